@@ -14,6 +14,7 @@
 #include "autograd/softmax.h"
 #include "autograd/tape.h"
 #include "core/backend.h"
+#include "core/contract/all.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "nn/layers/dropout.h"

@@ -1,6 +1,8 @@
 #include "autograd/combine.h"
 
 #include "autograd/tape.h"
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
 
 namespace longhand {
 namespace {

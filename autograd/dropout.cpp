@@ -1,6 +1,7 @@
 #include "autograd/dropout.h"
 
 #include "autograd/tape.h"
+#include "core/contract/dropout.h"
 
 namespace longhand {
 namespace {

@@ -1,6 +1,9 @@
 #include "autograd/elementwise.h"
 
 #include "autograd/tape.h"
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/reduce.h"
 
 namespace longhand {
 Var scale(const Var& x, double alpha) {

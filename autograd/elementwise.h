@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autograd/variable.h"
+#include "core/formulas.h"
 
 /// Differentiable operations of core/contract/elementwise.h.
 namespace longhand {

@@ -2,6 +2,9 @@
 
 #include "autograd/matmul.h"
 #include "autograd/tape.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/matmul.h"
+#include "core/contract/reduce.h"
 
 namespace longhand {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autograd/variable.h"
+#include "core/formulas.h"
 
 namespace longhand {
 

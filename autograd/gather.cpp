@@ -1,6 +1,7 @@
 #include "autograd/gather.h"
 
 #include "autograd/tape.h"
+#include "core/contract/gather.h"
 
 namespace longhand {
 

@@ -4,6 +4,12 @@
 
 #include "autograd/heads.h"
 #include "autograd/tape.h"
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+#include "core/contract/loss.h"
+#include "core/contract/matmul.h"
+#include "core/contract/reduce.h"
 #include "core/error.h"
 
 namespace longhand {

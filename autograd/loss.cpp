@@ -4,6 +4,8 @@
 #include "autograd/elementwise.h"
 #include "autograd/reduce.h"
 #include "autograd/tape.h"
+#include "core/contract/loss.h"
+#include "core/formulas.h"
 
 namespace longhand {
 

@@ -5,6 +5,9 @@
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
 #include "autograd/tape.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/matmul.h"
+#include "core/contract/rearrange.h"
 #include "core/error.h"
 
 namespace longhand {

@@ -5,6 +5,7 @@
 #include "autograd/tape.h"
 #include "core/contract/lstm.h"
 #include "core/error.h"
+#include "core/formulas.h"
 
 namespace longhand {
 

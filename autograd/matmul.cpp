@@ -1,6 +1,9 @@
 #include "autograd/matmul.h"
 
 #include "autograd/tape.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/matmul.h"
+#include "core/contract/reduce.h"
 
 namespace longhand {
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "autograd/variable.h"
+#include "core/formulas.h"
 
 namespace longhand {
 

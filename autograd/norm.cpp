@@ -1,6 +1,7 @@
 #include "autograd/norm.h"
 
 #include "autograd/tape.h"
+#include "core/contract/norm.h"
 
 namespace longhand {
 

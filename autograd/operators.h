@@ -4,6 +4,7 @@
 #include "autograd/elementwise.h"
 #include "autograd/matmul.h"
 #include "core/backend.h"
+#include "core/contract/elementwise.h"
 
 /// Operators on values, as in (a - mean) * b / 2.0 + x % w. Operands are broadcast as in combine.h.
 /// A number applies to every entry.

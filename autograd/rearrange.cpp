@@ -4,6 +4,7 @@
 #include <array>
 
 #include "autograd/tape.h"
+#include "core/contract/rearrange.h"
 #include "core/error.h"
 
 namespace longhand {

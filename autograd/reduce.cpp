@@ -5,6 +5,10 @@
 #include "autograd/elementwise.h"
 #include "autograd/rearrange.h"
 #include "autograd/tape.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+#include "core/contract/rearrange.h"
+#include "core/contract/reduce.h"
 #include "core/error.h"
 
 namespace longhand {

@@ -1,6 +1,7 @@
 #include "autograd/rope.h"
 
 #include "autograd/tape.h"
+#include "core/contract/rope.h"
 
 namespace longhand {
 

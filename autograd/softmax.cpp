@@ -1,6 +1,7 @@
 #include "autograd/softmax.h"
 
 #include "autograd/tape.h"
+#include "core/contract/softmax.h"
 
 namespace longhand {
 

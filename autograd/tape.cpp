@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/slot.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 
 namespace longhand {

@@ -1,6 +1,8 @@
 #include "autograd/triangle.h"
 
 #include "autograd/tape.h"
+#include "core/contract/matmul.h"
+#include "core/contract/triangle.h"
 
 namespace longhand {
 

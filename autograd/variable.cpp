@@ -1,6 +1,10 @@
 #include "autograd/variable.h"
 
 #include "autograd/slot.h"
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/rearrange.h"
+#include "core/contract/reduce.h"
 #include "core/error.h"
 
 namespace longhand {

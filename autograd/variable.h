@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/backend.h"
+#include "core/contract/target.h"
 #include "core/tensor.h"
 
 namespace longhand {

@@ -3,35 +3,16 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "core/contract/attention.h"
-#include "core/contract/chacal.h"
-#include "core/contract/combine.h"
-#include "core/contract/convolution.h"
-#include "core/contract/cumulate.h"
-#include "core/contract/delta.h"
-#include "core/contract/deltaformer.h"
-#include "core/contract/dropout.h"
-#include "core/contract/elementwise.h"
-#include "core/contract/fal.h"
-#include "core/contract/gather.h"
-#include "core/contract/loss.h"
-#include "core/contract/lstm.h"
-#include "core/contract/matmul.h"
-#include "core/contract/norm.h"
-#include "core/contract/optimizer.h"
-#include "core/contract/rearrange.h"
-#include "core/contract/reduce.h"
-#include "core/contract/reinforce.h"
-#include "core/contract/rope.h"
-#include "core/contract/softmax.h"
-#include "core/contract/triangle.h"
+#include "core/math_mode.h"
 #include "core/memory.h"
+#include "core/tensor.h"
 
 namespace longhand {
 
@@ -41,18 +22,23 @@ namespace longhand {
 ///   backend(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
 ///
 /// operator() first checks shapes and types, with the same code for all backends, and throws Error.
-/// A backend's run() therefore receives valid operands only. This list is the only list of
-/// operations: code that concerns every operation iterates over it (core/forwarding.h).
-using Contract =
-    std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
-               GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm,
-               LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Rotate, RotateBackward, Embedding,
-               EmbeddingBackward, Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward,
-               CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward,
-               Triangle, SolveTriangular, Cumulate, LogCounts, SquareSums, GlobalNorm, Adam, Sgd,
-               Append, Attention, AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal,
-               FalBackward, Chacal, ChacalBackward, DeltaFormer, DeltaFormerBackward, Delta,
-               DeltaBackward, ShortConvolution, ShortConvolutionBackward, Lstm, LstmBackward>;
+/// A backend's run() therefore receives valid operands only. A caller includes the header of each
+/// operation that it calls. This list is the only list of operations: code that concerns every
+/// operation includes core/contract/all.h and iterates over the list (core/forwarding.h).
+using Contract = std::tuple<
+    struct Fill, struct Copy, struct Scale, struct Combine, struct Rearrange, struct Activate,
+    struct ActivateBackward, struct Gate, struct GateBackward, struct AddBias, struct Dropout,
+    struct Matmul, struct ColumnSum, struct Reduce, struct LayerNorm, struct LayerNormBackward,
+    struct RmsNorm, struct RmsNormBackward, struct Rope, struct Rotate, struct RotateBackward,
+    struct Embedding, struct EmbeddingBackward, struct Gather, struct GatherBackward, struct Argmax,
+    struct Softmax, struct SoftmaxBackward, struct CrossEntropy, struct CrossEntropyBackward,
+    struct BinaryCrossEntropy, struct BinaryCrossEntropyBackward, struct Triangle,
+    struct SolveTriangular, struct Cumulate, struct LogCounts, struct SquareSums, struct GlobalNorm,
+    struct Adam, struct Sgd, struct Append, struct Attention, struct AttentionBackward,
+    struct AttentionWeights, struct FindBadScore, struct Reinforce, struct Fal, struct FalBackward,
+    struct Chacal, struct ChacalBackward, struct DeltaFormer, struct DeltaFormerBackward,
+    struct Delta, struct DeltaBackward, struct ShortConvolution, struct ShortConvolutionBackward,
+    struct Lstm, struct LstmBackward>;
 
 /// Base class with one pure virtual run() per operation of the list.
 template <class List>

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "core/backend.h"
+#include "core/contract/all.h"
 
 namespace longhand {
 

@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include "core/backend.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 
 namespace longhand {

@@ -4,6 +4,7 @@
 #include "core/backend.h"
 #include "core/contract/gather.h"
 
+#include "core/contract/elementwise.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/launch.h"
 #include "cuda/partial_sums.h"

@@ -1,5 +1,6 @@
 #include "core/contract/matmul.h"
 
+#include "core/contract/elementwise.h"
 #include "core/formulas.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/floats.h"

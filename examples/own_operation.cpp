@@ -5,6 +5,9 @@
 #include <cmath>
 #include <iostream>
 
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+
 using namespace longhand;
 
 /// y = r^2 with r = relu(x);  dx = 2 r dy

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "nn/normal.h"
 #include "nn/released_names.h"

@@ -28,11 +28,13 @@ for file in $files; do
   part "$file" >"$file"
   [ -s "$file" ]
 done
-# The lines of core/backend.h: + stands before the line that follows it, or instead of the one with -.
-include=$(part core/backend.h | sed -n 's/^+\(#include .*\)/\1/p')
-listed=$(part core/backend.h | sed -n 's/^+ *\(std::tuple.*\)/\1/p')
-sed -i "s|^#include \"core/contract/softmax.h\"|$include\n&|; s|std::tuple<Fill,|$listed|" core/backend.h
-grep -q 'std::tuple<SoftCap,' core/backend.h
+# In the page's differences, a line with + stands before the line that follows it, or replaces the line with -.
+include=$(part core/contract/all.h | sed -n 's/^+\(#include .*\)/\1/p')
+sed -i "s|^#include \"core/contract/softmax.h\"|$include\n&|" core/contract/all.h
+grep -q 'core/contract/soft_cap.h' core/contract/all.h
+listed=$(part core/backend.h | sed -n 's/^+ *\(struct .*\)/\1/p')
+sed -i "s|struct Fill,|$listed|" core/backend.h
+grep -q 'struct SoftCap,' core/backend.h
 if command -v clang-format >/dev/null; then
   # shellcheck disable=SC2086  # one word a file
   clang-format --dry-run --Werror --style=file:"$source/.clang-format" $files
@@ -42,7 +44,7 @@ fi
 left_out() {
   printf '#include "%s"\n#include "core/error.h"\nnamespace longhand::%s {\n' \
     "$1/$(echo "$3" | tr A-Z a-z)_backend.h" "$3"
-  sed -n '/^using Contract =/,/;/p' core/backend.h | sed 's/.*std::tuple<//; s/>;.*//' |
+  sed -n '/^using Contract =/,/;/p' core/backend.h | sed 's/.*std::tuple<//; s/>;.*//; s/struct //g' |
     tr -d ' \n' | tr ',' '\n' | while read -r op || [ -n "$op" ]; do
       case $op in using*) continue ;; esac
       grep -rqE "run\($2&[a-z ]*, const $op&" "$1" ||

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "core/backend.h"
+#include "core/contract/chacal.h"
 #include "core/contract/fal.h"
 #include "core/rng.h"
 

@@ -1,4 +1,5 @@
 // A folder with which anyone can verify the operations without this program.
+#include <cmath>
 #include <filesystem>
 
 #include "autograd/catalog/catalog.h"

@@ -7,6 +7,7 @@
 #include "autograd/recompute.h"
 #include "autograd/reduce.h"
 #include "core/error.h"
+#include "core/formulas.h"
 #include "tests/recorded.h"
 
 BOOST_AUTO_TEST_SUITE(autograd_test)

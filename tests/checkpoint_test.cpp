@@ -7,6 +7,7 @@
 #include <vector>
 #include "tests/check.h"
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "tests/contents.h"
 #include "tests/refusal.h"

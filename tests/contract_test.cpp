@@ -2,6 +2,15 @@
 #include "tests/check.h"
 
 #include "core/backend.h"
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+#include "core/contract/loss.h"
+#include "core/contract/matmul.h"
+#include "core/contract/optimizer.h"
+#include "core/contract/rearrange.h"
+#include "core/contract/rope.h"
+#include "core/contract/triangle.h"
 #include "core/error.h"
 #include "tests/refusal.h"
 

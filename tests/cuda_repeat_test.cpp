@@ -3,6 +3,8 @@
 #include <set>
 #include "tests/check.h"
 
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "cuda/emulator/backend.h"
 #include "nn/layers/dropout.h"

@@ -3,6 +3,15 @@
 #include "tests/check.h"
 
 #include "autograd/tolerance.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+#include "core/contract/heads.h"
+#include "core/contract/loss.h"
+#include "core/contract/optimizer.h"
+#include "core/contract/rearrange.h"
+#include "core/contract/reduce.h"
+#include "core/contract/rope.h"
+#include "core/contract/softmax.h"
 #include "core/segments.h"
 #include "cuda/emulator/backend.h"
 

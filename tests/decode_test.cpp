@@ -3,6 +3,7 @@
 #include <set>
 #include "tests/check.h"
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 
 BOOST_AUTO_TEST_SUITE(decode_test)

@@ -6,6 +6,7 @@
 #include "tests/check.h"
 
 #include "autograd/rope.h"
+#include "core/contract/rope.h"
 #include "core/error.h"
 #include "nn/losses.h"
 #include "nn/mixers/softmax.h"

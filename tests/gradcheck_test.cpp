@@ -7,6 +7,9 @@
 #include "autograd/elementwise.h"
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/norm.h"
 #include "tests/altered_backend.h"
 
 BOOST_AUTO_TEST_SUITE(gradcheck_test)

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"

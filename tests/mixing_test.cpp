@@ -7,6 +7,7 @@
 #include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/fal.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "nn/mixers/chacal.h"

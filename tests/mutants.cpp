@@ -6,6 +6,7 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/combine.h"
 #include "autograd/composed_attention.h"
+#include "core/contract/all.h"
 
 namespace longhand::mutants {
 namespace {

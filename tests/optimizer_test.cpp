@@ -4,6 +4,7 @@
 #include <limits>
 #include "tests/check.h"
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "tests/refusal.h"
 

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "autograd/tolerance.h"
+#include "core/contract/all.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/isa.h"
 

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "apps/run/config.h"
+#include "core/contract/elementwise.h"
 #include "tests/make_task.h"
 #include "tests/reference_fixture.h"
 #include "tests/refusal.h"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/contract/elementwise.h"
 #include "core/rng.h"
 
 namespace longhand {

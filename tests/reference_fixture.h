@@ -6,6 +6,7 @@
 #include "tests/check.h"
 
 #include "core/backend.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 
 namespace longhand {

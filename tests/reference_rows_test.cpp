@@ -1,3 +1,9 @@
+#include "core/contract/dropout.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/loss.h"
+#include "core/contract/norm.h"
+#include "core/contract/optimizer.h"
+#include "core/contract/softmax.h"
 #include "tests/reference_fixture.h"
 
 // Norms, softmax, losses and optimizer of the reference backend, compared with numbers from PyTorch

@@ -1,3 +1,11 @@
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+#include "core/contract/matmul.h"
+#include "core/contract/rearrange.h"
+#include "core/contract/reduce.h"
+#include "core/contract/rope.h"
+#include "core/contract/triangle.h"
 #include "tests/reference_fixture.h"
 #include "tests/refusal.h"
 

@@ -2,6 +2,8 @@
 #include <map>
 #include "tests/check.h"
 
+#include "core/contract/elementwise.h"
+#include "core/contract/optimizer.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/gemm/kept_panels.h"
 #include "core/rng.h"

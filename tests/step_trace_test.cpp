@@ -5,6 +5,7 @@
 
 #include "apps/run/config.h"
 #include "autograd/tape.h"
+#include "core/contract/optimizer.h"
 #include "core/npy.h"
 #include "nn/input.h"
 #include "nn/losses.h"

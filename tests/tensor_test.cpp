@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "core/backend.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "tests/refusal.h"
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include "tests/check.h"
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"

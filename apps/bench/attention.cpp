@@ -3,6 +3,11 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "core/contract/chacal.h"
+#include "core/contract/delta.h"
+#include "core/contract/deltaformer.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/fal.h"
 
 namespace longhand::app::attention_benchmark {
 namespace {

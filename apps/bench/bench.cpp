@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/contract/elementwise.h"
 #include "core/rng.h"
 
 namespace longhand::app {

@@ -4,6 +4,8 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/matmul.h"
 #include "nn/models/decode.h"
 #include "nn/models/hugging_face.h"
 

@@ -4,6 +4,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "core/contract/matmul.h"
 
 namespace longhand::app::gemm_benchmark {
 namespace {

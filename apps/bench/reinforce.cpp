@@ -3,6 +3,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "core/contract/reinforce.h"
 
 namespace longhand::app::reinforce_benchmark {
 namespace {

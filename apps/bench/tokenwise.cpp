@@ -1,5 +1,12 @@
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+#include "core/contract/loss.h"
+#include "core/contract/norm.h"
+#include "core/contract/optimizer.h"
+#include "core/contract/reduce.h"
+#include "core/contract/softmax.h"
 
 namespace longhand::app::tokenwise_benchmark {
 namespace {

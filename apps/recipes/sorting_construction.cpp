@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apps/run/run_folder.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "nn/mixers/softmax.h"
 #include "nn/training/checkpoint.h"

@@ -7,6 +7,7 @@
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
 #include "autograd/reduce.h"
+#include "core/contract/combine.h"
 #include "core/error.h"
 #include "nn/mixing/head_weights.h"
 #include "nn/models/decode.h"

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/contract/elementwise.h"
+#include "core/contract/matmul.h"
+
 namespace longhand::app {
 
 double measure_peak(Backend& backend) {

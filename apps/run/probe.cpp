@@ -10,6 +10,7 @@
 #include "apps/run/batches.h"
 #include "apps/run/inspection.h"
 #include "autograd/matmul.h"
+#include "core/contract/gather.h"
 #include "core/error.h"
 
 namespace longhand::app {

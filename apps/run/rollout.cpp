@@ -5,6 +5,8 @@
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
 #include "autograd/reduce.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/matmul.h"
 #include "core/error.h"
 
 namespace longhand::app {

@@ -2,6 +2,7 @@
 
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
+#include "core/contract/elementwise.h"
 
 namespace longhand::catalog {
 namespace {

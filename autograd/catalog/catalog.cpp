@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/formulas.h"
 #include "core/nearest.h"
 #include "core/quote.h"
 

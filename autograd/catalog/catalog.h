@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/variable.h"
+#include "core/formulas.h"
 #include "core/rng.h"
 
 /// Describes every op of autograd/ once: its formula, its arguments and attributes, how to run it,

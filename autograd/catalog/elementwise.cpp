@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/catalog/catalog.h"
+#include "core/formulas.h"
 
 namespace longhand::catalog {
 namespace {

@@ -1,6 +1,7 @@
 #include "autograd/gather.h"
 
 #include "autograd/catalog/catalog.h"
+#include "core/contract/gather.h"
 
 namespace longhand::catalog {
 namespace {

@@ -3,6 +3,7 @@
 #include "core/backend.h"
 
 #include "autograd/catalog/catalog.h"
+#include "core/contract/elementwise.h"
 
 namespace longhand::catalog {
 namespace {

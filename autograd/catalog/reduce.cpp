@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/catalog/catalog.h"
+#include "core/contract/reduce.h"
 
 namespace longhand::catalog {
 namespace {

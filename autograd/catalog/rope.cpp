@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "autograd/catalog/catalog.h"
+#include "core/contract/heads.h"
+#include "core/contract/rope.h"
 
 namespace longhand::catalog {
 namespace {

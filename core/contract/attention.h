@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/contract/heads.h"
-#include "core/contract/matmul.h"
+#include "core/math_mode.h"
 #include "core/rules.h"
 
 /// Causal attention, by softmax or another rule. q, k, v, y and their gradients share one type;

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/contract/heads.h"
-#include "core/contract/matmul.h"
+#include "core/math_mode.h"
 
 /// DeltaFormer's memory: each token adds to its value a multiple of what earlier rows hold under
 /// similar keys. With S the softmax of the scores over j < i only and a number g_i for each row:

@@ -5,18 +5,10 @@
 
 #include "core/contract/target.h"
 #include "core/formulas.h"
+#include "core/math_mode.h"
 #include "core/tensor.h"
 
 namespace longhand {
-
-/// The precision of products; see docs/design.md. Sums are always f32 (f64 for f64 operands).
-enum class Math {
-  exact,  // f32 products
-  fast,   // near-f32: about 16 bits of each operand, where the hardware gains by it; else exact
-  bf16,   // operands rounded to bf16
-};
-std::string_view name_of(Math math);
-std::optional<Math> math_from_name(std::string_view name);
 
 /// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c        (forward epilogue)
 /// c = (alpha op(a) op(b)) * f'(at) + beta c                          (backward epilogue)

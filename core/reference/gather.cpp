@@ -1,5 +1,6 @@
 #include "core/contract/gather.h"
 
+#include "core/contract/elementwise.h"
 #include "core/contract/require.h"
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"

@@ -1,3 +1,4 @@
+#include "core/contract/chacal.h"
 #include "cuda/attention/attend.h"
 
 namespace longhand::cuda {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/contract/chacal.h"
 #include "cuda/attention/gradients.h"
 #include "cuda/attention/tickets.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/contract/attention.h"
 #include "cuda/cuda_backend.h"
 
 namespace longhand::cuda {

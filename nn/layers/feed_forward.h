@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/formulas.h"
 #include "nn/layers/linear.h"
 #include "nn/options.h"
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "autograd/variable.h"
+#include "core/formulas.h"
 #include "nn/layers/lora.h"
 
 namespace longhand::nn {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/low_rank.h"
+#include "core/contract/matmul.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "nn/options.h"

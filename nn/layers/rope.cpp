@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/contract/rope.h"
+
 namespace longhand::nn {
 namespace {
 

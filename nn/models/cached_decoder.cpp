@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+
 namespace longhand::nn {
 namespace {
 

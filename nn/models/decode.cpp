@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/contract/gather.h"
 #include "core/error.h"
 #include "nn/models/cached_decoder.h"
 

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/atomic_file.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/text_file.h"

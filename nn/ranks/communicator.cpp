@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/backend.h"
+#include "core/contract/combine.h"
 
 namespace longhand::nn {
 namespace {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/atomic_file.h"
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/safetensors_parts.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "nn/training/gradient_tree.h"
 

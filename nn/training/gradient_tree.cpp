@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "core/contract/combine.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/reduce.h"
 #include "core/error.h"
 
 namespace longhand::nn {

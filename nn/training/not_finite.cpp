@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/contract/reduce.h"
 #include "nn/training/gradient_tree.h"
 
 namespace longhand::nn {

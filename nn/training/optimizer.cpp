@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/contract/elementwise.h"
+#include "core/contract/optimizer.h"
 #include "core/error.h"
 
 namespace longhand::nn {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/contract/elementwise.h"
+
 namespace longhand::nn {
 
 bool RecordedSteps::take(Model& model, Step& step,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/tape.h"
+#include "core/contract/elementwise.h"
 
 namespace longhand::nn {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/contract/elementwise.h"
 #include "core/error.h"
 
 namespace longhand::nn {

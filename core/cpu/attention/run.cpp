@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "core/contract/elementwise.h"
 #include "core/cpu/attention/attention.h"
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"

@@ -1,0 +1,26 @@
+#pragma once
+
+/// Defines every operation of the list in core/backend.h. Only code that serves all of them needs
+/// it.
+#include "core/contract/attention.h"
+#include "core/contract/chacal.h"
+#include "core/contract/combine.h"
+#include "core/contract/convolution.h"
+#include "core/contract/cumulate.h"
+#include "core/contract/delta.h"
+#include "core/contract/deltaformer.h"
+#include "core/contract/dropout.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/fal.h"
+#include "core/contract/gather.h"
+#include "core/contract/loss.h"
+#include "core/contract/lstm.h"
+#include "core/contract/matmul.h"
+#include "core/contract/norm.h"
+#include "core/contract/optimizer.h"
+#include "core/contract/rearrange.h"
+#include "core/contract/reduce.h"
+#include "core/contract/reinforce.h"
+#include "core/contract/rope.h"
+#include "core/contract/softmax.h"
+#include "core/contract/triangle.h"
