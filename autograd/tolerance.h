@@ -109,7 +109,10 @@ class Comparison {
 
   void add(const catalog::Case& values, const Results& expected, const Noise& noise,
            const Results& got);
+  /// The worst of the cases one by one and of all together.
   Worst worst() const;
+  /// The worst of the cases one by one. More cases can only raise it.
+  const Worst& worst_of_cases() const { return worst_; }
 
  private:
   /// The sum of weights times deviations, and the sum of weights times sizes.

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -24,7 +25,7 @@ class AlteredBackend : public Backend {
       alteration(altered, [&inner](const Op& what) { inner.run(what); });
     };
   }
-  bool reached() const { return reached_; }  // true if an altered operation was run
+  bool alters_any_of(const std::set<std::string_view>& operations) const;
 
   void require_dtype(DType dtype) const override { inner_->require_dtype(dtype); }
   void upload(void* device, const void* host, std::size_t bytes) override;
@@ -34,7 +35,6 @@ class AlteredBackend : public Backend {
  protected:
   std::shared_ptr<Backend> inner_;  // a host backend
   std::map<std::string_view, std::function<void(Backend& inner, const void* op)>> alterations_;
-  bool reached_ = false;
 };
 
 std::shared_ptr<AlteredBackend> make_altered_backend(std::shared_ptr<Backend> inner);

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <set>
 #include "tests/check.h"
 
 #include "core/cpu/cpu_backend.h"
@@ -29,7 +31,7 @@ struct Setting {
 
 std::vector<Setting> settings() {
   const auto cpu = [](Math math) {
-    return make_cpu_backend({.threads = 2, .math = math}, cpu::supported_isas().back());
+    return make_cpu_backend({.threads = 1, .math = math}, cpu::supported_isas().back());
   };
   return {
       {"f32 exact", DType::f32, Math::exact, false, cpu(Math::exact)},
@@ -61,9 +63,11 @@ class Trial {
         setting_(setting),
         standard_(standard),
         unit_(tolerance::unit(operation, setting.activations, setting.math, setting.tf32)) {
+    setting.backend->observer = [this](std::string_view name) { runs_.insert(name); };
     for (const auto& [values, expected] : standard.answers(setting.activations)) {
       right_.push_back(tolerance::run(operation, values, *setting.backend, setting.activations));
     }
+    setting.backend->observer = {};
   }
 
   Count run() {
@@ -75,60 +79,60 @@ class Trial {
     for (const mutants::BackendMutant& mutant : mutants::of_backends()) {
       const auto backend = make_altered_backend(setting_.backend);
       mutant.install(*backend);
-      const std::vector<Results> got = computed(operation_, *backend);
-      if (backend->reached()) judge(mutant.name, got);
+      if (!backend->alters_any_of(runs_)) continue;
+      judge(mutant.name,
+            [&](std::size_t number) { return computed(operation_, number, *backend); });
     }
     for (const mutants::OperationMutant& mutant : mutants::of_operations()) {
       if (mutant.operation != operation_.name) continue;
       catalog::Operation wrong = operation_;
       wrong.run = mutant.run;
-      judge(mutant.name, computed(wrong, *setting_.backend));
+      judge(mutant.name,
+            [&](std::size_t number) { return computed(wrong, number, *setting_.backend); });
     }
     return count_;
   }
 
  private:
-  /// Only the first case if the op does not run the altered operation.
-  template <class B>
-  std::vector<Results> computed(const catalog::Operation& wrong, B& backend) const {
-    std::vector<Results> all;
-    for (const auto& [values, expected] : standard_.answers(setting_.activations)) {
-      all.push_back(tolerance::run(wrong, values, backend, setting_.activations));
-      if constexpr (std::is_same_v<B, AlteredBackend>) {
-        if (!backend.reached()) break;
-      }
-    }
-    return all;
+  /// A mutant's results for the case of this number.
+  using Compute = std::function<Results(std::size_t number)>;
+
+  Results computed(const catalog::Operation& wrong, std::size_t number, Backend& backend) const {
+    return tolerance::run(wrong, answers()[number].values, backend, setting_.activations);
+  }
+
+  const std::vector<tolerance::Standard::Answer>& answers() const {
+    return standard_.answers(setting_.activations);
   }
 
   void alter_results(const mutants::ResultMutant& mutant, const std::string& name) {
-    std::vector<Results> got(right_.size());
-    const auto& answers = standard_.answers(setting_.activations);
-    for (std::size_t i = 0; i < right_.size(); ++i) {
-      const auto found = right_[i].find(name);
-      if (found == right_[i].end()) continue;
+    judge(mutant.name + " in " + name, [&](std::size_t number) {
+      Results got;
+      const auto found = right_[number].find(name);
+      if (found == right_[number].end()) return got;
       tolerance::Result result = found->second;
-      mutant.apply(result, tolerance::blocks(operation_, answers[i].values, name, result.shape));
-      got[i][name] = std::move(result);
-    }
-    judge(mutant.name + " in " + name, got);
+      mutant.apply(result,
+                   tolerance::blocks(operation_, answers()[number].values, name, result.shape));
+      got[name] = std::move(result);
+      return got;
+    });
   }
 
-  /// Compares the results in `got` with the reference if they differ from those of the backend.
-  void judge(const std::string& mutant, const std::vector<Results>& got) {
-    const auto& answers = standard_.answers(setting_.activations);
+  /// Compares a mutant's results with the reference if they differ from those of the backend. Ends
+  /// at the first case that alone breaks its bound, since no further case can repair it.
+  void judge(const std::string& mutant, const Compute& compute) {
     tolerance::Comparison comparison(operation_, setting_.activations, unit_);
     bool differs = false;
-    for (std::size_t i = 0; i < got.size(); ++i) {
+    for (std::size_t i = 0; i < right_.size(); ++i) {
+      Results got = compute(i);
+      std::erase_if(got, [](const auto& result) { return !is_float(result.second.dtype); });
       Results expected;
-      for (const auto& [name, result] : got[i]) {
-        if (!is_float(result.dtype)) continue;
-        expected[name] = answers[i].expected.at(name);
+      for (const auto& [name, result] : got) {
+        expected[name] = answers()[i].expected.at(name);
         differs = differs || !(right_[i].at(name) == result);
       }
-      Results floats;
-      for (const auto& [name, result] : expected) floats[name] = got[i].at(name);
-      comparison.add(answers[i].values, expected, standard_.noise(i), floats);
+      comparison.add(answers()[i].values, expected, standard_.noise(i), got);
+      if (differs && comparison.worst_of_cases().used > 1) break;
     }
     if (!differs) return;  // the mutant does not apply to this op
     ++count_.made;
@@ -153,6 +157,7 @@ class Trial {
   tolerance::Standard& standard_;
   double unit_;
   std::vector<Results> right_;
+  std::set<std::string_view> runs_;  // the operations of the contract that the op runs
   Count count_;
 };
 
