@@ -8,8 +8,7 @@ namespace longhand {
 
 Var short_convolution(const HeadVars& x, const Segments& segments, const Var& weight,
                       const ConvolutionOptions& options) {
-  const Tensor& data = x.data.value();
-  const Tensor y(data.backend(), {data.rows(), x.heads * x.width}, data.dtype());
+  const Tensor y = output_heads(x, x.width).data;
   LONGHAND_CHECK(
       (!options.before && !options.after) || !recorded({&x.data, &weight}),
       "short_convolution: tokens from a cache have no gradient; run it without recording");

@@ -38,7 +38,11 @@ HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, boo
 
 Heads output_heads(const HeadVars& q, std::int64_t width) {
   const Tensor& x = q.data.value();
-  return {Tensor(x.backend(), {x.rows(), q.heads * width}, x.dtype()), 0, q.heads, width};
+  std::int64_t columns = 0;
+  LONGHAND_CHECK(q.heads >= 1 && width >= 1 && !__builtin_mul_overflow(q.heads, width, &columns),
+                 "heads: expected at least one head of at least one column, got ", q.heads,
+                 " heads of ", width);
+  return {Tensor(x.backend(), {x.rows(), columns}, x.dtype()), 0, q.heads, width};
 }
 
 bool recorded(std::initializer_list<const Var*> inputs) {

@@ -92,7 +92,7 @@ Var transpose(const Var& x) {
 
 Var narrow(const Var& x, int axis, std::int64_t first, std::int64_t count) {
   const int a = axis_of("narrow", x, axis);
-  LONGHAND_CHECK(first >= 0 && count >= 0 && first + count <= x.shape()[a],
+  LONGHAND_CHECK(first >= 0 && count >= 0 && first <= x.shape()[a] - count,
                  "narrow: expected entries of ", x.shape()[a], ", got ", count, " from ", first);
   const Tensor y(x.backend(), with_extent(x.shape(), a, count), x.value().dtype());
   take(x.value(), a, first, y);
@@ -123,7 +123,8 @@ Var concat(const std::vector<Var>& parts, int axis) {
     const Shape& shape = part.shape();
     LONGHAND_CHECK(shape.rank() == like.rank() && shape == with_extent(like, a, shape[a]),
                    "concat: expected parts like ", like, " but for axis ", a, ", got ", shape);
-    extent += shape[a];
+    LONGHAND_CHECK(!__builtin_add_overflow(extent, shape[a], &extent),
+                   "concat: expected parts of fewer than 2^63 entries along axis ", a);
     if (part.wants_grad()) wanting = &part;
   }
   const Tensor y(parts.front().backend(), with_extent(like, a, extent),

@@ -78,6 +78,9 @@ class Repeat {
   virtual bool run(const std::function<void()>& body) = 0;
 };
 
+/// One thread at a time may use a backend: its operations share scratch memory and a pool of
+/// threads. An operation throws an Error if another thread is running one. Programs that compute on
+/// several threads create one backend for each. Tensors may be copied and destroyed on any thread.
 class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backend> {
  public:
   Backend(std::string name, BackendOptions options, std::unique_ptr<MemorySource> memory)

@@ -4,6 +4,7 @@
 
 #include "core/backend.h"
 #include "core/contract/all.h"
+#include "core/one_thread.h"
 
 namespace longhand {
 
@@ -13,7 +14,8 @@ void forward_to(Base& base, const Op& op) {
 }
 
 /// Derives from Base and implements run() for every operation of the contract as a call of
-/// dispatch(Base&, op), which is found in Base's namespace:
+/// dispatch(Base&, op), which is found in Base's namespace. run() throws an Error while another
+/// thread runs an operation.
 ///
 ///   class Named : public Backend {...};  // a backend without its operations
 ///   template <class Op>
@@ -27,6 +29,9 @@ template <class Base>
 class Forwarding<Base, std::tuple<>> : public Base {
  public:
   using Base::Base;
+
+ protected:
+  OneThread one_thread_;
 };
 
 template <class Base, class Op, class... Rest>
@@ -34,7 +39,10 @@ class Forwarding<Base, std::tuple<Op, Rest...>> : public Forwarding<Base, std::t
  public:
   using Forwarding<Base, std::tuple<Rest...>>::Forwarding;
   using Forwarding<Base, std::tuple<Rest...>>::run;
-  void run(const Op& op) override { forward_to(static_cast<Base&>(*this), op); }
+  void run(const Op& op) override {
+    const OneThread::Call call(this->one_thread_, this->name(), Op::name);
+    forward_to(static_cast<Base&>(*this), op);
+  }
 };
 
 }  // namespace longhand

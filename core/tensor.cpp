@@ -93,7 +93,7 @@ Tensor Tensor::reshape(const Shape& shape) const {
 
 Tensor Tensor::slice(std::int64_t first, std::int64_t count) const {
   LONGHAND_CHECK(shape_.rank() > 0 && first >= 0 && count >= 0 && first <= shape_[0] - count,
-                 "slice: rows ", first, " to ", first + count, " are outside ", shape_);
+                 "slice: expected rows within ", shape_, ", got ", count, " from row ", first);
   Tensor view = *this;
   const std::int64_t stride = shape_[0] == 0 ? 0 : size() / shape_[0];
   view.shape_ = shape_.with_front(count);

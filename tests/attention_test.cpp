@@ -279,8 +279,9 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
   BOOST_TEST(message([](ScoreVars&, HeadVars&) {}) == "accepted");
   BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.k.heads = 3; }) ==
              "attention: k: expected a divisor of q's 4 heads, got 3");
-  BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.k.first_column = 1; }) ==
-             "attention: k: columns 1 to 7 are outside [7, 6]");
+  BOOST_TEST(
+      message([](ScoreVars& s, HeadVars&) { s.k.first_column = 1; }) ==
+      "attention: k: expected columns within [7, 6], got 2 heads of 3 columns from column 1");
   BOOST_TEST(message([](ScoreVars& s, HeadVars&) {
                s.queries = Segments(*reference(), std::vector<std::int32_t>{3, 3});
              }) == "attention: q: expected 6 rows, one a token of the segments, got 7");

@@ -208,7 +208,8 @@ BOOST_FIXTURE_TEST_CASE(groups_that_make_no_sense_are_refused, Fixture) {
   refused({{.parameters = {w}}, {.parameters = {b, w}}}, "w: expected it in one group at most");
   refused({{.parameters = {other}}}, "expected groups of the model's own parameters, got w");
   refused({{.parameters = {}}}, "got an empty one");
-  refused({{.parameters = {w}, .rate = -1}}, "expected a group's rate of at least 0, got -1");
+  refused({{.parameters = {w}, .rate = -1}},
+          "a group's rate: expected a number of at least 0, got -1");
 }
 
 BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {

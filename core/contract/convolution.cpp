@@ -7,8 +7,9 @@ namespace {
 
 template <class Op>
 void check_convolution_inputs(HeadArguments& are, const Op& op) {
-  const std::int64_t rows = op.x.data.rows(), n = op.x.heads * op.x.width;
+  const std::int64_t rows = op.x.data.rows();
   are.in("x", op.x, rows, op.x.heads, -1);
+  const std::int64_t n = op.x.heads * op.x.width;
   are.require(static_cast<bool>(op.segments), "segments", "expected some, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows, "segments",
               "expected every row of x in one of them, ", rows, ", got ", op.segments.tokens());

@@ -1,10 +1,16 @@
 #include "core/contract/heads_check.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/backend.h"
 
 namespace longhand {
+namespace {
+
+constexpr std::int64_t most_window = std::int64_t{1} << 40;
+
+}  // namespace
 
 HeadArguments::HeadArguments(std::string_view op, const Heads& q) : op_(op) {
   require(static_cast<bool>(q), "q", "expected a tensor, got none");
@@ -42,11 +48,14 @@ void HeadArguments::in(std::string_view name, const Heads& heads, std::int64_t r
   require(heads.data.dtype() == type_, name, "expected ", type_, ", got ", heads.data.dtype());
   require(shape.rank() == 2 && shape[0] >= rows, name, "expected [", rows,
           " or more, columns], got ", shape);
-  require(heads.heads == count && heads.width >= 1 && (width < 0 || heads.width == width), name,
-          "expected ", count, " heads", width < 0 ? "" : text(" of ", width), ", got ", heads.heads,
-          " of ", heads.width);
-  require(heads.first_column >= 0 && heads.end_column() <= shape[1], name, "columns ",
-          heads.first_column, " to ", heads.end_column(), " are outside ", shape);
+  require(
+      heads.heads == count && count >= 1 && heads.width >= 1 && (width < 0 || heads.width == width),
+      name, "expected ", count, " heads", width < 0 ? "" : text(" of ", width), ", got ",
+      heads.heads, " of ", heads.width);
+  require(heads.first_column >= 0 && heads.first_column <= shape[1] &&
+              heads.width <= (shape[1] - heads.first_column) / heads.heads,
+          name, "expected columns within ", shape, ", got ", heads.heads, " heads of ", heads.width,
+          " columns from column ", heads.first_column);
   place(name, heads, false);
 }
 
@@ -119,7 +128,8 @@ void HeadArguments::same_tokens(const Segments& queries, const Segments& keys) c
 
 void HeadArguments::scores(const Scores& s, bool backward) {
   queries_and_keys(s.q, s.k, s.queries, s.keys, backward);
-  require(s.window >= 0, "window", "expected at least 0, got ", s.window);
+  require(s.window >= 0 && s.window <= most_window, "window", "expected 0 to 2^40, got ", s.window);
+  require(std::isfinite(s.scale), "scale", "expected a finite number, got ", s.scale);
   if (s.tau) in("tau", s.tau, {s.q.data.rows(), s.q.heads}, master());
   if (s.shift) in("shift", s.shift, {s.k.data.rows(), s.q.heads}, master());
   if (s.sink) in("sink", s.sink, Shape{s.q.heads}, master());

@@ -90,6 +90,8 @@ void check(const Adam& op) {
   require_count(Adam::name, "decay", op.decay.size(), count);
   are.require(op.beta1 >= 0 && op.beta1 < 1, "beta1", "expected 0 <= beta1 < 1, got ", op.beta1);
   are.require(op.beta2 >= 0 && op.beta2 < 1, "beta2", "expected 0 <= beta2 < 1, got ", op.beta2);
+  are.require(std::isfinite(op.epsilon) && op.epsilon >= 0, "epsilon",
+              "expected a number of at least 0, got ", op.epsilon);
   for (std::size_t i = 0; i < count; ++i) {
     const Tensor& w = op.parameters[i];
     require_parameter(Adam::name, op.parameters, i);

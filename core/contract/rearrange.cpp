@@ -12,13 +12,14 @@ namespace {
 /// True if every index leads to an entry of x.
 bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   if (shape.size() == 0) return true;
-  Index last{};
-  bool forward = steps.first >= 0;
+  if (steps.first < 0 || steps.first >= x.size()) return false;
+  std::int64_t left = x.size() - 1 - steps.first;  // entries of x behind the last index
   for (int a = 0; a < shape.rank(); ++a) {
-    last[a] = shape[a] - 1;
-    forward = forward && steps.along[a] >= 0;
+    const std::int64_t last = shape[a] - 1, step = steps.along[a];
+    if (step < 0 || (last > 0 && step > left / last)) return false;
+    left -= last * step;
   }
-  return forward && steps(last) < x.size();
+  return true;
 }
 
 /// True if no two indices lead to the same entry: each step is larger than the whole range of the

@@ -9,6 +9,9 @@ namespace longhand {
 
 Tensor rope_table(Backend& backend, DType dtype, std::int64_t longest,
                   std::span<const double> frequencies) {
+  constexpr std::int64_t most = std::int64_t{1} << 31;  // positions are i32
+  LONGHAND_CHECK(longest >= 0 && longest <= most, "rope: expected 0 to 2^31 positions, got ",
+                 longest);
   const std::size_t half = frequencies.size();
   std::vector<double> table;
   table.reserve(static_cast<std::size_t>(longest) * 2 * half);
@@ -24,10 +27,10 @@ namespace {
 
 void check_heads(const Arguments& are, const Tensor& x, std::int64_t first_column,
                  std::int64_t heads, std::int64_t width) {
-  are.require(
-      width >= 0 && heads >= 0 && first_column >= 0 && first_column + heads * width <= x.columns(),
-      "heads", "expected columns of x ", x.shape(), ", got ", heads, " heads of ", width,
-      " columns from ", first_column);
+  const bool starts = width >= 0 && heads >= 0 && first_column >= 0 && first_column <= x.columns();
+  are.require(starts && (heads == 0 || width <= (x.columns() - first_column) / heads), "heads",
+              "expected columns of x ", x.shape(), ", got ", heads, " heads of ", width,
+              " columns from ", first_column);
 }
 
 /// The number of columns of angles.

@@ -16,6 +16,9 @@ void require_square(Arguments& are, std::string_view argument, const Tensor& x) 
 void check(const Triangle& op) {
   Arguments are(Triangle::name);
   require_square(are, "x", op.x);
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  are.require(op.diagonal >= -most && op.diagonal <= most, "diagonal",
+              "expected -2^40 to 2^40, got ", op.diagonal);
   are.out("y", op.y, op.x.shape(), op.x.dtype());
 }
 

@@ -19,6 +19,19 @@ bool likelier(const Candidate& a, const Candidate& b) {
   return a.score != b.score ? a.score > b.score : a.token < b.token;
 }
 
+void check(const Sampling& s) {
+  const auto require = [](bool holds, const char* setting, const char* expected, double value) {
+    LONGHAND_CHECK(holds, "sampling: ", setting, ": expected ", expected, ", got ", value);
+  };
+  require(std::isfinite(s.repetition_penalty) && s.repetition_penalty > 0, "repetition_penalty",
+          "a number above 0", s.repetition_penalty);
+  require(std::isfinite(s.temperature) && s.temperature >= 0, "temperature",
+          "a number of at least 0", s.temperature);
+  require(s.top_p >= 0 && s.top_p <= 1, "top_p", "0 to 1", s.top_p);
+  require(s.min_p >= 0 && s.min_p <= 1, "min_p", "0 to 1", s.min_p);
+  LONGHAND_CHECK(s.top_k >= 0, "sampling: top_k: expected at least 0, got ", s.top_k);
+}
+
 /// Keeps the smallest set of most likely candidates whose total share is at least p.
 void keep_nucleus(std::vector<Candidate>& all, double p) {
   double whole = 0;
@@ -38,6 +51,7 @@ void keep_nucleus(std::vector<Candidate>& all, double p) {
 
 Choice choose(std::span<const float> logits, std::span<const std::int32_t> before,
               const Sampling& sampling, Rng& rng) {
+  check(sampling);
   LONGHAND_CHECK(!logits.empty(), "sampling: expected logits, got none");
   std::vector<Candidate> all(logits.size());
   double highest = -std::numeric_limits<double>::infinity();
@@ -48,6 +62,7 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
   LONGHAND_CHECK(std::isfinite(highest), "sampling: expected finite logits, got ", highest);
   double sum = 0;
   for (const Candidate& c : all) sum += std::exp(c.score - highest);
+  LONGHAND_CHECK(std::isfinite(sum), "sampling: expected finite logits, got ", sum);
   const double log_sum = highest + std::log(sum);
   const auto chosen = [&](std::int32_t token) {
     return Choice{token, logits[static_cast<std::size_t>(token)] - log_sum};
@@ -55,6 +70,8 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
 
   if (sampling.repetition_penalty != 1) {
     for (const std::int32_t token : before) {
+      LONGHAND_CHECK(token >= 0 && static_cast<std::size_t>(token) < all.size(),
+                     "sampling: expected tokens from 0 to ", all.size() - 1, ", got ", token);
       const double logit = logits[static_cast<std::size_t>(token)];
       const double penalty = sampling.repetition_penalty;
       all[static_cast<std::size_t>(token)].score = logit > 0 ? logit / penalty : logit * penalty;

@@ -23,12 +23,17 @@ const ParameterGroup* group_of(const Parameter& parameter, std::span<const Param
   return found;
 }
 
+void require_number(const char* name, double value) {
+  LONGHAND_CHECK(std::isfinite(value) && value >= 0, "optimizer: ", name,
+                 ": expected a number of at least 0, got ", value);
+}
+
 void check(std::span<const ParameterGroup> groups, const Parameters& parameters) {
   for (const ParameterGroup& group : groups) {
     LONGHAND_CHECK(!group.parameters.empty(),
                    "optimizer: expected a group of at least one parameter, got an empty one");
-    LONGHAND_CHECK(group.rate >= 0, "optimizer: expected a group's rate of at least 0, got ",
-                   group.rate);
+    require_number("a group's rate", group.rate);
+    if (group.decay) require_number("a group's decay", *group.decay);
     for (const Parameter& parameter : group.parameters) {
       LONGHAND_CHECK(parameter && std::ranges::count(parameters.all(), parameter) == 1,
                      "optimizer: expected groups of the model's own parameters, got ",
@@ -49,6 +54,8 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups,
                      Communicator* ranks)
     : shared_(std::move(shared)), ranks_(ranks && ranks->size() > 1 ? ranks : nullptr) {
   check(groups, parameters);
+  require_number("decay", shared_.decay);
+  require_number("clip", shared_.clip);
   Backend& backend = parameters.backend();
   const DType type = parameters.type();
   kept_ = shared_.short_state && type == DType::f32 ? DType::bf16 : type;
@@ -122,6 +129,7 @@ Optimizer::Rated& Optimizer::rated(double rate, Backend& backend, DType type) {
 }
 
 void Optimizer::prepare(double rate, std::int64_t step) {
+  require_number("rate", rate);
   for (const Rated& one : all_) one.now.assign(now(one.rate * rate, step));
 }
 

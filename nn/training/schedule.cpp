@@ -29,6 +29,10 @@ double Schedule::at(std::int64_t step) const {
   const bool published = cycles && place == Place::start;  // as in PyTorch's OneCycleLR
   const double low = first.value_or(published ? peak / 25 : 0);
   const double end = last.value_or(published ? peak / 25 / 1e4 : 0);
+  for (const double rate : {peak, low, end}) {
+    LONGHAND_CHECK(std::isfinite(rate) && rate >= 0, "schedule: ", name_of(curve),
+                   ": expected rates of at least 0, got ", rate);
+  }
   // OneCycleLR reaches its peak in the last step of the warm-up. All other curves reach it one step
   // later.
   const std::int64_t rise = published ? warm_up - 1 : warm_up;

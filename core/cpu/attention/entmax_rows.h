@@ -28,12 +28,7 @@ struct StripSpace {
     depth = words<Product>(width);
     key_stride = packed_width(depth);
     value_stride = packed_width(value_width);
-    float* const start = at;
-    const auto take = [&](std::int64_t n) {
-      float* const here = at;
-      at += round_up(n, 16);
-      return here;
-    };
+    ScratchParts take{at};
     keys = take(block * key_stride);
     values = take(block / Product::depth * value_stride);
     p = take(block / Product::depth * panel);
@@ -49,7 +44,7 @@ struct StripSpace {
     counts = take(panel);
     strip = take(round_up(key_count, block) * panel);
     rows = reinterpret_cast<std::int32_t*>(take(round_up(key_count, block)));
-    floats = at - start;
+    floats = take.floats;
   }
 };
 

@@ -24,19 +24,14 @@ struct Space {
 
   Space(std::int64_t width, float* at) {
     key_stride = packed_width(width);
-    float* const start = at;
-    const auto take = [&](std::int64_t n) {
-      float* const here = at;
-      at += round_up(n, 16);
-      return here;
-    };
+    ScratchParts take{at};
     keys = take(block * key_stride);
     turned = take(panel * width);
     scores = take(block * panel);
     ones = take(panel);
     found = take(panel);
     match = reinterpret_cast<std::int32_t*>(take(panel));
-    floats = at - start;
+    floats = take.floats;
   }
 };
 

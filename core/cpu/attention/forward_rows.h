@@ -41,12 +41,7 @@ struct Space {
     value_stride = packed_width(value_width);
     value_block = key_block<Product>(value_width);
     const std::int64_t count = round_up(chunk, panel);
-    float* const start = at;
-    const auto take = [&](std::int64_t n) {
-      float* const here = at;
-      at += round_up(n, 16);
-      return here;
-    };
+    ScratchParts take{at};
     keys = take(count * key_stride);
     values = take(count / block * value_block);
     scores = take(block * panel);
@@ -64,7 +59,7 @@ struct Space {
     pulls = take(count);
     counts = take(count);
     bounds = take(count);
-    floats = at - start;
+    floats = take.floats;
   }
 };
 

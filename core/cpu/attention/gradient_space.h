@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cpu/attention/pack.h"
+#include "core/cpu/attention/rows.h"
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
@@ -38,12 +39,7 @@ struct GradientSpace {
     key_stride = packed_width(width);
     value_stride = packed_width(value_width);
     const std::int64_t rows = round_up(range, panel);
-    float* const start = at;
-    const auto take = [&](std::int64_t n) {
-      float* const here = at;
-      at += round_up(n, 16);
-      return here;
-    };
+    ScratchParts take{at};
     keys_left = take(rows * left_stride);
     keys_right = d == 1 ? keys_left : take(rows / block * key_words);
     values_left = take(rows * value_left_stride);
@@ -77,7 +73,7 @@ struct GradientSpace {
     for (float*& number : walked) number = take(panel);
     key_shifts = take(rows);
     key_shift_sums = take(rows * lanes);
-    floats = at - start;
+    floats = take.floats;
   }
 };
 

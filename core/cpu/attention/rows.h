@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cpu/attention/kernels.h"
+#include "core/cpu/gemm/plan.h"
 #include "core/cpu/simd.h"
 
 /// Operations on single rows of heads, which are limited by memory and not by products.
@@ -9,6 +10,18 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 inline void clear(float* at, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += lanes) store(at + i, Vec(0.0f));
 }
+
+/// Divides a block of scratch into aligned parts. Without a block it only counts them.
+struct ScratchParts {
+  float* begin;
+  std::int64_t floats = 0;
+
+  float* operator()(std::int64_t n) {
+    float* const here = begin == nullptr ? nullptr : begin + floats;
+    floats += round_up(n, 16);
+    return here;
+  }
+};
 
 /// sum_c a_c b_c
 template <class A, class B>

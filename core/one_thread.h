@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <string_view>
+#include <thread>
+
+#include "core/error.h"
+
+namespace longhand {
+
+/// Detects that two threads call one object at the same time. Calls within a call are allowed.
+class OneThread {
+ public:
+  /// Exists while a call runs. Throws an Error if a call of another thread is running.
+  class Call {
+   public:
+    Call(OneThread& object, std::string_view owner, std::string_view name) : object_(object) {
+      std::thread::id running;  // none
+      const std::thread::id own = std::this_thread::get_id();
+      outermost_ = object.running_.compare_exchange_strong(running, own, std::memory_order_acquire);
+      LONGHAND_CHECK(outermost_ || running == own, name, ": another thread is using this ", owner,
+                     " backend; only one thread at a time may use a backend");
+    }
+    ~Call() {
+      if (outermost_) object_.running_.store({}, std::memory_order_release);
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    OneThread& object_;
+    bool outermost_;
+  };
+
+ private:
+  std::atomic<std::thread::id> running_{};  // the thread whose call runs; default: none
+};
+
+}  // namespace longhand
