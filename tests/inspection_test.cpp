@@ -68,6 +68,57 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
   BOOST_TEST(spread > 0.1);  // not uniform weights, for which a temper has no effect
 }
 
+// Two heads of each kind, because what one head alone needs may pass for what both need.
+BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_give_the_outputs_of_both_heads) {
+  const auto backend = make_reference_backend();
+  constexpr std::int64_t width = 12, each = width / 2, values = 2 * width;
+  const std::vector<std::int32_t> tokens{0, 3, 1, 4, 4, 2, 0};
+  const auto n = std::ssize(tokens);
+  for (const char* kind :
+       {"softmax:2", "ssmax:2", "fox:2", "sink:2", "alibi:2", "stick:2", "stick:2{forgets=1}",
+        "entmax:2", "entmax:2{forgets=1}", "tra:2{head_norm=none}"}) {
+    nn::Decoder model(*backend,
+                      {.vocabulary = 5,
+                       .width = width,
+                       .layers = 1,
+                       .mixers = nn::parse_layers(kind, width),
+                       .inner = 8,
+                       .deviation = 0.8},
+                      3, {DType::f64});
+    std::map<std::string, std::vector<double>> seen;
+    model.watch = [&](const std::string& name, const Tensor& x) {
+      if (is_float(x.dtype())) seen[name] = x.to_doubles();
+    };
+    const nn::Input input = nn::make_input(*backend, tokens);
+    model.features(input);
+    model.watch = {};
+    const auto& projection = seen.at("blocks.0.mixing.projection");
+    const auto& heads = seen.at("blocks.0.mixing.heads");
+    const std::int64_t columns = std::ssize(projection) / n;
+
+    const auto views = app::look_inside(model, input);
+    BOOST_TEST_REQUIRE(views.size() == 2u, kind);
+    double worst = 0, difference = 0;
+    for (const app::HeadView& view : views) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t c = view.head * each; c < (view.head + 1) * each; ++c) {
+          double y = 0;
+          for (std::int64_t j = 0; j < n; ++j) {
+            y += view.weights[static_cast<std::size_t>(i * n + j)] *
+                 projection[static_cast<std::size_t>(j * columns + values + c)];
+          }
+          worst = std::max(worst, std::abs(y - heads[static_cast<std::size_t>(i * width + c)]));
+        }
+      }
+    }
+    for (std::size_t i = 0; i < views[0].weights.size(); ++i) {
+      difference = std::max(difference, std::abs(views[0].weights[i] - views[1].weights[i]));
+    }
+    BOOST_TEST(worst < 1e-12, kind << ": " << worst);
+    BOOST_TEST(difference > 1e-3, kind << ": both heads have the same weights");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(token_labels_can_be_seen) {
   const tasks::ByteVocabulary bytes;
   const auto label = [&](char c) { return app::token_label(bytes, static_cast<unsigned char>(c)); };

@@ -23,6 +23,7 @@ Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std
   scores.k = alone(scores.k, head / group, begin, length);
   scores.tau = alone(scores.tau, head, begin, length);
   scores.shift = alone(scores.shift, head, begin, length);
+  scores.pull = alone(scores.pull, head, begin, length);
   if (scores.sink) scores.sink = scores.sink.slice(head, 1);
   scores.queries = scores.keys = Segments(scores.q.data.backend(), {&length, 1});
   return attention_weights(scores).reshape({length, length});
