@@ -1,5 +1,8 @@
 #include "cuda/device_facts.h"
 
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <iomanip>
 #include <sstream>
 
@@ -13,6 +16,19 @@ std::string text_of(const DeviceFacts& facts) {
       << static_cast<double>(facts.memory) / gibibyte << " GiB";
   if (facts.free > 0) out << " (" << static_cast<double>(facts.free) / gibibyte << " free)";
   return out.str();
+}
+
+int own_device(int devices) {
+  // Open MPI, MPICH and Intel MPI, Slurm
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr) continue;
+    const char* const end = value + std::strlen(value);
+    int rank = 0;
+    const auto [stop, error] = std::from_chars(value, end, rank);
+    if (error == std::errc() && stop == end && rank >= 0) return rank % devices;
+  }
+  return 0;
 }
 
 }  // namespace longhand::cuda

@@ -251,6 +251,7 @@ Products::Products(Stream& stream, MemorySource& memory)
 Products::~Products() = default;
 
 bool Products::run(const Product& product, const ProductOperands& operands) {
+  use_device();
   State& s = *state_;
   const auto found = s.prepared.try_emplace({product, alignment(operands)}, s.handle, product,
                                             operands, State::workspace_size);

@@ -28,6 +28,7 @@ std::string name_of_kernel(const void* kernel) {
 class DeviceMemory final : public MemorySource {
  public:
   void* allocate(std::size_t bytes) override {
+    use_device();
     void* block = nullptr;
     const cudaError_t result = cudaMalloc(&block, bytes);
     if (result == cudaErrorMemoryAllocation) {
@@ -44,7 +45,20 @@ class DeviceMemory final : public MemorySource {
 
 }  // namespace
 
+void use_device() {
+  static const int device = [] {
+    int count = 0;
+    require(cudaGetDeviceCount(&count), "counting devices");
+    return own_device(count);
+  }();
+  thread_local int current = 0;
+  if (current == device) return;
+  require(cudaSetDevice(device), "choosing device ", device);
+  current = device;
+}
+
 Stream::Stream() {
+  use_device();
   cudaStream_t stream = nullptr;
   require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
   handle_ = stream;
@@ -53,20 +67,24 @@ Stream::~Stream() { static_cast<void>(cudaStreamDestroy(as_stream(handle_))); }
 
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  use_device();
   require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, as_stream(handle_)),
           "a copy of ", bytes, " bytes");
 }
 void Stream::zero(void* to, std::size_t bytes) {
   if (bytes == 0) return;
+  use_device();
   require(cudaMemsetAsync(to, 0, bytes, as_stream(handle_)), "zeroing ", bytes, " bytes");
 }
 void Stream::upload(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  use_device();
   require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, as_stream(handle_)),
           "an upload of ", bytes, " bytes");
 }
 void Stream::download(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  use_device();
   require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, as_stream(handle_)),
           "a download of ", bytes, " bytes");
 }
@@ -80,6 +98,7 @@ void Stream::synchronize() {
 
 // Relaxed mode: memory may be allocated during the recording.
 void Stream::begin_recording() {
+  use_device();
   require(cudaStreamBeginCapture(as_stream(handle_), cudaStreamCaptureModeRelaxed),
           "beginning to record");
   recording_ = true;
@@ -105,11 +124,13 @@ void Stream::drop_recording() noexcept {
 // A graph that is still running is freed when it ends.
 Graph::~Graph() { static_cast<void>(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(handle_))); }
 void Graph::launch(Stream& stream) {
+  use_device();
   require(cudaGraphLaunch(static_cast<cudaGraphExec_t>(handle_), as_stream(stream.handle())),
           "repeating a recording");
 }
 
 Event::Event() {
+  use_device();
   cudaEvent_t event = nullptr;
   require(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event");
   handle_ = event;
@@ -123,6 +144,7 @@ void Event::synchronize() {
 }
 
 PinnedMemory::PinnedMemory(std::size_t bytes) {
+  use_device();
   void* block = nullptr;
   require(cudaMallocHost(&block, bytes), bytes, " bytes of pinned host memory");
   data_ = static_cast<std::byte*>(block);
@@ -131,6 +153,7 @@ PinnedMemory::~PinnedMemory() { static_cast<void>(cudaFreeHost(data_)); }
 
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments) {
+  use_device();
   constexpr std::size_t without_asking = std::size_t{48} << 10;
   if (shared_bytes > without_asking) {
     const cudaError_t allowed = cudaFuncSetAttribute(
@@ -164,7 +187,9 @@ std::vector<DeviceFacts> find_devices() {
                  "cuda: no NVIDIA GPU is visible");
   require(result, "looking for devices");
   std::vector<DeviceFacts> all;
-  for (int i = 0; i < count; ++i) {
+  const int own = own_device(count);
+  for (int n = 0; n < count; ++n) {
+    const int i = (own + n) % count;
     cudaDeviceProp properties{};
     require(cudaGetDeviceProperties(&properties, i), "asking device ", i);
     DeviceFacts facts{.name = properties.name,
@@ -173,7 +198,8 @@ std::vector<DeviceFacts> find_devices() {
                       .multiprocessors = properties.multiProcessorCount,
                       .shared_per_block = properties.sharedMemPerBlockOptin,
                       .memory = properties.totalGlobalMem};
-    if (i == 0) {  // only the one in use is opened
+    if (n == 0) {  // only the one in use is opened
+      use_device();
       std::size_t total = 0;
       require(cudaMemGetInfo(&facts.free, &total), "asking ", facts.name, " for its memory");
     }
