@@ -19,7 +19,17 @@ Product bare(const Matmul& op, Math math) {
           .tf32 = operands == DType::f32 && math == Math::fast};
 }
 
-/// The epilogue with an activation, if cuBLASLt has one. It requires the rows of `aux` to be
+bool on_16_bytes(const Tensor& x) {
+  return reinterpret_cast<std::uintptr_t>(x.address()) % 16 == 0;
+}
+
+/// True if an epilogue may read the bias where it is. A bias of another type than c is converted
+/// into memory of its own, which is aligned.
+bool fit_for_epilogue(const Tensor& bias, DType type) {
+  return !bias || bias.dtype() != type || on_16_bytes(bias);
+}
+
+/// The epilogue with an activation, if cuBLASLt has one. It requires `aux` and its rows to be
 /// aligned to 16 bytes.
 std::optional<Epilogue> activated(const Matmul& op, Math math) {
   if (op.beta != 0 || op.residual) return std::nullopt;
@@ -30,7 +40,9 @@ std::optional<Epilogue> activated(const Matmul& op, Math math) {
   if (*op.f != Activation::gelu_tanh || math == Math::exact) return std::nullopt;
   if (!op.pre && !op.at) return bias ? Epilogue::gelu_bias : Epilogue::gelu;
   const Tensor& aux = op.at ? op.at : op.pre;
-  if (aux.dtype() != op.c.dtype() || aux.columns() % 8 != 0) return std::nullopt;
+  if (aux.dtype() != op.c.dtype() || aux.columns() % 8 != 0 || !on_16_bytes(aux)) {
+    return std::nullopt;
+  }
   if (op.at) return Epilogue::gelu_slope;
   return bias ? Epilogue::gelu_save_bias : Epilogue::gelu_save;
 }
@@ -54,6 +66,7 @@ ProductPlan fused_plan(const Matmul& op, Math math) {
   if (plan.product.k == 0) return plain;
   // With f32 operands cuBLASLt only produces f32 results.
   if (plan.product.operands == DType::f32 && op.c.dtype() != DType::f32) return plain;
+  if (!fit_for_epilogue(op.bias, op.c.dtype())) return plain;
   if (op.f) {
     const auto epilogue = activated(op, math);
     if (!epilogue) return plain;

@@ -33,6 +33,7 @@ struct Product {
   auto operator<=>(const Product&) const = default;
 };
 
+/// Addresses and factors of a product.
 struct ProductOperands {
   float alpha = 1, beta = 0;
   const void *a = nullptr, *b = nullptr, *c = nullptr;

@@ -30,6 +30,32 @@ BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   cuda_parity::check_operations(make_emulated_cuda_backend, cuda_parity::Cases::small);
 }
 
+// cuBLASLt may know no way to do a fused product. The plain product and our epilogue take its
+// place.
+BOOST_AUTO_TEST_CASE(results_agree_if_fused_products_are_refused) {
+  const auto reference = make_reference_backend();
+  const DType types[] = {DType::f32, DType::f32, DType::bf16};
+  const Math maths[] = {Math::exact, Math::fast, Math::bf16};
+  for (const char* name : {"matmul", "feed_forward"}) {
+    const catalog::Operation& operation = catalog::find(name);
+    Rng rng(3, Purpose::test);
+    tolerance::Standard standard(operation, operation.cases(rng), *reference);
+    for (std::size_t i = 0; i < std::size(maths); ++i) {
+      const auto backend = make_emulated_cuda_backend({.math = maths[i]});
+      for (const double share : {1.0, 0.5}) {
+        emulator::refuse_products(share, 1);
+        const tolerance::Worst worst = standard.compare(
+            *backend, types[i], tolerance::unit(operation, types[i], maths[i], true));
+        emulator::refuse_products(0);
+        BOOST_TEST_CONTEXT(name << ", " << name_of(maths[i]) << ", share " << share << ": "
+                                << worst.where) {
+          BOOST_TEST(worst.used <= 1.0);
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(whole_models_agree_with_the_reference) {
   cuda_parity::check_models(make_emulated_cuda_backend);
 }

@@ -2,7 +2,10 @@
 // tests/CMakeLists.txt.
 #include "tests/check.h"
 
+#include <cstdlib>
+
 #include "core/error.h"
+#include "cuda/device_facts.h"
 #include "cuda/emulator/backend.h"
 #include "cuda/emulator/memory.h"
 #include "cuda/product_plan.h"
@@ -88,6 +91,30 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   BOOST_TEST(plan(op).rest);
 }
 
+// cuBLASLt's kernels may read a bias and an auxiliary matrix 16 bytes at a time.
+BOOST_AUTO_TEST_CASE(tensors_off_16_bytes_are_not_read_by_an_epilogue) {
+  Bench b;
+  const auto shifted = [&](std::int64_t rows, std::int64_t columns, DType type) {
+    const Tensor room(*b.backend, {rows * columns + 1}, type);
+    const Tensor inner = room.slice(1, rows * columns);
+    return rows == 1 ? inner : inner.reshape({rows, columns});
+  };
+  Matmul op = b.product();
+  op.bias = shifted(1, 16, DType::f32);
+  BOOST_TEST(cuda::fused_plan(op, Math::fast).rest);
+  Matmul narrow = b.product(DType::bf16, DType::bf16);
+  narrow.bias = op.bias;  // converted into aligned memory
+  BOOST_TEST(!cuda::fused_plan(narrow, Math::fast).rest);
+
+  op = b.product();
+  op.f = Activation::gelu_tanh;
+  op.pre = shifted(6, 16, DType::f32);
+  BOOST_TEST(cuda::fused_plan(op, Math::fast).rest);
+  op.at = std::exchange(op.pre, Tensor());
+  BOOST_TEST(cuda::fused_plan(op, Math::fast).rest);
+  BOOST_CHECK_NO_THROW((*b.backend)(op));
+}
+
 BOOST_AUTO_TEST_CASE(other_epilogues_are_a_plain_f32_product_and_a_kernel) {
   Bench b;
   const cuda::ProductPlan plan =
@@ -111,6 +138,26 @@ BOOST_AUTO_TEST_CASE(plans_differ_by_everything_that_matters) {
   BOOST_CHECK(key(op, Math::fast) != key(op, Math::exact));
   BOOST_CHECK(key(op, Math::fast) != key(turned, Math::fast));
   BOOST_CHECK(key(op, Math::fast) != key(biased, Math::fast));
+}
+
+BOOST_AUTO_TEST_CASE(ranks_of_one_machine_take_its_devices_in_turn) {
+  const char* const variable = "OMPI_COMM_WORLD_LOCAL_RANK";
+  const char* const before = std::getenv(variable);
+  const std::string kept = before ? before : "";
+  const auto device = [&](const char* rank, int devices) {
+    ::setenv(variable, rank, 1);
+    return cuda::own_device(devices);
+  };
+  BOOST_TEST(device("0", 4) == 0);
+  BOOST_TEST(device("3", 4) == 3);
+  BOOST_TEST(device("5", 4) == 1);
+  BOOST_TEST(device("5", 1) == 0);
+  BOOST_TEST(device("none", 4) == 0);
+  if (before) {
+    ::setenv(variable, kept.c_str(), 1);
+  } else {
+    ::unsetenv(variable);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(uploads_of_any_size_arrive_and_wrap_around_the_ring) {

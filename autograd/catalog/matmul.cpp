@@ -58,6 +58,13 @@ std::vector<Case> cases(Rng& rng) {
       }
     }
   }
+  // Rows of 16 bytes, as cuBLASLt's fused GELU requires.
+  for (const bool bias : {false, true}) {
+    Case c = product(rng, {0, 9, 24, 5}, false, true);
+    c.attributes["f"] = "gelu_tanh";
+    if (bias) c.inputs["bias"] = normals(rng, {24});
+    all.push_back(c);
+  }
   return all;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "core/backend.h"
 #include "cuda/emulator/scheduler.h"
@@ -18,4 +20,14 @@ struct GivenWork {
 };
 GivenWork given_work();
 
+namespace emulator {
+
+/// Makes the stand-in for cuBLASLt refuse this share of the products that have a plain one to fall
+/// back to, chosen at random.
+void refuse_products(double share, std::uint64_t seed = 0);
+
+/// The kinds of products run or refused so far: types, epilogue, and whether c is added.
+const std::set<std::string>& seen_products();
+
+}  // namespace emulator
 }  // namespace longhand

@@ -1,10 +1,15 @@
 #include "cuda/products.h"
 
 #include <bit>
+#include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "core/formulas.h"
+#include "cuda/device.h"
+#include "cuda/emulator/backend.h"
 #include "cuda/emulator/give.h"
 #include "cuda/emulator/memory.h"
 
@@ -95,7 +100,28 @@ void multiply(const Product& p, const ProductOperands& x) {
   }
 }
 
+/// True if there is a plain product for this one to fall back to.
+bool fused(const Product& p, const ProductOperands& x) {
+  return p.epilogue != Epilogue::none || p.result != DType::f32 || x.beta != 0;
+}
+
+/// Decides which fused products are refused.
+struct Refusals {
+  double share = 0;
+  std::mt19937_64 random;
+  bool refuse() { return std::uniform_real_distribution<>(0, 1)(random) < share; }
+};
+Refusals refusals;
+std::set<std::string> products_seen;
+
 }  // namespace
+
+std::string kind_of(const Product& p, const ProductOperands& x) {
+  constexpr const char* names[] = {"none",      "bias",      "relu",           "relu_bias", "gelu",
+                                   "gelu_bias", "gelu_save", "gelu_save_bias", "gelu_slope"};
+  return text(p.operands, p.tf32 ? " as tf32" : "", " to ", p.result, ", epilogue ",
+              names[static_cast<int>(p.epilogue)], x.beta != 0 ? ", plus c" : "");
+}
 
 struct Products::State {
   Stream& stream;
@@ -108,8 +134,24 @@ bool Products::run(const Product& p, const ProductOperands& x) {
   LONGHAND_CHECK(p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0, "cuBLASLt: an empty product");
   LONGHAND_CHECK(p.operands == DType::bf16 || p.result == DType::f32,
                  "cuBLASLt: no product of f32 into ", p.result);
+  LONGHAND_CHECK(on_16_bytes(static_cast<const char*>(x.bias), static_cast<const char*>(x.aux)),
+                 "cuBLASLt: an epilogue's bias or auxiliary matrix is not on 16 bytes");
+  const bool refused = fused(p, x) && refusals.refuse();
+  products_seen.insert(text(refused ? "refused " : "", kind_of(p, x)));
+  if (refused) return false;
   give(state_->stream, [p, x] { multiply(p, x); });
   return true;
 }
 
 }  // namespace longhand::cuda
+
+namespace longhand::emulator {
+
+void refuse_products(double share, std::uint64_t seed) {
+  cuda::refusals.share = share;
+  cuda::refusals.random.seed(seed);
+}
+
+const std::set<std::string>& seen_products() { return cuda::products_seen; }
+
+}  // namespace longhand::emulator

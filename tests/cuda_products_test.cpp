@@ -1,0 +1,122 @@
+#include "tests/check.h"
+
+#include <set>
+
+#include "cuda/emulator/backend.h"
+
+BOOST_AUTO_TEST_SUITE(cuda_products_test)
+
+using namespace longhand;
+
+// Every epilogue of a product, in every mix of types and math mode, on the emulated device: the
+// ones that cuBLASLt fuses, and the plain product with our epilogue if it refuses.
+
+namespace {
+
+constexpr std::int64_t m = 6, k = 8;
+
+/// Multiples of 1/4 that bf16 holds, so that operands, products and sums are exact.
+std::vector<double> quarters(std::int64_t count, std::uint64_t seed) {
+  Rng rng(seed, Purpose::test);
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (double& value : values) value = (static_cast<double>(rng.below(9)) - 4) / 4;
+  return values;
+}
+
+struct Form {
+  DType operands, result;
+  std::optional<Activation> f;
+  bool bias, residual, pre, at, beta;
+  std::int64_t n;
+};
+
+std::vector<Form> forms() {
+  std::vector<Form> all;
+  const std::pair<DType, DType> types[] = {{DType::f32, DType::f32},
+                                           {DType::f32, DType::bf16},
+                                           {DType::bf16, DType::f32},
+                                           {DType::bf16, DType::bf16}};
+  const std::optional<Activation> functions[] = {std::nullopt, Activation::relu, Activation::gelu,
+                                                 Activation::gelu_tanh};
+  for (const auto& [operands, result] : types) {
+    for (const auto& f : functions) {
+      for (int bits = 0; bits < 32; ++bits) {
+        const bool bias = bits & 1, residual = bits & 2, pre = bits & 4, at = bits & 8;
+        if (at && (!f || bias || residual || pre)) continue;
+        if (pre && !f) continue;
+        for (const std::int64_t n : {16, 12}) {
+          all.push_back({operands, result, f, bias, residual, pre, at, (bits & 16) != 0, n});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+/// c and, where it is stored, z.
+std::vector<double> results(Backend& on, const Form& form, bool f64) {
+  const auto type = [&](DType t) { return f64 ? DType::f64 : t; };
+  const auto tensor = [&](Shape shape, DType t, std::uint64_t seed) {
+    return Tensor::from(on, shape, type(t), quarters(shape.size(), seed));
+  };
+  const Shape shape{m, form.n};
+  Matmul op{.a = tensor({m, k}, form.operands, 1),
+            .b = tensor({k, form.n}, form.operands, 2),
+            .alpha = 0.5,
+            .f = form.f,
+            .c = tensor(shape, form.result, 3)};
+  if (form.bias) op.bias = tensor({form.n}, DType::f32, 4);
+  if (form.residual) op.residual = tensor(shape, form.result, 5);
+  if (form.pre) op.pre = Tensor(on, shape, type(form.result));
+  if (form.at) op.at = tensor(shape, form.result, 6);
+  if (form.beta) op.beta = 1;
+  on(op);
+  std::vector<double> all = op.c.to_doubles();
+  if (form.pre) {
+    const std::vector<double> z = op.pre.to_doubles();
+    all.insert(all.end(), z.begin(), z.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
+  const auto reference = make_reference_backend();
+  for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
+    const auto backend = make_emulated_cuda_backend({.math = math});
+    for (const Form& form : forms()) {
+      const std::vector<double> expected = results(*reference, form, true);
+      for (const double refused : {0.0, 1.0}) {
+        emulator::refuse_products(refused);
+        const std::vector<double> got = results(*backend, form, false);
+        emulator::refuse_products(0);
+        const double close = form.result == DType::bf16 ? 0x1p-8 : 0x1p-18;
+        BOOST_TEST_CONTEXT(name_of(math) << ", " << form.operands << " to " << form.result << ", f "
+                                         << (form.f ? static_cast<int>(*form.f) : -1) << ", bias "
+                                         << form.bias << ", residual " << form.residual << ", pre "
+                                         << form.pre << ", at " << form.at << ", beta " << form.beta
+                                         << ", columns " << form.n << ", refused " << refused) {
+          BOOST_REQUIRE_EQUAL(expected.size(), got.size());
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            BOOST_REQUIRE_SMALL(got[i] - expected[i], close * (1 + std::abs(expected[i])));
+          }
+        }
+      }
+    }
+  }
+  // Each of these was run, and each but the plain ones was also refused.
+  const std::set<std::string>& seen = emulator::seen_products();
+  const std::set<std::string> plain{"f32 to f32, epilogue none",
+                                    "f32 as tf32 to f32, epilogue none",
+                                    "bf16 to f32, epilogue none"};
+  std::size_t run = 0;
+  for (const std::string& kind : seen) {
+    if (kind.starts_with("refused ")) continue;
+    ++run;
+    BOOST_TEST((plain.contains(kind) || seen.contains("refused " + kind)), kind);
+  }
+  BOOST_TEST(run == 39u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
