@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <utility>
 
 #include "core/error.h"
 #include "core/quote.h"
@@ -21,55 +23,75 @@ Number parsed(std::string_view name, std::string_view text, Number low, Number h
   return number;
 }
 
+/// A default as people write it: 1e-3, not 0.001 or 1e-03.
+std::string as_written(double value) {
+  if (value == 0 || std::abs(value) >= 0.01) return shortest(value);
+  char digits[32];
+  std::string text(
+      digits,
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific).ptr);
+  if (const auto zero = text.find("e-0"); zero != std::string::npos) text.erase(zero + 2, 1);
+  return text;
+}
+
 }  // namespace
 
-void Options::integer(std::string_view name, std::int64_t& value, std::int64_t low,
-                      std::int64_t high, std::string_view meaning) {
-  all_.push_back({name, "N", meaning, [&value] { return std::to_string(value); },
-                  [&value, name, low, high](std::string_view text) {
-                    value = parsed(name, text, low, high, "an integer");
-                  }});
+std::int64_t Options::parse_integer(std::string_view subject, std::string_view text,
+                                    std::int64_t low, std::int64_t high) {
+  return parsed(subject, text, low, high, "an integer");
 }
 
-void Options::number(std::string_view name, double& value, double low, double high,
-                     std::string_view meaning) {
-  all_.push_back({name, "X", meaning, [&value] { return shortest(value); },
-                  [&value, name, low, high](std::string_view text) {
-                    value = parsed(name, text, low, high, "a number");
-                  }});
+std::size_t Options::parse_choice(std::string_view subject, std::string_view text,
+                                  std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, text);
+  LONGHAND_CHECK(found != names.end(), subject, ": expected ", listed(names), ", got ",
+                 quote(text));
+  return static_cast<std::size_t>(found - names.begin());
 }
 
-void Options::number(std::string_view name, std::optional<double>& value, double low, double high,
-                     std::string_view meaning) {
-  all_.push_back({name, "X", meaning, [&value] { return value ? shortest(*value) : "none"; },
-                  [&value, name, low, high](std::string_view text) {
-                    value.reset();
-                    if (text != "none") value = parsed(name, text, low, high, "none or a number");
-                  }});
+BoundOption& Options::number(std::string_view name, double& value, double low, double high,
+                             std::string_view help) {
+  BoundOption& option = bind(
+      name, value, shortest,
+      [=, subject = prefix_ + std::string(name)](std::string_view text) {
+        return parsed(subject, text, low, high, "a number");
+      },
+      "X", help);
+  option.default_value = as_written(value);
+  return option;
 }
 
-void Options::flag(std::string_view name, bool& value, std::string_view meaning) {
-  all_.push_back({name, "0|1", meaning, [&value] { return std::string(value ? "1" : "0"); },
-                  [&value, name](std::string_view text) {
-                    value = parsed<std::int64_t>(name, text, 0, 1, "an integer") == 1;
-                  }});
+BoundOption& Options::number(std::string_view name, std::optional<double>& value, double low,
+                             double high, std::string_view help) {
+  return bind(
+      name, value,
+      [](const std::optional<double>& number) { return number ? shortest(*number) : "none"; },
+      [=, subject = prefix_ + std::string(name)](std::string_view text) {
+        return text == "none" ? std::nullopt
+                              : std::optional(parsed(subject, text, low, high, "none or a number"));
+      },
+      "X", help);
 }
 
-void Options::add_choice(std::string_view name, std::span<const std::string_view> names,
-                         std::function<std::size_t()> get, std::function<void(std::size_t)> set,
-                         std::string_view meaning) {
-  all_.push_back({name, "NAME", meaning,
-                  [names, get = std::move(get)] { return std::string(names[get()]); },
-                  [names, name, set = std::move(set)](std::string_view text) {
-                    const auto found = std::ranges::find(names, text);
-                    LONGHAND_CHECK(found != names.end(), name, ": expected ", listed(names),
-                                   ", got ", quote(text));
-                    set(static_cast<std::size_t>(found - names.begin()));
-                  }});
+BoundOption& Options::flag(std::string_view name, bool& value, std::string_view help) {
+  BoundOption& option = integer(name, value, 0, 1, help);
+  option.placeholder = "0|1";
+  return option;
 }
 
-const Option* Options::find(std::string_view name) const {
-  const auto found = std::ranges::find(all_, name, &Option::name);
+BoundOption& Options::text(std::string_view name, std::string& value, std::string_view help,
+                           std::string_view placeholder, std::vector<std::string_view> choices) {
+  return bind(
+      name, value, [](const std::string& text) { return text; },
+      [=, subject = prefix_ + std::string(name)](std::string_view text) {
+        if (!choices.empty()) parse_choice(subject, text, choices);
+        return std::string(text);
+      },
+      placeholder, help);
+}
+
+const BoundOption* Options::find(std::string_view name) const {
+  const auto found = std::ranges::find(all_, name, &BoundOption::name);
   return found == all_.end() ? nullptr : &*found;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace longhand::nn {
@@ -15,46 +17,103 @@ namespace longhand::nn {
 template <class E>
 inline constexpr std::array<std::string_view, 0> names_of{};
 
-/// An option of a component, bound to the member variable that it sets.
-struct Option {
-  std::string_view name, placeholder, meaning;
-  std::function<std::string()> text;  // Returns the member's value as text.
-  // Sets the member. Throws an Error if the text is not a valid value.
+/// An option as help and config.ini show it.
+struct OptionSpec {
+  std::string name, placeholder, help;
+  std::string default_value;  // the value of the member when the option was declared
+  bool common = false;        // true: shown in the one-screen help
+};
+
+/// An option bound to the member that it sets.
+struct BoundOption : OptionSpec {
+  std::function<std::string()> text;  // returns the member's value as text
+  // throws an Error if the text is not a valid value
   std::function<void(std::string_view text)> assign;
 };
 
-/// Collects the options of a component. The component declares each option in one line. The initial
-/// values of its member variables are the defaults:
+/// Collects options. A part declares each of its options in one line next to the members, whose
+/// initial values are the defaults:
 ///   void declare(Options& options) override {
 ///     options.integer("window", window, 0, 1 << 24, "keys that a head sees; 0: all");
 ///   }
 /// Command-line flags, config.ini and the help are derived from this declaration.
 class Options {
  public:
-  void integer(std::string_view name, std::int64_t& value, std::int64_t low, std::int64_t high,
-               std::string_view meaning);
-  void number(std::string_view name, double& value, double low, double high,
-              std::string_view meaning);
-  /// An option whose value is a number or "none".
-  void number(std::string_view name, std::optional<double>& value, double low, double high,
-              std::string_view meaning);
-  void flag(std::string_view name, bool& value, std::string_view meaning);
+  Options() = default;
+  /// Error messages name an option "section.name".
+  explicit Options(std::string_view section) : prefix_(std::string(section) + ".") {}
+
+  template <std::integral Integer>
+  BoundOption& integer(std::string_view name, Integer& value, std::int64_t low, std::int64_t high,
+                       std::string_view help, std::string_view placeholder = "N") {
+    return bind(
+        name, value, [](Integer number) { return std::to_string(number); },
+        [=, subject = prefix_ + std::string(name)](std::string_view text) {
+          return static_cast<Integer>(parse_integer(subject, text, low, high));
+        },
+        placeholder, help);
+  }
+  BoundOption& number(std::string_view name, double& value, double low, double high,
+                      std::string_view help);
+  /// A number or "none".
+  BoundOption& number(std::string_view name, std::optional<double>& value, double low, double high,
+                      std::string_view help);
+  BoundOption& flag(std::string_view name, bool& value, std::string_view help);
+  /// A value of an enumeration or bool. `names` are in the order of the values.
   template <class E>
-  void choice(std::string_view name, E& value, std::string_view meaning) {
-    add_choice(
-        name, names_of<E>, [&value] { return static_cast<std::size_t>(value); },
-        [&value](std::size_t index) { value = static_cast<E>(index); }, meaning);
+  BoundOption& choice(std::string_view name, E& value, std::string_view help,
+                      std::vector<std::string_view> names = {names_of<E>.begin(),
+                                                             names_of<E>.end()},
+                      std::string_view placeholder = "NAME") {
+    return bind(
+        name, value,
+        [=](E chosen) { return std::string(names.at(static_cast<std::size_t>(chosen))); },
+        [=, subject = prefix_ + std::string(name)](std::string_view text) {
+          return static_cast<E>(parse_choice(subject, text, names));
+        },
+        placeholder, help);
+  }
+  /// A value that name_of() names.
+  template <class E>
+  BoundOption& choice_of(std::string_view name, E& value, std::vector<E> values,
+                         std::string_view help, std::string_view placeholder = "NAME") {
+    std::vector<std::string_view> names;
+    for (const E each : values) names.push_back(name_of(each));
+    return bind(
+        name, value, [](E chosen) { return std::string(name_of(chosen)); },
+        [=, subject = prefix_ + std::string(name)](std::string_view text) {
+          return values[parse_choice(subject, text, names)];
+        },
+        placeholder, help);
+  }
+  /// A text, one of `choices` unless these are empty.
+  BoundOption& text(std::string_view name, std::string& value, std::string_view help,
+                    std::string_view placeholder, std::vector<std::string_view> choices = {});
+  /// A member of any type: `write` returns a value as text, `read` parses one.
+  template <class T, class Write, class Read>
+  BoundOption& bind(std::string_view name, T& value, Write write, Read read,
+                    std::string_view placeholder, std::string_view help) {
+    OptionSpec spec{.name = std::string(name),
+                    .placeholder = std::string(placeholder),
+                    .help = std::string(help),
+                    .default_value = write(value)};
+    return all_.emplace_back(
+        BoundOption{std::move(spec), [&value, write] { return write(value); },
+                    [&value, read](std::string_view given) { value = read(given); }});
   }
 
-  std::span<const Option> all() const { return all_; }
-  const Option* find(std::string_view name) const;  // null if there is no such option
+  std::span<const BoundOption> all() const { return all_; }
+  const BoundOption* find(std::string_view name) const;  // null if there is no such option
 
  private:
-  void add_choice(std::string_view name, std::span<const std::string_view> names,
-                  std::function<std::size_t()> get, std::function<void(std::size_t)> set,
-                  std::string_view meaning);
+  static std::int64_t parse_integer(std::string_view subject, std::string_view text,
+                                    std::int64_t low, std::int64_t high);
+  /// Index of the text among the names.
+  static std::size_t parse_choice(std::string_view subject, std::string_view text,
+                                  std::span<const std::string_view> names);
 
-  std::vector<Option> all_;
+  std::string prefix_;
+  std::vector<BoundOption> all_;
 };
 
 /// The shortest text that is parsed to the same number.

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
   std::set<std::string> tasks;
   for (const auto& entry : fs::directory_iterator(options.out)) {
     const RunFolder run(entry.path());
-    tasks.insert(run.config().text("task.name"));
+    tasks.insert(run.config().kind().name);
     BOOST_TEST(run.config().text("task.template") == "qwen2");
     BOOST_TEST(run.config().text("task.instruction") == "auto");
     BOOST_TEST(run.config().text("training.schedule") == "constant");

@@ -58,11 +58,11 @@ BOOST_AUTO_TEST_CASE(written_settings_read_back_unchanged) {
             "3e-4", "--heads", "softmax:1,fal:1", "--math", "exact", "--seed", "7"});
   const Config again = Config::read(file(config.ini()));
   BOOST_TEST(again.ini() == config.ini());
-  BOOST_TEST(again.text("task.name") == "cycle-tracing");
+  BOOST_TEST(again.kind().name == "cycle-tracing");
   BOOST_TEST(again.text("task.max-nodes") == "12");
-  BOOST_TEST(again.number("training.rate", 0, 1) == 3e-4);
-  BOOST_TEST(again.seed() == 7u);
-  BOOST_TEST((again.backend_options().math == Math::exact));
+  BOOST_TEST(again.training().schedule.peak == 3e-4);
+  BOOST_TEST(again.training().seed == 7u);
+  BOOST_TEST((again.compute().options.math == Math::exact));
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     const Config defaults(kind.name);
     BOOST_TEST(Config::read(file(defaults.ini())).ini() == defaults.ini());
@@ -80,14 +80,14 @@ BOOST_AUTO_TEST_CASE(
   older.erase(older.find(minutes), minutes.size());
   BOOST_TEST(Config::read(file(older)).text("training.rate_at") == "end");
   BOOST_TEST(Config::read(file(older)).text("training.checkpoint_minutes") == "0");
-  BOOST_TEST((Config::read(file(older)).schedule().place == nn::Schedule::Place::end));
-  BOOST_TEST(Config::read(file(older)).schedule().at(1000) == 0.0);
+  BOOST_TEST((Config::read(file(older)).training().schedule.place == nn::Schedule::Place::end));
+  BOOST_TEST(Config::read(file(older)).training().schedule.at(1000) == 0.0);
   BOOST_TEST(from({"--config", file(older)}).text("training.rate_at") == "end");
   BOOST_TEST(from({"--config", file(older), "--rate-at", "start"}).text("training.rate_at") ==
              "start");
   const std::string partial = "[task]\nname = flip-flop\n[training]\nschedule = cosine\n";
   BOOST_TEST(Config::read(file(partial)).text("training.rate_at") == "start");
-  BOOST_TEST(Config::read(file(partial)).schedule().at(1000) > 0);
+  BOOST_TEST(Config::read(file(partial)).training().schedule.at(1000) > 0);
 }
 
 BOOST_AUTO_TEST_CASE(flags_and_files_determine_the_model) {

@@ -104,8 +104,7 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
 BOOST_AUTO_TEST_CASE(the_extended_scale_has_the_samples_of_the_paper) {
   const auto samples = [](app::Scale scale) {
     const Config config = runs_of("hinting/fig3.6", scale).begin()->second;
-    return config.integer("training.steps", 1, 1 << 30) *
-           config.integer("training.batch", 1, 1 << 30);
+    return config.training().schedule.steps * config.training().batch;
   };
   BOOST_TEST(samples(app::Scale::extended) == 102'400'000);
   BOOST_TEST(samples(app::Scale::extended) == samples(app::Scale::paper));

@@ -17,7 +17,7 @@ using namespace longhand::app;
 namespace {
 
 std::int64_t samples_of(const GridRun& run) {
-  return run.last_step() * run.config.integer("training.batch", 1, 1 << 24);
+  return run.last_step() * run.config.training().batch;
 }
 
 /// The text that a study prints about all its runs.
@@ -47,9 +47,9 @@ BOOST_AUTO_TEST_CASE(sizes_go_up_by_fours_to_the_papers) {
       std::set<std::int64_t> samples, widths, seeds;
       for (const GridRun& run : recipes().at(id).runs({.scale = scale, .out = "x"})) {
         samples.insert(samples_of(run));
-        widths.insert(run.config.integer("model.width", 1, 1 << 20));
-        seeds.insert(run.config.integer("training.seed", 0, 1 << 20));
-        BOOST_TEST(run.config.integer("training.warm_up", 0, 1 << 20) <= run.last_step() / 3);
+        widths.insert(run.config.model_settings().decoder.width);
+        seeds.insert(run.config.training().seed);
+        BOOST_TEST(run.config.training().schedule.warm_up <= run.last_step() / 3);
       }
       BOOST_TEST_CONTEXT(id << ", " << name_of(scale)) {
         BOOST_TEST(samples.size() >= 3u);

@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
   const app::Config config = app::Config::read(path("r/config.ini"));
   const auto task = config.task();
   const auto backend = make_cpu_backend({.threads = 1});
-  nn::Decoder model(*backend, config.model(*task), config.seed());
+  nn::Decoder model(*backend, config.model(*task), config.training().seed);
   for (const nn::Parameter& p : model.parameters().all()) {
     p.value().assign(step["parameters.before." + p.name()]);
   }

@@ -112,7 +112,7 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
   config.set("model.heads", subject.heads);
   for (const auto& [key, value] : subject.settings) config.set(key, value);
   const std::shared_ptr<const tasks::Task> task = config.task();
-  const nn::BatchSource batches = training_batches(task, seed, config.batch_plan());
+  const nn::BatchSource batches = training_batches(task, seed, config.training().batch_plan());
 
   const auto start = Clock::now();
   nn::Decoder model(backend, config.model(*task), seed);
@@ -144,7 +144,8 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
   hooks.stop = [&] {
     return seconds.size() >= 1000 || (seconds.size() >= 3 && Clock::now() >= end);
   };
-  nn::Trainer trainer(model, batches, {.steps = 1002, .schedule = config.schedule()}, hooks);
+  nn::Trainer trainer(model, batches, {.steps = 1002, .schedule = config.training().schedule},
+                      hooks);
   trainer.run();
   backend.observer = {};
 

@@ -60,7 +60,7 @@ void show(const Arguments& arguments) {
   // For the task text, --text is the file to train on; for other tasks it is a sample.
   if (arguments.given("text")) {
     const Config config = Config::from(arguments.without("text"));
-    if (config.text("task.name") != "text") return show_sample(*config.task(), arguments);
+    if (config.kind().name != "text") return show_sample(*config.task(), arguments);
   }
   const Config config = Config::from(arguments);
   const std::string on = arguments.given("on") ? arguments.word("on") : "";
@@ -68,7 +68,7 @@ void show(const Arguments& arguments) {
   const auto head = static_cast<int>(arguments.integer("head", 0, task->heads() - 1));
   const std::int64_t count = arguments.integer("count", 0, 1 << 30);
   for (std::int64_t i = 0; i < count; ++i) {
-    Rng rng(config.seed(), Purpose::data, 1, static_cast<std::uint32_t>(i));
+    Rng rng(config.training().seed, Purpose::data, 1, static_cast<std::uint32_t>(i));
     const tasks::Sample sample = task->sample(rng, head);
     if (!arguments.json()) {
       print(*task, sample);
@@ -148,11 +148,11 @@ Json json_of(const nn::Batch& batch) {
 /// Prints the batches of one training step.
 void show_step(const Arguments& arguments) {
   const Config config = config_of_run(arguments);
-  const std::int64_t step = arguments.integer(
-      "step", 1, std::max<std::int64_t>(1, config.integer("training.steps", 0, longest_training)));
+  const std::int64_t step =
+      arguments.integer("step", 1, std::max<std::int64_t>(1, config.training().schedule.steps));
   const std::shared_ptr<const tasks::Task> task = config.learned();
   const nn::BatchSource source = config.batches(task);
-  const std::int64_t count = config.batch_plan().batches;
+  const std::int64_t count = config.training().batch_plan().batches;
   const auto host = make_reference_backend();
   std::vector<NamedTensor> arrays;
   if (arguments.given("out")) array_file_from(arguments, "out");

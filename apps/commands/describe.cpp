@@ -73,11 +73,11 @@ Json facts_of(const fs::path& path) {
   const RunSummary summary = summarize(path);
   const Config& config = summary.config;
   const RunFolder folder(path);
-  const auto backend = make_accounting_backend(config.backend_options());
+  const auto backend = make_accounting_backend(config.compute().options);
   const auto task = config.task();
   nn::Storage storage = config.storage();
   storage.initial = false;
-  nn::Decoder model(*backend, config.model(*task), config.seed(), storage);
+  nn::Decoder model(*backend, config.model(*task), config.training().seed, storage);
   if (!model.wants_reference()) set_up_training(config, model);
 
   Json facts{{"run", path.string()},

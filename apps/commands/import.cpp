@@ -147,13 +147,14 @@ void run(const Arguments& arguments) {
   try {
     RunFolder folder = RunFolder::create(to, config_for(source, to, arguments));
     const Config& config = folder.config();
-    const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
+    const auto backend = config.compute().make();
     // No source file contains LoRA parameters, so they need initial values.
-    nn::Storage storage{.initial = config.integer("model.lora", 0, 1 << 12) > 0};
+    nn::Storage storage{.initial = config.model_settings().decoder.lora.rank > 0};
     if (source.weights->matrices_are_bf16() && nn::supports(*backend, DType::bf16)) {
       storage.matrices = DType::bf16;
     }
-    const nn::Decoder model(*backend, config.model(*config.task()), config.seed(), storage);
+    const nn::Decoder model(*backend, config.model(*config.task()), config.training().seed,
+                            storage);
     nn::read_tensors(*source.weights, foreign.family->tensors(model));
     warn_of_nonfinite(model.parameters());
     folder.open(&model.parameters());

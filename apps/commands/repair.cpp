@@ -157,7 +157,7 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
       search(config, start.checkpoint, model.backend(), ranking, grid, *searched, options);
   const ReinforcementSetting& best = tried.front().setting;
 
-  const Config own = reinforced(config, config.text("task.name"), best.threshold);
+  const Config own = reinforced(config, config.kind().name, best.threshold);
   const auto made = reinforced_model(own, model.backend(), start.checkpoint);
   reinforce(*made, ranking, best.heads, best.amount);
   RunFolder folder = RunFolder::create(to, own, start.checkpoint);
@@ -214,15 +214,14 @@ void run(const Arguments& arguments) {
     if (arguments.given(flag)) start.loading.compute[flag] = arguments.word(flag);
   }
   const Config& theirs = start.folder.config();
-  const std::string task =
-      arguments.given("task") ? arguments.word("task") : theirs.text("task.name");
+  const std::string task = arguments.given("task") ? arguments.word("task") : theirs.kind().name;
   as_usage("task", [&] { return &tasks::task_kind(task); });
   Config config = reinforces ? Config::from_run(theirs, task) : repaired(theirs, *method, task);
   config.set_flags(arguments);
   config.check();
   Tests tests = tests_of(config, arguments);
   const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
-                                  .seed = config.seed(),
+                                  .seed = config.training().seed,
                                   .reading = *reading};
   const std::int64_t step = find_step(start.folder, start.loading.step);
   start.checkpoint = nn::CheckpointStore(start.folder.checkpoints(), 1).path(step);

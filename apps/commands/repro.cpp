@@ -154,7 +154,7 @@ void count_runs(const RecipeOptions& options, std::span<const std::filesystem::p
   double trained = 0;
   for (const std::filesystem::path& path : runs) {
     const RunSummary run = summarize(path);
-    seeds.insert(run.config.seed());
+    seeds.insert(run.config.training().seed);
     trained += run.seconds;
   }
   made.seed = seeds.empty() ? options.seed : *seeds.begin();

@@ -16,10 +16,11 @@ Json row_of(const fs::path& path) {
            {"metric", {}},         {"value", {}}, {"minutes", {}}, {"error", {}}};
   try {
     const RunSummary run = summarize(path);
-    row["task"] = run.config.text("task.name");
-    row["heads"] = run.config.text("model.heads");
-    row["layers"] = run.config.integer("model.layers", 0, 1000);
-    row["width"] = run.config.integer("model.width", 0, 1 << 20);
+    row["task"] = run.config.kind().name;
+    const ModelSettings model = run.config.model_settings();
+    row["heads"] = model.heads;
+    row["layers"] = model.decoder.layers;
+    row["width"] = model.decoder.width;
     row["step"] = run.step;
     row["steps"] = run.steps;
     row["state"] = run.state;

@@ -88,7 +88,7 @@ std::vector<GridCell> cells_of(const Config& base, const std::vector<GridAxis>& 
       for (std::size_t a = 0; a < axes.size(); ++a) {
         config.set(axes[a].key, axes[a].values[cell.choice[a]], "--grid " + axes[a].name);
       }
-      const std::uint64_t seed = base.seed() + static_cast<std::uint64_t>(k);
+      const std::uint64_t seed = base.training().seed + static_cast<std::uint64_t>(k);
       config.set("training.seed", std::to_string(seed));
       config.check();
       cell.runs.push_back(folder_name(axes, cell, static_cast<std::int64_t>(seed)));
@@ -189,10 +189,10 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
 }
 
 GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t settings) {
-  const std::int64_t steps = base.integer("training.steps", 0, longest_training);
+  const std::int64_t steps = base.training().schedule.steps;
   if (!arguments.given("halving")) return {.all = {{.settings = settings, .steps = steps}}};
   const std::int64_t eta = arguments.integer("halving", 2, 1000);
-  if (base.integer("training.evaluate_samples", 0, 1 << 24) == 0) {
+  if (base.training().evaluate_samples == 0) {
     wrong_usage(
         "--halving: expected evaluate-samples above 0, because it drops runs by their scores");
   }

@@ -194,7 +194,7 @@ GridRun learned_run(const AlgorithmicTask& task, std::int64_t number, const Reci
 GridRun softmax_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
                     const Settings& more) {
   GridRun run = learned_run(task, number, options, more);
-  const std::string heads = run.config.text("model.heads");
+  const std::string heads = run.config.model_settings().heads;
   const std::string softmax = text("softmax:", head_count(heads));
   if (!options.model.empty() || heads == softmax) return run;
   run.config.set("model.heads", softmax);
@@ -277,7 +277,7 @@ std::span<const std::string_view> beside_attentionspan() {
 }
 
 std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution) {
-  const std::string name = config.text("task.name");
+  const std::string name = config.kind().name;
   const auto task = std::ranges::find(tasks_of_paper, name, &AlgorithmicTask::name);
   Config scored = config;
   if (task != std::end(tasks_of_paper) && !task->option.empty()) {

@@ -22,7 +22,7 @@ std::vector<AlgorithmicTask> tasks_measured(const RecipeOptions& options) {
 GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
                      const RecipeOptions& options) {
   GridRun run = learned_run(task, number, options);
-  const bool state = run.config.text("model.heads").find("delta:") != std::string::npos;
+  const bool state = run.config.model_settings().heads.find("delta:") != std::string::npos;
   return state ? softmax_run(task, number, options) : run;
 }
 

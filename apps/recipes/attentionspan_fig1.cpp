@@ -87,8 +87,8 @@ RecipeResult figure1(const RecipeOptions& options) {
     const LoadedRun loaded = load_learned(run, options);
     const auto in_distribution = scored_task(loaded.config, "train");
     const HeadScore chosen = rank_heads(*loaded.model, *in_distribution, samples).front();
-    heads += text(heads.empty() ? "" : "; ", "seed ", run.config.seed(), ": layer ", chosen.layer,
-                  ", head ", chosen.head);
+    heads += text(heads.empty() ? "" : "; ", "seed ", run.config.training().seed, ": layer ",
+                  chosen.layer, ", head ", chosen.head);
     const std::vector<SweepPoint> points = sweep_points(loaded.config, axes);
     found.resize(points.size());
     for (std::size_t p = 0; p < points.size(); ++p) {

@@ -77,7 +77,7 @@ std::string heads_of(std::string_view kinds, const std::string& table) {
 GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, std::int64_t number,
                       const RecipeOptions& options) {
   GridRun plain = scratch_run(task, number, options);
-  const std::string heads = heads_of(mechanism.heads, plain.config.text("model.heads"));
+  const std::string heads = heads_of(mechanism.heads, plain.config.model_settings().heads);
   GridRun run = scratch_run(task, number, options,
                             {{"model.heads", heads},
                              {"model.positions", std::string(mechanism.positions)},

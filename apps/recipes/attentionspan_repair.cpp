@@ -48,7 +48,7 @@ GridRun unlearned(const AlgorithmicTask& task, std::int64_t number, const Recipe
 
 GridRun repair_of(const GridRun& model, Repair method, const Training& training,
                   const RecipeOptions& options) {
-  const std::string task = model.config.text("task.name");
+  const std::string task = model.config.kind().name;
   Config config = repaired(model.config, method, task);
   config.set("training.rate_at", "end");  // the same value as in recipe_config()
   for (const auto& [key, value] : optimizer_settings(options)) config.set(key, value);
@@ -234,7 +234,7 @@ const OneLength& one_length_of(std::string_view task) {
 GridRun matrix_of_one_length(const GridRun& model, const RecipeOptions& options) {
   GridRun run = repair_of(model, Repair::bias_matrix, of_biases, options);
   run.name += "-one-length";
-  set_all(run.config, one_length_of(model.config.text("task.name")).settings);
+  set_all(run.config, one_length_of(model.config.kind().name).settings);
   run.config.set("training.train_on", "train");
   return run;
 }
@@ -342,7 +342,7 @@ std::int64_t searched_samples(const RecipeOptions& options) {
 /// The run's model with the best reinforcement settings; `found` describes them.
 std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridRun& model,
                                              const RecipeOptions& options, std::string& found) {
-  const std::string name = model.config.text("task.name");
+  const std::string name = model.config.kind().name;
   const auto path = run_path(model, options, beside_attentionspan());
   const RunFolder folder(path);
   const auto checkpoint =
@@ -359,7 +359,7 @@ std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridR
   const Tried best =
       search(plain.config, checkpoint, *plain.backend, ranking, grid, *searched, samples).front();
   const auto& [heads, amount, threshold] = best.setting;
-  found += text(name, ", seed ", model.config.seed(), ": ", heads, " of ", ranking.size(),
+  found += text(name, ", seed ", model.config.training().seed, ": ", heads, " of ", ranking.size(),
                 " heads, delta ", amount, ", threshold ", threshold, ". ");
   auto made =
       reinforced_model(reinforced(plain.config, name, threshold), *plain.backend, checkpoint);

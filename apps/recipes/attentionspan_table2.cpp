@@ -24,11 +24,9 @@ constexpr PaperModel paper_models[] = {{"Llama-3.2-1B-Instruct", 16, 2048},
 
 /// The paper's result for a model on a task; null if the table has none.
 const TunedFigure* figure_of(const Config& model, std::string_view task) {
+  const nn::DecoderConfig decoder = model.model_settings().decoder;
   for (const PaperModel& m : paper_models) {
-    if (model.text("model.layers") != std::to_string(m.layers) ||
-        model.text("model.width") != std::to_string(m.width)) {
-      continue;
-    }
+    if (decoder.layers != m.layers || decoder.width != m.width) continue;
     for (const TunedFigure& figure : tuned_figures()) {
       if (figure.model == m.name && figure.task == task) return &figure;
     }

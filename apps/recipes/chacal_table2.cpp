@@ -39,11 +39,12 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
 std::vector<double> time_ratios(const std::vector<Config>& configs) {
   constexpr int turns = 7;
   const Config& first = configs.front();
-  const auto backend = make_backend(first.text("compute.backend"), first.backend_options());
+  const auto backend = first.compute().make();
   const std::shared_ptr<const tasks::Task> task = first.task();
   std::vector<std::unique_ptr<nn::Decoder>> models;
   for (const Config& config : configs) {
-    models.push_back(std::make_unique<nn::Decoder>(*backend, config.model(*task), config.seed()));
+    models.push_back(
+        std::make_unique<nn::Decoder>(*backend, config.model(*task), config.training().seed));
   }
   std::vector<std::vector<double>> ratios(configs.size());
   for (int turn = 0; turn < turns; ++turn) {
@@ -52,10 +53,9 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
       std::vector<double> steps;
       nn::TrainerHooks hooks;
       hooks.report = [&](const nn::StepReport& r) { steps.push_back(r.seconds - r.waited); };
-      const std::int64_t batch = configs[i].integer("training.batch", 1, 1 << 24);
-      nn::Trainer(*models[i], training_batches(task, configs[i].seed(), {.sequences = batch}),
-                  {.steps = 4, .schedule = configs[i].schedule(), .optimizer = configs[i].adam()},
-                  hooks)
+      const TrainingSettings training = configs[i].training();
+      nn::Trainer(*models[i], training_batches(task, training.seed, {.sequences = training.batch}),
+                  {.steps = 4, .schedule = training.schedule, .optimizer = training.adam}, hooks)
           .run();
       seconds.push_back(*std::min_element(steps.begin() + 1, steps.end()));
     }

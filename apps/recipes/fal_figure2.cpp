@@ -25,10 +25,9 @@ void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
   std::vector<std::vector<FalShare>> shares;  // shares[run][head]
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
-    shares.push_back(
-        fal_shares(*run.model, *task,
-                   {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
-                    .seed = options.seed + 1000}));
+    shares.push_back(fal_shares(
+        *run.model, *task,
+        {.samples = run.config.training().evaluate_samples, .seed = options.seed + 1000}));
   }
   for (std::size_t head = 0; head < shares.front().size(); ++head) {
     std::vector<double> values;

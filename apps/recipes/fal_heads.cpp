@@ -37,11 +37,10 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       std::int64_t count = 0;
       for (std::int64_t number = 0; number < seeds(options); ++number) {
         const LoadedRun run = load_finished(run_of(heads, options, number), options, reuse_from);
-        const tasks::Tally tally =
-            evaluate(*run.model, *run.config.task(column.distribution),
-                     {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
-                      .seed = options.seed + 1000,
-                      .reading = Reading::decoded});
+        const tasks::Tally tally = evaluate(*run.model, *run.config.task(column.distribution),
+                                            {.samples = run.config.training().evaluate_samples,
+                                             .seed = options.seed + 1000,
+                                             .reading = Reading::decoded});
         values.push_back(tally.at(e.metric).mean());
         count = tally.at(e.metric).count;
       }

@@ -54,11 +54,10 @@ std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
     // The seed differs from that of evaluations during training, so the samples are new.
-    const tasks::Tally tally =
-        evaluate(*run.model, *task,
-                 {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
-                  .seed = options.seed + 1000,
-                  .reading = reading});
+    const tasks::Tally tally = evaluate(*run.model, *task,
+                                        {.samples = run.config.training().evaluate_samples,
+                                         .seed = options.seed + 1000,
+                                         .reading = reading});
     values.push_back(tally.at(e.metric).mean());
     count = tally.at(e.metric).count;
     if (e.part_metric.empty()) continue;
@@ -85,7 +84,8 @@ void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
   for (const bool fal : {false, true}) {
     std::vector<LoadedRun> runs = load(e, fal, options);
     const std::size_t first_row = each.size();
-    for (const LoadedRun& run : runs) each.push_back({name_of(fal), text(run.config.seed())});
+    for (const LoadedRun& run : runs)
+      each.push_back({name_of(fal), text(run.config.training().seed)});
     for (const Experiment::Column& column : e.columns) {
       std::vector<double> values;
       if (e.decoded) values = score(runs, e, column, Reading::decoded, fal, options, result);

@@ -65,12 +65,8 @@ bool finished(const fs::path& path, const GridRun& run) {
 
 }  // namespace
 
-std::int64_t GridRun::last_step() const {
-  return config.integer("training.steps", 0, longest_training);
-}
-std::int64_t GridRun::evaluate_samples() const {
-  return config.integer("training.evaluate_samples", 0, 1 << 24);
-}
+std::int64_t GridRun::last_step() const { return config.training().schedule.steps; }
+std::int64_t GridRun::evaluate_samples() const { return config.training().evaluate_samples; }
 
 Recipe grid_recipe(GridRecipe grid) {
   Recipe recipe{.id = grid.id, .summary = grid.summary, .scales = grid.scales, .run = {}};
@@ -285,7 +281,7 @@ std::string configurations(std::span<const fs::path> runs) {
   std::string all;
   for (const fs::path& path : runs) {
     const Config config = RunFolder(path).config();
-    const auto [of_task, is_first] = first.try_emplace(config.text("task.name"), config);
+    const auto [of_task, is_first] = first.try_emplace(config.kind().name, config);
     all += "# " + path.filename().string();
     all += is_first ? "\n" + config.ini() + "\n"
                     : ", as " + of_task->first + "'s first but for\n" +

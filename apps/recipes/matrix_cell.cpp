@@ -113,7 +113,7 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
   };
   CellRun result{.run = run.name,
                  .rate = run.config.text("training.rate"),
-                 .seed = run.config.seed(),
+                 .seed = run.config.training().seed,
                  .end = std::string(whole)};
   const std::int64_t half = run.last_step() / 2;
   const auto train_to = [&](std::int64_t step) {
@@ -247,7 +247,8 @@ std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& 
     longer.set("task." + option, value);
   }
   const auto task = longer.kind().make(longer.task_values());
-  if (config.text("model.position_ids") != "random") return task->coupled_positions();
+  if (config.model_settings().position_ids != tasks::PositionIds::random)
+    return task->coupled_positions();
   return std::max(random_positions, task->longest());
 }
 
@@ -263,7 +264,7 @@ GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
   set_all(config, decoder, options.scale);
   std::string heads(cell.mechanism->heads);
   if (const std::int64_t share = cell.mechanism->sixteenths) {
-    heads += text('x', share * config.integer("model.width", 16, 1 << 20) / 16);
+    heads += text('x', share * config.model_settings().decoder.width / 16);
   }
   config.set("model.heads", heads);
   config.set("model.positions", std::string(cell.mechanism->positions));
@@ -273,13 +274,13 @@ GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
     config.set(text("model.", one.substr(0, equals)), std::string(one.substr(equals + 1)));
     more.remove_prefix(std::min(more.size(), one.size() + 1));
   }
-  if (config.text("model.position_ids") != "places") {
+  if (config.model_settings().position_ids != tasks::PositionIds::places) {
     config.set("model.longest", text(positions_at(8, config, cell, options)));
   }
   set_all(config, options.settings);
   config.set("training.rate", std::string(rate));
   const std::uint64_t seed = set_seed(config, options, number);
-  config.set("training.warm_up", text(config.integer("training.steps", 0, 1 << 30) / 20));
+  config.set("training.warm_up", text(config.training().schedule.steps / 20));
   return {text(cell.name(), '-', rate, "-seed-", seed), std::move(config)};
 }
 

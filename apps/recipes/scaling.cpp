@@ -102,8 +102,7 @@ void report(const Study& study, const RecipeOptions& options, RecipeResult& resu
       for (std::size_t i = 0; i < study.models.size(); ++i) {
         const GridRun run = run_of(study, study.models[i], size, options, number);
         const std::vector<Scored> scores = score(study, run, options);
-        const auto samples =
-            static_cast<double>(run.last_step() * run.config.integer("training.batch", 1, 1 << 24));
+        const auto samples = static_cast<double>(run.last_step() * run.config.training().batch);
         for (std::size_t m = 0; m < scores.size(); ++m) {
           Scored scored = scores[m];
           if (size.width == study.width) {

@@ -1,12 +1,7 @@
 #include "apps/run/config.h"
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
-#include <limits>
-#include <span>
 
-#include "apps/run/batches.h"
 #include "apps/run/head_columns.h"
 #include "core/quote.h"
 #include "core/text_file.h"
@@ -16,104 +11,6 @@ namespace longhand::app {
 namespace {
 
 constexpr std::size_t largest_ini = 1 << 20;  // maximum bytes of a config.ini
-
-struct Default {
-  std::string_view key, value, placeholder, meaning;
-  bool often = false;  // true: shown in the one-screen help
-};
-
-/// A setting with its default value, from any of the sources.
-struct DefaultSetting {
-  std::string key, value, placeholder, meaning;
-  bool often = false;
-};
-
-constexpr Default defaults[] = {
-    {"model.width", "64", "N", "width of the residual stream", true},
-    {"model.layers", "6", "N", "number of blocks", true},
-    {"model.heads", "softmax:4", "LIST",
-     "heads of all layers, such as softmax:3,fal:1, or of each: softmax:8;chacal:8", true},
-    {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width"},
-    {"model.norm", "layer", "NAME", "norms of the blocks: layer, rms or rms_plus_one"},
-    {"model.norm_epsilon", "1e-5", "X", "added to the variance in the norms"},
-    {"model.norms_after", "0", "0|1", "1: attention and feed forward are normed again after"},
-    {"model.order", "parallel", "NAME", "attention and feed forward parallel or sequential"},
-    {"model.activation", "gelu", "NAME", "gelu (exact), gelu_tanh, relu or silu"},
-    {"model.gated", "0", "0|1", "1: the feed forward has a gate"},
-    {"model.feed_forward_bias", "1", "0|1", "1: biases in the feed forward's products"},
-    {"model.attention_bias", "1", "0|1", "1: biases in the attention's products"},
-    {"model.out_bias", "1", "0|1", "0: none in the attention's last product"},
-    {"model.output_bias", "0", "0|1", "1: a bias in the output layers"},
-    {"model.embedding_scale", "1", "X", "factor of the embeddings"},
-    {"model.positions", "rotary", "NAME", "none, rotary, learned or sinusoidal", true},
-    {"model.position_ids", "places", "NAME",
-     "what positions are: places; or numbers below model.longest: random (ascending), coupled (one "
-     "for tokens that belong together, where the task says so), abacus (of digits in their "
-     "numbers)"},
-    {"model.longest", "0", "N",
-     "learned positions; 0: as many as the task's longest sample has; 2048 of random ones; of "
-     "coupled ones and abacus what all of its distributions need, twice training's at least"},
-    {"model.tied", "0", "0|1", "1: the output layer is the embedding"},
-    {"model.start", "plain", "NAME",
-     "plain; residual: what is added to the stream starts at 1/sqrt(2 layers)"},
-    {"model.deviation", "0.02", "X", "of the weights at first"},
-    {"model.lora", "0", "RANK",
-     "matrices of this rank learn beside the blocks' own, which stay; 0: none"},
-    {"model.lora_alpha", "0", "X", "their factor times the rank; 0: the rank"},
-    {"model.lora_targets", "query,value", "LIST",
-     "which projections have them: query, key, value, output, gate, up, down"},
-    {"training.steps", "1000", "N", "optimizer steps", true},
-    {"training.batch", "32", "N", "sequences in a step", true},
-    {"training.batch_tokens", "0", "N",
-     "so many tokens in a step, whole sequences, in place of training.batch; 0: by sequences"},
-    {"training.set", "0", "N", "samples in the training set; 0: new ones in every step"},
-    {"training.parts", "1", "N",
-     "parts of a step's batch, a power of two, whose gradients are added in one tree: at most so "
-     "many "
-     "ranks share the run; 8 unless given where mpirun starts it"},
-    {"training.accumulation", "1", "N", "batches each part of a step is computed in"},
-    {"training.shard", "none", "NAME",
-     "what ranks share, in place of each having all of it: none, the optimizer's moments "
-     "(optimizer), or these and the gradients (gradients)"},
-    {"training.train", "auto", "PARTS",
-     "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
-     "lora and biased heads add"},
-    {"training.columns", "none", "LIST",
-     "of all that gives every head's queries and keys only these entries' columns learn: last, or "
-     "numbers such as 0,60..63; none: no such limit"},
-    {"training.train_on", "train", "NAME", "the distribution of the task that is learned"},
-    {"training.rate", "1e-3", "X", "peak learning rate", true},
-    {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
-    {"training.warm_up", "100", "N", "steps of warm-up"},
-    {"training.rate_at", "start", "NAME",
-     "start: step s has the schedule's rate after s - 1 steps, as in transformers and PyTorch; "
-     "end: the rate after s steps, 0 in the last step, as in version 0.1"},
-    {"training.beta1", "0.9", "X", "Adam's decay of the first moment"},
-    {"training.beta2", "0.999", "X", "Adam's decay of the second moment"},
-    {"training.epsilon", "1e-8", "X", "Adam's epsilon"},
-    {"training.moments", "f32", "TYPE",
-     "what Adam's moments are kept in: f32, or bf16 in half the "
-     "memory, for beta2 of at most 0.99"},
-    {"training.weights", "f32", "TYPE",
-     "how matrices are held: f32, or, where none but lora's learn, bf16 in half the memory"},
-    {"training.recompute", "0", "0|1",
-     "1: backward computes each block again, which takes less memory and more time"},
-    {"training.decay", "0", "X", "decoupled weight decay of matrices"},
-    {"training.clip", "0", "X", "largest global gradient norm; 0: no clipping"},
-    {"training.seed", "1", "N", "names all random numbers of the run", true},
-    {"training.evaluate_every", "0", "N", "steps between evaluations; 0: at the end only"},
-    {"training.evaluate_samples", "200", "N", "sequences of each distribution in an evaluation"},
-    {"training.checkpoint_every", "0", "N",
-     "steps between checkpoints; 0: by time and at the end only"},
-    {"training.checkpoint_minutes", "10", "X",
-     "a checkpoint after so many minutes without one, too; 0: not by time"},
-    {"training.keep", "2", "N", "latest checkpoints kept; the best is kept too"},
-    {"training.part_mib", "0", "N",
-     "largest file of a checkpoint, which then lies in parts; 0: no limit"},
-    {"compute.backend", "cpu", "NAME", "reference, cpu or cuda", true},
-    {"compute.threads", "0", "N", "threads of the backend; 0: one per core", true},
-    {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16", true},
-};
 
 /// Settings that runs of version 0.1 lack, with the values that describe how those runs behave.
 constexpr std::pair<std::string_view, std::string_view> of_older_runs[] = {
@@ -126,25 +23,28 @@ constexpr std::string_view of_every_run[] = {"training.steps",          "trainin
                                              "training.evaluate_every", "training.checkpoint_every",
                                              "training.keep",           "compute.math"};
 
-/// The settings of all sources. The settings of mixers (nn/mixers/) follow those of the model.
-const std::vector<DefaultSetting>& all_defaults() {
-  static const std::vector<DefaultSetting> all = [] {
-    std::vector<DefaultSetting> settings;
-    bool model = false;
-    const auto add_mixers = [&] {
-      for (const nn::MixerOption& o : nn::all_mixer_options()) {
-        settings.push_back({"model." + o.name, o.otherwise, o.placeholder, o.meaning});
-      }
+struct SectionSpec {
+  std::string_view section;
+  nn::OptionSpec option;
+
+  std::string key() const { return std::string(section) + "." + option.name; }
+};
+
+/// All settings except those of tasks, in the order of config.ini. The options of mixers
+/// (nn/mixers/) follow those of the model.
+const std::vector<SectionSpec>& all_specs() {
+  static const std::vector<SectionSpec> all = [] {
+    std::vector<SectionSpec> specs;
+    const auto add = [&](std::string_view section, auto settings) {
+      nn::Options options;
+      settings.declare(options);
+      for (const nn::OptionSpec& option : options.all()) specs.push_back({section, option});
     };
-    for (const Default& d : defaults) {
-      const bool still = d.key.starts_with("model.");
-      if (model && !still) add_mixers();
-      model = still;
-      settings.push_back({std::string(d.key), std::string(d.value), std::string(d.placeholder),
-                          std::string(d.meaning), d.often});
-      if (d.key == "model.heads") settings.back().meaning += "; kinds: " + nn::kind_names();
-    }
-    return settings;
+    add("model", ModelSettings());
+    for (const nn::OptionSpec& option : nn::all_mixer_options()) specs.push_back({"model", option});
+    add("training", TrainingSettings());
+    add("compute", ComputeSettings());
+    return specs;
   }();
   return all;
 }
@@ -180,14 +80,23 @@ auto made_of(const std::string& place, F make) {
   }
 }
 
+/// Throws the Error of a value, or a UsageError if the value came from a flag.
+[[noreturn]] void refuse(const std::string& origin, const std::string& message) {
+  if (origin.empty()) fail(message);
+  if (origin.starts_with("--")) wrong_usage(origin, ": ", message);
+  fail(origin, ": ", message);
+}
+
 }  // namespace
 
 Config::Config(std::string_view task) {
-  settings_.push_back({"task.name", std::string(task), std::string(task)});
+  settings_.push_back({"task.name", std::string(task)});
   for (const tasks::Option& option : tasks::task_kind(task).options) {
-    settings_.push_back({"task." + option.name, option.otherwise, option.otherwise});
+    settings_.push_back({"task." + option.name, option.otherwise});
   }
-  for (const DefaultSetting& d : all_defaults()) settings_.push_back({d.key, d.value, d.value});
+  for (const SectionSpec& spec : all_specs()) {
+    settings_.push_back({spec.key(), spec.option.default_value});
+  }
 }
 
 Config Config::read(const std::filesystem::path& file) {
@@ -319,55 +228,41 @@ std::vector<std::pair<std::string, std::string>> Config::settings() const {
 }
 
 bool Config::knows(std::string_view key) const {
-  return std::any_of(settings_.begin(), settings_.end(),
-                     [&](const Setting& setting) { return setting.key == key; });
+  return std::ranges::find(settings_, key, &Setting::key) != settings_.end();
 }
 
-const std::string& Config::text(std::string_view key) const {
-  for (const Setting& setting : settings_) {
-    if (setting.key == key) return setting.value;
-  }
-  fail("there is no setting '", key, "'");
-}
-
-const std::string& Config::origin(std::string_view key) const {
+std::size_t Config::index_of(std::string_view key) const {
   const auto found = std::ranges::find(settings_, key, &Setting::key);
   LONGHAND_CHECK(found != settings_.end(), "there is no setting '", key, "'");
-  return found->origin;
+  return static_cast<std::size_t>(found - settings_.begin());
 }
 
 void Config::set(std::string_view key, std::string value, std::string origin) {
-  for (Setting& setting : settings_) {
-    if (setting.key == key) {
-      setting.value = std::move(value);
-      setting.origin = std::move(origin);
-      return;
+  Setting& setting = settings_[index_of(key)];
+  setting.value = std::move(value);
+  setting.origin = std::move(origin);
+}
+
+void Config::assign(const nn::Options& options, std::string_view section) const {
+  for (const nn::BoundOption& option : options.all()) {
+    const Setting& given = settings_[index_of(std::string(section) + "." + option.name)];
+    try {
+      option.assign(given.value);
+    } catch (const Error& error) {
+      refuse(given.origin, error.what());
     }
   }
-  fail("there is no setting '", key, "'");
 }
 
-std::int64_t Config::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
-  const std::string& value = text(key);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  LONGHAND_CHECK(
-      error == std::errc() && end == value.data() + value.size() && number >= low && number <= high,
-      key, ": expected an integer from ", low, " to ", high, ", got ", quote(value));
-  return number;
+ModelSettings Config::model_settings() const { return parsed<ModelSettings>("model"); }
+
+TrainingSettings Config::training() const {
+  TrainingSettings settings = parsed<TrainingSettings>("training");
+  settings.check();
+  return settings;
 }
 
-double Config::number(std::string_view key, double low, double high) const {
-  const std::string& value = text(key);
-  double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  LONGHAND_CHECK(
-      error == std::errc() && end == value.data() + value.size() && number >= low && number <= high,
-      key, ": expected a number from ", low, " to ", high, ", got ", quote(value));
-  return number;
-}
-
-bool Config::flag(std::string_view key) const { return integer(key, 0, 1) == 1; }
+ComputeSettings Config::compute() const { return parsed<ComputeSettings>("compute"); }
 
 tasks::OptionValues Config::task_values() const {
   tasks::OptionValues values = kind().defaults();
@@ -382,10 +277,10 @@ std::unique_ptr<tasks::Task> Config::task(std::string_view distribution) const {
 }
 
 std::int64_t Config::longest_for(const tasks::Task& task) const {
-  const std::int64_t longest = integer("model.longest", 0, 1 << 24);
-  if (longest > 0) return longest;
-  if (position_ids() == tasks::PositionIds::places) return task.longest();
-  if (position_ids() == tasks::PositionIds::random) return random_positions;
+  const ModelSettings settings = model_settings();
+  if (settings.decoder.longest > 0) return settings.decoder.longest;
+  if (settings.position_ids == tasks::PositionIds::places) return task.longest();
+  if (settings.position_ids == tasks::PositionIds::random) return random_positions;
   std::int64_t most = 1;
   for (const tasks::Distribution& d : kind().distributions) {
     most = std::max(most, kind().make(task_values(), d.name)->coupled_positions());
@@ -393,167 +288,66 @@ std::int64_t Config::longest_for(const tasks::Task& task) const {
   return std::max(most, 2 * kind().make(task_values())->coupled_positions());
 }
 
-tasks::PositionIds Config::position_ids() const {
-  return static_cast<tasks::PositionIds>(choice("model.position_ids", tasks::position_ids_names));
-}
-
 std::unique_ptr<tasks::Task> Config::positioned(std::unique_ptr<tasks::Task> task) const {
   const std::int64_t range = longest_for(*task);
-  return tasks::with_position_ids(std::move(task), position_ids(), range);
-}
-
-std::size_t Config::choice(std::string_view key, std::span<const std::string_view> names) const {
-  const std::string& value = text(key);
-  const auto found = std::find(names.begin(), names.end(), value);
-  LONGHAND_CHECK(found != names.end(), key, ": expected ", nn::listed(names), ", got ",
-                 quote(value));
-  return static_cast<std::size_t>(found - names.begin());
-}
-
-nn::Schedule Config::schedule() const {
-  const auto curve = nn::schedule_from_name(text("training.schedule"));
-  LONGHAND_CHECK(curve, "training.schedule: expected constant, linear, cosine or one_cycle, got ",
-                 quote(text("training.schedule")));
-  constexpr std::string_view places[] = {"start", "end"};  // in the order of nn::Schedule::Place
-  return {.curve = *curve,
-          .peak = number("training.rate", 0, 1e3),
-          .warm_up = integer("training.warm_up", 0, longest_training),
-          .steps = integer("training.steps", 0, longest_training),
-          .place = static_cast<nn::Schedule::Place>(choice("training.rate_at", places))};
-}
-
-nn::AdamOptions Config::adam() const {
-  constexpr std::string_view types[] = {"f32", "bf16"};
-  const bool short_moments = choice("training.moments", types) == 1;
-  const double beta2 = number("training.beta2", 0, 0.9999999);
-  LONGHAND_CHECK(!short_moments || beta2 <= 0.99,
-                 "training.moments: bf16 needs beta2 of at most 0.99, because its rounding loses "
-                 "the small steps of a slower mean; got ",
-                 beta2);
-  return {.beta1 = number("training.beta1", 0, 0.999999),
-          .beta2 = beta2,
-          .epsilon = number("training.epsilon", 0, 1),
-          .decay = number("training.decay", 0, 1e3),
-          .clip = number("training.clip", 0, 1e9),
-          .short_moments = short_moments};
+  return tasks::with_position_ids(std::move(task), model_settings().position_ids, range);
 }
 
 nn::Storage Config::storage() const {
-  constexpr std::string_view types[] = {"f32", "bf16"};
-  if (choice("training.weights", types) == 0) return {};
-  LONGHAND_CHECK(text("training.columns") == "none",
+  const TrainingSettings settings = training();
+  if (!settings.bf16_weights) return {};
+  LONGHAND_CHECK(settings.columns == "none",
                  "training.weights: expected f32 where columns of matrices learn, got bf16");
-  const std::string& parts = text("training.train");
-  LONGHAND_CHECK(parts != "all" && (parts != "auto" || integer("model.lora", 0, 1 << 12) > 0),
+  LONGHAND_CHECK(settings.train != "all" &&
+                     (settings.train != "auto" || model_settings().decoder.lora.rank > 0),
                  "training.weights: expected f32 where all parameters learn, got bf16");
   return {.matrices = DType::bf16};
 }
 
-BackendOptions Config::backend_options() const {
-  const auto math = math_from_name(text("compute.math"));
-  LONGHAND_CHECK(math, "compute.math: expected exact, fast or bf16, got ",
-                 quote(text("compute.math")));
-  return {.threads = static_cast<int>(integer("compute.threads", 0, 1024)), .math = *math};
-}
-
-BatchPlan Config::batch_plan() const {
-  const std::int64_t batches = parts() * integer("training.accumulation", 1, 1 << 16);
-  return {.sequences = integer("training.batch", 1, 1 << 24) / batches,
-          .tokens = integer("training.batch_tokens", 0, 1 << 30) / batches,
-          .batches = batches,
-          .set = integer("training.set", 0, largest_training_set)};
-}
-
-std::shared_ptr<const tasks::Task> Config::learned() const {
-  return task(text("training.train_on"));
-}
+std::shared_ptr<const tasks::Task> Config::learned() const { return task(training().train_on); }
 
 nn::BatchSource Config::batches(std::shared_ptr<const tasks::Task> learned) const {
-  return training_batches(std::move(learned), seed(), batch_plan());
-}
-
-nn::Sharing Config::sharing() const {
-  // In the order of nn::Sharing.
-  constexpr std::string_view names[] = {"none", "optimizer", "gradients"};
-  return static_cast<nn::Sharing>(choice("training.shard", names));
-}
-
-std::int64_t Config::parts() const {
-  const std::int64_t parts = integer("training.parts", 1, 1 << 16);
-  LONGHAND_CHECK(std::has_single_bit(static_cast<std::uint64_t>(parts)),
-                 "training.parts: expected a power of two, got ", parts);
-  return parts;
-}
-
-std::uint64_t Config::seed() const {
-  return static_cast<std::uint64_t>(
-      integer("training.seed", 0, std::numeric_limits<std::int64_t>::max()));
+  const TrainingSettings settings = training();
+  return training_batches(std::move(learned), settings.seed, settings.batch_plan());
 }
 
 void Config::check() const {
-  const std::string message = wrong();
+  parsed<ModelSettings>("model");
+  parsed<TrainingSettings>("training");
+  parsed<ComputeSettings>("compute");
+  const std::string message = contradiction();
   if (message.empty()) return;
+  const Config defaults(text("task.name"));
   for (const Setting& setting : settings_) {
     if (setting.origin.empty()) continue;
     Config without = *this;
-    without.set(setting.key, setting.otherwise);
-    if (without.wrong() == message) continue;  // the message does not depend on this setting
-    if (setting.origin.starts_with("--")) wrong_usage(setting.origin, ": ", message);
-    fail(setting.origin, ": ", message);
+    without.set(setting.key, defaults.text(setting.key));
+    if (without.contradiction() == message) continue;  // the message does not depend on this one
+    refuse(setting.origin, message);
   }
   fail(message);
 }
 
-std::uint64_t Config::most_file_bytes() const {
-  return static_cast<std::uint64_t>(integer("training.part_mib", 0, largest_part_mib)) << 20;
-}
-
-std::string Config::wrong() const {
+std::string Config::contradiction() const {
   try {
-    read_all();
+    const std::unique_ptr<tasks::Task> made = task();
+    const nn::DecoderConfig shape = model(*made);
+    learned();
+    const TrainingSettings settings = training();
+    if (settings.columns != "none") {
+      check_head_columns(shape, settings.columns);
+      LONGHAND_CHECK(settings.train == "auto",
+                     "training.columns: expected training.train = auto beside it, got ",
+                     quote(settings.train));
+    }
+    LONGHAND_CHECK(settings.set == 0 || settings.set >= made->heads(),
+                   "training.set: expected 0 or at least ", made->heads(),
+                   ", one sample for each output head, got ", settings.set);
+    storage();
     return {};
   } catch (const Error& error) {
     return error.what();
   }
-}
-
-void Config::read_all() const {
-  const nn::DecoderConfig shape = model(*task());
-  learned();
-  if (const std::string& columns = text("training.columns"); columns != "none") {
-    check_head_columns(shape, columns);
-    LONGHAND_CHECK(text("training.train") == "auto",
-                   "training.columns: expected training.train = auto beside it, got ",
-                   quote(text("training.train")));
-  }
-  schedule();
-  adam();
-  backend_options();
-  seed();
-  const std::int64_t batches = parts() * integer("training.accumulation", 1, 1 << 16);
-  const std::string product =
-      (parts() == 1 ? "accumulation = " : "parts * accumulation = ") + std::to_string(batches);
-  const std::int64_t batch = integer("training.batch", 1, 1 << 24);
-  LONGHAND_CHECK(batch % batches == 0, "training.batch: expected a multiple of ", product, ", got ",
-                 batch);
-  const std::int64_t tokens = integer("training.batch_tokens", 0, 1 << 30);
-  LONGHAND_CHECK(tokens % batches == 0, "training.batch_tokens: expected a multiple of ", product,
-                 ", got ", tokens);
-  const std::int64_t set = integer("training.set", 0, largest_training_set);
-  LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
-                 task()->heads(), ", one sample for each output head, got ", set);
-  flag("training.recompute");
-  sharing();
-  storage();
-  integer("training.evaluate_every", 0, longest_training);
-  integer("training.evaluate_samples", 0, 1 << 24);
-  integer("training.checkpoint_every", 0, longest_training);
-  number("training.checkpoint_minutes", 0, 1e6);
-  integer("training.keep", 1, 1000);
-  most_file_bytes();
-  const std::string& backend = text("compute.backend");
-  LONGHAND_CHECK(backend == "reference" || backend == "cpu" || backend == "cuda",
-                 "compute.backend: expected reference, cpu or cuda, got ", quote(backend));
 }
 
 std::vector<Option> config_options(std::initializer_list<std::string_view> shown) {
@@ -594,12 +388,11 @@ std::vector<Option> config_options(std::initializer_list<std::string_view> shown
     }
     for (const std::string& task : meaning.of) same->of_tasks[task] = meaning.text;
   }
-  for (const DefaultSetting& d : all_defaults()) {
-    const std::size_t dot = d.key.find('.');
-    Option option{d.key.substr(dot + 1), d.placeholder, d.meaning + " (" + d.value + ")"};
-    option.group = d.key.substr(0, dot);
+  for (const auto& [section, spec] : all_specs()) {
+    Option option{spec.name, spec.placeholder, spec.help + " (" + spec.default_value + ")"};
+    option.group = section;
     option.rare =
-        shown.size() == 0 ? !d.often : std::ranges::find(shown, option.name) == shown.end();
+        shown.size() == 0 ? !spec.common : std::ranges::find(shown, option.name) == shown.end();
     options.push_back(std::move(option));
   }
   return options;

@@ -1,28 +1,19 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "apps/command.h"
-#include "apps/run/batches.h"
-#include "core/backend.h"
+#include "apps/run/settings.h"
 #include "core/file_descriptor.h"
 #include "nn/models/decoder.h"
-#include "nn/training/optimizer.h"
-#include "nn/training/schedule.h"
-#include "tasks/position_ids.h"
 #include "tasks/task.h"
 
 namespace longhand::app {
 
-constexpr std::int64_t largest_part_mib = 1 << 20;
-/// Maximum number of training steps.
-constexpr std::int64_t longest_training = std::int64_t{1} << 40;
 /// Range of random positions, as published (arXiv:2305.16843)
 constexpr std::int64_t random_positions = 2048;
 
@@ -59,12 +50,13 @@ class Config {
   /// All keys and values, in order.
   std::vector<std::pair<std::string, std::string>> settings() const;
 
-  const std::string& text(std::string_view key) const;
-  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
-  double number(std::string_view key, double low, double high) const;
-  bool flag(std::string_view key) const;  // parses "0" or "1"
-  /// Index of the setting's value in `names`. An Error if the value is not among them.
-  std::size_t choice(std::string_view key, std::span<const std::string_view> names) const;
+  /// The sections as members. Throws an Error, or a UsageError for a value from a flag.
+  ModelSettings model_settings() const;
+  TrainingSettings training() const;
+  ComputeSettings compute() const;
+
+  /// A value as text, by its key.
+  const std::string& text(std::string_view key) const { return settings_[index_of(key)].value; }
   /// Sets a value. Messages name `origin` as the value's source: "--rate" or "run.ini:7".
   void set(std::string_view key, std::string value, std::string origin = {});
   bool knows(std::string_view key) const;
@@ -82,38 +74,35 @@ class Config {
   /// Sets the settings for which model() returns `model`, for a task with the model's vocabulary
   /// and outputs.
   void set_model(const nn::DecoderConfig& model);
-  nn::Schedule schedule() const;
-  nn::AdamOptions adam() const;
   nn::Storage storage() const;  // storage of the model's parameters during training
-  BackendOptions backend_options() const;
-  std::uint64_t most_file_bytes() const;  // maximum bytes of a checkpoint file; 0: no limit
-  BatchPlan batch_plan() const;           // size of each batch of a step
   /// The task in its training distribution, and its batches.
   std::shared_ptr<const tasks::Task> learned() const;
   nn::BatchSource batches(std::shared_ptr<const tasks::Task> learned) const;
-  std::int64_t parts() const;   // number of parts of a step
-  nn::Sharing sharing() const;  // how the training state is shared among ranks
-  std::uint64_t seed() const;
   /// Reads every setting once, so that an invalid value is reported with its origin before any file
   /// is written. Throws UsageError if the value came from a flag.
   void check() const;
 
  private:
-  template <class E>
-  E named(std::string_view key) const {
-    return static_cast<E>(choice(key, nn::names_of<E>));
-  }
-  tasks::PositionIds position_ids() const;
   /// Maximum number of positions for the task.
   std::int64_t longest_for(const tasks::Task& task) const;
   struct Setting {
-    std::string key, value, otherwise, origin = {};  // otherwise: the default value
+    std::string key, value;
+    std::string origin = {};  // source of the value; empty: it has its default
   };
-  /// Source of the value; empty: it has its default.
-  const std::string& origin(std::string_view key) const;
-  void read_all() const;      // throws an Error if a setting is invalid
-  std::string wrong() const;  // message of that Error; empty if all settings are valid
-  friend std::vector<Option> config_options(std::initializer_list<std::string_view> shown);
+  std::size_t index_of(std::string_view key) const;
+  const std::string& origin(std::string_view key) const { return settings_[index_of(key)].origin; }
+  /// Sets declared members to the values of a section. An Error names the origin of a value.
+  void assign(const nn::Options& options, std::string_view section) const;
+  template <class Settings>
+  Settings parsed(std::string_view section) const {
+    Settings settings;
+    nn::Options options(section);
+    settings.declare(options);
+    assign(options, section);
+    return settings;
+  }
+  /// Message of the Error if settings do not fit together; empty: they do.
+  std::string contradiction() const;
 
   std::vector<Setting> settings_;
 };

@@ -48,10 +48,10 @@ void set_up_training(const Config& config, nn::Decoder& model) {
   LONGHAND_CHECK(!model.wants_reference(),
                  "model.reinforce: expected none in training, got reinforced heads, which have no "
                  "gradient");
-  model.recompute = config.flag("training.recompute");
-  const std::string& columns = config.text("training.columns");
-  if (columns != "none") return train_head_columns(model, columns);
-  const std::string& parts = config.text("training.train");
+  const TrainingSettings settings = config.training();
+  model.recompute = settings.recompute;
+  if (settings.columns != "none") return train_head_columns(model, settings.columns);
+  const std::string& parts = settings.train;
   if (parts == "all") return;
   if (parts == "auto") {
     const std::vector<nn::Parameter> added = added_to(model);

@@ -26,7 +26,8 @@ std::string size_in_words(double bytes) {
 }
 
 nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task, std::int64_t ranks) {
-  const BatchPlan plan = config.batch_plan();
+  const TrainingSettings settings = config.training();
+  const BatchPlan plan = settings.batch_plan();
   nn::DecoderConfig model = config.model(task);
   model.deviation = 0;  // initial values need not be drawn
   const auto made = [&](Backend& backend) {
@@ -38,21 +39,21 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task, std
   few.sequences = std::min(plan.sequences, looked_at);
   few.tokens = std::min(plan.tokens, looked_at * task.longest());
   const std::shared_ptr<const tasks::Task> borrowed(std::shared_ptr<const tasks::Task>(), &task);
-  const nn::Batch batch = training_batches(borrowed, config.seed(), few)(1, 0);
+  const nn::Batch batch = training_batches(borrowed, settings.seed, few)(1, 0);
   const double times =
       plan.tokens ? static_cast<double>(plan.tokens) / static_cast<double>(std::ssize(batch.tokens))
                   : static_cast<double>(plan.sequences) / static_cast<double>(few.sequences);
   const nn::StepSpread spread{.ranks = ranks,
-                              .parts = config.parts(),
-                              .accumulation = config.integer("training.accumulation", 1, 1 << 16),
-                              .sharing = config.sharing(),
-                              .keeps_panels = config.text("compute.backend") == "cpu"};
-  return nn::estimate_training(made, config.backend_options(), batch, times, config.adam(), spread);
+                              .parts = settings.parts,
+                              .accumulation = settings.accumulation,
+                              .sharing = settings.shard,
+                              .keeps_panels = config.compute().backend == "cpu"};
+  return nn::estimate_training(made, config.compute().options, batch, times, settings.adam, spread);
 }
 
 std::string require_memory(const Config& config, const tasks::Task& task, std::int64_t ranks) {
   const nn::MemoryEstimate need = memory_for(config, task, ranks);
-  const BatchPlan plan = config.batch_plan();
+  const BatchPlan plan = config.training().batch_plan();
   const std::string line = text(
       "about ", size_in_words(need.total()), " of memory",
       ranks > 1 ? text(" on each of ", ranks, " ranks") : "", ": parameters ",
@@ -61,7 +62,7 @@ std::string require_memory(const Config& config, const tasks::Task& task, std::i
       need.panels > 0 ? ", packed weights " + size_in_words(need.panels) : "", ", activations ",
       size_in_words(need.activations), " for ", plan.tokens ? plan.tokens : plan.sequences,
       plan.tokens ? " tokens" : " sequences", " at once");
-  if (config.text("compute.backend") == "cuda") return "needs " + line;
+  if (config.compute().backend == "cuda") return "needs " + line;
   const MachineMemory machine = machine_memory();
   const std::string there = text("; this machine has ", size_in_words(machine.total), ", ",
                                  size_in_words(machine.available), " of it free");

@@ -62,9 +62,9 @@ TrainingWork training_work(const Config& config) {
   shape.deviation = 0;  // initial values need not be drawn
   const nn::Decoder model(*nothing, shape, 0, config.storage());
   const nn::BatchSource source = config.batches(task);
-  TrainingWork all{.parameters = model.parameters().count(),
-                   .steps = config.integer("training.steps", 0, longest_training)};
-  for (std::int64_t place = 0; place < config.batch_plan().batches; ++place) {
+  const TrainingSettings settings = config.training();
+  TrainingWork all{.parameters = model.parameters().count(), .steps = settings.schedule.steps};
+  for (std::int64_t place = 0; place < settings.batches(); ++place) {
     all.operations += operations_of(model, source(1, place));
   }
   all.operations *= static_cast<double>(all.steps);
@@ -73,8 +73,9 @@ TrainingWork training_work(const Config& config) {
 
 std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& part,
                       std::int64_t done, double peak, const fs::path& folder) {
-  const std::int64_t steps = config.integer("training.steps", 0, longest_training);
-  const double parts = static_cast<double>(config.integer("training.accumulation", 1, 1 << 16));
+  const TrainingSettings settings = config.training();
+  const std::int64_t steps = settings.schedule.steps;
+  const double parts = static_cast<double>(settings.accumulation);
   const double tokens = static_cast<double>(std::ssize(part.tokens));
   std::string line =
       text(done == 0 ? "" : text("goes on after step ", done, "; "), steps, " steps, about ",
@@ -89,12 +90,11 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
     }
   }
   // The `keep` latest checkpoints, the best one, and the one being written.
-  const auto kept = static_cast<double>(config.integer("training.keep", 1, 1000) + 2);
-  const bool several = config.integer("training.checkpoint_every", 0, longest_training) > 0 ||
-                       config.number("training.checkpoint_minutes", 0, 1e6) > 0 ||
-                       config.integer("training.evaluate_every", 0, longest_training) > 0;
+  const auto kept = static_cast<double>(settings.keep + 2);
+  const bool several = settings.checkpoint_every > 0 || settings.checkpoint_minutes > 0 ||
+                       settings.evaluate_every > 0;
   const double each = checkpoint_bytes(
-      model, config.adam().short_moments ? DType::bf16 : model.parameters().type());
+      model, settings.adam.short_moments ? DType::bf16 : model.parameters().type());
   line += text("; checkpoints of ", size_in_words(each), ", ",
                size_in_words(several ? kept * each : each), " at most");
   if (const double room = free_bytes(folder); room > 0) {

@@ -144,11 +144,10 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
 }
 
 std::int64_t default_parts(const Config& config) {
-  const std::int64_t accumulation = config.integer("training.accumulation", 1, 1 << 16);
-  const std::int64_t tokens = config.integer("training.batch_tokens", 0, 1 << 30);
-  const std::int64_t whole = tokens > 0 ? tokens : config.integer("training.batch", 1, 1 << 24);
+  const TrainingSettings settings = config.training();
+  const std::int64_t whole = settings.batch_tokens > 0 ? settings.batch_tokens : settings.batch;
   std::int64_t parts = usual_parts;
-  while (parts > 1 && whole % (parts * accumulation) != 0) parts /= 2;
+  while (parts > 1 && whole % (parts * settings.accumulation) != 0) parts /= 2;
   return parts;
 }
 

@@ -54,8 +54,8 @@ Config reinforced(const Config& run, std::string_view task, double threshold) {
 
 std::unique_ptr<nn::Decoder> reinforced_model(const Config& config, Backend& backend,
                                               const std::filesystem::path& checkpoint) {
-  auto model = std::make_unique<nn::Decoder>(backend, config.model(*config.task()), config.seed(),
-                                             nn::Storage{.initial = false});
+  auto model = std::make_unique<nn::Decoder>(backend, config.model(*config.task()),
+                                             config.training().seed, nn::Storage{.initial = false});
   set_amounts(*model, {}, 0);
   begin_with(checkpoint, *model);
   return model;
@@ -84,7 +84,7 @@ std::vector<Tried> search(const Config& run, const std::filesystem::path& checkp
   const double sign = task.less_is_better() ? -1 : 1;
   for (const double threshold : grid.thresholds) {
     const auto model =
-        reinforced_model(reinforced(run, run.text("task.name"), threshold), backend, checkpoint);
+        reinforced_model(reinforced(run, run.kind().name, threshold), backend, checkpoint);
     for (const std::int64_t heads : grid.heads) {
       for (const double amount : grid.amounts) {
         reinforce(*model, ranking, heads, amount);

@@ -58,7 +58,7 @@ Config repaired(const Config& run, Repair method, std::string_view task) {
       config.set("training.columns", "last");
       break;
     case Repair::rope_off:
-      LONGHAND_CHECK(run.text("model.positions") == "rotary",
+      LONGHAND_CHECK(run.model_settings().decoder.positions == nn::Positions::rotary,
                      "repair: expected a run with rotary positions, got ",
                      run.text("model.positions"), " ones");
       config.set("model.positions", "none");

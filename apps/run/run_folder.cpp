@@ -88,7 +88,7 @@ void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& d
     copy_tokenizer(folder, config_.text(tokenizer_setting));
   }
   if (fresh_ && values) {
-    nn::CheckpointStore(checkpoints(), 1, config_.most_file_bytes()).save({}, *values);
+    nn::CheckpointStore(checkpoints(), 1, config_.training().most_file_bytes()).save({}, *values);
   }
   if (!data.empty() && (fresh_ || !folder.contains(data_file))) {
     write_atomically(folder, data_file, data_json(data));
@@ -174,14 +174,15 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
   const std::int64_t step = find_step(folder, options.step);
   const fs::path checkpoint = nn::CheckpointStore(folder.checkpoints(), 1).path(step);
 
-  auto backend = make_backend(config.text("compute.backend"), config.backend_options());
+  auto backend = config.compute().make();
   auto task = config.task();
   nn::Storage storage{.matrices = options.matrices, .initial = false};
   if (!storage.matrices && nn::supports(*backend, DType::bf16) &&
       nn::has_bf16_matrices(checkpoint)) {
     storage.matrices = DType::bf16;
   }
-  auto model = std::make_unique<nn::Decoder>(*backend, config.model(*task), config.seed(), storage);
+  auto model =
+      std::make_unique<nn::Decoder>(*backend, config.model(*task), config.training().seed, storage);
   nn::load_checkpoint(checkpoint, model->parameters());
   return {std::move(config), std::move(backend), std::move(task), std::move(model), step};
 }

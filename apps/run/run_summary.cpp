@@ -102,7 +102,7 @@ class RunFinder {
 RunSummary summarize(const fs::path& path) {
   const RunFolder run(path);
   RunSummary summary{.config = run.config()};
-  summary.steps = summary.config.integer("training.steps", 0, longest_training);
+  summary.steps = summary.config.training().schedule.steps;
   summary.metric = main_metric_of(summary.config);
   run.read_metrics([&](const Json& line) {
     summary.step = std::max(summary.step, line["step"].integer());
@@ -129,8 +129,7 @@ bool is_finished(const fs::path& run, std::int64_t steps, std::int64_t evaluate_
 }
 
 bool is_finished(const fs::path& run, const Config& config) {
-  return is_finished(run, config.integer("training.steps", 0, longest_training),
-                     config.integer("training.evaluate_samples", 0, 1 << 24));
+  return is_finished(run, config.training().schedule.steps, config.training().evaluate_samples);
 }
 
 std::optional<double> score_after(const fs::path& path, std::int64_t step) {

@@ -26,8 +26,8 @@ void require_readable(const nn::DecoderConfig& model, const tasks::Task& task) {
 }
 
 TestScores::TestScores(const Config& config, nn::Communicator& ranks)
-    : options_{.samples = config.integer("training.evaluate_samples", 0, 1 << 24),
-               .seed = config.seed(),
+    : options_{.samples = config.training().evaluate_samples,
+               .seed = config.training().seed,
                .ranks = &ranks} {
   for (const tasks::Distribution& d : config.kind().distributions) {
     tests_.push_back({d.name, d.title, config.task(d.name), d.compared});

@@ -79,7 +79,7 @@ struct Training {
         learned(folder.config().learned()),
         tests(folder.config(), ranks),
         memory(checked_memory(folder.config(), ranks.size())),
-        model(*backend, folder.config().model(*task), folder.config().seed(),
+        model(*backend, folder.config().model(*task), folder.config().training().seed,
               folder.config().storage()) {
     const Config& config = folder.config();
     if (tests.wanted() && TextSamples::wanted(config)) samples.emplace(config);
@@ -89,9 +89,9 @@ struct Training {
 
  private:
   static std::shared_ptr<Backend> made_backend(const Config& config, int threads) {
-    BackendOptions computing = config.backend_options();
-    computing.threads = threads;
-    return make_backend(config.text("compute.backend"), computing);
+    ComputeSettings compute = config.compute();
+    compute.options.threads = threads;
+    return compute.make();
   }
   std::string checked_memory(const Config& config, int ranks) const {
     require_readable(config.model(*task), *learned);
@@ -175,31 +175,31 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
   });
   require_same_settings(ranks, folder, data);
   const int threads =
-      threads_of_rank(ranks, manner.threads.value_or(config.backend_options().threads));
+      threads_of_rank(ranks, manner.threads.value_or(config.compute().options.threads));
   std::optional<Training> made;
   ranks.together([&] { made.emplace(folder, threads, ranks); });
   auto& [backend, task, learned, tests, samples, memory, model] = *made;
   if (ranks.size() > 1 && backend->name() == "cuda") ranks.reach_devices(nn::connect_nccl(ranks));
 
-  const std::int64_t steps = config.integer("training.steps", 0, longest_training);
+  const TrainingSettings settings = config.training();
+  const std::int64_t steps = settings.schedule.steps;
   check_dump(manner, steps);
   const std::int64_t numbers_every = std::max<std::int64_t>(1, steps / 200);
-  nn::TrainerOptions options{
-      .steps = steps,
-      .parts = config.parts(),
-      .accumulation = config.integer("training.accumulation", 1, 1 << 16),
-      .sharing = config.sharing(),
-      .schedule = config.schedule(),
-      .optimizer = config.adam(),
-      .evaluate_every = config.integer("training.evaluate_every", 0, longest_training),
-      .evaluate_at = manner.scores_there ? manner.to_step : std::nullopt,
-      .checkpoint_every = config.integer("training.checkpoint_every", 0, longest_training),
-      .checkpoint_seconds = 60 * config.number("training.checkpoint_minutes", 0, 1e6),
-      .checkpoints = {.folder = folder.checkpoints(),
-                      .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
-                      .most_file_bytes = config.most_file_bytes()},
-      .look_every = model.learned_numbers().empty() ? 0 : numbers_every,
-      .traced = manner.dump_step};
+  nn::TrainerOptions options{.steps = steps,
+                             .parts = settings.parts,
+                             .accumulation = settings.accumulation,
+                             .sharing = settings.shard,
+                             .schedule = settings.schedule,
+                             .optimizer = settings.adam,
+                             .evaluate_every = settings.evaluate_every,
+                             .evaluate_at = manner.scores_there ? manner.to_step : std::nullopt,
+                             .checkpoint_every = settings.checkpoint_every,
+                             .checkpoint_seconds = 60 * settings.checkpoint_minutes,
+                             .checkpoints = {.folder = folder.checkpoints(),
+                                             .keep = settings.keep,
+                                             .most_file_bytes = settings.most_file_bytes()},
+                             .look_every = model.learned_numbers().empty() ? 0 : numbers_every,
+                             .traced = manner.dump_step};
 
   const bool quiet = manner.quiet || !writes;
   const double peak = quiet ? 0 : measure_peak(*backend);
@@ -232,8 +232,8 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
     if (!writes) return std::nullopt;
     for (const auto& [name, value] : of.members()) line[name] = value;
     scores = line;
-    line["samples"] =
-        samples ? samples->of(model) : sample_answers(model, *config.task(), config.seed());
+    line["samples"] = samples ? samples->of(model)
+                              : sample_answers(model, *config.task(), config.training().seed);
     folder.log(line);
     return tests.total(line);
   };
@@ -276,8 +276,8 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
   const bool nothing_left = !folder.start() && is_finished(folder.path(), config);
   const std::string learning = learning_line(model.parameters());
   const std::string shared =
-      ranks.size() > 1 ? text("# ", ranks.size(), " ranks, each ", config.parts() / ranks.size(),
-                              " of the ", config.parts(), " parts of a step\n")
+      ranks.size() > 1 ? text("# ", ranks.size(), " ranks, each ", settings.parts / ranks.size(),
+                              " of the ", settings.parts, " parts of a step\n")
                        : "";
   const std::string plan =
       quiet ? "" : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());

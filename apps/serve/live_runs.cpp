@@ -159,8 +159,8 @@ void LiveRun::read_config() {
     // the settings name.
     const Config config = Config::read(file, (path / "config.ini").string());
     for (const auto& [key, value] : config.settings()) settings[key] = value;
-    steps = config.integer("training.steps", 0, longest_training);
-    evaluate_samples = config.integer("training.evaluate_samples", 0, 1 << 24);
+    steps = config.training().schedule.steps;
+    evaluate_samples = config.training().evaluate_samples;
     const tasks::TaskKind& kind = config.kind();
     metric = text(kind.distributions.front().name, "/",
                   // The main metric does not depend on the options.

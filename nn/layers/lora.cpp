@@ -8,13 +8,18 @@
 #include "core/contract/matmul.h"
 #include "core/error.h"
 #include "core/quote.h"
-#include "nn/options.h"
 
 namespace longhand::nn {
 namespace {
 
 constexpr std::array<std::string_view, 7> names{"query", "key", "value", "output",
                                                 "gate",  "up",  "down"};
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& name : list) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
 
 }  // namespace
 
@@ -35,6 +40,15 @@ std::vector<std::string> parse_lora_targets(std::string_view list) {
     if (end == list.size()) return found;
     list.remove_prefix(end + 1);
   }
+}
+
+void LoraOptions::declare(Options& options) {
+  options.integer("lora", rank, 0, 1 << 12,
+                  "matrices of this rank learn beside the blocks' own, which stay; 0: none",
+                  "RANK");
+  options.number("lora_alpha", alpha, 0, 1e6, "their factor times the rank; 0: the rank");
+  options.bind("lora_targets", targets, joined, parse_lora_targets, "LIST",
+               "which projections have them: query, key, value, output, gate, up, down");
 }
 
 Lora::Lora(const Scope& scope, std::int64_t in, const Projected& part, const LoraOptions& options)

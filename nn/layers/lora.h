@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "nn/options.h"
 
 namespace longhand::nn {
 
@@ -14,6 +15,7 @@ struct LoraOptions {
   double alpha = 0;                       // 0: alpha = rank
   std::vector<std::string> targets = {};  // names from lora_targets()
 
+  void declare(Options& options);
   double scale() const { return alpha == 0 ? 1 : alpha / static_cast<double>(rank); }
   bool has(std::string_view target) const;
 };

@@ -49,7 +49,7 @@ Options declared(Mixer& mixer) {
 void assign_those_it_has(Mixer& mixer, const MixerOptions& given) {
   const Options options = declared(mixer);
   for (const auto& [name, value] : given) {
-    if (const Option* const option = options.find(name)) option->assign(value);
+    if (const BoundOption* const option = options.find(name)) option->assign(value);
   }
 }
 
@@ -60,7 +60,7 @@ void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
     const auto equals = setting.find('=');
     if (equals == std::string_view::npos) not_heads(text, settings);
     const std::string_view name = setting.substr(0, equals);
-    const Option* const option = options.find(name);
+    const BoundOption* const option = options.find(name);
     LONGHAND_CHECK(option, "heads ", quote(text), ": ", mixer.kind(), " has no option ",
                    quote(name));
     option->assign(setting.substr(equals + 1));
@@ -158,7 +158,7 @@ std::string text_of(const MixerList& mixers, const MixerOptions& otherwise) {
     assign_those_it_has(*plain, otherwise);
     const Options expected = declared(*plain), options = declared(*mixer);
     std::string settings;
-    for (const Option& option : options.all()) {
+    for (const BoundOption& option : options.all()) {
       const std::string value = option.text();
       if (value == expected.find(option.name)->text()) continue;
       settings += text(settings.empty() ? "{" : ",", option.name, '=', value);
@@ -191,8 +191,8 @@ MixerOptions options_of(const MixerList& mixers) {
   MixerOptions all;
   for (const AnyMixer& mixer : mixers) {
     const Options options = declared(*mixer);
-    for (const Option& option : options.all()) {
-      all.emplace(std::string(option.name), option.text());
+    for (const BoundOption& option : options.all()) {
+      all.emplace(option.name, option.text());
     }
   }
   return all;
@@ -202,7 +202,7 @@ void set_option(std::vector<MixerList>& layers, std::string_view name, std::stri
   for (const MixerList& mixers : layers) {
     for (const AnyMixer& mixer : mixers) {
       const Options options = declared(*mixer);
-      if (const Option* const option = options.find(name)) option->assign(value);
+      if (const BoundOption* const option = options.find(name)) option->assign(value);
     }
   }
 }
@@ -243,15 +243,15 @@ bool has_kind(const std::vector<MixerList>& layers, std::string_view kind) {
   });
 }
 
-std::vector<MixerOption> all_mixer_options() {
-  std::vector<MixerOption> all;
+std::vector<OptionSpec> all_mixer_options() {
+  std::vector<OptionSpec> all;
   for (const MixerKind* const kind : mixer_kinds()) {
     const AnyMixer mixer = kind->make();
     const Options options = declared(*mixer);
-    for (const Option& option : options.all()) {
-      if (std::ranges::find(all, option.name, &MixerOption::name) != all.end()) continue;
-      all.push_back({std::string(option.name), std::string(option.placeholder),
-                     std::string(option.meaning), option.text()});
+    for (const OptionSpec& option : options.all()) {
+      if (std::ranges::find(all, option.name, &OptionSpec::name) == all.end()) {
+        all.push_back(option);
+      }
     }
   }
   return all;

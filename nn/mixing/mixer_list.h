@@ -44,11 +44,7 @@ std::int64_t projection_columns(const MixerList& mixers);
 std::vector<MixerPlace> places(const MixerList& mixers);
 bool has_kind(const std::vector<MixerList>& layers, std::string_view kind);
 
-/// An option of a kind of mixer, with its default. Each name occurs once in the list of all
-/// options.
-struct MixerOption {
-  std::string name, placeholder, meaning, otherwise;
-};
-std::vector<MixerOption> all_mixer_options();
+/// The options of all kinds of mixers, with their defaults. Each name occurs once.
+std::vector<OptionSpec> all_mixer_options();
 
 }  // namespace longhand::nn

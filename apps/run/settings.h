@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "apps/run/batches.h"
+#include "core/backend.h"
+#include "nn/models/decoder_config.h"
+#include "nn/options.h"
+#include "nn/training/optimizer.h"
+#include "nn/training/schedule.h"
+#include "tasks/position_ids.h"
+
+namespace longhand::app {
+
+/// Maximum number of training steps.
+inline constexpr std::int64_t longest_training = std::int64_t{1} << 40;
+inline constexpr std::int64_t largest_part_mib = 1 << 20;
+
+/// The [model] section of a config.ini, without the options of mixers. Initial values are defaults.
+struct ModelSettings {
+  /// Width 0 of the feed forward, `inner`, stands for 3 times the width; `longest` 0 depends on the
+  /// task. Vocabulary, outputs and mixers are not set.
+  nn::DecoderConfig decoder{.inner = 0, .longest = 0, .lora = {.targets = {"query", "value"}}};
+  std::string heads = "softmax:4";
+  tasks::PositionIds position_ids = tasks::PositionIds::places;
+
+  /// Low-rank products are not part of `declare_decoder`.
+  void declare_decoder(nn::Options& options);
+  void declare(nn::Options& options);
+};
+
+/// The [training] section. A member that a library struct has is stored in that struct.
+struct TrainingSettings {
+  nn::Schedule schedule{.warm_up = 100, .steps = 1000};
+  nn::AdamOptions adam;
+  std::int64_t batch = 32, batch_tokens = 0;
+  std::int64_t set = 0;
+  std::int64_t parts = 1, accumulation = 1;
+  nn::Sharing shard = nn::Sharing::nothing;
+  std::string train = "auto", columns = "none", train_on = "train";
+  bool bf16_weights = false, recompute = false;
+  std::uint64_t seed = 1;
+  std::int64_t evaluate_every = 0, evaluate_samples = 200;
+  std::int64_t checkpoint_every = 0;
+  double checkpoint_minutes = 10;
+  int keep = 2;
+  std::int64_t part_mib = 0;
+
+  void declare(nn::Options& options);
+  /// Throws an Error if settings contradict each other.
+  void check() const;
+
+  std::int64_t batches() const { return parts * accumulation; }  // number of batches of a step
+  BatchPlan batch_plan() const {
+    return {batch / batches(), batch_tokens / batches(), batches(), set};
+  }
+  /// Maximum bytes of a checkpoint file; 0: no limit.
+  std::uint64_t most_file_bytes() const { return static_cast<std::uint64_t>(part_mib) << 20; }
+};
+
+/// The [compute] section.
+struct ComputeSettings {
+  std::string backend = "cpu";  // one of the names that make_backend() accepts
+  BackendOptions options;
+
+  void declare(nn::Options& options);
+  std::shared_ptr<Backend> make() const { return make_backend(backend, options); }
+};
+
+}  // namespace longhand::app
