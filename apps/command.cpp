@@ -24,8 +24,8 @@ std::map<std::string, Command, std::less<>>& command_registry() {
 /// can distinguish given options from defaults.
 po::options_description describe(const Command& command) {
   po::options_description all;
-  for (const Option& option : command.options) {
-    if (option.value.empty()) {
+  for (const CliFlag& option : command.options) {
+    if (option.placeholder.empty()) {
       all.add_options()(option.name.c_str(), po::bool_switch());
     } else {
       all.add_options()(option.name.c_str(), po::value<std::vector<std::string>>());
@@ -36,12 +36,12 @@ po::options_description describe(const Command& command) {
 }
 
 /// A flag as the command's option spells it: --batch_tokens becomes --batch-tokens.
-std::string as_named(const std::string& word, const std::vector<Option>& options) {
+std::string as_named(const std::string& word, const std::vector<CliFlag>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
   const std::string name = word.substr(2, end - 2);
   const auto same = [](char a, char b) { return a == b || (a == '-' && b == '_'); };
-  for (const Option& option : options) {
+  for (const CliFlag& option : options) {
     if (option.name != name && std::ranges::equal(name, option.name, same)) {
       return "--" + option.name + word.substr(end);
     }
@@ -50,9 +50,9 @@ std::string as_named(const std::string& word, const std::vector<Option>& options
 }
 
 /// A hint that names the known option most similar to an unknown flag.
-std::string did_you_mean_flag(const std::string& flag, const std::vector<Option>& options) {
+std::string did_you_mean_flag(const std::string& flag, const std::vector<CliFlag>& options) {
   std::vector<std::string> known{"--help"};
-  for (const Option& option : options) known.push_back(shown_flag(option.name));
+  for (const CliFlag& option : options) known.push_back(shown_flag(option.name));
   return did_you_mean(flag, known);
 }
 
@@ -166,8 +166,8 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
   if (!takes_words && !arguments.plain_.empty()) {
     wrong_usage("unexpected '", one_line(arguments.plain_.front()), "'");
   }
-  for (const Option& option : options) {
-    if (option.value.empty()) {
+  for (const CliFlag& option : options) {
+    if (option.placeholder.empty()) {
       if (found[option.name].as<bool>()) arguments.given_.insert(option.name);
       continue;
     }
@@ -178,8 +178,8 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
       }
       arguments.given_.insert(option.name);
       arguments.values_[option.name] = std::move(values);
-    } else if (!option.otherwise.empty()) {
-      arguments.values_[option.name] = {option.otherwise};
+    } else if (!option.default_value.empty()) {
+      arguments.values_[option.name] = {option.default_value};
     }
   }
   return arguments;
@@ -193,16 +193,16 @@ std::string Command::help(const Arguments& beside, bool rich) const {
   };
   std::vector<std::pair<std::string, std::vector<Line>>> groups;
   std::size_t width = 0, hidden = 0, of_tasks = 0;
-  const auto add = [&](const Option& option, std::string meaning) {
-    if (!option.otherwise.empty()) meaning += " (" + option.otherwise + ")";
+  const auto add = [&](const CliFlag& option, std::string meaning) {
+    if (!option.default_value.empty()) meaning += " (" + option.default_value + ")";
     std::string flag = shown_flag(option.name);
-    if (!option.value.empty()) flag += ' ' + option.value;
+    if (!option.placeholder.empty()) flag += ' ' + option.placeholder;
     if (flag.size() <= most_flag_columns) width = std::max(width, flag.size());
     auto group = std::ranges::find(groups, option.group, [](const auto& g) { return g.first; });
     if (group == groups.end()) group = groups.insert(groups.end(), {option.group, {}});
     group->second.push_back({std::move(flag), std::move(meaning)});
   };
-  for (const Option& option : options) {
+  for (const CliFlag& option : options) {
     const auto own = option.of_tasks.find(task);
     if (own != option.of_tasks.end()) {
       add(option, own->second);
@@ -211,7 +211,7 @@ std::string Command::help(const Arguments& beside, bool rich) const {
     } else if (!all && option.rare) {
       ++hidden;
     } else {
-      add(option, option.meaning);
+      add(option, option.help);
     }
   }
   const bool more = hidden > 0;
@@ -255,17 +255,17 @@ Register::Register(Command command) {
 
 const std::map<std::string, Command, std::less<>>& commands() { return command_registry(); }
 
-std::vector<Option> join(std::vector<Option> first, const std::vector<Option>& second) {
+std::vector<CliFlag> join(std::vector<CliFlag> first, const std::vector<CliFlag>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
-Option rarely(Option option) {
+CliFlag rarely(CliFlag option) {
   option.rare = true;
   return option;
 }
 
-Option json_option() { return {"json", "", "print one JSON object and nothing else"}; }
+CliFlag json_option() { return {"json", "", "print one JSON object and nothing else"}; }
 
 std::int64_t parse_integer(std::string_view subject, std::string_view text, std::int64_t low,
                            std::int64_t high) {

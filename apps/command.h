@@ -41,11 +41,11 @@ auto as_usage(std::string_view flag, F make) {
 }
 
 /// One flag of a command.
-struct Option {
-  std::string name;     // without dashes
-  std::string value;    // placeholder of the value in the help; empty: the option is a switch
-  std::string meaning;  // one line of help
-  std::string otherwise = {};  // default value; empty: none
+struct CliFlag {
+  std::string name;                // without dashes
+  std::string placeholder;         // of the value, in the help; empty: the flag is a switch
+  std::string help;                // one line
+  std::string default_value = {};  // empty: none
   bool repeats = false;
   std::string group = "options";  // heading in the help under which the option is listed
   bool rare = false;              // shown by `--help all` only
@@ -54,7 +54,7 @@ struct Option {
 };
 
 /// The given option, marked to be shown by `--help all` only.
-Option rarely(Option option);
+CliFlag rarely(CliFlag option);
 
 /// The arguments after the command's name, checked against the command's options.
 class Arguments {
@@ -95,7 +95,7 @@ struct Command {
   std::string name;
   std::string summary;             // one line for the list of commands
   std::vector<std::string> usage;  // forms of the arguments, one per line
-  std::vector<Option> options;
+  std::vector<CliFlag> options;
   std::vector<std::string> examples;  // example command lines without the leading "longhand"
   std::string notes = {};             // further text of the help
   bool takes_words = false;           // allow arguments that are not options
@@ -119,10 +119,10 @@ struct Register {
 const std::map<std::string, Command, std::less<>>& commands();
 
 /// Joins a command's own options with shared ones.
-std::vector<Option> join(std::vector<Option> first, const std::vector<Option>& second);
+std::vector<CliFlag> join(std::vector<CliFlag> first, const std::vector<CliFlag>& second);
 
 /// The option --json of commands that print a report.
-Option json_option();
+CliFlag json_option();
 
 /// Parses a number in [low, high]. Throws a UsageError that names `subject` if the text is not one.
 std::int64_t parse_integer(std::string_view subject, std::string_view text, std::int64_t low,

@@ -7,7 +7,7 @@
 
 namespace longhand::app {
 
-std::vector<Option> compute_options(std::string backend) {
+std::vector<CliFlag> compute_options(std::string backend) {
   return {{"backend", "NAME", "reference, cpu or cuda", std::move(backend)},
           {"threads", "N", "threads of the backend; 0: one per core", "0"},
           {"math", "MODE", "how products are computed: exact, fast or bf16", "fast"},

@@ -12,7 +12,7 @@
 namespace longhand::app {
 
 /// The flags of all commands that compute: --backend, --threads, --math, --seed.
-std::vector<Option> compute_options(std::string backend = "cpu");
+std::vector<CliFlag> compute_options(std::string backend = "cpu");
 
 BackendOptions backend_options(const Arguments& arguments);
 /// The backend selected by --backend, --threads and --math.

@@ -40,7 +40,7 @@ int integer_or(const OptionValues& options, std::string_view name, int least, in
 
 }  // namespace
 
-std::vector<Option> BoxesRules::options() {
+std::vector<TaskOption> BoxesRules::options() {
   return {
       {"version", "default", "default, or advanced: half the boxes in use, whole boxes move"},
       {"boxes", "0", "boxes, 2 to 26; 0: the version's, 7 or 8"},

@@ -18,7 +18,7 @@ struct BoxesRules {
   enum class Split { train, test, all };
 
   explicit BoxesRules(const OptionValues& options);
-  static std::vector<Option> options();
+  static std::vector<TaskOption> options();
 
   int half() const { return boxes / 2; }
   /// Upper bounds on the number of tokens of a prompt and of an answer, not counting special

@@ -142,7 +142,7 @@ std::size_t CharacterTask::answer_in(std::string_view sample) const {
 }
 
 TaskKind character_kind(TaskKind kind) {
-  for (Option& option : Framing::options()) kind.options.push_back(std::move(option));
+  for (TaskOption& option : Framing::options()) kind.options.push_back(std::move(option));
   return kind;
 }
 

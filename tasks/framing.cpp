@@ -70,7 +70,7 @@ void append(std::vector<std::int32_t>& all, const std::vector<std::int32_t>& mor
 
 }  // namespace
 
-std::vector<Option> Framing::options() {
+std::vector<TaskOption> Framing::options() {
   return {{"tokenizer", "characters",
            "characters: the task's own are the tokens; a tokenizer.json, or a folder with one",
            "tokenizer"},
@@ -91,9 +91,9 @@ Framing::Framing(const OptionValues& options, const Own& own) {
     frame_for(options, own);
     return;
   }
-  for (const Option& option : Framing::options()) {
+  for (const TaskOption& option : Framing::options()) {
     const std::string& value = options.text(option.name);
-    LONGHAND_CHECK(value == option.otherwise || option.name == "date", "task ", options.task(),
+    LONGHAND_CHECK(value == option.default_value || option.name == "date", "task ", options.task(),
                    ": option ", option.name, ": expected a tokenizer too (--tokenizer), got ",
                    quote(value), " beside the task's own characters");
   }

@@ -29,8 +29,8 @@ namespace longhand::tasks {
 /// have no end, `after` is empty.
 class Framing {
  public:
-  /// The options of the framing, which every character task has.
-  static std::vector<Option> options();
+  /// The options of every task of single characters.
+  static std::vector<TaskOption> options();
 
   struct Own {
     std::string_view characters;

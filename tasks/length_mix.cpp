@@ -14,7 +14,7 @@ LengthMix::LengthMix(const OptionValues& options)
                  ": option length: expected 0 or at least 2, got 1");
 }
 
-std::vector<Option> LengthMix::options(int short_length, int long_length) {
+std::vector<TaskOption> LengthMix::options(int short_length, int long_length) {
   return {{"length", "0", "0: the mix of training; else exactly this length, all uniform"},
           {"short", std::to_string(short_length), "the mix: lengths of 2 to this make 80%"},
           {"long", std::to_string(long_length), "the mix: longer ones up to this make 20%"}};

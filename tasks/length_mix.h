@@ -18,8 +18,8 @@ class LengthMix {
 
   /// Reads the options `length` (0: the mix), `short` and `long`.
   explicit LengthMix(const OptionValues& options);
-  static std::vector<Option> options(int short_length, int long_length);
-  /// The test set with samples of exactly this length.
+  static std::vector<TaskOption> options(int short_length, int long_length);
+  /// The test set of one length.
   static Distribution exactly(std::int64_t length, std::string_view title);
 
   std::int64_t draw(Rng& rng) const;

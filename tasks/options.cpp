@@ -31,9 +31,9 @@ bool parse(const std::string& text, Number& value) {
 
 }  // namespace
 
-OptionValues::OptionValues(std::string task, std::vector<Option> options)
+OptionValues::OptionValues(std::string task, std::vector<TaskOption> options)
     : task_(std::move(task)), options_(std::move(options)) {
-  for (const Option& option : options_) values_.push_back(option.otherwise);
+  for (const TaskOption& option : options_) values_.push_back(option.default_value);
 }
 
 std::size_t OptionValues::index_of(std::string_view name) const {
@@ -41,7 +41,7 @@ std::size_t OptionValues::index_of(std::string_view name) const {
     if (options_[i].name == name) return i;
   }
   fail("task ", task_, ": expected an option of ",
-       alternatives(options_, [](const Option& option) { return option.name; }), ", got ",
+       alternatives(options_, [](const TaskOption& option) { return option.name; }), ", got ",
        quote(name));
 }
 

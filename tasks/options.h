@@ -10,11 +10,11 @@
 namespace longhand::tasks {
 
 /// An option of a task: a flag `--task.NAME VALUE` and a line in a configuration file.
-struct Option {
+struct TaskOption {
   std::string name;
-  std::string otherwise;  // default value
-  std::string meaning;
-  std::string flag = {};  // alternative name of the flag
+  std::string default_value;
+  std::string help;
+  std::string flag = {};  // another name of the flag
 };
 
 /// The values of a task's options, initially the defaults. Values are stored as text. Functions
@@ -22,7 +22,7 @@ struct Option {
 /// the task and the option.
 class OptionValues {
  public:
-  OptionValues(std::string task, std::vector<Option> options);
+  OptionValues(std::string task, std::vector<TaskOption> options);
 
   void set(std::string_view name, std::string value);
 
@@ -33,14 +33,14 @@ class OptionValues {
   std::size_t choice(std::string_view name, std::initializer_list<std::string_view> choices) const;
 
   const std::string& task() const { return task_; }
-  std::span<const Option> options() const { return options_; }
+  std::span<const TaskOption> options() const { return options_; }
 
  private:
   std::size_t index_of(std::string_view name) const;
 
   std::string task_;
-  std::vector<Option> options_;
-  std::vector<std::string> values_;  // values, in the order of options_
+  std::vector<TaskOption> options_;
+  std::vector<std::string> values_;  // parallel to options_
 };
 
 }  // namespace longhand::tasks

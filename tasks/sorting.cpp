@@ -379,7 +379,7 @@ class Sorting final : public Task {
 }  // namespace
 
 TaskKind sorting() {
-  std::vector<Option> options{
+  std::vector<TaskOption> options{
       {"hint", "none", "helper task: none, successor, count, fill or all three"},
       {"successor", "greater",
        "the hint's answer for a number that has copies: greater (the next greater number) or copy "

@@ -152,8 +152,8 @@ using NamedPaths = std::vector<std::pair<std::string, std::filesystem::path>>;
 struct TaskKind {
   std::string name;
   std::string summary;
-  std::vector<Option> options;
-  std::vector<Distribution> distributions;  // the first one is the training distribution
+  std::vector<TaskOption> options;
+  std::vector<Distribution> distributions;  // the first is the training distribution
   std::function<std::unique_ptr<Task>(const OptionValues&)> make_with;
   /// The files from which samples are made, by name, without those of a tokenizer. Null: the task
   /// reads no files.

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(every_shell_knows_every_command_and_flag) {
     const std::string script = (*this)(text("completion ", shell)).out;
     for (const auto& [name, command] : app::commands()) {
       BOOST_TEST(contains(script, name));
-      for (const app::Option& option : command.options) {
+      for (const app::CliFlag& option : command.options) {
         const std::string flag = app::shown_flag(option.name);
         BOOST_TEST(contains(script, shell == std::string("fish") ? "-l " + flag.substr(2) : flag));
       }

@@ -17,10 +17,11 @@ bool is_word(std::string_view text) {
 
 /// The values listed in an option's help, such as "precision of products: exact, fast or bf16
 /// (fast)"; empty if the help contains no list.
-Words values_of(const Option& option) {
-  if (option.value == "0|1") return {"0", "1"};
-  if (option.value != "NAME" && option.value != "MODE" && option.value != "TYPE") return {};
-  std::string list = option.meaning;
+Words values_of(const CliFlag& option) {
+  if (option.placeholder == "0|1") return {"0", "1"};
+  if (option.placeholder != "NAME" && option.placeholder != "MODE" && option.placeholder != "TYPE")
+    return {};
+  std::string list = option.help;
   if (const auto after = list.find(": "); after != std::string::npos) list.erase(0, after + 2);
   list.resize(std::min({list.find(" ("), list.find(';'), list.size()}));
   Words values;
@@ -35,9 +36,9 @@ Words values_of(const Option& option) {
   return values.size() > 1 ? values : Words();
 }
 
-bool is_path(const Option& option) {
-  return option.value == "FILE" || option.value == "DIR" || option.value == "RUN" ||
-         option.value == "FOLDER";
+bool is_path(const CliFlag& option) {
+  return option.placeholder == "FILE" || option.placeholder == "DIR" ||
+         option.placeholder == "RUN" || option.placeholder == "FOLDER";
 }
 
 std::string joined(const Words& words) {
@@ -78,10 +79,10 @@ void bash() {
   for (const auto& [name, command] : commands()) {
     Words flags{"--help"};
     std::cout << "    " << name << ")\n      case $before in\n";
-    for (const Option& option : command.options) {
+    for (const CliFlag& option : command.options) {
       const std::string flag = shown_flag(option.name);
       flags.push_back(flag);
-      if (option.value.empty()) continue;
+      if (option.placeholder.empty()) continue;
       const Words values = values_of(option);
       std::cout << "        " << flag << ") ";
       if (is_path(option)) {
@@ -117,13 +118,13 @@ void zsh() {
                "  (( CURRENT-- ))\n  case $words[1] in\n";
   for (const auto& [name, command] : commands()) {
     std::cout << "    " << name << ") _arguments '--help[print the help]'";
-    for (const Option& option : command.options) {
+    for (const CliFlag& option : command.options) {
       std::string line = (option.repeats ? "*" : "") + shown_flag(option.name) + "[" +
-                         quoted(option.meaning, "[]:'\\").substr(1);
+                         quoted(option.help, "[]:'\\").substr(1);
       line.back() = ']';
-      if (!option.value.empty()) {
+      if (!option.placeholder.empty()) {
         const Words values = values_of(option);
-        line += ":" + option.value + ":";
+        line += ":" + option.placeholder + ":";
         if (is_path(option)) line += "_files";
         if (!values.empty()) line += "(" + joined(values) + ")";
       }
@@ -149,12 +150,12 @@ void fish() {
   for (const auto& [name, command] : commands()) {
     const std::string here =
         "complete -c longhand -n '__fish_seen_subcommand_from " + name + "' -l ";
-    for (const Option& option : command.options) {
+    for (const CliFlag& option : command.options) {
       const Words values = values_of(option);
       std::cout << here << shown_flag(option.name).substr(2);
-      if (!option.value.empty()) std::cout << (is_path(option) ? " -r -F" : " -x");
+      if (!option.placeholder.empty()) std::cout << (is_path(option) ? " -r -F" : " -x");
       if (!values.empty()) std::cout << " -a '" << joined(values) << '\'';
-      std::cout << " -d " << quoted(option.meaning, "\\") << '\n';
+      std::cout << " -d " << quoted(option.help, "\\") << '\n';
     }
   }
 }

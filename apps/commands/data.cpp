@@ -91,7 +91,7 @@ void show(const Arguments& arguments) {
 /// The settings of the run given as an argument, or those given by flags if no run is given.
 Config config_of_run(const Arguments& arguments) {
   if (arguments.plain().empty()) return Config::from(arguments);
-  for (const Option& option : join(config_options(), {{"config", "", ""}})) {
+  for (const CliFlag& option : join(config_options(), {{"config", "", ""}})) {
     if (arguments.given(option.name)) {
       wrong_usage(shown_flag(option.name), ": a run has its own settings");
     }

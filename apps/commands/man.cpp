@@ -65,19 +65,19 @@ std::string page_of(const Command& command) {
     out << ".B longhand " << roff(command.name) << "\n" << roff(form) << "\n.br\n";
   }
   std::vector<std::string> groups;
-  for (const Option& option : command.options) {
+  for (const CliFlag& option : command.options) {
     if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) {
       groups.push_back(option.group);
     }
   }
   for (const std::string& group : groups) {
     out << ".SH " << heading(group == "options" ? group : group + " options") << '\n';
-    for (const Option& option : command.options) {
+    for (const CliFlag& option : command.options) {
       if (option.group != group) continue;
       out << ".TP\n.B " << roff(shown_flag(option.name));
-      if (!option.value.empty()) out << " \\fI" << roff(option.value) << "\\fR";
-      out << '\n' << roff(option.meaning);
-      if (!option.otherwise.empty()) out << " (" << roff(option.otherwise) << ')';
+      if (!option.placeholder.empty()) out << " \\fI" << roff(option.placeholder) << "\\fR";
+      out << '\n' << roff(option.help);
+      if (!option.default_value.empty()) out << " (" << roff(option.default_value) << ')';
       out << '\n';
     }
   }

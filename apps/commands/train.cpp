@@ -42,8 +42,8 @@ Plan plan_of(const Arguments& arguments) {
     wrong_usage("--config cannot be combined with --from, which gives the settings");
   }
   if (arguments.given("resume")) {
-    const std::vector<Option> others{{"out", "", ""}, {"config", "", ""}, {"from", "", ""}};
-    for (const Option& option : join(config_options(), others)) {
+    const std::vector<CliFlag> others{{"out", "", ""}, {"config", "", ""}, {"from", "", ""}};
+    for (const CliFlag& option : join(config_options(), others)) {
       if (option.name != "threads" && arguments.given(option.name)) {
         wrong_usage(shown_flag(option.name), ": a resumed run keeps its own settings");
       }

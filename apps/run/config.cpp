@@ -56,7 +56,7 @@ std::string_view trimmed(std::string_view line) {
 }
 
 /// The flag of a task's option, without dashes.
-std::string flag_of(const tasks::Option& option) {
+std::string flag_of(const tasks::TaskOption& option) {
   return option.flag.empty() ? "task." + option.name : option.flag;
 }
 
@@ -65,7 +65,7 @@ std::string flag_of(const tasks::Option& option) {
 std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   const std::string name(key.substr(key.find('.') + 1));
   if (!key.starts_with("task.")) return name;
-  const auto option = std::ranges::find(task.options, name, &tasks::Option::name);
+  const auto option = std::ranges::find(task.options, name, &tasks::TaskOption::name);
   return option == task.options.end() ? "task" : flag_of(*option);
 }
 
@@ -91,8 +91,8 @@ auto made_of(const std::string& place, F make) {
 
 Config::Config(std::string_view task) {
   settings_.push_back({"task.name", std::string(task)});
-  for (const tasks::Option& option : tasks::task_kind(task).options) {
-    settings_.push_back({"task." + option.name, option.otherwise});
+  for (const tasks::TaskOption& option : tasks::task_kind(task).options) {
+    settings_.push_back({"task." + option.name, option.default_value});
   }
   for (const SectionSpec& spec : all_specs()) {
     settings_.push_back({spec.key(), spec.option.default_value});
@@ -193,7 +193,7 @@ Config Config::from_run(const Config& run, const Arguments& arguments) {
 }
 
 void Config::set_flags(const Arguments& arguments) {
-  for (const Option& option : config_options()) {
+  for (const CliFlag& option : config_options()) {
     if (!arguments.given(option.name) || option.name == "task") continue;
     bool found = false;
     for (Setting& setting : settings_) {
@@ -266,7 +266,7 @@ ComputeSettings Config::compute() const { return parsed<ComputeSettings>("comput
 
 tasks::OptionValues Config::task_values() const {
   tasks::OptionValues values = kind().defaults();
-  for (const tasks::Option& option : kind().options) {
+  for (const tasks::TaskOption& option : kind().options) {
     values.set(option.name, text("task." + option.name));
   }
   return values;
@@ -350,8 +350,8 @@ std::string Config::contradiction() const {
   }
 }
 
-std::vector<Option> config_options(std::initializer_list<std::string_view> shown) {
-  std::vector<Option> options;
+std::vector<CliFlag> config_options(std::initializer_list<std::string_view> shown) {
+  std::vector<CliFlag> options;
   std::string names;
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     names += (names.empty() ? "" : ", ") + kind.name;
@@ -365,9 +365,9 @@ std::vector<Option> config_options(std::initializer_list<std::string_view> shown
   };
   std::vector<Meaning> meanings;
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
-    for (const tasks::Option& option : kind.options) {
+    for (const tasks::TaskOption& option : kind.options) {
       const std::string flag = flag_of(option);
-      const std::string meaning = option.meaning + " (" + option.otherwise + ")";
+      const std::string meaning = option.help + " (" + option.default_value + ")";
       const auto same = std::ranges::find_if(
           meanings, [&](const Meaning& m) { return m.flag == flag && m.text == meaning; });
       if (same == meanings.end()) {
@@ -380,16 +380,16 @@ std::vector<Option> config_options(std::initializer_list<std::string_view> shown
   }
   for (const Meaning& meaning : meanings) {
     const std::string text = meaning.tasks + ": " + meaning.text;
-    auto same = std::ranges::find(options, meaning.flag, &Option::name);
+    auto same = std::ranges::find(options, meaning.flag, &CliFlag::name);
     if (same == options.end()) {
       same = options.insert(same, {meaning.flag, "X", text, {}, false, "task"});
     } else {
-      same->meaning += "; " + text;
+      same->help += "; " + text;
     }
     for (const std::string& task : meaning.of) same->of_tasks[task] = meaning.text;
   }
   for (const auto& [section, spec] : all_specs()) {
-    Option option{spec.name, spec.placeholder, spec.help + " (" + spec.default_value + ")"};
+    CliFlag option{spec.name, spec.placeholder, spec.help + " (" + spec.default_value + ")"};
     option.group = section;
     option.rare =
         shown.size() == 0 ? !spec.common : std::ranges::find(shown, option.name) == shown.end();

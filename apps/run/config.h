@@ -110,6 +110,6 @@ class Config {
 /// The flags of all settings: --width for model.width, --task for task.name, --task.p for task.p.
 /// The one-screen help shows --task and the keys in `shown`; by default it shows the common
 /// settings of a training.
-std::vector<Option> config_options(std::initializer_list<std::string_view> shown = {});
+std::vector<CliFlag> config_options(std::initializer_list<std::string_view> shown = {});
 
 }  // namespace longhand::app

@@ -48,7 +48,7 @@ bool Continuation::is_whole(std::size_t until) const {
          std::string_view::npos;
 }
 
-std::vector<Option> sampling_options() {
+std::vector<CliFlag> sampling_options() {
   return {{"temperature", "X", "0: the likeliest token; 1: as the model has it", "0"},
           {"top-k", "N", "only the N likeliest; 0: all", "0"},
           {"top-p", "X", "the fewest that together have this probability", "1"},

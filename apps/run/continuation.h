@@ -47,7 +47,7 @@ decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& mode
                                                          std::uint64_t seed);
 
 /// The flags that control sampling, including --seed.
-std::vector<Option> sampling_options();
+std::vector<CliFlag> sampling_options();
 nn::Sampling sampling_from(const Arguments& arguments);
 
 }  // namespace longhand::app

@@ -131,7 +131,7 @@ std::vector<Json> RunFolder::metrics() const {
   return lines;
 }
 
-std::vector<Option> run_options() {
+std::vector<CliFlag> run_options() {
   return {{"step", "N", "the checkpoint; the best if not given"},
           {"backend", "NAME", "reference, cpu or cuda; the run's if not given"},
           {"threads", "N", "threads of the backend; 0: one per core"},

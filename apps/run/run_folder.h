@@ -108,7 +108,7 @@ LoadedRun load_run(const std::filesystem::path& path, const LoadOptions& options
 LoadedRun load_run_for_prompts(const std::filesystem::path& path, const LoadOptions& options);
 
 /// The flags of commands that load a run: --step, --backend, --threads, --math, --weights.
-std::vector<Option> run_options();
+std::vector<CliFlag> run_options();
 LoadOptions load_options(const Arguments& arguments);
 
 }  // namespace longhand::app

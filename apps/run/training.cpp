@@ -37,7 +37,7 @@ TrainingManner manner_from(const Arguments& arguments) {
   return manner;
 }
 
-std::vector<Option> manner_options() {
+std::vector<CliFlag> manner_options() {
   return {{"max-minutes", "N", "stop after that time, with a checkpoint to go on from"},
           {"quiet", "", "no progress"}};
 }

@@ -32,7 +32,7 @@ struct TrainingManner {
 
 /// Reads --quiet, --max-minutes and --threads. The minutes are counted from this call.
 TrainingManner manner_from(const Arguments& arguments);
-std::vector<Option> manner_options();
+std::vector<CliFlag> manner_options();
 
 struct TrainingResult {
   std::filesystem::path folder;

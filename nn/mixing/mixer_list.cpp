@@ -147,7 +147,7 @@ std::vector<MixerList> parse_layers(std::string_view text, std::int64_t width,
   return layers;
 }
 
-std::string text_of(const MixerList& mixers, const MixerOptions& otherwise) {
+std::string text_of(const MixerList& mixers, const MixerOptions& defaults) {
   std::string all;
   for (const AnyMixer& mixer : mixers) {
     if (!all.empty()) all += ',';
@@ -155,7 +155,7 @@ std::string text_of(const MixerList& mixers, const MixerOptions& otherwise) {
     if (mixer->key_heads != mixer->heads) all += text('/', mixer->key_heads);
     all += text('x', mixer->width);
     const AnyMixer plain = fresh(*mixer);
-    assign_those_it_has(*plain, otherwise);
+    assign_those_it_has(*plain, defaults);
     const Options expected = declared(*plain), options = declared(*mixer);
     std::string settings;
     for (const BoundOption& option : options.all()) {
@@ -168,9 +168,9 @@ std::string text_of(const MixerList& mixers, const MixerOptions& otherwise) {
   return all;
 }
 
-std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& otherwise) {
+std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& defaults) {
   std::vector<std::string> texts;
-  for (const MixerList& mixers : layers) texts.push_back(text_of(mixers, otherwise));
+  for (const MixerList& mixers : layers) texts.push_back(text_of(mixers, defaults));
   if (std::ranges::adjacent_find(texts, std::ranges::not_equal_to{}) == texts.end()) {
     return texts.empty() ? "" : texts.front();  // one list if all layers have the same
   }
