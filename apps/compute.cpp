@@ -7,27 +7,40 @@
 
 namespace longhand::app {
 
+void ComputeSettings::declare(nn::Options& list) {
+  list.text("backend", backend, "reference, cpu or cuda", "NAME", {"reference", "cpu", "cuda"})
+      .common = true;
+  list.integer("threads", options.threads, 0, 1024, "threads of the backend; 0: one per core")
+      .common = true;
+  list.choice_of("math", options.math, {Math::exact, Math::fast, Math::bf16},
+                 "how products are computed: exact, fast or bf16", "MODE")
+      .common = true;
+}
+
 std::vector<CliFlag> compute_options(std::string backend) {
-  return {{"backend", "NAME", "reference, cpu or cuda", std::move(backend)},
-          {"threads", "N", "threads of the backend; 0: one per core", "0"},
-          {"math", "MODE", "how products are computed: exact, fast or bf16", "fast"},
-          {"seed", "N", "names the random numbers", "1"}};
+  ComputeSettings settings{.backend = std::move(backend), .options = {}};
+  nn::Options list;
+  settings.declare(list);
+  std::vector<CliFlag> flags;
+  for (const nn::OptionSpec& option : list.all()) {
+    flags.push_back({option.name, option.placeholder, option.help, option.default_value});
+  }
+  flags.push_back({"seed", "N", "names the random numbers", "1"});
+  return flags;
 }
 
-BackendOptions backend_options(const Arguments& arguments) {
-  const auto math = math_from_name(arguments.word("math"));
-  if (!math) {
-    wrong_usage("--math: expected exact, fast or bf16, got '", arguments.word("math"), "'");
+ComputeSettings compute_from(const Arguments& arguments) {
+  ComputeSettings settings;
+  nn::Options list("--");
+  settings.declare(list);
+  try {
+    for (const nn::BoundOption& option : list.all()) option.assign(arguments.word(option.name));
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    wrong_usage(error.what());
   }
-  return {.threads = static_cast<int>(arguments.integer("threads", 0, 1024)), .math = *math};
-}
-
-std::shared_ptr<Backend> backend_from(const Arguments& arguments) {
-  const std::string& name = arguments.word("backend");
-  if (name != "reference" && name != "cpu" && name != "cuda") {
-    wrong_usage("--backend: expected reference, cpu or cuda, got '", name, "'");
-  }
-  return make_backend(name, backend_options(arguments));
+  return settings;
 }
 
 const std::string& array_file_from(const Arguments& arguments, std::string_view option) {

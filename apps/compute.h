@@ -8,15 +8,23 @@
 
 #include "apps/command.h"
 #include "core/backend.h"
+#include "nn/options.h"
 
 namespace longhand::app {
+
+/// A backend and its options. The [compute] section of a config.ini and flags follow from these.
+struct ComputeSettings {
+  std::string backend = "cpu";
+  BackendOptions options;
+
+  void declare(nn::Options& list);
+  std::shared_ptr<Backend> make() const { return make_backend(backend, options); }
+};
 
 /// The flags of all commands that compute: --backend, --threads, --math, --seed.
 std::vector<CliFlag> compute_options(std::string backend = "cpu");
 
-BackendOptions backend_options(const Arguments& arguments);
-/// The backend selected by --backend, --threads and --math.
-std::shared_ptr<Backend> backend_from(const Arguments& arguments);
+ComputeSettings compute_from(const Arguments& arguments);
 /// The file to which an option writes arrays. Throws UsageError unless the file's extension selects
 /// an array format.
 const std::string& array_file_from(const Arguments& arguments, std::string_view option);

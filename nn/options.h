@@ -40,8 +40,8 @@ struct BoundOption : OptionSpec {
 class Options {
  public:
   Options() = default;
-  /// Error messages name an option "section.name".
-  explicit Options(std::string_view section) : prefix_(std::string(section) + ".") {}
+  /// Error messages begin with `prefix` and the option's name, as in "training.steps: ...".
+  explicit Options(std::string prefix) : prefix_(std::move(prefix)) {}
 
   template <std::integral Integer>
   BoundOption& integer(std::string_view name, Integer& value, std::int64_t low, std::int64_t high,

@@ -26,7 +26,7 @@ void run(const Arguments& arguments) {
   if (found == benchmarks().end()) {
     wrong_usage("there is no benchmark '", name, "'; `longhand bench list` names them");
   }
-  const auto backend = backend_from(arguments);
+  const auto backend = compute_from(arguments).make();
   Report report(found->second.columns);
   report.set("benchmark", name);
   report.set("commit", commit);

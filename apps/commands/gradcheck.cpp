@@ -36,7 +36,7 @@ std::vector<const catalog::Operation*> chosen(const std::vector<std::string>& na
 class Checker {
  public:
   explicit Checker(const Arguments& arguments)
-      : backend_(backend_from(arguments)), seed_(seed_from(arguments)) {
+      : backend_(compute_from(arguments).make()), seed_(seed_from(arguments)) {
     if (arguments.word("backend") == "reference") return;
     reference_ = make_reference_backend();
     tf32_ = arguments.word("backend") == "cuda";

@@ -150,14 +150,14 @@ std::optional<DType> wanted_type(const Arguments& arguments) {
 /// The backend given with --backend. The default is the CPU, or the reference backend for f64.
 std::shared_ptr<Backend> backend_for(DType type, const Arguments& arguments) {
   if (type != DType::f64 || arguments.word("backend") == "reference") {
-    return backend_from(arguments);
+    return compute_from(arguments).make();
   }
   if (arguments.given("backend")) {
     wrong_usage("--backend ", arguments.word("backend"),
                 ": expected tensors of f32 or bf16, got f64; --dtype f32 converts them, --backend "
                 "reference computes in f64");
   }
-  return make_reference_backend(backend_options(arguments));
+  return make_reference_backend(compute_from(arguments).options);
 }
 
 /// The Euclidean norm, which shows that a result is not all zero.

@@ -231,7 +231,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
     options.settings["training.part_mib"] =
         std::to_string(arguments.integer("part_mib", 0, largest_part_mib));
   }
-  backend_from(arguments);  // Reports invalid flags before anything is computed.
+  compute_from(arguments).make();  // Reports invalid flags before anything is computed.
 
   if (ranks > 1 && (arguments.given("only") || (!found->second.runs && !found->second.pieces))) {
     wrong_usage("repro on ", ranks,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "apps/compute.h"
 #include "apps/run/settings.h"
 #include "core/file_descriptor.h"
 #include "nn/models/decoder.h"
@@ -96,7 +97,7 @@ class Config {
   template <class Settings>
   Settings parsed(std::string_view section) const {
     Settings settings;
-    nn::Options options(section);
+    nn::Options options(std::string(section) + ".");
     settings.declare(options);
     assign(options, section);
     return settings;

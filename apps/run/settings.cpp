@@ -138,14 +138,4 @@ void TrainingSettings::check() const {
   check_multiple("training.batch_tokens", batch_tokens);
 }
 
-void ComputeSettings::declare(nn::Options& list) {
-  list.text("backend", backend, "reference, cpu or cuda", "NAME", {"reference", "cpu", "cuda"})
-      .common = true;
-  list.integer("threads", options.threads, 0, 1024, "threads of the backend; 0: one per core")
-      .common = true;
-  list.choice_of("math", options.math, {Math::exact, Math::fast, Math::bf16},
-                 "how products are computed: exact, fast or bf16", "MODE")
-      .common = true;
-}
-
 }  // namespace longhand::app

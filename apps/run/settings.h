@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "apps/run/batches.h"
-#include "core/backend.h"
 #include "nn/models/decoder_config.h"
 #include "nn/options.h"
 #include "nn/training/optimizer.h"
@@ -58,15 +56,6 @@ struct TrainingSettings {
   }
   /// Maximum bytes of a checkpoint file; 0: no limit.
   std::uint64_t most_file_bytes() const { return static_cast<std::uint64_t>(part_mib) << 20; }
-};
-
-/// The [compute] section.
-struct ComputeSettings {
-  std::string backend = "cpu";  // one of the names that make_backend() accepts
-  BackendOptions options;
-
-  void declare(nn::Options& options);
-  std::shared_ptr<Backend> make() const { return make_backend(backend, options); }
 };
 
 }  // namespace longhand::app
