@@ -122,6 +122,47 @@ BOOST_AUTO_TEST_CASE(flags_and_files_determine_the_model) {
   BOOST_TEST(model.deviation == 0.5);
 }
 
+BOOST_AUTO_TEST_CASE(the_settings_of_a_section_are_members) {
+  const Config config = from({"--task",         "flip-flop",
+                              "--steps",        "7",
+                              "--rate",         "2e-4",
+                              "--schedule",     "cosine",
+                              "--beta2",        "0.98",
+                              "--moments",      "bf16",
+                              "--shard",        "gradients",
+                              "--batch",        "24",
+                              "--accumulation", "3",
+                              "--parts",        "4",
+                              "--seed",         "9000000000000000000",
+                              "--train-on",     "sparse",
+                              "--lora",         "2",
+                              "--lora-targets", "key",
+                              "--math",         "exact",
+                              "--threads",      "3"});
+  const TrainingSettings training = config.training();
+  BOOST_TEST(training.schedule.steps == 7);
+  BOOST_TEST(training.schedule.peak == 2e-4);
+  BOOST_TEST((training.schedule.curve == nn::Schedule::Curve::cosine));
+  BOOST_TEST(training.adam.beta2 == 0.98);
+  BOOST_TEST(training.adam.short_moments);
+  BOOST_TEST((training.shard == nn::Sharing::gradients));
+  BOOST_TEST(training.batch_plan().sequences == 2);
+  BOOST_TEST(training.batch_plan().batches == 12);
+  BOOST_TEST(training.seed == 9000000000000000000u);
+  BOOST_TEST(training.train_on == "sparse");
+  BOOST_TEST(config.model_settings().decoder.lora.rank == 2);
+  BOOST_TEST((config.model_settings().decoder.lora.targets == std::vector<std::string>{"key"}));
+  BOOST_TEST((config.compute().options.math == Math::exact));
+  BOOST_TEST(config.compute().options.threads == 3);
+}
+
+BOOST_AUTO_TEST_CASE(an_invalid_value_names_its_line_wherever_it_is_read) {
+  const Config config = Config::read(file("[task]\nname = flip-flop\n[training]\nsteps = many\n"));
+  BOOST_TEST(longhand::refusal<Error>([&] { config.training(); })
+                 .ends_with("run.ini:4: training.steps: expected an integer from 0 to "
+                            "1099511627776, got \"many\""));
+}
+
 BOOST_AUTO_TEST_CASE(a_model_set_from_outside_reads_back_as_it_was) {
   const Config plain("flip-flop");
   nn::DecoderConfig model = plain.model(*plain.task());
