@@ -33,7 +33,7 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
     runs.push_back(load_hinting(HintingModel(), options, number));
   }
   const LoadedRun& loaded = runs.front();
-  const auto numbers = paper_input(loaded.config.integer("task.numbers", 1, 1 << 20));
+  const auto numbers = paper_input(loaded.config.task_values().integer("numbers", 1, 1 << 20));
   const std::int32_t least = numbers[0], middle = numbers[2], next = numbers[3];
   std::vector<std::int32_t> tokens = numbers;
   tokens.push_back(loaded.task->vocabulary().encode("⊥")[0]);
