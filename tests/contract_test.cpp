@@ -3,10 +3,12 @@
 
 #include "core/backend.h"
 #include "core/contract/combine.h"
+#include "core/contract/dropout.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/gather.h"
 #include "core/contract/loss.h"
 #include "core/contract/matmul.h"
+#include "core/contract/norm.h"
 #include "core/contract/optimizer.h"
 #include "core/contract/rearrange.h"
 #include "core/contract/rope.h"
