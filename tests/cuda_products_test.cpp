@@ -2,6 +2,9 @@
 
 #include <set>
 
+#include "core/contract/elementwise.h"
+#include "core/contract/matmul.h"
+#include "core/rng.h"
 #include "cuda/emulator/backend.h"
 
 BOOST_AUTO_TEST_SUITE(cuda_products_test)

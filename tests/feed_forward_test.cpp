@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "autograd/tolerance.h"
+#include "core/contract/matmul.h"
 #include "tests/composed_twin.h"
 #include "tests/recorded.h"
 
