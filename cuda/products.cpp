@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "cuda/check.h"
 
 namespace longhand::cuda {
 namespace {
