@@ -8,7 +8,7 @@ namespace longhand {
 namespace {
 
 template <class Op>
-void check_inputs(HeadArguments& are, const Op& op, bool backward) {
+void check_chacal(HeadArguments& are, const Op& op, bool backward) {
   const Scores& s = op.scores;
   are.scores(s, backward);
   are.softmax_alone(s);
@@ -24,7 +24,7 @@ void check(const Chacal& op) {
   const Scores& s = op.scores;
   const std::int64_t rows = s.q.data.rows();
   HeadArguments are(Chacal::name, s.q);
-  check_inputs(are, op, false);
+  check_chacal(are, op, false);
   are.earlier(op.earlier, s.queries, s.keys, s.q.heads, op.v.width);
   are.out("y", op.y, rows, s.q.heads, op.v.width);
   if (op.log_sum) are.out("log_sum", op.log_sum, {rows, s.q.heads}, are.master());
@@ -34,7 +34,7 @@ void check(const ChacalBackward& op) {
   const Scores& s = op.scores;
   const std::int64_t rows = s.q.data.rows();
   HeadArguments are(ChacalBackward::name, s.q);
-  check_inputs(are, op, true);
+  check_chacal(are, op, true);
   are.same_tokens(s.queries, s.keys);
   are.in("y", op.y, rows, s.q.heads, op.v.width);
   are.in("dy", op.dy, rows, s.q.heads, op.v.width);

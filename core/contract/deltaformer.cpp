@@ -6,7 +6,7 @@ namespace longhand {
 namespace {
 
 template <class Op>
-void check_inputs(HeadArguments& are, const Op& op, bool backward) {
+void check_deltaformer(HeadArguments& are, const Op& op, bool backward) {
   are.queries_and_keys(op.q, op.k, op.queries, op.keys, backward);
   are.require(op.k.heads == op.q.heads, "k", "expected ", op.q.heads, " heads, as many as q, got ",
               op.k.heads);
@@ -18,7 +18,7 @@ void check_inputs(HeadArguments& are, const Op& op, bool backward) {
 void check(const DeltaFormer& op) {
   const std::int64_t rows = op.q.data.rows(), heads = op.q.heads, width = op.v.width;
   HeadArguments are(DeltaFormer::name, op.q);
-  check_inputs(are, op, false);
+  check_deltaformer(are, op, false);
   are.in("v", op.v, op.keys.rows(), heads, -1);
   are.earlier(op.earlier, op.queries, op.keys, heads, width);
   are.require(bool(op.read) == bool(op.log_sum), "read",
@@ -31,7 +31,7 @@ void check(const DeltaFormer& op) {
 void check(const DeltaFormerBackward& op) {
   const std::int64_t rows = op.q.data.rows(), heads = op.q.heads, width = op.y.width;
   HeadArguments are(DeltaFormerBackward::name, op.q);
-  check_inputs(are, op, true);
+  check_deltaformer(are, op, true);
   are.same_tokens(op.queries, op.keys);
   are.in("y", op.y, rows, heads, -1);
   are.in("read", op.read, rows, heads, width);
