@@ -5,8 +5,6 @@
 #include <cmath>
 #include <iostream>
 
-#include "core/contract/combine.h"
-#include "core/contract/elementwise.h"
 
 using namespace longhand;
 
