@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iostream>
 
-
 using namespace longhand;
 
 /// y = r^2 with r = relu(x);  dx = 2 r dy
