@@ -1,11 +1,13 @@
 #include "nn/ranks/threads.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <thread>
 #include "tests/check.h"
 
 #include "core/rng.h"
@@ -633,6 +635,27 @@ BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_sums_does_not_hang_the_others) {
     ranks.finish();
   };
   expect_refusal([&] { run_ranks(4, work); }, "no more memory");
+}
+
+/// Rank 0 of two. Its peer answers late, with ones.
+class LatePeer final : public Transport {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  void exchange(int, std::span<const std::byte>, std::span<std::byte> receive) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::ranges::fill(receive, std::byte{1});
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_a_sum_keeps_its_memory_until_the_sum_ends) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const Tensor x = Tensor::zeros(*backend, {1 << 12}, DType::f32);
+  { Communicator(std::make_unique<LatePeer>()).begin_sum(x); }
+  const std::vector<double> sums = x.to_doubles();  // the second answer overwrites half of them
+  BOOST_TEST(sums.front() == sums[(1 << 11) - 1]);
+  BOOST_TEST(sums.front() > 0);
+  BOOST_TEST(sums.back() > 0);
 }
 
 BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {

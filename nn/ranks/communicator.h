@@ -106,11 +106,11 @@ class Communicator {
 
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<DeviceTransport> devices_;
-  std::unique_ptr<Background> background_;
   std::unique_ptr<std::byte[]> room_;  // receive buffer, reused by later sums
   std::size_t room_bytes_ = 0;
   std::uint64_t sent_ = 0;
   bool failed_together_ = false;
+  std::unique_ptr<Background> background_;  // last: its sums use the members above until they end
 };
 
 /// The communicator of a single rank.
