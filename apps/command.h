@@ -43,7 +43,7 @@ auto as_usage(std::string_view flag, F make) {
 /// One flag of a command.
 struct CliFlag {
   std::string name;                // without dashes
-  std::string placeholder;         // of the value, in the help; empty: the flag is a switch
+  std::string placeholder;         // placeholder of the value in the help; empty for a switch
   std::string help;                // one line
   std::string default_value = {};  // empty: none
   bool repeats = false;

@@ -35,7 +35,7 @@ class Parameter {
   Parameter() = default;
 
   explicit operator bool() const { return state_ != nullptr; }
-  operator const Var&() const { return var(); }  // NOLINT: a layer hands it to ops as it is
+  operator const Var&() const { return var(); }  // NOLINT: layers pass a Parameter to ops
   const Var& var() const;                        // empty if this refers to no parameter
   const std::string& name() const { return state_->name; }
   const Tensor& value() const { return state_->var.value(); }

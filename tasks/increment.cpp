@@ -89,7 +89,7 @@ class Increment final : public Task {
     std::vector<ReferenceRow> rows;
     for (const std::int32_t output : sample.asked) {
       const std::int32_t step = sample.head == 1 ? 3 : 1;
-      // Place of the last or current predicted digit.
+      // Place of the digit that is predicted here, or that the predicted carry belongs to.
       const std::int32_t place = (output - digits) / step;
       ReferenceRow row{.row = output, .columns = {}};
       if (sample.head == 1 && (output - digits) % step == 1) {

@@ -45,7 +45,7 @@ class Axis {
         if (mark >= low_ && mark <= high_ && !crowded) marks.push_back(mark);
       }
     }
-    // The range covers less than a power of ten.
+    // If the range contains fewer than two such numbers, the marks are evenly spaced.
     return marks.size() < 2 ? html::ticks(low_, high_, 5) : marks;
   }
 

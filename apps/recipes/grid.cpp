@@ -31,7 +31,7 @@ std::uint32_t sum_of(const std::string& tokenizer) {
 }
 
 /// Describes the first setting in which a run differs from the wanted configuration; empty if the
-/// two describe the same run. Ignored are settings that do not change the results: the time between
+/// two describe the same run. Settings that do not change the results are ignored: the time between
 /// checkpoints, the size of their files and the number of threads. Tokenizers are compared by
 /// content, because a run contains its own copy.
 std::string difference(Config run, const Config& wanted) {

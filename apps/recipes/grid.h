@@ -78,7 +78,7 @@ struct GridPart {
   std::size_t part = 1, parts = 1;
 };
 std::optional<GridPart> parse_part(std::string_view text);
-/// The part's elements: indices, from 0, among `count` elements, or runs.
+/// The elements of the part, out of `count` elements as indices from 0, or out of a list of runs.
 std::vector<std::size_t> part_of(std::size_t count, GridPart part);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 

@@ -80,8 +80,8 @@ std::int64_t seeds(const RecipeOptions& options);
 /// rate.
 std::vector<GridRun> cell_runs(const Cell& cell, const RecipeOptions& options);
 
-/// A test of a trained model: samples of `factor` times the trained length, where factor 1 is the
-/// training distribution, or, with factor 0, another distribution.
+/// A test of a trained model, on samples of `factor` times the trained length. Factor 1 is the
+/// training distribution, and factor 0 is another distribution.
 struct Test {
   std::string name;
   std::int64_t factor = 0;

@@ -35,9 +35,8 @@ struct Row {
 
 /// The meaning of a row's `low` and `high`: a 95% confidence interval, or the range over seeds.
 enum class Bounds {
-  confidence,
-  /// Confidence: 95% confidence interval; seeds: worst and best of several seeds.
-  seeds
+  confidence,  // 95% confidence interval
+  seeds        // worst and best of several seeds
 };
 std::string_view name_of(Bounds bounds);  // "95%" or "worst to best"
 
@@ -65,7 +64,7 @@ struct RecipeResult {
   std::vector<std::filesystem::path> runs = {};
   /// Sections of the report after the table: heading and HTML.
   std::vector<std::pair<std::string, std::string>> sections = {};
-  /// True if a signal or the time limit stopped it; running the recipe again continues.
+  /// True if a signal or the time limit stopped the recipe. Running it again continues.
   bool stopped = false;
   bool partial = false;    // true if stopped but rows and sections cover the finished part
   bool has_table = false;  // the sections contain a table, so none is made from `rows`

@@ -18,8 +18,8 @@ struct SortingConstruction {
   std::int64_t longest = 1000;  // N: maximum length of the inputs that it sorts
   /// beta: among n visible tokens, a score that is higher by 1 has n^beta times the weight
   double sharpness = 32;
-  double successor = 0.5;  // epsilon: strength of the next greater number
-  double gain = 2500;      // G: strength of the remaining copies
+  double successor = 0.5;  // epsilon: coordinate that marks the next greater number
+  double gain = 2500;      // G: factor of c, which is above 0 while copies are left
 
   /// The construction whose sharpness and gain suffice for every input of 1 to N numbers.
   static SortingConstruction for_inputs(std::int64_t numbers, std::int64_t longest);

@@ -27,7 +27,7 @@ std::string token_label(const tasks::Vocabulary& vocabulary, std::int32_t token)
   constexpr std::pair<char, std::string_view> marks[] = {
       {' ', "\u00b7"}, {'\n', "\u21b5"}, {'\t', "\u21e5"}, {'\r', "\u240d"}};
   const std::string text = vocabulary.text(token);
-  if (text.empty()) return "#" + std::to_string(token);  // for a token without text
+  if (text.empty()) return "#" + std::to_string(token);  // a token without text shows its number
   std::string label, rest;
   const auto end_rest = [&] {
     label += printable(rest);

@@ -45,9 +45,9 @@ double spread_of_lengths(const Tensor& rows);
 /// Counts how often two mechanisms are found in a sorting model, over samples of the sorting task:
 ///   minimum     after the first attention, the largest product of the token ⊥ with the decoder
 ///               basis belongs to the smallest number of the input
-///   successor   after the second attention, the two largest products of an output number, for
-///   which
-///               the input contains a greater one, belong to itself and to the next greater number
+///   successor   after the second attention, the two largest products of an output number belong
+///               to this number and to the next greater number of the input; output numbers
+///               without a greater number are not counted
 struct Mechanisms {
   std::int64_t minimum_hits = 0, minimum_count = 0;
   std::int64_t successor_hits = 0, successor_count = 0;

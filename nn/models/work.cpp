@@ -33,8 +33,8 @@ StepWork work_of(const Decoder& model, double tokens, double pairs) {
       of_pair += mixer->operations_of_pair();
       of_token += mixer->operations_of_token();
     }
-    // Stored are x, both of its norms, inputs and outputs of the mixers, and the two or three
-    // tensors of the feed forward.
+    // The stored tensors are x, its two norms, inputs and outputs of the mixers, and the two or
+    // three tensors of the feed forward.
     kept += static_cast<double>(3 * c.width + projection_columns(mixers) + columns(mixers) +
                                 (c.gated ? 3 : 2) * c.inner);
   }

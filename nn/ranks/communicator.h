@@ -110,7 +110,7 @@ class Communicator {
   std::size_t room_bytes_ = 0;
   std::uint64_t sent_ = 0;
   bool failed_together_ = false;
-  std::unique_ptr<Background> background_;  // last: its sums use the members above until they end
+  std::unique_ptr<Background> background_;  // last member: running sums use the members above
 };
 
 /// The communicator of a single rank.

@@ -11,7 +11,7 @@ struct LonghandDeviceRanks {
   std::size_t id_bytes;
   /// Rank 0 creates an id. All ranks then join with this id.
   int (*make_id)(void* id, char* error, std::size_t error_size);
-  /// Joins, with the device that is current on the calling thread.
+  /// Joins the ranks. The rank uses the device that is current on the calling thread.
   int (*join)(const void* id, int rank, int size, char* error, std::size_t error_size);
   /// Implements DeviceTransport::exchange.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,

@@ -22,9 +22,8 @@ struct ChatMessage {
 ///   qwen2     chatml with another default system message (Qwen 2.5)
 ///   llama3    <|begin_of_text|>, then <|start_header_id|>ROLE<|end_header_id|>\n\nTEXT<|eot_id|>
 ///   llama3.2  llama3 whose system message begins with two dates (also used by Llama 3.1)
-///   gemma     <bos>, then <start_of_turn>ROLE\nTEXT<end_of_turn>\n; the assistant's role is model,
-///   and
-///             the system message is placed before the first user message
+///   gemma     <bos>, then <start_of_turn>ROLE\nTEXT<end_of_turn>\n; the assistant's role is
+///             named model, and the system message is placed before the first user message
 ///
 /// The formats of Llama and Gemma remove white space at both ends of a text.
 class ChatTemplate {

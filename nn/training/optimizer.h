@@ -30,7 +30,7 @@ struct SgdOptions {
   double clip = 0;
 };
 
-/// What ranks divide among themselves, so that each stores only a part.
+/// The data that ranks divide among themselves, so that each stores only a part.
 enum class Sharing { nothing, moments, gradients };
 
 using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;

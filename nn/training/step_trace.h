@@ -22,15 +22,20 @@ std::string batch_prefix(std::int64_t place);
 
 /// All values of one step: its inputs, results and updates.
 ///
-///   batches.K.*                    each of its batches (arrays_of), and its share in the loss
+///   batches.K.*                    batch K (arrays_of), and its share in the loss
 ///   batches.K.activations.NAME     all activations that the model reports (Model::watch)
 ///   batches.K.loss                 mean over the batch's targets
-///   gradients.NAME                 gradient of the total loss (the sum of share times loss), not
-///   clipped parameters.before.NAME, parameters.after.NAME optimizer.before.NAME.m, ...
-///   Optimizer::state(), and optimizer.after rates.NAME, decays.NAME        of each trained
-///   parameter; rows.NAME: its trained rows, if not all all step, loss, norm, factor   factor:
-///   multiplier of the gradients for clipping and the other numbers of the optimizer's formula
-///   (Optimizer::numbers)
+///   gradients.NAME                 gradient of the sum of share times loss, before clipping
+///   parameters.before.NAME         the parameters before the update
+///   parameters.after.NAME          the parameters after the update
+///   optimizer.before.NAME.m, ...   Optimizer::state() before the update
+///   optimizer.after.NAME.m, ...    Optimizer::state() after the update
+///   rates.NAME, decays.NAME        learning rate and weight decay of a trained parameter
+///   rows.NAME                      trained rows of a parameter, if only some rows are trained
+///   step, loss, norm
+///   factor                         factor of the gradients for clipping
+///   ...                            the other numbers of the optimizer's formula
+///                                  (Optimizer::numbers)
 struct StepTrace {
   std::int64_t step = 0;
   std::vector<NamedTensor> tensors;

@@ -27,7 +27,7 @@ struct TrainerOptions {
   /// distributed over the ranks. The result depends on these two numbers, not on the number of
   /// ranks.
   std::int64_t parts = 1, accumulation = 1;
-  /// What ranks share in order to save memory; results keep their bits.
+  /// The data that ranks divide among themselves to save memory. Results keep their bits.
   Sharing sharing = Sharing::nothing;
   /// Approximate size in bytes of the buckets in which gradients are exchanged.
   std::size_t bucket_bytes = GradientExchange::bucket_bytes;
