@@ -14,9 +14,10 @@ struct DeviceFacts {
   std::string name;
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
-  std::size_t shared_per_block = 0;  // bytes a block can ask for
-  std::size_t memory = 0;            // bytes
-  std::size_t free = 0;              // bytes; 0 if not queried
+  std::size_t shared_per_block = 0;           // bytes that a block can ask for
+  std::size_t shared_per_multiprocessor = 0;  // bytes
+  std::size_t memory = 0;                     // bytes
+  std::size_t free = 0;                       // bytes; 0 if not queried
 };
 std::string text_of(const DeviceFacts& facts);
 

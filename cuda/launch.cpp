@@ -1,10 +1,12 @@
 #include "cuda/launch.h"
 
+#include "cuda/device_facts.h"
+
 namespace longhand::cuda {
 
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes) {
   constexpr std::int64_t most_x = (std::int64_t{1} << 31) - 1, most_yz = 65535;
-  constexpr std::size_t most_shared = std::size_t{99} << 10;
+  constexpr std::size_t most_shared = shared_per_block(8, 6);
   LONGHAND_CHECK(threads > 0 && threads <= 1024 && threads % 32 == 0, "cuda: ", grid.file, ':',
                  grid.line, ": expected 32 to 1024 threads in whole warps, got ", threads);
   LONGHAND_CHECK(grid.x <= most_x && grid.y <= most_yz && grid.z <= most_yz, "cuda: ", grid.file,

@@ -30,11 +30,12 @@ bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments);
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
-                    std::function<void()> kernel);
+                    std::function<void()> kernel, const void* address);
 
 /// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...), with the arguments converted to
 /// the kernel's own parameter types. An empty grid launches nothing. threads is a multiple of 32,
-/// up to 1024; shared_bytes is at most 99 KiB.
+/// up to 1024; shared_bytes and the kernel's static shared memory are at most 99 KiB together, what
+/// the smallest devices allow (shared_per_block).
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
             void (*kernel)(Parameters...), Arguments&&... arguments) {
@@ -42,8 +43,10 @@ void launch(Stream& stream, const Grid& grid, int threads, std::size_t shared_by
   if (!worth_launching(grid, threads, shared_bytes)) return;
   std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
 #if defined(LONGHAND_CUDA_EMULATED)
-  emulate_kernel(stream, grid, threads, shared_bytes,
-                 [kernel, values = std::move(values)] { std::apply(kernel, values); });
+  emulate_kernel(
+      stream, grid, threads, shared_bytes,
+      [kernel, values = std::move(values)] { std::apply(kernel, values); },
+      reinterpret_cast<const void*>(kernel));
 #else
   const auto run = [&]<std::size_t... I>(std::index_sequence<I...>) {
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&std::get<I>(values)))...,

@@ -197,6 +197,7 @@ std::vector<DeviceFacts> find_devices() {
                       .minor = properties.minor,
                       .multiprocessors = properties.multiProcessorCount,
                       .shared_per_block = properties.sharedMemPerBlockOptin,
+                      .shared_per_multiprocessor = properties.sharedMemPerMultiprocessor,
                       .memory = properties.totalGlobalMem};
     if (n == 0) {  // only the one in use is opened
       use_device();

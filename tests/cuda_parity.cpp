@@ -113,7 +113,9 @@ void check_operations(const MakeBackend& make, Cases cases) {
   const auto reference = make_reference_backend();
   std::vector<std::shared_ptr<Backend>> backends;
   for (const Setting& s : settings) backends.push_back(make({.math = s.math}));
+  const char* const chosen = std::getenv("LONGHAND_OPERATIONS");
   for (const catalog::Operation& operation : catalog::operations()) {
+    if (chosen && operation.name.find(chosen) == operation.name.npos) continue;
     check_operation(operation, *reference, backends, cases);
   }
 }

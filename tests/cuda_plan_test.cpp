@@ -140,6 +140,18 @@ BOOST_AUTO_TEST_CASE(plans_differ_by_everything_that_matters) {
   BOOST_CHECK(key(op, Math::fast) != key(biased, Math::fast));
 }
 
+BOOST_AUTO_TEST_CASE(shared_memory_depends_on_the_compute_capability) {
+  constexpr std::size_t kib = 1024;
+  BOOST_TEST(cuda::shared_per_block(8, 0) == 163 * kib);
+  BOOST_TEST(cuda::shared_per_block(8, 6) == 99 * kib);
+  BOOST_TEST(cuda::shared_per_block(8, 7) == 163 * kib);
+  BOOST_TEST(cuda::shared_per_block(8, 9) == 99 * kib);
+  BOOST_TEST(cuda::shared_per_block(9, 0) == 227 * kib);
+  BOOST_TEST(cuda::shared_per_block(10, 0) == 227 * kib);
+  BOOST_TEST(cuda::shared_per_block(12, 0) == 99 * kib);
+  BOOST_TEST(cuda::shared_per_block(13, 0) == 99 * kib);  // unknown
+}
+
 BOOST_AUTO_TEST_CASE(ranks_of_one_machine_take_its_devices_in_turn) {
   const char* const variable = "OMPI_COMM_WORLD_LOCAL_RANK";
   const char* const before = std::getenv(variable);

@@ -1,5 +1,6 @@
 #include "tests/check.h"
 
+#include <cmath>
 #include <set>
 
 #include "core/contract/elementwise.h"
@@ -39,15 +40,20 @@ std::vector<Form> forms() {
                                            {DType::f32, DType::bf16},
                                            {DType::bf16, DType::f32},
                                            {DType::bf16, DType::bf16}};
-  const std::optional<Activation> functions[] = {std::nullopt, Activation::relu, Activation::gelu,
-                                                 Activation::gelu_tanh};
+  std::vector<std::optional<Activation>> functions{std::nullopt};
+  for (int f = 0; f <= static_cast<int>(Activation::square); ++f) {
+    functions.emplace_back(static_cast<Activation>(f));
+  }
   for (const auto& [operands, result] : types) {
     for (const auto& f : functions) {
       for (int bits = 0; bits < 32; ++bits) {
         const bool bias = bits & 1, residual = bits & 2, pre = bits & 4, at = bits & 8;
         if (at && (!f || bias || residual || pre)) continue;
         if (pre && !f) continue;
-        for (const std::int64_t n : {16, 12}) {
+        // Only some functions are fused; the others need no more than each kernel once.
+        const bool fused = !f || *f == Activation::relu || *f == Activation::gelu_tanh;
+        if (!fused && (operands != result || residual || (bits & 16) != 0)) continue;
+        for (const std::int64_t n : {16, 10}) {
           all.push_back({operands, result, f, bias, residual, pre, at, (bits & 16) != 0, n});
         }
       }
@@ -102,6 +108,7 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
                                          << ", columns " << form.n << ", refused " << refused) {
           BOOST_REQUIRE_EQUAL(expected.size(), got.size());
           for (std::size_t i = 0; i < got.size(); ++i) {
+            if (expected[i] == got[i] || (std::isnan(expected[i]) && std::isnan(got[i]))) continue;
             BOOST_REQUIRE_SMALL(got[i] - expected[i], close * (1 + std::abs(expected[i])));
           }
         }

@@ -2,6 +2,7 @@
 #include <limits>
 #include "tests/check.h"
 
+#include "autograd/catalog/heads.h"
 #include "autograd/tolerance.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/gather.h"
@@ -168,6 +169,7 @@ BOOST_AUTO_TEST_CASE(losses_take_any_number_of_classes_and_choices) {
   expect_agreement("cross_entropy", choices(300, 2, 3));
   expect_agreement("cross_entropy", choices(9, 3, 40));
   expect_agreement("cross_entropy", choices(10, 1, 1303));
+  expect_agreement("cross_entropy", choices(10, 1, 1304));
   expect_agreement("cross_entropy", choices(3, 1, 4104));
   expect_agreement("cross_entropy", choices(2, 1, 5001));
   // more rows than the blocks process at once
@@ -458,26 +460,87 @@ BOOST_AUTO_TEST_CASE(reads_of_16_bytes_are_aligned_to_16) {
 
 BOOST_AUTO_TEST_CASE(append_puts_new_tokens_after_the_cached_ones) {
   const auto backend = make_emulated_cuda_backend();
-  for (const std::int64_t width : {3, 8}) {
-    const std::int64_t columns = 2 * width;
-    const std::vector<std::int32_t> brought{2, 0, 1}, begins{0, 5, 9}, held{4, 2, 3};
+  for (const auto& [from, to] :
+       {std::pair(DType::f32, DType::bf16), std::pair(DType::bf16, DType::f32)}) {
+    for (const std::int64_t width : {3, 8}) {
+      const std::int64_t columns = 2 * width;
+      const std::vector<std::int32_t> brought{2, 0, 1}, begins{0, 5, 9}, held{4, 2, 3};
+      std::vector<double> values;
+      for (std::int64_t i = 0; i < 3 * columns; ++i) values.push_back(static_cast<double>(i + 1));
+      const Tensor x = Tensor::from(*backend, {3, columns}, from, values);
+      const Tensor cache = Tensor::zeros(*backend, {12, 8 + columns}, to);
+      (*backend)(Append{.x = {x, 0, 2, width},
+                        .from = Segments(*backend, brought),
+                        .y = {cache, 8, 2, width},
+                        .to = Segments(*backend, begins, held)});
+      std::vector<double> expected(static_cast<std::size_t>(12 * (8 + columns)), 0);
+      const std::int64_t rows[] = {2, 3, 11};
+      for (std::int64_t t = 0; t < 3; ++t) {
+        for (std::int64_t j = 0; j < columns; ++j) {
+          expected[static_cast<std::size_t>(rows[t] * (8 + columns) + 8 + j)] =
+              values[static_cast<std::size_t>(t * columns + j)];
+        }
+      }
+      BOOST_TEST((cache.to_doubles() == expected));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
+  const auto backend = make_emulated_cuda_backend();
+  for (const std::int64_t columns : {3, 16}) {
+    const Shape shape{2, columns};
     std::vector<double> values;
-    for (std::int64_t i = 0; i < 3 * columns; ++i) values.push_back(static_cast<double>(i + 1));
-    const Tensor x = Tensor::from(*backend, {3, columns}, DType::f32, values);
-    const Tensor cache = Tensor::zeros(*backend, {12, 8 + columns}, DType::bf16);
-    (*backend)(Append{.x = {x, 0, 2, width},
-                      .from = Segments(*backend, brought),
-                      .y = {cache, 8, 2, width},
-                      .to = Segments(*backend, begins, held)});
-    std::vector<double> expected(static_cast<std::size_t>(12 * (8 + columns)), 0);
-    const std::int64_t rows[] = {2, 3, 11};
-    for (std::int64_t t = 0; t < 3; ++t) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        expected[static_cast<std::size_t>(rows[t] * (8 + columns) + 8 + j)] =
-            values[static_cast<std::size_t>(t * columns + j)];
+    for (std::int64_t i = 0; i < shape.size(); ++i) values.push_back(static_cast<double>(i));
+    const std::vector<double> sevens(values.size(), 7.0);
+    for (const DType from : {DType::u8, DType::i32, DType::bf16, DType::f32}) {
+      const Tensor filled(*backend, shape, from);
+      (*backend)(Fill{.value = 7, .y = filled});
+      BOOST_TEST((filled.to_doubles() == sevens));
+      const Tensor x = Tensor::from(*backend, shape, from, values);
+      for (const DType to : {DType::bf16, DType::f32}) {
+        const Tensor y(*backend, shape, to);
+        (*backend)(Copy{.x = x, .y = y});
+        BOOST_TEST_CONTEXT(from << " to " << to) { BOOST_TEST((y.to_doubles() == values)); }
       }
     }
-    BOOST_TEST((cache.to_doubles() == expected));
+    const Tensor table = Tensor::from(*backend, shape, DType::bf16, values);
+    const Tensor rows(*backend, shape, DType::f32), moved(*backend, shape, DType::f32);
+    (*backend)(Embedding{.table = table,
+                         .ids = Tensor::from(*backend, {2}, std::vector<std::int32_t>{0, 1}),
+                         .y = rows});
+    BOOST_TEST((rows.to_doubles() == values));
+    // the rows in reverse
+    Steps reversed{.first = columns};
+    reversed.along[0] = -columns;
+    reversed.along[1] = 1;
+    (*backend)(Rearrange{
+        .shape = shape, .x = table, .from = reversed, .y = {moved}, .to = row_major(shape)});
+    std::vector<double> expected(values.begin() + columns, values.end());
+    expected.insert(expected.end(), values.begin(), values.begin() + columns);
+    BOOST_TEST((moved.to_doubles() == expected));
+
+    const Tensor square = Tensor::from(*backend, {columns, columns}, DType::bf16,
+                                       std::vector<double>(columns * columns, 3.0));
+    const Tensor lower(*backend, {columns, columns}, DType::bf16);
+    (*backend)(Triangle{.x = square, .y = {lower}});
+    const std::vector<double> got = lower.to_doubles();
+    for (std::int64_t i = 0; i < columns * columns; ++i) {
+      const double of_triangle = i % columns <= i / columns ? 3 : 0;
+      BOOST_TEST(got[static_cast<std::size_t>(i)] == of_triangle);
+    }
+  }
+}
+
+// More lanes share a line of the memory the longer it is.
+BOOST_AUTO_TEST_CASE(the_delta_rule_takes_heads_of_any_width) {
+  Rng rng(11, Purpose::test);
+  for (const auto& [width, v_width] :
+       {std::pair(40, 100), std::pair(200, 200), std::pair(300, 300)}) {
+    Case c = catalog::head_case(rng, {.lengths = {3}, .width = width, .v_width = v_width});
+    c.inputs["beta"] = catalog::uniforms(rng, {3, 1}, 0.1, 0.9);
+    c.inputs["decay"] = catalog::uniforms(rng, {3, 1}, -0.7, 0);
+    expect_reference("delta", c, DType::f32);
   }
 }
 

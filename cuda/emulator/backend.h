@@ -22,6 +22,10 @@ GivenWork given_work();
 
 namespace emulator {
 
+/// The compute capability of the emulated device for backends made from now on; 9.0 by default.
+/// Some launches are chosen by the device's shared memory.
+void set_capability(int major, int minor);
+
 /// Makes the stand-in for cuBLASLt refuse this share of the products that have a plain one to fall
 /// back to, chosen at random.
 void refuse_products(double share, std::uint64_t seed = 0);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "cuda/emulator/memory.h"
 #include "cuda/emulator/scheduler.h"
+#include "cuda/emulator/watch.h"
 
 namespace longhand::emulator {
 namespace {
@@ -23,6 +24,7 @@ void Copies::issue(void* to, const void* from) {
   if (from != nullptr && !in_device_memory(from, size)) {
     fail_in_kernel("a copy from where there is no device memory");
   }
+  watch::copy_issued(to, size);
   std::memset(to, poison, size);
   pending_.push_back({to, from, groups_});
 }
@@ -36,6 +38,7 @@ void Copies::wait(int but) {
     if (!std::ranges::all_of(place, [](unsigned char byte) { return byte == poison; })) {
       fail_in_kernel("shared memory was written while a copy was on its way there");
     }
+    watch::copy_arrived(copy->to, size);
     if (copy->from != nullptr) {
       std::memcpy(copy->to, copy->from, size);
     } else {

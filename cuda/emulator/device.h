@@ -10,12 +10,14 @@
 #include "core/error.h"
 #include "cuda/emulator/copies.h"
 #include "cuda/emulator/scheduler.h"
+#include "cuda/emulator/watch.h"
 
 /// The part of CUDA's language that our kernels use, for g++: thread indices, barriers, warp
 /// operations, integer atomics and a few functions. There are no float atomics, so a kernel that
 /// uses one does not compile.
 
-#define __global__
+// The attribute puts each kernel's address into a table, from which the tests know all kernels.
+#define __global__ __attribute__((noinline, patchable_function_entry(1, 0)))
 #define __device__
 #define __host__
 #define __forceinline__ inline
@@ -155,7 +157,7 @@ struct Common {
 inline void __syncwarp(unsigned mask = 0xffffffffu, LONGHAND_SITE) {
   int nothing = 0;
   longhand::emulator::warp_value(
-      mask, nothing, [](void* const*) {}, file, line);
+      mask, nothing, [](void* const*) { longhand::emulator::watch::warp_barrier(); }, file, line);
 }
 inline int __syncthreads_count(int flag, LONGHAND_SITE) {
   return longhand::emulator::fold_block(flag != 0, longhand::emulator::Sum{}, file, line);
@@ -224,9 +226,11 @@ T __reduce_max_sync(unsigned mask, T value, LONGHAND_SITE) {
 }
 
 namespace longhand::emulator {
+// The compiler does not report these accesses to the watch, which would take them for plain ones.
 template <class T, class F>
-T exchange(T* address, F&& changed) {
+__attribute__((no_sanitize("thread"))) T exchange(T* address, F&& changed) {
   static_assert(std::is_integral_v<T>, "no atomics on floats: their order is not repeatable");
+  watch::atomic(address, sizeof(T));
   const T old = *address;
   *address = static_cast<T>(changed(old));
   return old;
@@ -258,7 +262,7 @@ T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T
   return longhand::emulator::exchange(address,
                                       [&](T old) { return old == expected ? value : old; });
 }
-inline void __threadfence() {}
+inline void __threadfence() { longhand::emulator::watch::fence(); }
 inline void __threadfence_block() {}
 
 inline int __popc(unsigned x) { return std::popcount(x); }

@@ -89,6 +89,8 @@ Fiber::Fiber() : context_(new Context) {
   mprotect(stack_, guard, PROT_NONE);
 }
 
+const void* Fiber::stack_end() const { return stack_ + guard + stack_size; }
+
 Fiber::~Fiber() {
   munmap(stack_, guard + stack_size);
   delete context_;

@@ -22,6 +22,7 @@ class Fiber {
   /// Called from within the body: returns to the caller of resume().
   void wait();
   bool ended() const { return ended_; }
+  const void* stack_end() const;
 
  private:
   struct Context;

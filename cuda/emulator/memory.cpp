@@ -75,6 +75,7 @@ class Arena {
     used_ = 0;
     free_.clear();
   }
+  const void* begin() const { return base_; }
   bool has(const Bytes& bytes) {
     std::lock_guard lock(mutex_);
     return holds(bytes);
@@ -154,6 +155,8 @@ void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work
 std::unique_ptr<MemorySource> device_memory(std::size_t limit) {
   return std::make_unique<DeviceMemory>(limit);
 }
+
+const void* device_begin() { return Arena::the_one().begin(); }
 
 bool in_device_memory(const void* address, std::size_t bytes) {
   return Arena::the_one().has({address, bytes});

@@ -16,7 +16,13 @@ namespace {
 
 GivenWork given;
 
+struct {
+  int major = 9, minor = 0;
+} capability;
+
 }  // namespace
+
+void emulator::set_capability(int major, int minor) { capability = {major, minor}; }
 
 GivenWork given_work() { return given; }
 
@@ -82,13 +88,14 @@ PinnedMemory::PinnedMemory(std::size_t bytes) : data_(new std::byte[bytes]) {}
 PinnedMemory::~PinnedMemory() { delete[] data_; }
 
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
-                    std::function<void()> kernel) {
+                    std::function<void()> kernel, const void* address) {
   const emulator::Launch launch{
       .grid = {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
                static_cast<unsigned>(grid.z)},
       .block = {static_cast<unsigned>(threads), 1, 1},
       .shared_bytes = shared_bytes,
-      .site = {grid.file, grid.line}};
+      .site = {grid.file, grid.line},
+      .kernel = address};
   give(stream, [launch, kernel = std::move(kernel)]() mutable {
     emulator::run_grid(
         launch, [](void* of) { (*static_cast<std::function<void()>*>(of))(); }, &kernel);
@@ -97,11 +104,13 @@ void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t s
 
 // Few multiprocessors, so that loops with the grid's stride iterate more than once.
 std::vector<DeviceFacts> find_devices() {
+  const std::size_t shared = shared_per_block(capability.major, capability.minor);
   return {{.name = "emulated",
-           .major = 9,
-           .minor = 0,
+           .major = capability.major,
+           .minor = capability.minor,
            .multiprocessors = 3,
-           .shared_per_block = std::size_t{227} << 10,
+           .shared_per_block = shared,
+           .shared_per_multiprocessor = shared + 1024,
            .memory = std::size_t{8} << 30,
            .free = std::size_t{8} << 30}};
 }

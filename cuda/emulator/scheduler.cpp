@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "cuda/emulator/copies.h"
 #include "cuda/emulator/fiber.h"
 #include "cuda/emulator/memory.h"
+#include "cuda/emulator/watch.h"
 
 namespace longhand::emulator {
 
@@ -26,6 +28,9 @@ namespace {
 constexpr int lanes = 32;
 // bytes after a block's shared memory that must stay unchanged
 constexpr std::size_t shared_slack = 64;
+// bytes on both sides of shared memory that nothing else uses
+constexpr std::size_t shared_guard = std::size_t{64} << 10;
+constexpr std::size_t most_shared = std::size_t{228} << 10;
 
 struct Thread {
   enum class State { ready, at_barrier, at_warp, ended };
@@ -51,8 +56,13 @@ struct Machine {
   std::vector<Copies> copies;  // one per thread
   std::size_t current = 0;
   std::size_t at_barrier = 0;
+  std::vector<unsigned> waiting_lanes;  // one mask per warp: those that wait at a warp operation
   std::exception_ptr error;
-  std::vector<std::byte> shared;
+  std::vector<std::byte> room = std::vector<std::byte>(most_shared + 2 * shared_guard);
+
+  std::span<std::byte> shared() {
+    return std::span(room).subspan(shared_guard, launch.shared_bytes + shared_slack);
+  }
 };
 
 Machine& machine() {
@@ -138,7 +148,9 @@ void run_block(Machine& m) {
     m.fibers[i]->start(&run_thread, nullptr);
   }
   m.at_barrier = 0;
-  std::memset(m.shared.data(), 0xff, m.shared.size());  // NaN in every float type
+  m.waiting_lanes.assign((count + lanes - 1) / lanes, 0);
+  std::memset(m.shared().data(), 0xff, m.shared().size());  // NaN in every float type
+  watch::begin_block();
   std::vector<std::uint64_t> order;
   for (std::size_t ended = 0; ended < count;) {
     ended = 0;
@@ -149,14 +161,17 @@ void run_block(Machine& m) {
         ran = true;
         m.current = i;
         thread_index = m.threads[i].index;
+        watch::run_thread(i, m.fibers[i]->stack_end());
         m.fibers[i]->resume();
+        watch::run_none();
+        LONGHAND_CHECK(watch::fault().empty(), where(m), ": ", watch::fault());
         if (m.error) std::rethrow_exception(std::exchange(m.error, nullptr));
       }
       ended += m.threads[i].state == Thread::State::ended;
     }
     if (!ran && ended < count) fail_stuck(m);
   }
-  const auto slack = std::span(m.shared).last(shared_slack);
+  const auto slack = m.shared().last(shared_slack);
   LONGHAND_CHECK(std::ranges::all_of(slack, [](std::byte b) { return b == std::byte{0xff}; }),
                  where(m), ": wrote past its ", m.launch.shared_bytes, " bytes of shared memory");
 }
@@ -186,7 +201,10 @@ void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
   m.threads.assign(count, {});
   if (m.copies.size() < count) m.copies.resize(count);
   while (m.fibers.size() < count) m.fibers.push_back(std::make_unique<Fiber>());
-  m.shared.resize(launch.shared_bytes + shared_slack);
+  LONGHAND_CHECK(launch.shared_bytes <= most_shared, "emulator: more shared memory than any GPU's");
+  const auto begin = reinterpret_cast<std::uintptr_t>(m.room.data());
+  watch::begin_launch({begin + shared_guard, launch.shared_bytes}, {begin, m.room.size()},
+                      launch.kernel);
   std::vector<std::uint64_t> order;
   arrange(m, order, std::uint64_t{grid_size.x} * grid_size.y * grid_size.z);
   for (const std::uint64_t i : order) {
@@ -195,6 +213,8 @@ void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
                    static_cast<unsigned>(i / grid_size.x / grid_size.y)};
     run_block(m);
   }
+  watch::end_launch();
+  LONGHAND_CHECK(watch::fault().empty(), where(m), ": ", watch::fault());
 }
 
 void block_barrier(Site site) {
@@ -223,6 +243,7 @@ void block_together(void* payload, FinishBlock finish, Site site) {
     payloads.push_back(t.payload);
     t.state = Thread::State::ready;
   }
+  watch::barrier();
   finish(payloads.data(), static_cast<int>(payloads.size()));
 }
 
@@ -232,45 +253,45 @@ void warp_together(unsigned mask, void* payload, Finish finish, Site site) {
   if ((mask >> (m.current - first) & 1) == 0) {
     fail_in_kernel(text(text_of(site), ": the lane is not in its own mask"));
   }
+  if (m.threads.size() - first < lanes && mask >> (m.threads.size() - first) != 0) {
+    fail_in_kernel(text(text_of(site), ": the mask has lanes that do not exist"));
+  }
   Thread& self = m.threads[m.current];
   self.site = site;
   self.mask = mask;
   self.payload = payload;
   self.finish = reinterpret_cast<const void*>(finish);
-  std::array<void*, lanes> payloads{};
-  bool all = true;
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    if ((mask >> lane & 1) == 0 || first + lane == m.current) continue;
-    if (first + lane >= m.threads.size()) {
-      fail_in_kernel(text(text_of(site), ": lane ", lane, " of the mask does not exist"));
-    }
-    const Thread& t = m.threads[first + lane];
-    if (t.state != Thread::State::at_warp) {
-      all = false;
-    } else if (t.site.line != site.line || t.mask != mask || t.finish != self.finish) {
+  // Each lane is compared with one that came before it, so all that meet agree.
+  unsigned& waiting = m.waiting_lanes[first / lanes];
+  if (const unsigned earlier = waiting & mask; earlier != 0) {
+    const Thread& t = m.threads[first + static_cast<std::size_t>(std::countr_zero(earlier))];
+    if (t.site.line != site.line || t.mask != mask || t.finish != self.finish) {
       fail_in_kernel(text("lanes of a warp meet at different operations or with different masks: ",
                           text_of(site), " and ", text_of(t.site)));
-    } else {
-      payloads[lane] = t.payload;
     }
   }
-  if (!all) {
+  waiting |= 1u << (m.current - first);
+  if ((waiting & mask) != mask) {
     wait(Thread::State::at_warp);
     thread_index = m.threads[m.current].index;
     return;
   }
-  payloads[m.current - first] = payload;
-  finish(payloads.data());
+  waiting &= ~mask;
+  std::array<void*, lanes> payloads{};
   for (std::size_t lane = 0; lane < lanes; ++lane) {
-    if (mask >> lane & 1) m.threads[first + lane].state = Thread::State::ready;
+    if ((mask >> lane & 1) == 0) continue;
+    Thread& t = m.threads[first + lane];
+    payloads[lane] = t.payload;
+    t.state = Thread::State::ready;
   }
+  finish(payloads.data());
 }
 
-void* shared_bytes() { return machine().shared.data(); }
+void* shared_bytes() { return machine().shared().data(); }
 
 bool in_shared_memory(const void* address, std::size_t bytes) {
-  const Machine& m = machine();
-  const auto begin = reinterpret_cast<std::uintptr_t>(m.shared.data());
+  Machine& m = machine();
+  const auto begin = reinterpret_cast<std::uintptr_t>(m.shared().data());
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return at >= begin && at + bytes <= begin + m.launch.shared_bytes;
 }

@@ -30,7 +30,8 @@ void set_order(Order order, std::uint64_t seed = 0);
 struct Launch {
   Index3 grid, block;
   std::size_t shared_bytes = 0;
-  Site site{"", 0};  // where the kernel is launched
+  Site site{"", 0};              // where the kernel is launched
+  const void* kernel = nullptr;  // the kernel's address
 };
 
 /// Runs kernel(arguments) for every thread of the grid. Throws an Error that names the launch, the

@@ -52,7 +52,7 @@ struct Matrices {
 };
 
 template <bool transposed>
-void load(void* const payloads[32]) {
+__attribute__((no_sanitize("thread"))) void load(void* const payloads[32]) {
   for (int lane = 0; lane < 32; ++lane) {
     auto& to = *static_cast<Matrices*>(payloads[lane]);
     for (int i = 0; i < 4; ++i) {
@@ -101,11 +101,13 @@ inline void mma_bf16_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0,
 
 inline void load_matrices(unsigned (&words)[4], const bf16* row, LONGHAND_SITE) {
   require_16_byte_boundary(row);
+  emulator::watch::read(row, 16);
   emulator::Matrices matrices{row, words};
   emulator::warp_value(0xffffffffu, matrices, &emulator::load<false>, file, line);
 }
 inline void load_matrices_transposed(unsigned (&words)[4], const bf16* row, LONGHAND_SITE) {
   require_16_byte_boundary(row);
+  emulator::watch::read(row, 16);
   emulator::Matrices matrices{row, words};
   emulator::warp_value(0xffffffffu, matrices, &emulator::load<true>, file, line);
 }

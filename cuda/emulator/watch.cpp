@@ -1,0 +1,487 @@
+#include "cuda/emulator/watch.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "cuda/device_facts.h"
+#include "cuda/emulator/memory.h"
+#include "cuda/emulator/scheduler.h"
+#include "cuda/emulator/symbols.h"
+
+// The compiler writes the address of every function with __global__'s attribute here.
+extern "C" const std::uintptr_t __start___patchable_function_entries[];
+extern "C" const std::uintptr_t __stop___patchable_function_entries[];
+
+namespace longhand::emulator::watch {
+namespace {
+
+constexpr std::size_t lanes = 32, most_threads = 1024;
+constexpr std::uint16_t several = 0xffff;
+// Bytes of device memory that are watched.
+constexpr std::size_t watched_bytes = std::size_t{1} << 30;
+constexpr std::size_t least_shared = cuda::shared_per_block(8, 6);
+
+/// True while a thread of a kernel runs. Host code that is compiled with the kernels calls the
+/// functions below too, even while the watch is being made.
+constinit bool running = false;
+/// The end of the running thread's stack.
+constinit std::uintptr_t stack_end = 0;
+
+/// The last accesses to a word or a byte. Times count the barriers of all blocks.
+struct Cell {
+  std::uint32_t written = 0, read = 0, read_before = 0;  // times; read_before: by another block
+  std::uint16_t writer = 0, reader = 0;                  // threads; reader may be `several`
+  std::uint16_t writer_time = 0, reader_time = 0;        // times of their warps
+  std::uint16_t reader_warp = 0;                         // or `several`
+  bool atomic = false;
+  std::uint32_t coming = 0;    // the time since which a copy is on its way, 0 if none is
+  std::uint32_t in_bytes = 0;  // for a word, the time of the last access to a part of it
+};
+
+/// Cells for a range of memory, by words and by bytes.
+class Plane {
+ public:
+  Plane(std::uintptr_t begin, std::size_t size)
+      : begin_(begin), size_(size), words_(room(size / 4 + 1)), bytes_(room(size)) {}
+  bool has(std::uintptr_t at) const { return at - begin_ < size_; }
+  Cell& word(std::uintptr_t at) { return words_[(at - begin_) / 4]; }
+  Cell& byte(std::uintptr_t at) { return bytes_[at - begin_]; }
+
+ private:
+  static Cell* room(std::size_t cells) {
+    void* const range = mmap(nullptr, cells * sizeof(Cell), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    LONGHAND_CHECK(range != MAP_FAILED, "emulator: no address range to watch memory with");
+    return static_cast<Cell*>(range);
+  }
+  std::uintptr_t begin_;
+  std::size_t size_;
+  Cell *words_, *bytes_;
+};
+
+using Clock = std::map<std::uint32_t, std::uint32_t>;  // of other blocks: begin, last time known
+
+/// Everything about the running launch, and about all launches.
+struct Watch {
+  Symbols symbols = read_symbols();
+  Region statics{symbols.variables.front().begin, symbols.variables.back().begin +
+                                                      symbols.variables.back().size -
+                                                      symbols.variables.front().begin};
+  Plane of_statics{statics.begin, statics.size};
+  Plane of_device{reinterpret_cast<std::uintptr_t>(device_begin()), watched_bytes};
+  std::unordered_map<std::uintptr_t, Kernel> kernels;
+
+  Region shared, room;
+  std::unique_ptr<Plane> of_shared;
+  Kernel* kernel = nullptr;
+  std::vector<char> touched = std::vector<char>(symbols.variables.size());  // by the launch
+  std::string fault;
+
+  // LONGHAND_WATCH_GOES_ON in the environment prints each fault once and lets the kernel continue.
+  bool goes_on = std::getenv("LONGHAND_WATCH_GOES_ON") != nullptr;
+  std::set<std::string> reported;
+
+  std::size_t thread = 0;
+  std::uintptr_t code = 0;                        // the access, for addr2line -e PROGRAM
+  std::uint32_t time = 1, launch = 1, block = 1;  // now; when the launch and the block began
+  std::uint32_t since = 1;                        // the one that the memory in question belongs to
+  std::array<std::uint16_t, most_threads / lanes> warp_time{};
+  std::array<std::uint32_t, most_threads> fenced{};  // the time of a thread's last fence
+  std::vector<std::uint32_t> blocks;                 // when each block of the launch began
+  Clock clock, arriving;                             // arriving: known after the next barrier
+  std::array<Clock, most_threads> seen;              // by a thread that has not fenced since
+  bool any_seen = false;
+  std::unordered_map<std::uintptr_t, Clock> flags;  // what a word's reader may know
+
+  Watch() {
+    for (const auto* at = __start___patchable_function_entries;
+         at != __stop___patchable_function_entries; ++at) {
+      kernel_at(*at);
+    }
+  }
+  static const Symbol& symbol_at(const std::vector<Symbol>& all, std::uintptr_t at) {
+    const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);
+    LONGHAND_CHECK(after != all.begin(), "emulator: no symbol for an address");
+    return *std::prev(after);
+  }
+  Kernel& kernel_at(std::uintptr_t at) {
+    const Symbol& symbol = symbol_at(symbols.functions, at);
+    Kernel& found = kernels[symbol.begin];
+    if (found.name.empty()) found.name = readable_name(symbol.name);
+    return found;
+  }
+
+  void report(const char* what, std::uintptr_t at, const std::string& more = {}) {
+    if (!fault.empty()) return;
+    std::string place = "device memory";
+    if (of_shared->has(at)) {
+      place = text("shared memory, byte ", static_cast<std::int64_t>(at - shared.begin));
+    }
+    if (of_statics.has(at)) place = readable_name(symbol_at(symbols.variables, at).name);
+    std::string found =
+        text(kernel->name, ", block ", blocks.size() - 1, ", thread ", thread, ": ", what,
+             at == 0 ? "" : text(" (", place, ")"), more, ", code ", code - symbols.moved);
+    if (!goes_on) {
+      fault = std::move(found);
+    } else if (reported.insert(text(kernel->name, what, code)).second) {
+      std::fprintf(stderr, "%s\n", found.c_str());
+    }
+  }
+
+  std::uint16_t warp() const { return static_cast<std::uint16_t>(thread / lanes); }
+  /// True if what thread `other` did at these times happens before what this thread does now.
+  bool before(std::uint32_t when, std::size_t other, std::uint16_t warp_when) const {
+    if (when < since || (when >= block && when < time)) return true;
+    if (when == time) {
+      return other == thread || (other / lanes == warp() && warp_when < warp_time[warp()]);
+    }
+    return known(when);
+  }
+  /// True if what another block did at this time is known to this one.
+  bool known(std::uint32_t when) const {
+    const std::uint32_t other = *std::prev(std::ranges::upper_bound(blocks, when));
+    const auto last = clock.find(other);
+    return last != clock.end() && when < last->second;
+  }
+
+  void check_written(const Cell& c, bool atomic, std::uintptr_t at) {
+    if (c.coming >= block) report("an access while a copy is on its way", at);
+    if (c.atomic && atomic) return;
+    if (!before(c.written, c.writer, c.writer_time)) {
+      report("a race with a write", at, text(" of thread ", c.writer));
+    }
+  }
+  void check_read(const Cell& c, std::uintptr_t at) {
+    bool ordered = before(c.read, c.reader, c.reader_time);
+    if (c.read == time && c.reader == several) {
+      ordered = c.reader_warp == warp() && c.reader_time < warp_time[warp()];
+    }
+    if (c.read_before >= since && !known(c.read_before)) ordered = false;
+    if (!ordered) report("a race with a read", at, text(" of thread ", c.reader));
+  }
+  void note_write(Cell& c, bool atomic) const {
+    c.written = time;
+    c.writer = static_cast<std::uint16_t>(thread);
+    c.writer_time = warp_time[warp()];
+    c.atomic = atomic;
+  }
+  void note_read(Cell& c) const {
+    const auto self = static_cast<std::uint16_t>(thread);
+    if (c.read != time) {
+      if (c.read >= launch && c.read < block) c.read_before = c.read;
+      c.read = time;
+      c.reader = self;
+      c.reader_warp = warp();
+    } else if (c.reader_warp != warp()) {
+      c.reader = c.reader_warp = several;
+    } else if (c.reader != self) {
+      c.reader = c.reader_time == warp_time[warp()] ? several : self;
+    }
+    c.reader_time = warp_time[warp()];
+  }
+
+  void touch(Cell& c, bool write, bool atomic, std::uintptr_t at) {
+    check_written(c, atomic, at);
+    if (write) {
+      check_read(c, at);
+      note_write(c, atomic);
+    } else {
+      note_read(c);
+    }
+  }
+
+  Plane* plane_of(std::uintptr_t at, std::size_t bytes) {
+    if (of_shared->has(at)) {
+      if (at < shared.begin || at + bytes > shared.begin + shared.size) {
+        report("an access outside of shared memory", at);
+        return nullptr;
+      }
+      return of_shared.get();
+    }
+    if (of_device.has(at)) return &of_device;
+    if (!of_statics.has(at)) return nullptr;  // the thread's own
+    const auto& all = symbols.variables;
+    const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);
+    if (after == all.begin()) return nullptr;
+    const Symbol& variable = *std::prev(after);
+    if (at + bytes > variable.begin + variable.size) {
+      if (at < variable.begin + variable.size) report("an access past the end", at);
+      return nullptr;  // a variable of the emulator's
+    }
+    touched[static_cast<std::size_t>(std::prev(after) - all.begin())] = 1;
+    return &of_statics;
+  }
+
+  void access(std::uintptr_t at, std::size_t bytes, bool write, bool atomic = false) {
+    if (!running) return;
+    Plane* const plane = plane_of(at, bytes);
+    if (plane == nullptr) return;
+    const bool shared_one = plane != &of_device;
+    since = shared_one ? block : launch;
+    if (at % 4 == 0 && bytes % 4 == 0) {
+      for (std::size_t i = 0; i < bytes; i += 4) {
+        Cell& c = plane->word(at + i);
+        bool there = c.written >= block;
+        if (c.in_bytes >= since) {
+          bool all = true;
+          for (std::size_t j = 0; j < 4; ++j) {
+            Cell& part = plane->byte(at + i + j);
+            check_written(part, atomic, at + i);
+            if (write) check_read(part, at + i);
+            all = all && part.written >= block;
+          }
+          there = there || all;
+        }
+        if (shared_one && !write && !there) report("a read of what no thread has written", at + i);
+        touch(c, write, atomic, at + i);
+      }
+      return;
+    }
+    for (std::size_t i = 0; i < bytes; ++i) {
+      Cell &word = plane->word(at + i), &c = plane->byte(at + i);
+      word.in_bytes = time;
+      check_written(word, atomic, at + i);
+      if (write) check_read(word, at + i);
+      if (shared_one && !write && word.written < block && c.written < block) {
+        report("a read of what no thread has written", at + i);
+      }
+      touch(c, write, atomic, at + i);
+    }
+  }
+  /// A volatile access. A store after a fence of its thread makes the word a flag, whose readers
+  /// know what was done before the last barrier.
+  void volatile_access(std::uintptr_t at, std::size_t bytes, bool write) {
+    if (!running) return;
+    if (write && fenced[thread] == time) {
+      Clock& known_by_readers = flags[at] = clock;
+      known_by_readers[block] = time;
+      return;
+    }
+    const auto flag = flags.find(at);
+    if (write || flag == flags.end()) return access(at, bytes, write);
+    any_seen = true;
+    for (const auto& [of_block, when] : flag->second) {
+      seen[thread][of_block] = std::max(seen[thread][of_block], when);
+    }
+  }
+  void aligned(std::uintptr_t at, std::size_t bytes, bool write) {
+    if (running && at % bytes != 0) report("an access off its boundary", at);
+    access(at, bytes, write);
+  }
+};
+
+/// Made by the first launch, and never destroyed: static destructors still call the functions
+/// below.
+constinit Watch* the_watch = nullptr;
+Watch& watch() {
+  if (the_watch == nullptr) the_watch = new Watch;
+  return *the_watch;
+}
+std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+}  // namespace
+
+void begin_launch(Region shared, Region room, const void* kernel) {
+  Watch& w = watch();
+  if (!w.of_shared || w.room.begin != room.begin || w.room.size != room.size) {
+    w.of_shared = std::make_unique<Plane>(room.begin, room.size);
+  }
+  w.shared = shared;
+  w.room = room;
+  w.kernel = &w.kernel_at(number(kernel));
+  ++w.kernel->launches;
+  w.launch = ++w.time;
+  w.blocks.clear();
+  w.flags.clear();
+  std::ranges::fill(w.touched, 0);
+  w.fault.clear();
+}
+
+void end_launch() {
+  Watch& w = watch();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < w.touched.size(); ++i) {
+    if (w.touched[i] != 0) bytes += w.symbols.variables[i].size;
+  }
+  w.kernel->static_bytes = std::max(w.kernel->static_bytes, bytes);
+  w.kernel->dynamic_bytes = std::max(w.kernel->dynamic_bytes, w.shared.size);
+  if (bytes + w.shared.size > least_shared && w.fault.empty()) {
+    w.fault = text(w.kernel->name, ": ", w.shared.size, " bytes of dynamic and ", bytes,
+                   " of static shared memory, more than ", least_shared);
+  }
+}
+
+void begin_block() {
+  Watch& w = watch();
+  w.block = ++w.time;
+  w.blocks.push_back(w.block);
+  w.clock.clear();
+  w.arriving.clear();
+  w.warp_time.fill(0);
+  w.fenced.fill(0);
+  if (w.any_seen) w.seen.fill({});
+  w.any_seen = false;
+}
+void run_thread(std::size_t thread, const void* end) {
+  Watch& w = watch();
+  stack_end = number(end);
+  w.thread = thread;
+  running = true;
+}
+void run_none() { running = false; }
+const std::string& fault() { return watch().fault; }
+
+void barrier() {
+  Watch& w = watch();
+  ++w.time;
+  w.warp_time.fill(0);
+  for (const auto& [block, when] : w.arriving) w.clock[block] = std::max(w.clock[block], when);
+  w.arriving.clear();
+}
+void warp_barrier() {
+  Watch& w = watch();
+  ++w.warp_time[w.warp()];
+}
+void fence() {
+  Watch& w = watch();
+  w.fenced[w.thread] = w.time;
+  for (const auto& [block, when] : w.seen[w.thread]) {
+    w.arriving[block] = std::max(w.arriving[block], when);
+  }
+  w.seen[w.thread].clear();
+}
+void atomic(const void* address, std::size_t bytes) {
+  watch().access(number(address), bytes, true, true);
+}
+void read(const void* address, std::size_t bytes) { watch().access(number(address), bytes, false); }
+void copy_issued(const void* to, std::size_t bytes) {
+  Watch& w = watch();
+  w.access(number(to), bytes, true);
+  for (std::size_t i = 0; i < bytes; i += 4) w.of_shared->word(number(to) + i).coming = w.time;
+}
+void copy_arrived(const void* to, std::size_t bytes) {
+  Watch& w = watch();
+  for (std::size_t i = 0; i < bytes; i += 4) w.of_shared->word(number(to) + i).coming = 0;
+  w.access(number(to), bytes, true);
+}
+
+std::vector<Kernel> kernels() {
+  std::vector<Kernel> all;
+  for (const auto& [_, kernel] : watch().kernels) all.push_back(kernel);
+  return all;
+}
+
+}  // namespace longhand::emulator::watch
+
+// What the compiler calls.
+namespace watch = longhand::emulator::watch;
+namespace {
+
+/// The watch, told which access is about to happen.
+watch::Watch& watch_of(void* code) {
+  watch::the_watch->code = reinterpret_cast<std::uintptr_t>(code) - 1;
+  return *watch::the_watch;
+}
+
+/// True if the access is none of the thread's own variables.
+bool watched(const void* at, const void* frame) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(frame);
+  return watch::running && watch::number(at) - begin >= watch::stack_end - begin;
+}
+
+}  // namespace
+#define LONGHAND_WATCH \
+  if (watched(at, __builtin_frame_address(0))) watch_of(__builtin_return_address(0))
+
+extern "C" {
+#define LONGHAND_WATCHED_SIZE(size)                                                            \
+  void __tsan_read##size(void* at) { LONGHAND_WATCH.aligned(watch::number(at), size, false); } \
+  void __tsan_write##size(void* at) { LONGHAND_WATCH.aligned(watch::number(at), size, true); } \
+  void __tsan_volatile_read##size(void* at) {                                                  \
+    LONGHAND_WATCH.volatile_access(watch::number(at), size, false);                            \
+  }                                                                                            \
+  void __tsan_volatile_write##size(void* at) {                                                 \
+    LONGHAND_WATCH.volatile_access(watch::number(at), size, true);                             \
+  }
+LONGHAND_WATCHED_SIZE(1)
+LONGHAND_WATCHED_SIZE(2)
+LONGHAND_WATCHED_SIZE(4)
+LONGHAND_WATCHED_SIZE(8)
+LONGHAND_WATCHED_SIZE(16)
+#define LONGHAND_WATCHED_UNALIGNED(size)                   \
+  void __tsan_unaligned_read##size(void* at) {             \
+    LONGHAND_WATCH.access(watch::number(at), size, false); \
+  }                                                        \
+  void __tsan_unaligned_write##size(void* at) {            \
+    LONGHAND_WATCH.access(watch::number(at), size, true);  \
+  }
+LONGHAND_WATCHED_UNALIGNED(2)
+LONGHAND_WATCHED_UNALIGNED(4)
+LONGHAND_WATCHED_UNALIGNED(8)
+LONGHAND_WATCHED_UNALIGNED(16)
+void __tsan_read_range(void* at, std::size_t bytes) {
+  LONGHAND_WATCH.access(watch::number(at), bytes, false);
+}
+void __tsan_write_range(void* at, std::size_t bytes) {
+  LONGHAND_WATCH.access(watch::number(at), bytes, true);
+}
+// Atomics of host code; kernels' are functions of the emulator.
+#define LONGHAND_WATCHED_ATOMICS(bits)                                                             \
+  std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) {    \
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                  \
+  }                                                                                                \
+  void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* at, std::uint##bits##_t x, int) { \
+    __atomic_store_n(at, x, __ATOMIC_SEQ_CST);                                                     \
+  }                                                                                                \
+  std::uint##bits##_t __tsan_atomic##bits##_exchange(volatile std::uint##bits##_t* at,             \
+                                                     std::uint##bits##_t x, int) {                 \
+    return __atomic_exchange_n(at, x, __ATOMIC_SEQ_CST);                                           \
+  }                                                                                                \
+  std::uint##bits##_t __tsan_atomic##bits##_fetch_add(volatile std::uint##bits##_t* at,            \
+                                                      std::uint##bits##_t x, int) {                \
+    return __atomic_fetch_add(at, x, __ATOMIC_SEQ_CST);                                            \
+  }                                                                                                \
+  std::uint##bits##_t __tsan_atomic##bits##_fetch_sub(volatile std::uint##bits##_t* at,            \
+                                                      std::uint##bits##_t x, int) {                \
+    return __atomic_fetch_sub(at, x, __ATOMIC_SEQ_CST);                                            \
+  }                                                                                                \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile std::uint##bits##_t* at,              \
+                                                    std::uint##bits##_t* old,                      \
+                                                    std::uint##bits##_t x, int, int) {             \
+    return __atomic_compare_exchange_n(at, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+  }                                                                                                \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile std::uint##bits##_t* at,                \
+                                                  std::uint##bits##_t* old, std::uint##bits##_t x, \
+                                                  int, int) {                                      \
+    return __atomic_compare_exchange_n(at, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+  }
+LONGHAND_WATCHED_ATOMICS(8)
+LONGHAND_WATCHED_ATOMICS(32)
+LONGHAND_WATCHED_ATOMICS(64)
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_init() {}
+
+// -fsanitize=bounds,alignment
+void __ubsan_handle_out_of_bounds(void*, std::uintptr_t) {
+  if (watch::running)
+    watch_of(__builtin_return_address(0)).report("an index out of bounds of an array", 0);
+}
+void __ubsan_handle_type_mismatch_v1(void*, std::uintptr_t at) {
+  if (watch::running)
+    watch_of(__builtin_return_address(0)).report("an access off its boundary", at);
+}
+}

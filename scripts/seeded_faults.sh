@@ -1,0 +1,135 @@
+#!/bin/bash
+# Puts one fault after another into a copy of the CUDA kernels, builds the watched tests with it and runs
+# those of the kernel's family, which have to fail. Prints a table of what found each fault.
+#   scripts/seeded_faults.sh [BUILD [FIRST [LAST]]]
+# BUILD is a configured build (build/release); its sources are restored after each fault, also when the script
+# is interrupted. Without a fault the same tests have to pass, which is the first row. Exit status 1 if a
+# fault was not found.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build/release} first=${2:-0} last=${3:-999}
+program=$build/tests/watched/longhand_watched_tests
+number=0 missed=0 changed=""
+restore() { if [ -n "$changed" ]; then mv "$changed.kept" "$changed"; changed=""; fi; }
+trap restore EXIT
+
+# fault KIND FAMILY FILE TESTS OLD NEW: in FILE of cuda/, the first OLD becomes NEW. TESTS are suites or
+# test cases, after operations of the catalog to which the parity test is limited.
+fault() {
+  local kind=$1 family=$2 file=cuda/$3 tests=$4 old=$5 new=$6 text after how
+  number=$((number + 1))
+  if [ $number -lt "$first" ] || [ $number -gt "$last" ]; then return; fi
+  text=$(cat "$file"; printf x)
+  text=${text%x}
+  after=${text/"$old"/"$new"}
+  [ "$after" != "$text" ] || { echo "seeded_faults.sh: $file no longer contains: $old" >&2; exit 1; }
+  cp -p "$file" "$file.kept"
+  changed=$file
+  printf %s "$after" >"$file"
+  how=$(try "$tests")
+  restore
+  [ "$how" != "not found" ] || missed=1
+  printf '| %s | %s | `%s` | %s |\n' "$kind" "$family" "$3" "$how"
+}
+
+# try "OPERATIONS: TESTS" prints what the tests found.
+try() {
+  local operations=${1%%:*} tests=${1#*: } log=$build/seeded_faults.log
+  if ! ninja -C "$build" longhand_watched_tests >"$log" 2>&1; then echo "does not build"; return; fi
+  if LONGHAND_OPERATIONS=$operations timeout 600 "$program" --run_test="$tests" >"$log" 2>&1; then
+    echo "not found"
+  else
+    grep -o 'a race with a [a-z]*\|a read of what no thread has written\|out of bounds[a-z ]*\|outside of shared memory\|past the end\|off its boundary\|no multiple of 16\|a copy [a-z ]*way\|waits at the barrier\|different barriers\|wrote past' "$log" |
+      head -n 1 | grep . || echo "other results"
+  fi
+}
+
+parity=cuda_parity_test/the_kernels_agree_with_the_reference
+long=cuda_attention_test/long_sequences_and_wide_heads_agree_with_the_reference
+unseen=cuda_attention_test/keys_that_no_query_sees_get_zero_gradients
+stick=cuda_attention_test/a_used_up_stick_reads_no_further_keys
+rows=cuda_token_wise_test
+
+echo "| fault | family | file | found as |"
+echo "|---|---|---|---|"
+if [ "$first" = 0 ]; then
+  how=$(try ": $parity,cuda_attention_test,$rows")
+  echo "| none | all | | $how |"
+  [ "$how" = "not found" ] || exit 1
+fi
+
+# Families whose threads share memory.
+fault "missing __syncthreads" "cumulative sums" cumulate.cu "cumulate: $parity" '    sums[own] = sum;
+    __syncthreads();' '    sums[own] = sum;'
+fault "missing __syncthreads" "delta rule" delta.cu "delta: $parity" '    Step::stage(task, b);
+    __syncthreads();' '    Step::stage(task, b);'
+fault "missing __syncthreads" "embedding backward" embedding_backward.cu "embedding: $parity" '  of_chunk[own] = id;
+  __syncthreads();' '  of_chunk[own] = id;'
+fault "missing __syncthreads" LSTM lstm.cu "lstm: $parity" '        a[e] = e < 3 * n ? lstm_sigmoid(z) : tanhf(z);
+      }
+    }
+    __syncthreads();' '        a[e] = e < 3 * n ? lstm_sigmoid(z) : tanhf(z);
+      }
+    }'
+fault "missing __syncthreads" "norms, backward" norm_backward.cu "layer_norm: $parity" '        __syncthreads();
+        const int c' '        const int c'
+fault "missing __syncthreads" "sums of parts" partial_sums.cu "layer_norm: $parity" '  __syncthreads();
+  if (group != 0' '  if (group != 0'
+fault "missing __syncthreads" reductions reduce.cu "add_bias: $parity" '  __syncthreads();
+  const int across' '  const int across'
+fault "off by one in shared memory" reductions reduce.cu "add_bias: $parity" 'sums[threadIdx.x * width + k] = ' 'sums[threadIdx.x * width + k + 1] = '
+fault "missing __syncthreads" "triangular systems" solve.cu "solve_triangular: $parity,$rows" '      __syncthreads();  // the tiles may be overwritten
+' ''
+fault "off by one in shared memory" "triangular systems" solve.cu "solve_triangular: $parity" 'a_tile[r][k] = value;' 'a_tile[r + 1][k] = value;'
+fault "missing __syncthreads" "rows of many threads" team.h "softmax: $parity,$rows" '    if (lane_index() == 0) of_warp[warp_index()] = value;
+    __syncthreads();' '    if (lane_index() == 0) of_warp[warp_index()] = value;'
+
+# Attention.
+fault "missing __syncthreads" "softmax, forward" attention/attend.h "attention: $parity,$long" '    if (both) settle<Product, slice, key_rows>(v, task.v);
+    __syncthreads();' '    if (both) settle<Product, slice, key_rows>(v, task.v);'
+fault "missing __syncwarp" "softmax, forward" attention/scores.h "attention: $parity" '    __syncwarp();
+#pragma unroll 1' '#pragma unroll 1'
+fault "off by one in shared memory" "softmax, forward" attention/attend.h "attention: $parity" 'return padding<Product, slice>(q, r);' 'return padding<Product, slice>(q, r) + 1;'
+fault "missing copy wait" "softmax, forward" attention/attend.h "attention: $long" '    if (!chain && !both) {
+      wait_for_copies<0>();' '    if (!chain && !both) {
+      wait_for_copies<1>();'
+fault "wrong mma lane" "softmax, tf32 products" attention/product.h "attention: $parity" 'x[t][1] = to_tf32(p[t][i][2]);' 'x[t][1] = to_tf32(p[t][i][1]);'
+fault "wrong mma lane" "softmax, bf16 products" attention/product.h "attention: $parity" 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[2], y[3]);' 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[3], y[2]);'
+fault "divergent barrier" "softmax, gradients of queries" attention/query_gradients.cu "attention: $parity" '      settle_values<Product, slice, step>(v, task);
+      __syncthreads();' '      settle_values<Product, slice, step>(v, task);
+      if (busy) __syncthreads();'
+fault "missing __syncthreads" "softmax, gradients of queries" attention/query_gradients.cu "attention: $parity" '      settle_values<Product, slice, step>(v, task);
+      __syncthreads();' '      settle_values<Product, slice, step>(v, task);'
+fault "missing __syncthreads" "softmax, gradients of keys" attention/key_gradients.cu "attention: $unseen" '  if (first_head == last_head) __syncthreads();
+' ''
+fault "off by one in shared memory" "softmax, gradients of keys" attention/key_gradients.cu "attention: $parity" 'facts[1 - turn][threadIdx.x] = coming;' 'facts[1 - turn][threadIdx.x + 1] = coming;'
+fault "missing fence before a word" ChaCAL attention/chain.h "chacal: $long" '  __threadfence();
+  *static_cast<volatile' '  *static_cast<volatile'
+fault "fence before the barrier" ChaCAL attention/chain.h "chacal: $long" '  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();' '  __threadfence();
+  __syncthreads();
+  if (threadIdx.x != 0) return;'
+fault "missing fence after waiting" ChaCAL attention/chain.h "chacal: $long" '    }
+    __threadfence();' '    }'
+fault "missing wait for a block" ChaCAL attention/attend.h "chacal: $long" 'wait_for(done + (end - 1 - at.offset()) / tile_rows * step);' '__syncthreads();'
+fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $parity" '    __syncthreads();
+    substitute' '    substitute'
+fault "missing __syncthreads" "DeltaFormer" attention/gained_chain.cu "chain: $parity" '      space.weights[thread] = p;
+      __syncthreads();' '      space.weights[thread] = p;'
+fault "missing __syncthreads" "rules, forward" attention/rules.cu "stick: $parity" '    put_tile(s, 1, walk_stride, p);
+    __syncthreads();' '    put_tile(s, 1, walk_stride, p);'
+fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.cu "stick: $parity" '        put_tile(s, wave_stride, 1, x);
+        __syncthreads();' '        put_tile(s, wave_stride, 1, x);'
+fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.cu "stick: $parity,$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
+fault "missing __syncthreads" entmax attention/entmax.cu "entmax: $parity" '      put_tile(s, 1, walk_stride, x);
+      __syncthreads();' '      put_tile(s, 1, walk_stride, x);'
+fault "missing __syncthreads" "First-After-Last" attention/fal.cu "fal: $parity" '      if (lane == 0) counts[warp] = __popc(mask);
+      __syncthreads();' '      if (lane == 0) counts[warp] = __popc(mask);'
+fault "off by one in shared memory" "First-After-Last" attention/fal.cu "fal: $parity" 'sums[1][choice.slot][c] +=' 'sums[1][choice.slot + 1][c] +='
+fault "misaligned vector load" "First-After-Last" attention/fal.cu "fal: $parity" 'load_pack(key + c)' 'load_pack(key + c + 1)'
+
+# Families without shared memory: each thread has elements of its own.
+fault "misaligned vector load" "element-wise" floats.h "activate: $parity" 'const auto stored = *reinterpret_cast<const detail::Stored<T, width>*>(x);' 'const auto stored = *reinterpret_cast<const detail::Stored<T, width>*>(x + (width > 1));'
+fault "two threads write one place" rotations rope.cu "rotate: $parity" 'thread_in_grid()' '(thread_in_grid() / 2)'
+[ $missed = 0 ] || { echo "seeded_faults.sh: a fault was not found" >&2; exit 1; }
