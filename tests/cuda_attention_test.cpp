@@ -124,6 +124,102 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   }
 }
 
+// Where a multiprocessor has less shared memory, blocks take fewer queries or fewer tiles at once.
+BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
+  struct Shape {
+    Setting setting;
+    std::int32_t length, width;
+  };
+  // those of which the device's shared memory chooses the kernel
+  const Shape shapes[] = {{settings[0], 70, 32}, {settings[1], 256, 32}, {settings[3], 256, 64}};
+  for (const auto& [s, length, width] : shapes) {
+    for (const bool shifted : {false, true}) {
+      const auto results = [&](int major, int minor) {
+        emulator::set_capability(major, minor);
+        const auto backend = make_emulated_cuda_backend({.math = s.math});
+        emulator::set_capability(9, 0);
+        const HeadProblem p(*backend, s.activations, {length}, 1, 1, width, width);
+        ScoreVars scores = p.scores(true);
+        if (shifted) scores.shift = Var(random_tensor(*backend, {length, 1}, DType::f32, 7), true);
+        const HeadVars values = p.values(true);
+        Tape tape;
+        const Var y = recorded(tape, [&] { return attention(scores, values); });
+        tape.backward(y, random_tensor(*backend, {length, width}, s.activations, 8));
+        std::vector<std::vector<double>> all{y.value().to_doubles()};
+        for (const Var& x : {scores.q.data, scores.k.data, values.data}) {
+          all.push_back(x.grad().to_doubles());
+        }
+        return all;
+      };
+      BOOST_TEST_CONTEXT(s.activations << ", " << name_of(s.math) << ", width " << width) {
+        BOOST_TEST((results(8, 9) == results(9, 0)));
+      }
+    }
+  }
+}
+
+// Each kind of product, width of a slice, number of bands and form of the scores is a kernel of its
+// own.
+BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
+  using Tensors = std::vector<std::vector<double>>;
+  const auto reference = make_reference_backend();
+  const auto results = [](Backend& on, DType type, std::int64_t width, bool shifted) {
+    Tensors all;
+    const auto whole = [&](std::int32_t length, const auto& attend, bool gradients) {
+      const HeadProblem p(on, type, {length}, 1, 1, width, width);
+      ScoreVars s = p.scores(gradients);
+      if (shifted) s.shift = Var(random_tensor(on, {length, 1}, type, 7), gradients);
+      const HeadVars values = p.values(gradients);
+      Tape tape;
+      const Var y = recorded(tape, [&] { return attend(s, values); });
+      all.push_back(y.value().to_doubles());
+      if (!gradients) return;
+      tape.backward(y, random_tensor(on, {length, width}, type, 8));
+      for (const Var& x : {s.q.data, s.k.data, values.data}) {
+        all.push_back(x.grad().to_doubles());
+      }
+      if (shifted) all.push_back(s.shift.grad().to_doubles());
+    };
+    const Var gamma(Tensor::from(on, {1}, type, std::vector<double>{0.5}));
+    const auto softmax = [](const ScoreVars& s, const HeadVars& v) { return attention(s, v); };
+    whole(67, softmax, true);
+    whole(
+        67, [&](const ScoreVars& s, const HeadVars& v) { return chacal(s, v, gamma); }, true);
+    whole(256, softmax, false);  // two bands
+    whole(
+        258,  // keys in parts
+        [&](ScoreVars s, const HeadVars& v) {
+          s.keys = s.queries;
+          s.queries = Segments(on, std::vector<std::int32_t>{2});
+          s.q = all_columns(Var(s.q.data.value().slice(0, 2)), 1);
+          return attention(s, v);
+        },
+        false);
+    return all;
+  };
+  for (const Setting& setting : {settings[0], settings[1], settings[2]}) {
+    const auto backend = make_emulated_cuda_backend({.math = setting.math});
+    for (const std::int64_t width : {16, 40, 72}) {
+      for (const bool shifted : {false, true}) {
+        const Tensors expected = results(*reference, DType::f64, width, shifted);
+        const Tensors got = results(*backend, DType::f32, width, shifted);
+        BOOST_TEST_CONTEXT(name_of(setting.math)
+                           << ", width " << width << ", shifted " << shifted) {
+          BOOST_REQUIRE_EQUAL(expected.size(), got.size());
+          for (std::size_t x = 0; x < got.size(); ++x) {
+            BOOST_REQUIRE_EQUAL(expected[x].size(), got[x].size());
+            double largest = 1;
+            for (const double value : expected[x]) largest = std::max(largest, std::abs(value));
+            for (std::size_t i = 0; i < got[x].size(); ++i) {
+              BOOST_REQUIRE_SMALL(got[x][i] - expected[x][i], 4 * setting.close * largest);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // Few queries and many keys: each block processes a part of the keys, and some parts are empty.
 BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   struct Shape {

@@ -59,7 +59,9 @@ void run(CudaBackend& backend, const Attention& op) {
             tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads * task.value_slices;
         if constexpr (most_bands<Kind, slice> == 2) {
           if (task.key_slices == 1 && rows >= 256 * count &&
-              2 * blocks >= backend.device().multiprocessors) {
+              2 * blocks >= backend.device().multiprocessors &&
+              worth_more_memory(backend.device(), forward_bytes<Kind, slice, 2>,
+                                forward_bytes<Kind, slice, 1>)) {
             return with_bands(std::integral_constant<int, 2>{});
           }
         }

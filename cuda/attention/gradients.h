@@ -47,12 +47,30 @@ constexpr std::size_t tiles_bytes(int steps) {
   return sizeof(typename Product::Element) * Product::stride(slice) *
          static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
 }
-/// True if two steps leave room for three blocks on a multiprocessor: one arrives while the other
-/// is used.
+/// True if two steps leave room for three blocks on a multiprocessor of an H100: one arrives while
+/// the other is used.
 template <class Product, int slice>
-constexpr bool ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
+constexpr bool can_go_ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
+/// True if a block with one step is also compiled: for multiprocessors of 100 KiB that hold two of
+/// those, but one block with two steps.
 template <class Product, int slice>
-constexpr std::size_t gradient_bytes = tiles_bytes<Product, slice>(ahead<Product, slice> ? 4 : 2);
+constexpr bool can_stay =
+    tiles_bytes<Product, slice>(4) > 49 << 10 && tiles_bytes<Product, slice>(2) <= 49 << 10;
+
+/// Calls body(ahead, bytes): whether a block takes two steps at once, and its shared memory.
+template <class Product, int slice, class Body>
+void choose_steps(const DeviceFacts& device, Body&& body) {
+  if constexpr (can_go_ahead<Product, slice>) {
+    constexpr std::size_t two = tiles_bytes<Product, slice>(4),
+                          one = tiles_bytes<Product, slice>(2);
+    if constexpr (can_stay<Product, slice>) {
+      if (!worth_more_memory(device, two, one)) return body(std::false_type{}, one);
+    }
+    body(std::true_type{}, two);
+  } else {
+    body(std::false_type{}, tiles_bytes<Product, slice>(2));
+  }
+}
 
 /// v, or for ChaCAL U of query head `head`, for the keys first, first + 1, ... of a segment.
 template <class Product, int slice, int rows>

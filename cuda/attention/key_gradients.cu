@@ -11,7 +11,7 @@ struct alignas(16) QueryFacts {
 /// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (for ChaCAL times 1 - g), over the
 /// query heads that read key head blockIdx.y. Scores are transposed: each row is a key. Shifted
 /// scores also give dc_j, for each query head.
-template <class Product, int slice, bool shifted>
+template <class Product, int slice, bool shifted, bool ahead>
 __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTask task) {
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     const int next_head = goes_on ? head : head + 1;
     const int next_begin = goes_on ? begin + step : first_query;
     Element *const q = ring + now, *const dy = q + step * stride;
-    now = ahead<Product, slice> ? 2 * step * stride - now : now;
+    now = ahead ? 2 * step * stride - now : now;
     Element* const next = ring + now;
     const QueryFacts coming = facts_of(next_head, next_begin);
     float s[m][4], dp[m][4];
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
       settle<Product, slice, step>(q, scores.q);
       settle<Product, slice, step>(dy, task.dy);
       __syncthreads();
-      if (ahead<Product, slice> && next_head < last_head) bring(next, next_head, next_begin, 0, 0);
+      if (ahead && next_head < last_head) bring(next, next_head, next_begin, 0, 0);
       commit_copies();
       if (busy) {
         dots<Product, slice>(s, k + own, q);
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
       if (part < task.key_slices) mix<Product>(dk[0], s, q);
     }
     if (static_cast<int>(threadIdx.x) < step) facts[1 - turn][threadIdx.x] = coming;
-    if (single && !ahead<Product, slice> && next_head < last_head) {
+    if (single && !ahead && next_head < last_head) {
       __syncthreads();
       bring(q, next_head, next_begin, 0, 0);
       commit_copies();
@@ -270,11 +270,13 @@ void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores,
   visit_gradients(math, scores, task, [&](auto product, auto size, auto shift) {
     using Kind = decltype(product);
     constexpr int slice = decltype(size)::value;
-    launch(backend.stream(),
-           {tile_slots(scores.k.data.rows(), scores.queries.count(), tile_rows), scores.k.heads,
-            std::max(task.key_slices, task.value_slices)},
-           attention_threads, gradient_bytes<Kind, slice>,
-           &key_gradients<Kind, slice, decltype(shift)::value>, task);
+    choose_steps<Kind, slice>(backend.device(), [&](auto ahead, std::size_t bytes) {
+      launch(backend.stream(),
+             {tile_slots(scores.k.data.rows(), scores.queries.count(), tile_rows), scores.k.heads,
+              std::max(task.key_slices, task.value_slices)},
+             attention_threads, bytes,
+             &key_gradients<Kind, slice, decltype(shift)::value, decltype(ahead)::value>, task);
+    });
   });
 }
 

@@ -4,7 +4,7 @@ namespace longhand::cuda {
 namespace {
 
 /// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j, and of dtau_i = q_i . r_i this slice's part.
-template <class Product, int slice, bool shifted>
+template <class Product, int slice, bool shifted, bool ahead>
 __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
     query_gradients(GradientTask task) {
   using Element = typename Product::Element;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
       key_shifts[turn][threadIdx.x] = key < stop ? scores.shift_of(at.key + key, head) : 0.0f;
     }
     Element *const k = ring + now, *const v = k + step * stride;
-    now = ahead<Product, slice> ? 2 * step * stride - now : now;
+    now = ahead ? 2 * step * stride - now : now;
     Element* const next = ring + now;
     float s[m][4], dp[m][4];
     clear(s);
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
       settle<Product, slice, step>(k, scores.k);
       settle_values<Product, slice, step>(v, task);
       __syncthreads();
-      if (ahead<Product, slice> && begin + step < stop) bring(next, begin + step, 0, 0);
+      if (ahead && begin + step < stop) bring(next, begin + step, 0, 0);
       commit_copies();
       if (busy) {
         dots<Product, slice>(s, q + own, k);
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
       }
       mix<Product>(dq[0], s, k);
     }
-    if (single && !ahead<Product, slice> && begin + step < stop) {
+    if (single && !ahead && begin + step < stop) {
       __syncthreads();
       bring(k, begin + step, 0, 0);
       commit_copies();
@@ -213,9 +213,10 @@ void launch_query_gradients(CudaBackend& backend, Math math, const Scores& score
       task.dtau = sums.data<float>();
       task.query_rows = scores.q.data.rows();
     }
-    launch(backend.stream(), {slots, scores.q.heads, task.key_slices}, attention_threads,
-           gradient_bytes<Kind, slice>, &query_gradients<Kind, slice, decltype(shift)::value>,
-           task);
+    choose_steps<Kind, slice>(backend.device(), [&](auto ahead, std::size_t bytes) {
+      launch(backend.stream(), {slots, scores.q.heads, task.key_slices}, attention_threads, bytes,
+             &query_gradients<Kind, slice, decltype(shift)::value, decltype(ahead)::value>, task);
+    });
     if (!dtau) return;
     launch(backend.stream(), backend.blocks_for(entries, 256), 256, 0, &add_slices, task.dtau,
            task.key_slices, entries, dtau.tensor.data<float>(), dtau.add);

@@ -38,6 +38,18 @@ inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice
                                  : slice == 64                          ? 32
                                                                         : 24;
 
+/// Number of blocks with this much shared memory that a multiprocessor holds. CUDA takes 1 KiB for
+/// each block itself.
+inline std::size_t resident_blocks(const DeviceFacts& device, std::size_t bytes) {
+  return device.shared_per_multiprocessor / (bytes + 1024);
+}
+
+/// True if a block should use `more` bytes of shared memory, which makes the block itself quicker,
+/// instead of `less`. A block alone on its multiprocessor has nothing to hide its waits behind.
+inline bool worth_more_memory(const DeviceFacts& device, std::size_t more, std::size_t less) {
+  return resident_blocks(device, more) > 1 || resident_blocks(device, less) == 1;
+}
+
 /// Number of blocks for so many tiles that are taken by ticket. Each block takes the next tile when
 /// it has finished one.
 inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles) {
