@@ -1,11 +1,10 @@
 #!/bin/bash
 # Checks and times the CUDA backend on a machine with a GPU, within nine minutes:
-#   scripts/gpu_check.sh [--part all|checks|speed] [--binaries FOLDER] [--out FOLDER] [--minutes N]
-#                        [--python PYTHON]
-# Without --binaries it builds here (preset cuda). With it, FOLDER holds `longhand` and
-# `longhand_tests`, made elsewhere with
-#   cmake --preset cuda -DLONGHAND_STATIC=ON && cmake --build --preset cuda
-# and copied with this checkout. Writes logs, JSON and check.json (what ran, how it ended, how long it
+#   scripts/gpu_check.sh [--part all|checks|speed] [--binaries FOLDER|ARCHIVE] [--out FOLDER]
+#                        [--results FOLDER] [--minutes N] [--python PYTHON]
+# Without --binaries it builds here (preset cuda), which takes nvcc and Boost. With it, the folder, or the
+# archive that scripts/gpu_pack.sh made elsewhere, holds `longhand` and `longhand_tests`. --results puts one
+# archive of the --out folder into FOLDER at the end (scripts/gpu_results.sh). Writes logs, JSON and check.json (what ran, how it ended, how long it
 # took) into the --out folder, prints a line for each step and, at the end, the tables of the speed
 # steps: beside PyTorch where PYTHON (python3) has one that sees the GPU. Where calls last ten minutes
 # at most, `--part checks` and `--part speed` are two of them; a part writes checks.json or speed.json.
@@ -15,16 +14,17 @@ set -uo pipefail
 from=$PWD
 cd "$(dirname "$0")/.." || exit 1
 
-part=all binaries="" out=gpu-check minutes=9 python=python3
+part=all binaries="" out=gpu-check results="" minutes=9 python=python3
 while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || { echo "gpu_check.sh: $1 has no value" >&2; exit 2; }
   case "$1" in
     --part) part=$2 ;;
     --binaries) binaries=$2 ;;
     --out) out=$2 ;;
+    --results) results=$2 ;;
     --minutes) minutes=$2 ;;
     --python) python=$2 ;;
-    *) echo "gpu_check.sh: expected --part, --binaries, --out, --minutes or --python, got '$1'" >&2; exit 2 ;;
+    *) echo "gpu_check.sh: expected --part, --binaries, --out, --results, --minutes or --python, got '$1'" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -39,6 +39,7 @@ esac
 # Paths are meant from where the caller stands.
 case $out in /*) ;; *) out=$from/$out ;; esac
 case $binaries in '' | /*) ;; *) binaries=$from/$binaries ;; esac
+case $results in '' | /*) ;; *) results=$from/$results ;; esac
 case $python in /*) ;; */*) python=$from/$python ;; esac
 mkdir -p "$out" || exit 1
 rm -f "$out"/tokenwise-*.json "$out/$report.json"
@@ -84,7 +85,21 @@ peers() {
     --out "$out/$name.jsonl" "$@"
 }
 
+case $binaries in
+  *.tar.xz)
+    mkdir -p "$out/bin" && tar xJf "$binaries" -C "$out/bin" || exit 1
+    binaries=$out/bin
+    ;;
+esac
 if [ -z "$binaries" ]; then
+  if ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
+    echo "gpu_check.sh: there is no nvcc to build with; scripts/gpu_pack.sh packs programs elsewhere" >&2
+    exit 1
+  fi
+  if ! echo '#include <boost/test/unit_test.hpp>' | c++ -E -x c++ - >/dev/null 2>&1; then
+    echo "gpu_check.sh: there is no Boost to build with; scripts/gpu_pack.sh packs programs elsewhere" >&2
+    exit 1
+  fi
   step configure 60 cmake --preset cuda || exit 1
   step build 420 cmake --build --preset cuda --target longhand longhand_tests || exit 1
   binaries=build/cuda/bin-for-check
@@ -118,7 +133,7 @@ checks() {
   step repeats 40 "$tests" $(suite training_repeats_bit_for_bit)
   step recorded 60 "$tests" --run_test=cuda_repeat_test --log_level=warning
   step decoded 60 "$tests" --run_test=cuda_decode_test --log_level=warning
-  LONGHAND_PARITY_TABLE=1 step parity 150 "$tests" $(suite all_cases_agree_with_the_reference)
+  LONGHAND_PARITY_TABLE=1 step parity 240 "$tests" $(suite all_cases_agree_with_the_reference)
 }
 # shellcheck disable=SC2046
 sanitizers() {
@@ -163,7 +178,7 @@ speed_alone() {
   local sizes=() size
   for size in ${equal//,/ } ${ragged//,/ }; do sizes+=(--size "$size"); done
   bench training 120 training "${sizes[@]}" --seconds 0.5
-  bench attention 60 attention --dtype bf16 --math bf16 --size 16,16,1024,1024,64 \
+  bench attention 60 attention --mechanism chacal --mechanism fal --dtype bf16 --math bf16 --size 16,16,1024,1024,64 \
     --size 4,16,4096,4096,64 --seconds 0.2
   bench products 60 gemm --size 8192,8192,8192 --size 131072,512,512 --seconds 0.1
   decoding
@@ -191,4 +206,8 @@ fi
 printf '{"device":"%s","date":"%s","seconds":%d,"steps":[%s]}\n' "$device" \
   "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$SECONDS" "$rows" >"$out/$report.json"
 printf '\ndevice: %s; results in %s\n' "$device" "$out"
+if [ -n "$results" ]; then
+  rm -rf "$out/bin"
+  scripts/gpu_results.sh "$out" "$results" || failed=1
+fi
 exit $failed

@@ -1,12 +1,14 @@
 #!/bin/bash
 # The papers' tables and figures, the scaling studies and the matrix at their own scale, where a GPU is
 # at hand for minutes at a time:
-#   scripts/gpu_paper.sh [--plan] [--minutes N] [--out FOLDER] [--longhand PROGRAM] [--scale NAME]
-#                        [--backend NAME] [--math MODE] [RECIPE...]
+#   scripts/gpu_paper.sh [--plan] [--minutes N] [--out FOLDER] [--results FOLDER] [--longhand PROGRAM]
+#                        [--binaries ARCHIVE] [--scale NAME] [--backend NAME] [--math MODE] [RECIPE...]
 # It measures how fast this machine trains a model like each recipe's, tells how many minutes each needs
 # (`longhand repro RECIPE --list-runs` counts the operations), and makes them in the order of value for minutes
 # until N (9) are over; with less than a whole minute left it begins nothing. What was stopped goes on at the
-# next call with the same --out: carry that folder there; checkpoints are in parts of 48 MiB. A recipe that is
+# next call with the same --out: carry that folder there; checkpoints are in parts of 15 MiB. --results puts
+# one archive of the folder into FOLDER at the end (scripts/gpu_results.sh), and --binaries takes the program
+# from the archive of scripts/gpu_pack.sh. A recipe that is
 # finished has FOLDER/RECIPE.done and a page in FOLDER/pages. --plan prints the plan and stops. --longhand is
 # build/cuda/apps/longhand if not given. Minutes are of training alone: evaluations come on top, and runs that
 # recipes share are counted in each.
@@ -15,7 +17,7 @@ set -uo pipefail
 from=$PWD
 cd "$(dirname "$0")/.." || exit 1
 
-plan=no minutes=9 out=gpu-paper longhand=build/cuda/apps/longhand scale=paper backend=cuda math=bf16
+plan=no minutes=9 out=gpu-paper results="" binaries="" longhand=build/cuda/apps/longhand scale=paper backend=cuda math=bf16
 chosen=()
 wrong() { echo "gpu_paper.sh: $*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
@@ -27,17 +29,25 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --minutes) minutes=$2 ;;
     --out) case $2 in /*) out=$2 ;; *) out=$from/$2 ;; esac ;;
+    --results) case $2 in /*) results=$2 ;; *) results=$from/$2 ;; esac ;;
+    --binaries) case $2 in /*) binaries=$2 ;; *) binaries=$from/$2 ;; esac ;;
     --longhand) case $2 in /*) longhand=$2 ;; *) longhand=$from/$2 ;; esac ;;
     --scale) scale=$2 ;;
     --backend) backend=$2 ;;
     --math) math=$2 ;;
-    *) wrong "expected --plan, --minutes, --out, --longhand, --scale, --backend or --math, got '$1'" ;;
+    *) wrong "expected --plan, --minutes, --out, --results, --binaries, --longhand, --scale, --backend or --math, got '$1'" ;;
   esac
   shift 2
 done
 case $minutes in '' | *[!0-9]*) wrong "--minutes: expected a number, got '$minutes'" ;; esac
 case $scale in smoke | laptop | paper) ;; *) wrong "--scale: expected smoke, laptop or paper, got '$scale'" ;; esac
 case $out in /*) ;; *) out=$PWD/$out ;; esac
+if [ -n "$binaries" ]; then
+  unpacked=$(mktemp -d)
+  trap 'rm -rf "$unpacked"' EXIT
+  tar xJf "$binaries" -C "$unpacked" || exit 1
+  longhand=$unpacked/longhand
+fi
 [ -x "$longhand" ] || wrong "there is no program $longhand; --longhand names it"
 
 # Recipe, its value, and the model of `longhand bench training` that is most like its own. A paper's
@@ -148,7 +158,7 @@ while read -r _ _ _ recipe <&3; do
   left=$((minutes - (SECONDS - started + 59) / 60))
   if [ $left -lt 1 ]; then echo "no time left for $recipe"; break; fi
   begun=$SECONDS
-  "$longhand" repro "$recipe" --scale "$scale" --backend "$backend" --math "$math" --part-mib 48 \
+  "$longhand" repro "$recipe" --scale "$scale" --backend "$backend" --math "$math" --part-mib 15 \
     --max-minutes $left --quiet --json --out "$out/$name-$scale" --page "$out/pages/$name-$scale.md" \
     >"$out/$name.json" 2>"$out/$name.log"
   status=$?
@@ -163,4 +173,5 @@ while read -r _ _ _ recipe <&3; do
   fi
   printf '%-30s %6ss  %s\n' "$recipe" $((SECONDS - begun)) "$state"
 done 3<<<"$lines"
+if [ -n "$results" ]; then scripts/gpu_results.sh "$out" "$results" || failed=1; fi
 exit $failed

@@ -103,19 +103,19 @@ fault "missing __syncthreads" "softmax, gradients of queries" attention/query_gr
 fault "missing __syncthreads" "softmax, gradients of keys" attention/key_gradients.cu "attention: $unseen" '  if (first_head == last_head) __syncthreads();
 ' ''
 fault "off by one in shared memory" "softmax, gradients of keys" attention/key_gradients.cu "attention: $parity" 'facts[1 - turn][threadIdx.x] = coming;' 'facts[1 - turn][threadIdx.x + 1] = coming;'
-fault "missing fence before a word" ChaCAL attention/chain.h "chacal: $long" '  __threadfence();
+fault "missing fence before a word" ChaCAL attention/tickets.h "chacal: $long" '  __threadfence();
   *static_cast<volatile' '  *static_cast<volatile'
-fault "fence before the barrier" ChaCAL attention/chain.h "chacal: $long" '  __syncthreads();
+fault "fence before the barrier" ChaCAL attention/tickets.h "chacal: $long" '  __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence();' '  __threadfence();
   __syncthreads();
   if (threadIdx.x != 0) return;'
-fault "missing fence after waiting" ChaCAL attention/chain.h "chacal: $long" '    }
+fault "missing fence after waiting" ChaCAL attention/tickets.h "chacal: $long" '    }
     __threadfence();' '    }'
 fault "missing wait for a block" ChaCAL attention/attend.h "chacal: $long" 'wait_for(done + (end - 1 - at.offset()) / tile_rows * step);' '__syncthreads();'
 fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $parity" '    __syncthreads();
     substitute' '    substitute'
-fault "missing __syncthreads" "DeltaFormer" attention/gained_chain.cu "chain: $parity" '      space.weights[thread] = p;
+fault "missing __syncthreads" "DeltaFormer" attention/deltaformer.cu "chain: $parity" '      space.weights[thread] = p;
       __syncthreads();' '      space.weights[thread] = p;'
 fault "missing __syncthreads" "rules, forward" attention/rules.cu "stick: $parity" '    put_tile(s, 1, walk_stride, p);
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'

@@ -12,22 +12,22 @@ BOOST_AUTO_TEST_SUITE(cuda_decode_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Recorded decoding compared with the same run one operation at a time, on the emulated device and
-// on a real one if there is one.
+// Recorded decoding compared with the same run one operation at a time, on this machine's device
+// or, without one, on the emulated device.
 
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
 using MakeBackend = std::shared_ptr<Backend> (*)(BackendOptions);
 
+/// This machine's device, or the emulated one if there is none.
 std::vector<MakeBackend> devices() {
-  std::vector<MakeBackend> all{make_emulated_cuda_backend};
   try {
     make_cuda_backend();
-    all.push_back(make_cuda_backend);
+    return {make_cuda_backend};
   } catch (const Error&) {  // cuda_test reports the reason
+    return {make_emulated_cuda_backend};
   }
-  return all;
 }
 
 DecoderConfig config(std::string_view mixers) {

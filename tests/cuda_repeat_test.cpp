@@ -19,21 +19,21 @@ BOOST_AUTO_TEST_SUITE(cuda_repeat_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Recorded steps compared with the same steps run one operation at a time, on the emulated device
-// and on a real one if there is one.
+// Recorded steps compared with the same steps run one operation at a time, on this machine's device
+// or, without one, on the emulated device.
 
 namespace {
 
 using MakeBackend = std::shared_ptr<Backend> (*)(BackendOptions);
 
+/// This machine's device, or the emulated one if there is none.
 std::vector<MakeBackend> devices() {
-  std::vector<MakeBackend> all{make_emulated_cuda_backend};
   try {
     make_cuda_backend();
-    all.push_back(make_cuda_backend);
+    return {make_cuda_backend};
   } catch (const Error&) {  // cuda_test reports the reason
+    return {make_emulated_cuda_backend};
   }
-  return all;
 }
 
 /// Sequences of these lengths; the tokens depend on the step.

@@ -97,3 +97,38 @@ no_step parity speed
 runs 0 --minutes 0 --binaries fake --out results --python fake/python
 step copies skipped check
 step tokenwise-bf16 skipped check
+
+# A loan: the packed programs, run from a copy, leave one archive within what the machine gives back.
+pack=$1/scripts/gpu_pack.sh
+runs_pack() {
+  local expected=$1 status=0
+  shift
+  "$pack" "$@" >out 2>err || status=$?
+  [ $status = "$expected" ] || fail "gpu_pack $*: expected status $expected, got $status"
+}
+runs_pack 2 --binary fake
+runs_pack 1 --binaries nowhere --into "$work/pack"
+says "there is no program $work/nowhere/longhand"
+runs_pack 0 --binaries fake --into "$work/pack"
+grep -qF "scripts/gpu_check.sh --part checks --binaries $work/pack/binaries.tar.xz" out || fail "no command"
+[ "$(awk '/^  scripts/ { if (length($0) > 2000) n++ } END { print n + 0 }' out)" = 0 ] || fail "a command is too long"
+mkdir heavy && cp fake/* heavy/ && head -c 66000000 /dev/urandom >>heavy/longhand_tests
+XZ_OPT=-0 runs_pack 1 --binaries heavy --into "$work/heavy-pack"
+grep -qF "expected at most 64 MiB" err || fail "64 MiB were not enforced"
+
+mkdir back
+runs 0 --part speed --binaries pack/binaries.tar.xz --out loan --results back --python false
+[ "$(find back -type f | wc -l)" = 1 ] || fail "expected one file back"
+cat back/loan.tar.gz.* | tar tz >listed
+grep -qx loan/speed.json listed || fail "the report is not in the archive"
+! grep -q 'longhand_tests' listed || fail "programs came back"
+
+results=$1/scripts/gpu_results.sh
+mkdir -p many/a/b many/c
+head -c 33000000 /dev/urandom >many/a/b/part && head -c 33000000 /dev/urandom >many/c/part && echo 1 >many/c/small
+rm -rf back && "$results" many back >out 2>err || fail "gpu_results failed"
+grep -q '^left behind, no room: many/[ac]' out || fail "expected a folder to be left behind"
+[ -z "$(find back -size +16384k)" ] || fail "a file is larger than 16 MiB"
+[ "$(find back -type f | wc -l)" -le 8 ] || fail "more than 8 files"
+cat back/many.tar.gz.* | tar tz | grep -qx many/c/small || fail "a small file was left behind"
+echo "gpu_check: refuses, reports, packs"

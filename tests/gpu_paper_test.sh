@@ -74,6 +74,7 @@ runs 0 --longhand longhand --out results chacal/table1
 [ "$(grep -c chacal/table1 asked)" = 2 ] || fail "what was done was done again"
 runs 1 --longhand longhand --out results hinting/table3 fal/table1
 says 'failed: longhand repro: no luck'
-runs 0 --longhand longhand --out results --minutes 0 hinting/table1
+runs 0 --longhand longhand --out results --results "$work/back" --minutes 0 hinting/table1
+cat back/results.tar.gz.* | tar tz | grep -q 'results/operations-' || fail "the counts did not come back"
 says 'no time left for hinting/table1'
 echo "gpu_paper: plans, stops, goes on"

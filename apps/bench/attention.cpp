@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -230,6 +231,8 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
       wanted.push_back({n[0], n[1], n[2], n[3], n[4]});
     }
   }
+  std::vector<std::string> chosen;
+  if (arguments.given("mechanism")) chosen = arguments.words("mechanism");
   report.set("math", name_of(backend.options().math));
   report.set("dtype", name_of(type));
   for (const Shapes& s : wanted) {
@@ -237,7 +240,18 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
     double pairs = 0;
     for (const std::int32_t n : s.lengths()) pairs += 0.5 * n * (n + 1.0);
     double softmax = 0;
-    for (const Mechanism& m : tensors.mechanisms(backend)) {
+    const std::vector<Mechanism> all = tensors.mechanisms(backend);
+    for (const std::string& name : chosen) {
+      if (std::ranges::find(all, name, &Mechanism::name) == all.end()) {
+        wrong_usage("--mechanism: there is no row '", name, "'");
+      }
+    }
+    for (const Mechanism& m : all) {
+      // of_softmax is relative to the first row
+      if (!chosen.empty() && &m != &all.front() &&
+          std::ranges::find(chosen, m.name) == chosen.end()) {
+        continue;
+      }
       backend.memory().drop_cached();
       backend.memory().reset_peak();
       const std::size_t before = backend.memory().use().live;

@@ -44,6 +44,7 @@ const Register command{
      .options =
          join({{"size", "N,N,...", "what to time; `bench list` says how it is named", {}, true},
                {"seconds", "S", "time for each row, at least three rounds", "0.3"},
+               {"mechanism", "NAME", "attention: only this row; softmax comes first", {}, true},
                {"tokenizer", "PATH", "tokenize: a tokenizer.json or its folder", {}, true},
                {"text", "FILE", "tokenize: the text"},
                {"dtype", "TYPE", "of the activations or operands: f32 or bf16", "f32"}},
