@@ -21,21 +21,22 @@ struct Grid {
       : x(blocks_x), y(blocks_y), z(blocks_z), file(at_file), line(at_line) {}
 };
 
-/// Throws an Error unless every device we build for accepts this launch. Returns false if the grid
-/// is empty.
+/// Returns false if the grid is empty. Throws an Error if the launch exceeds the limits of a device
+/// for which kernels are compiled.
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 
-/// Gives a kernel with its arguments, copied one by one, to the stream: on the device with a
-/// pointer to each of them, in the emulator as a function of nothing that each thread calls.
+/// Enqueues a kernel with copies of its arguments on the stream. On the device, `arguments` has a
+/// pointer to each argument. In the emulator, `kernel` contains its arguments, and each thread
+/// calls it.
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments);
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                     std::function<void()> kernel, const void* address);
 
 /// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...), with the arguments converted to
-/// the kernel's own parameter types. An empty grid launches nothing. threads is a multiple of 32,
-/// up to 1024; shared_bytes and the kernel's static shared memory are at most 99 KiB together, what
-/// the smallest devices allow (shared_per_block).
+/// the kernel's parameter types. An empty grid launches nothing. threads is a multiple of 32, at
+/// most 1024. shared_bytes and the kernel's static shared memory are at most 99 KiB together,
+/// because the smallest devices allow no more (shared_per_block).
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
             void (*kernel)(Parameters...), Arguments&&... arguments) {

@@ -4,19 +4,20 @@
 #include "cuda/attention/heads.h"
 #include "cuda/tensor_cores.h"
 
-/// The two products of the attention family, for one warp: 16 rows of the left operand, or several
-/// bands of 16, against a tile in shared memory. Results lie in registers as the tensor cores leave
-/// them: with g = lane / 4 and t = lane % 4, at[band][i] of a lane holds
+/// The two products of the attention family, for one warp. The left operand has one or several
+/// bands of 16 rows, and the right operand is a tile in shared memory. Results are in registers, in
+/// the layout of tensor cores: with g = lane / 4 and t = lane % 4, at[band][i] of a lane contains
 ///   (g, 8 i + 2 t), (g, 8 i + 2 t + 1), (g + 8, 8 i + 2 t), (g + 8, 8 i + 2 t + 1).
 ///
 ///   dots   c (16 x 8 n) += a b^T: rows of a and of b in shared memory, `width` entries each
 ///   mix    c (16 x 8 n) += p b:   p (16 x 8 m) in registers as above, b [8 m, 8 n] in shared
 ///   memory
 ///
-/// What of b a warp has in registers serves all its bands.
+/// A part of b that a warp has loaded into registers is used for all its bands.
 ///
-/// Rows of a tile are padded by 16 bytes, which spreads the eight rows that a fragment touches over
-/// all banks. Products and copies leave the padding untouched, so padding() can hold small arrays.
+/// Rows of a tile are padded by 16 bytes, so that the eight rows that a fragment reads are in
+/// different banks. Products and copies do not touch the padding, so padding() can contain small
+/// arrays.
 namespace longhand::cuda {
 
 __device__ __forceinline__ int lane_row() { return lane_index() / 4; }
@@ -25,7 +26,7 @@ __device__ __forceinline__ int lane_column() { return lane_index() % 4; }
 /// f32 products, without tensor cores.
 struct ExactProduct {
   using Element = float;
-  static constexpr bool rounds = false;  // tiles hold a tensor's entries unchanged, in its own type
+  static constexpr bool rounds = false;  // tiles contain unchanged entries of the tensor's type
   static constexpr int stride(int width) { return width + 4; }
   __device__ __forceinline__ static Element element(float x) { return x; }
 
@@ -88,7 +89,7 @@ struct ExactProduct {
   }
 };
 
-/// Operands are tf32: a sign, f32's exponent and 10 fraction bits. Tiles hold them rounded.
+/// Operands are tf32: a sign, f32's exponent and 10 fraction bits. Tiles contain rounded entries.
 struct Tf32Product {
   using Element = float;
   static constexpr bool rounds = true;

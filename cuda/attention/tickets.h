@@ -2,14 +2,15 @@
 
 #include "cuda/attention/scores.h"
 
-/// Blocks that wait for one another, where a tile of rows depends on the tiles before it. Blocks
-/// take tiles by ticket, and every tile has a larger ticket than the tiles it depends on. So a
-/// block only ever waits for blocks that are already running. The sums of a tile have a fixed order
-/// regardless of the speed of other blocks, so results are bitwise reproducible.
+/// Blocks that wait for one another, because a tile of rows depends on the tiles before it. A block
+/// draws a ticket, which is the number of its next tile. Every tile has a larger number than the
+/// tiles on which it depends, so a block waits only for blocks that are already running. The sums
+/// of a tile have a fixed order, independent of the speed of other blocks, so results are bitwise
+/// reproducible.
 namespace longhand::cuda {
 
-/// Number of progress words: the next ticket, then one word per slot, head and slice. A word is 0
-/// until its tile, or the first step of a tile that is done in steps, is finished.
+/// Number of progress words: first the next ticket, then one word per slot, head and slice. A word
+/// is the number of finished steps of its tile, or 1 for a finished tile without steps.
 inline std::int64_t progress_words(std::int64_t slots, std::int64_t heads, std::int64_t slices) {
   return 1 + slots * heads * slices;
 }
@@ -23,8 +24,8 @@ __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
   return ticket;
 }
 
-/// Waits for publish(done, steps), or a later step, of another block. Everything written before
-/// that call is then visible.
+/// Waits until another block has called publish(done, steps), or published a later step. Everything
+/// that the other block wrote before that call is then visible.
 __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1) {
   if (threadIdx.x == 0) {
     while (*static_cast<const volatile std::int32_t*>(done) < steps) {
@@ -35,7 +36,7 @@ __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1
 }
 
 /// The barrier orders all writes of the block before thread 0's fence, and the fence orders them
-/// before the word: a fence before the barrier would order each thread's own writes only.
+/// before the word. A fence before the barrier would order only the writes of its own thread.
 __device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
   __syncthreads();
   if (threadIdx.x != 0) return;

@@ -22,15 +22,15 @@ GivenWork given_work();
 
 namespace emulator {
 
-/// The compute capability of the emulated device for backends made from now on; 9.0 by default.
-/// Some launches are chosen by the device's shared memory.
+/// Sets the compute capability of the emulated device for backends created from now on; 9.0 by
+/// default. It determines the device's shared memory, on which some launches depend.
 void set_capability(int major, int minor);
 
-/// Makes the stand-in for cuBLASLt refuse this share of the products that have a plain one to fall
-/// back to, chosen at random.
+/// From now on, the emulator's replacement for cuBLASLt refuses a random share of the fused
+/// products, so that the backend uses a plain product instead.
 void refuse_products(double share, std::uint64_t seed = 0);
 
-/// The kinds of products run or refused so far: types, epilogue, and whether c is added.
+/// The kinds of products that were run or refused so far: types, epilogue, and whether c is added.
 const std::set<std::string>& seen_products();
 
 }  // namespace emulator

@@ -226,7 +226,8 @@ T __reduce_max_sync(unsigned mask, T value, LONGHAND_SITE) {
 }
 
 namespace longhand::emulator {
-// The compiler does not report these accesses to the watch, which would take them for plain ones.
+// These functions report their access themselves: without the attribute, the watch would take it
+// for a plain access.
 template <class T, class F>
 __attribute__((no_sanitize("thread"))) T exchange(T* address, F&& changed) {
   static_assert(std::is_integral_v<T>, "no atomics on floats: their order is not repeatable");

@@ -134,7 +134,7 @@ class DeviceMemory final : public MemorySource {
       untouched = std::ranges::all_of(slack, [](unsigned char byte) { return byte == poison; });
     });
     if (untouched) return;
-    // A destructor cannot throw, and memory is corrupt: abort.
+    // Memory is corrupt, and a destructor cannot throw an exception, so the program is aborted.
     std::fprintf(stderr, "emulator: something wrote past the end of a block of %zu bytes\n", asked);
     std::abort();
   }

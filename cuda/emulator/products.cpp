@@ -100,7 +100,7 @@ void multiply(const Product& p, const ProductOperands& x) {
   }
 }
 
-/// True if there is a plain product for this one to fall back to.
+/// True if the backend can use a plain product instead of this one.
 bool fused(const Product& p, const ProductOperands& x) {
   return p.epilogue != Epilogue::none || p.result != DType::f32 || x.beta != 0;
 }

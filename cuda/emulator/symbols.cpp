@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
 
-// Its address in the file and in memory tell where the program was loaded.
+// The difference between its addresses in memory and in the file is that of all symbols.
 extern "C" {
 int longhand_known_symbol = 1;
 }

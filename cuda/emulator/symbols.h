@@ -14,15 +14,16 @@ struct Symbol {
   std::string name;  // mangled
 };
 
-/// The functions, and the writable variables that are static in a function: in kernels these are
-/// their static shared memory. Sorted by address. Throws an Error if the program is stripped.
+/// The program's functions, and its writable variables that are static in a function, each sorted
+/// by address. The static variables of a kernel are its static shared memory.
 struct Symbols {
   std::vector<Symbol> functions, variables;
-  std::uintptr_t moved = 0;  // an address in memory less that in the program's file
+  std::uintptr_t moved = 0;  // address in memory minus address in the program's file
 };
+/// Throws an Error if the program is stripped.
 Symbols read_symbols();
 
-/// Demangled, without namespaces of ours and parameters.
+/// The demangled name, without longhand's namespaces and without parameters.
 std::string readable_name(const std::string& mangled);
 
 }  // namespace longhand::emulator

@@ -19,7 +19,8 @@
 #include "cuda/emulator/scheduler.h"
 #include "cuda/emulator/symbols.h"
 
-// The compiler writes the address of every function with __global__'s attribute here.
+// The bounds of the section in which the compiler lists the addresses of all kernels, because
+// __global__ is an attribute that requests this (cuda/emulator/device.h).
 extern "C" const std::uintptr_t __start___patchable_function_entries[];
 extern "C" const std::uintptr_t __stop___patchable_function_entries[];
 
@@ -32,24 +33,25 @@ constexpr std::uint16_t several = 0xffff;
 constexpr std::size_t watched_bytes = std::size_t{1} << 30;
 constexpr std::size_t least_shared = cuda::shared_per_block(8, 6);
 
-/// True while a thread of a kernel runs. Host code that is compiled with the kernels calls the
-/// functions below too, even while the watch is being made.
+/// True while a thread of a kernel runs. Host code that is compiled with the kernels also calls the
+/// functions below, even while the Watch object is created.
 constinit bool running = false;
 /// The end of the running thread's stack.
 constinit std::uintptr_t stack_end = 0;
 
-/// The last accesses to a word or a byte. Times count the barriers of all blocks.
+/// The last accesses to a word or a byte. A time is the number of barriers of all blocks so far.
 struct Cell {
-  std::uint32_t written = 0, read = 0, read_before = 0;  // times; read_before: by another block
-  std::uint16_t writer = 0, reader = 0;                  // threads; reader may be `several`
-  std::uint16_t writer_time = 0, reader_time = 0;        // times of their warps
-  std::uint16_t reader_warp = 0;                         // or `several`
+  // Times of the last write, the last read, and the last read by an earlier block.
+  std::uint32_t written = 0, read = 0, read_before = 0;
+  std::uint16_t writer = 0, reader = 0;            // threads; reader may be `several`
+  std::uint16_t writer_time = 0, reader_time = 0;  // number of warp barriers before the access
+  std::uint16_t reader_warp = 0;                   // or `several`
   bool atomic = false;
-  std::uint32_t coming = 0;    // the time since which a copy is on its way, 0 if none is
-  std::uint32_t in_bytes = 0;  // for a word, the time of the last access to a part of it
+  std::uint32_t coming = 0;    // time when a pending copy to this word was issued; 0: none
+  std::uint32_t in_bytes = 0;  // for a word: time of the last access to single bytes of it
 };
 
-/// Cells for a range of memory, by words and by bytes.
+/// The cells of a range of memory: one for each word and one for each byte.
 class Plane {
  public:
   Plane(std::uintptr_t begin, std::size_t size)
@@ -70,7 +72,9 @@ class Plane {
   Cell *words_, *bytes_;
 };
 
-using Clock = std::map<std::uint32_t, std::uint32_t>;  // of other blocks: begin, last time known
+/// What is known of other blocks: key: time when the block began; value: time up to which all of
+/// the block's accesses happened before now.
+using Clock = std::map<std::uint32_t, std::uint32_t>;
 
 /// Everything about the running launch, and about all launches.
 struct Watch {
@@ -85,24 +89,28 @@ struct Watch {
   Region shared, room;
   std::unique_ptr<Plane> of_shared;
   Kernel* kernel = nullptr;
-  std::vector<char> touched = std::vector<char>(symbols.variables.size());  // by the launch
+  // For each static variable: 1 if the launch has accessed it.
+  std::vector<char> touched = std::vector<char>(symbols.variables.size());
   std::string fault;
 
-  // LONGHAND_WATCH_GOES_ON in the environment prints each fault once and lets the kernel continue.
+  // If LONGHAND_WATCH_GOES_ON is set in the environment, each fault is printed once and the kernel
+  // continues.
   bool goes_on = std::getenv("LONGHAND_WATCH_GOES_ON") != nullptr;
   std::set<std::string> reported;
 
   std::size_t thread = 0;
-  std::uintptr_t code = 0;                        // the access, for addr2line -e PROGRAM
-  std::uint32_t time = 1, launch = 1, block = 1;  // now; when the launch and the block began
-  std::uint32_t since = 1;                        // the one that the memory in question belongs to
+  std::uintptr_t code = 0;  // address of the accessing code, for addr2line -e PROGRAM
+  // The current time, and the times when the launch and the block began.
+  std::uint32_t time = 1, launch = 1, block = 1;
+  std::uint32_t since = 1;  // `block` for shared memory, `launch` for device memory
   std::array<std::uint16_t, most_threads / lanes> warp_time{};
-  std::array<std::uint32_t, most_threads> fenced{};  // the time of a thread's last fence
+  std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
   std::vector<std::uint32_t> blocks;                 // when each block of the launch began
-  Clock clock, arriving;                             // arriving: known after the next barrier
-  std::array<Clock, most_threads> seen;              // by a thread that has not fenced since
+  // What the running block knows now, and what it will also know after its next barrier.
+  Clock clock, arriving;
+  std::array<Clock, most_threads> seen;  // what each thread read from flags since its last fence
   bool any_seen = false;
-  std::unordered_map<std::uintptr_t, Clock> flags;  // what a word's reader may know
+  std::unordered_map<std::uintptr_t, Clock> flags;  // what a thread that reads the flag learns
 
   Watch() {
     for (const auto* at = __start___patchable_function_entries;
@@ -140,7 +148,8 @@ struct Watch {
   }
 
   std::uint16_t warp() const { return static_cast<std::uint16_t>(thread / lanes); }
-  /// True if what thread `other` did at these times happens before what this thread does now.
+  /// True if an access of thread `other` at time `when`, and at time `warp_when` of its warp,
+  /// happens before the current access.
   bool before(std::uint32_t when, std::size_t other, std::uint16_t warp_when) const {
     if (when < since || (when >= block && when < time)) return true;
     if (when == time) {
@@ -148,7 +157,7 @@ struct Watch {
     }
     return known(when);
   }
-  /// True if what another block did at this time is known to this one.
+  /// True if an access of another block at this time happens before the current access.
   bool known(std::uint32_t when) const {
     const std::uint32_t other = *std::prev(std::ranges::upper_bound(blocks, when));
     const auto last = clock.find(other);
@@ -210,14 +219,14 @@ struct Watch {
       return of_shared.get();
     }
     if (of_device.has(at)) return &of_device;
-    if (!of_statics.has(at)) return nullptr;  // the thread's own
+    if (!of_statics.has(at)) return nullptr;  // memory of the thread itself
     const auto& all = symbols.variables;
     const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);
     if (after == all.begin()) return nullptr;
     const Symbol& variable = *std::prev(after);
     if (at + bytes > variable.begin + variable.size) {
       if (at < variable.begin + variable.size) report("an access past the end", at);
-      return nullptr;  // a variable of the emulator's
+      return nullptr;  // a variable of the emulator
     }
     touched[static_cast<std::size_t>(std::prev(after) - all.begin())] = 1;
     return &of_statics;
@@ -259,8 +268,8 @@ struct Watch {
       touch(c, write, atomic, at + i);
     }
   }
-  /// A volatile access. A store after a fence of its thread makes the word a flag, whose readers
-  /// know what was done before the last barrier.
+  /// A volatile access. A store that follows a fence of its thread makes the word a flag. For a
+  /// thread that reads the flag, everything before the storing block's last barrier has happened.
   void volatile_access(std::uintptr_t at, std::size_t bytes, bool write) {
     if (!running) return;
     if (write && fenced[thread] == time) {
@@ -281,8 +290,8 @@ struct Watch {
   }
 };
 
-/// Made by the first launch, and never destroyed: static destructors still call the functions
-/// below.
+/// Created by the first launch, and never destroyed, because static destructors still call the
+/// functions below.
 constinit Watch* the_watch = nullptr;
 Watch& watch() {
   if (the_watch == nullptr) the_watch = new Watch;
@@ -384,17 +393,17 @@ std::vector<Kernel> kernels() {
 
 }  // namespace longhand::emulator::watch
 
-// What the compiler calls.
+// The functions that the compiler calls before each access.
 namespace watch = longhand::emulator::watch;
 namespace {
 
-/// The watch, told which access is about to happen.
+/// Returns the watch, after storing the address of the accessing code.
 watch::Watch& watch_of(void* code) {
   watch::the_watch->code = reinterpret_cast<std::uintptr_t>(code) - 1;
   return *watch::the_watch;
 }
 
-/// True if the access is none of the thread's own variables.
+/// True if a kernel runs and the address is not on the thread's own stack.
 bool watched(const void* at, const void* frame) {
   const auto begin = reinterpret_cast<std::uintptr_t>(frame);
   return watch::running && watch::number(at) - begin >= watch::stack_end - begin;
@@ -436,7 +445,7 @@ void __tsan_read_range(void* at, std::size_t bytes) {
 void __tsan_write_range(void* at, std::size_t bytes) {
   LONGHAND_WATCH.access(watch::number(at), bytes, true);
 }
-// Atomics of host code; kernels' are functions of the emulator.
+// Atomic operations of host code. Those of kernels are functions of the emulator.
 #define LONGHAND_WATCHED_ATOMICS(bits)                                                             \
   std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) {    \
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                  \

@@ -6,18 +6,20 @@
 #include <vector>
 
 /// Watches every access of a kernel to shared and device memory, in a library whose kernels are
-/// compiled with -fsanitize=thread (cuda/emulator/CMakeLists.txt). The compiler then calls
-/// __tsan_read4(address) and the like before each access; watch.cpp defines these functions.
+/// compiled with -fsanitize=thread (cuda/emulator/CMakeLists.txt). Before each access, the compiled
+/// code calls a function such as __tsan_read4(address), which watch.cpp defines.
 ///
-/// An access conflicts with another thread's access to the same bytes, at least one of them a write
-/// and not both atomic, if neither happens before the other by CUDA's rules:
-///   __syncthreads() orders all threads of the block,
-///   __syncwarp() orders the lanes of the warp; shuffles and tensor cores order nothing,
-///   a word stored after a fence orders everything before the block's last barrier before what
-///   another block does after it has read the word, fenced and passed a barrier.
-/// So a race is found whatever the order in which threads happen to run. Also found are reads of
-/// shared memory that the block never wrote, accesses out of bounds or off their boundary, and
-/// launches whose shared memory, static and dynamic, exceeds what a device allows.
+/// Two accesses of different threads to the same bytes are a race if at least one is a write, they
+/// are not both atomic, and neither happens before the other. CUDA's rules define what happens
+/// before what:
+///   __syncthreads() orders the accesses of all threads of the block.
+///   __syncwarp() orders those of the lanes of the warp. Shuffles and tensor cores order nothing.
+///   A flag orders accesses of two blocks. One block passes a barrier, executes a fence and stores
+///   a word. The other block reads the word, executes a fence and passes a barrier. Everything
+///   before the first barrier happens before everything after the second.
+/// A race is therefore found in any order of threads. The watch also finds reads of shared memory
+/// that the block never wrote, accesses that are out of bounds or not aligned, and launches with
+/// more static and dynamic shared memory than a device allows.
 namespace longhand::emulator::watch {
 
 #if defined(LONGHAND_WATCHED)
@@ -30,17 +32,17 @@ struct Region {
 void begin_launch(Region shared, Region room, const void* kernel);
 void end_launch();
 void begin_block();
-/// The thread that runs from now on, with the end of its stack, or none while the scheduler runs.
+/// Sets the thread that runs from now on, and the end of its stack. run_none(): the scheduler runs.
 void run_thread(std::size_t thread, const void* stack_end);
 void run_none();
-/// What was wrong since the launch began; empty if nothing was.
+/// Describes the first fault since the launch began; empty if there was none.
 const std::string& fault();
 
 void barrier();
 void warp_barrier();
 void fence();
 void atomic(const void* address, std::size_t bytes);
-/// A read of memory on behalf of the running thread by the emulator itself.
+/// To be called when the emulator itself reads memory for the running thread.
 void read(const void* address, std::size_t bytes);
 void copy_issued(const void* to, std::size_t bytes);
 void copy_arrived(const void* to, std::size_t bytes);
@@ -70,13 +72,13 @@ inline void copy_arrived(const void*, std::size_t) {}
 
 #endif
 
-/// A kernel of this program, with its launches so far.
+/// A kernel of this program, and the number of its launches so far.
 struct Kernel {
   std::string name;
   std::int64_t launches = 0;
-  std::size_t static_bytes = 0, dynamic_bytes = 0;  // the most shared memory that a launch used
+  std::size_t static_bytes = 0, dynamic_bytes = 0;  // maximum shared memory of a launch
 };
-/// All kernels that are compiled into this program. Only in the watched library.
+/// All kernels that are compiled into this program. Defined only in the watched library.
 std::vector<Kernel> kernels();
 
 }  // namespace longhand::emulator::watch
