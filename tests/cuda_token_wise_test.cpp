@@ -13,6 +13,7 @@
 #include "core/contract/reduce.h"
 #include "core/contract/rope.h"
 #include "core/contract/softmax.h"
+#include "core/contract/triangle.h"
 #include "core/segments.h"
 #include "cuda/emulator/backend.h"
 
