@@ -39,7 +39,8 @@ struct Point {
 
 /// The point on the unit circle at `turn` revolutions from the first axis, for turn in [0, 1].
 Point on_circle(float turn) {
-  // Rounded, 0 .. 4. NOLINTNEXTLINE: lround is a function call; the rounding of halves is free.
+  // The nearest integer, 0 .. 4. Halves may be rounded either way.
+  // NOLINTNEXTLINE: lround would be a function call.
   const auto quarter = static_cast<std::int32_t>(4.0f * turn + 0.5f);
   const float t = 6.28318531f * (turn - 0.25f * static_cast<float>(quarter));  // |t| <= pi / 4
   const float t2 = t * t;
