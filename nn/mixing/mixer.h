@@ -174,9 +174,9 @@ M heads_of(std::int64_t count, std::int64_t width) {
 /// A mixer with value semantics: copying it clones the mixer.
 class AnyMixer {
  public:
-  AnyMixer(std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {}  // NOLINT: what it holds
+  AnyMixer(std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {}  // NOLINT: implicit
   template <std::derived_from<Mixer> M>
-  AnyMixer(const M& mixer) : mixer_(mixer.clone()) {}  // NOLINT: the same
+  AnyMixer(const M& mixer) : mixer_(mixer.clone()) {}  // NOLINT: implicit
   AnyMixer(const AnyMixer& other) : mixer_(other.mixer_->clone()) {}
   AnyMixer(AnyMixer&&) noexcept = default;
   AnyMixer& operator=(AnyMixer other) noexcept {
