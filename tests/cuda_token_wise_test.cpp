@@ -506,18 +506,25 @@ BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
       }
     }
     const Tensor table = Tensor::from(*backend, shape, DType::bf16, values);
+    const Tensor wide_table = Tensor::from(*backend, shape, DType::f32, values);
+    const Tensor ids = Tensor::from(*backend, {2}, std::vector<std::int32_t>{0, 1});
     const Tensor rows(*backend, shape, DType::f32), moved(*backend, shape, DType::f32);
-    (*backend)(Embedding{.table = table,
-                         .ids = Tensor::from(*backend, {2}, std::vector<std::int32_t>{0, 1}),
-                         .y = rows});
+    const Tensor narrow_rows(*backend, shape, DType::bf16);
+    (*backend)(Embedding{.table = table, .ids = ids, .y = rows});
+    (*backend)(Embedding{.table = wide_table, .ids = ids, .y = narrow_rows});
     BOOST_TEST((rows.to_doubles() == values));
-    // the rows in reverse
-    Steps reversed{.first = columns};
-    reversed.along[0] = -columns;
-    reversed.along[1] = 1;
+    BOOST_TEST((narrow_rows.to_doubles() == values));
+    const Tensor ones = Tensor::from(*backend, {columns}, DType::f32, std::vector(columns, 1.0));
+    (*backend)(AddBias{.x = table, .bias = ones, .residual = table, .y = narrow_rows});
+    std::vector<double> doubled;
+    for (const double value : values) doubled.push_back(2 * value + 1);
+    BOOST_TEST((narrow_rows.to_doubles() == doubled));
+    // the first row twice
+    Steps repeated_row;
+    repeated_row.along[1] = 1;
     (*backend)(Rearrange{
-        .shape = shape, .x = table, .from = reversed, .y = {moved}, .to = row_major(shape)});
-    std::vector<double> expected(values.begin() + columns, values.end());
+        .shape = shape, .x = table, .from = repeated_row, .y = {moved}, .to = row_major(shape)});
+    std::vector<double> expected(values.begin(), values.begin() + columns);
     expected.insert(expected.end(), values.begin(), values.begin() + columns);
     BOOST_TEST((moved.to_doubles() == expected));
 
