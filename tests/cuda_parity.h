@@ -12,8 +12,8 @@ using MakeBackend = std::function<std::shared_ptr<Backend>(BackendOptions)>;
 enum class Cases { small, all };
 
 /// Every op of the catalog, forward and all gradients, in each type and math mode, agrees with the
-/// reference. In the environment, LONGHAND_PARITY_TABLE prints what share of its bound each used, and
-/// LONGHAND_OPERATIONS=WORD limits the check to operations whose names contain the word.
+/// reference. In the environment, LONGHAND_PARITY_TABLE prints what share of its bound each used,
+/// and LONGHAND_OPERATIONS=WORD limits the check to operations whose names contain the word.
 void check_operations(const MakeBackend& make, Cases cases);
 
 /// Checks that loss and every gradient of whole models, with all kinds of heads, agree with the
