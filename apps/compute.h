@@ -12,7 +12,8 @@
 
 namespace longhand::app {
 
-/// A backend and its options. The [compute] section of a config.ini and flags follow from these.
+/// A backend and its options. The [compute] section of config.ini and the flags are generated from
+/// these members.
 struct ComputeSettings {
   std::string backend = "cpu";
   BackendOptions options;

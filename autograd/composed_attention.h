@@ -34,8 +34,8 @@ FalResult composed_fal(const FalVars& inputs);
 Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma,
                     const EditWeights& edit = {});
 
-/// y = (I - diag(gain) S)^-1 v by solve_triangular, for queries that are the keys' tokens. S is the
-/// softmax over earlier keys alone.
+/// y = (I - diag(gain) S)^-1 v by solve_triangular, for queries and keys of the same tokens. S is
+/// the softmax over the earlier keys only.
 Var composed_deltaformer(const DeltaFormerVars& inputs);
 
 /// PaTH: softmax attention whose queries are reflected by all tokens between key and query. With

@@ -12,7 +12,7 @@ struct DeltaFormerVars {
   HeadVars q, k, v;
   Var gain;  // [query tokens, q.heads], of the master type
   Segments queries;
-  Segments keys = {};                // empty: the same as the queries'
+  Segments keys = {};                // empty: the segments of the queries
   std::optional<double> scale = {};  // none: 1 / sqrt(width)
   std::optional<Math> math = {};
 };

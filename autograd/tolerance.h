@@ -109,9 +109,9 @@ class Comparison {
 
   void add(const catalog::Case& values, const Results& expected, const Noise& noise,
            const Results& got);
-  /// The worst of the cases one by one and of all together.
+  /// The maximum over the single cases and over all cases together.
   Worst worst() const;
-  /// The worst of the cases one by one. More cases can only raise it.
+  /// The maximum over the single cases. Further cases cannot decrease it.
   const Worst& worst_of_cases() const { return worst_; }
 
  private:

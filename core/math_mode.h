@@ -8,7 +8,7 @@ namespace longhand {
 /// The precision of products; see docs/design.md. Sums are always f32 (f64 for f64 operands).
 enum class Math {
   exact,  // f32 products
-  fast,   // near-f32: about 16 bits of each operand, where the hardware gains by it; else exact
+  fast,   // about 16 bits of each operand if this is faster on the hardware; otherwise exact
   bf16,   // operands rounded to bf16
 };
 std::string_view name_of(Math math);

@@ -15,7 +15,7 @@ class OneThread {
   class Call {
    public:
     Call(OneThread& object, std::string_view owner, std::string_view name) : object_(object) {
-      std::thread::id running;  // none
+      std::thread::id running;  // initially no thread
       const std::thread::id own = std::this_thread::get_id();
       outermost_ = object.running_.compare_exchange_strong(running, own, std::memory_order_acquire);
       LONGHAND_CHECK(outermost_ || running == own, name, ": another thread is using this ", owner,

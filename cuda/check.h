@@ -12,7 +12,7 @@ void require(cudaError_t result, const Parts&... what) {
   LONGHAND_CHECK(result == cudaSuccess, "cuda: ", text(what...), ": ", cudaGetErrorString(result));
 }
 
-/// Makes the process's device the calling thread's current one. CUDA starts every thread with the
+/// Selects the device of the process for the calling thread. CUDA starts every thread with the
 /// first device.
 void use_device();
 

@@ -31,8 +31,8 @@ struct BoundOption : OptionSpec {
   std::function<void(std::string_view text)> assign;
 };
 
-/// Collects options. A part declares each of its options in one line next to the members, whose
-/// initial values are the defaults:
+/// Collects options. A class declares each option in one line next to its members, whose initial
+/// values are the defaults:
 ///   void declare(Options& options) override {
 ///     options.integer("window", window, 0, 1 << 24, "keys that a head sees; 0: all");
 ///   }
@@ -73,7 +73,7 @@ class Options {
         },
         placeholder, help);
   }
-  /// A value that name_of() names.
+  /// A value whose text is returned by name_of().
   template <class E>
   BoundOption& choice_of(std::string_view name, E& value, std::vector<E> values,
                          std::string_view help, std::string_view placeholder = "NAME") {
@@ -86,7 +86,7 @@ class Options {
         },
         placeholder, help);
   }
-  /// A text, one of `choices` unless these are empty.
+  /// A text; if `choices` is not empty, one of them.
   BoundOption& text(std::string_view name, std::string& value, std::string_view help,
                     std::string_view placeholder, std::vector<std::string_view> choices = {});
   /// A member of any type: `write` returns a value as text, `read` parses one.

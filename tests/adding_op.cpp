@@ -5,8 +5,8 @@
 #include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"
 
-// adding_op NAME: runs gradcheck on one operation of the catalog and its parity on the other
-// backends. Built by adding_op_test.sh.
+// adding_op NAME: runs gradcheck on one operation of the catalog, and compares its results on the
+// other backends with the reference. Built by adding_op_test.sh.
 int main(int argc, char** argv) {
   using namespace longhand;
   if (argc != 2) return 2;

@@ -11,13 +11,14 @@
 
 namespace longhand {
 
-/// A backend that runs another backend's operations with alterations, like a backend with a
-/// mistake. Created by make_altered_backend().
+/// A backend that runs another backend's operations, some of them altered, like a backend with a
+/// bug. Created by make_altered_backend().
 class AlteredBackend : public Backend {
  public:
   explicit AlteredBackend(std::shared_ptr<Backend> inner);
 
-  /// After this call `alteration(op, run)` replaces Op; `run(op)` is the original.
+  /// After this call, alteration(op, run) is called in place of Op. run(op) executes the original
+  /// operation.
   template <class Op, class Alteration>
   void alter(Alteration alteration) {
     alterations_[Op::name] = [alteration](Backend& inner, const void* op) mutable {
@@ -33,7 +34,7 @@ class AlteredBackend : public Backend {
   void synchronize() override {}
 
  protected:
-  std::shared_ptr<Backend> inner_;  // a host backend
+  std::shared_ptr<Backend> inner_;  // the original backend, whose memory the host can read
   std::map<std::string_view, std::function<void(Backend& inner, const void* op)>> alterations_;
 };
 

@@ -1,4 +1,5 @@
-// Tokens as input of eval and generate, and their outputs, as arrays.
+// Array files of tokens as input of the commands eval and generate, and array files as their
+// output.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +13,7 @@ namespace array_commands_test {
 
 using namespace longhand;
 
-/// The arrays of a file.
+/// Reads the arrays of a file to the host.
 class HostArrays {
  public:
   explicit HostArrays(const std::string& path, const std::string& single = "x")
@@ -161,7 +162,7 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_outside) {
       BOOST_TEST(row["value"].number() == sum / counted, boost::test_tools::tolerance(1e-9));
     if (row["metric"] == "tokens") BOOST_TEST(row["count"].integer() == counted);
   }
-  // The default targets are the next tokens.
+  // By default, the target of each token is the next token.
   write("t.npy", "x", {2, 3}, {0, 1, 2, 2, 1, 0});
   BOOST_TEST((*this)("eval r --token-file t.npy --out t.npz").status == 0);
   BOOST_TEST(

@@ -23,8 +23,8 @@ std::string contents(const std::filesystem::path& path) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-/// Limits the size of files to `bytes` during its lifetime. Exceeding it gives the same error as a
-/// full disk.
+/// Limits the size of files to `bytes` while it exists. Exceeding the limit gives the same error as
+/// a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -14,8 +14,9 @@ BOOST_AUTO_TEST_SUITE(attention_cpu_test)
 
 using namespace longhand;
 
-// The CPU's attention kernels for each instruction set of this machine, compared with the reference
-// in f64 at sizes beyond the catalog's, and with their own results on other numbers of threads.
+// Tests the CPU's attention kernels with every instruction set of this machine, at larger sizes
+// than the catalog's. Results are compared with the reference in f64, and with the results on other
+// numbers of threads.
 
 namespace {
 
@@ -24,17 +25,18 @@ using Doubles = std::vector<double>;
 struct Problem {
   std::vector<std::int32_t> queries, keys;
   std::int64_t heads, group, width, value_width;
-  std::string_view more = "";  // optional score arguments: t(au), c (shift), b (sink)
+  // Letters of the optional score arguments: t (tau), c (shift), b (sink)
+  std::string_view more = "";
   std::int64_t window = 0;
   double gamma = 0;
   DType type = DType::f32;
-  double gain = 1;  // factor of the random numbers
-  // share of keys that agree with queries; below 1: q > 0, and all other keys < 0
+  double gain = 1;  // factor of the random numbers in q and k
+  // Share of keys that agree with the queries. If below 1, q > 0 and all other keys are < 0.
   double matching = 1;
 };
 
-/// A problem's tensors: q, k and v are adjacent with gaps, as in a fused projection. On the
-/// reference they are f64, with the numbers rounded to the problem's type.
+/// The tensors of a problem. q, k and v are adjacent with gaps, as in a fused projection. On the
+/// reference backend they are f64, with values rounded to the problem's type.
 struct Data {
   Data(Backend& backend, const Problem& p)
       : type(backend.name() == "reference" ? DType::f64 : p.type),
@@ -114,7 +116,8 @@ struct Data {
   Scores scores;
 };
 
-/// Forward and backward; `run` runs one operation. With `add`, gradients are accumulated.
+/// Runs the operation forward and backward; `run` executes one operation. If `add`, gradients are
+/// accumulated.
 template <class Run>
 void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) {
   if (p.gamma > 0) {
@@ -176,16 +179,16 @@ void check_close(const Data& got, const Data& expected, double bound) {
   if (got.dtau) BOOST_TEST(near(got.dtau, expected.dtau));
   if (got.dshift) BOOST_TEST(near(got.dshift, expected.dshift));
   if (got.dsink) BOOST_TEST(near(got.dsink, expected.dsink));
-  // The error of the sum dgamma is relative to the size of its terms: (1 - gamma) dgamma has those
-  // of dv v.
+  // The error of the sum dgamma is relative to the size of its terms. (1 - gamma) dgamma has the
+  // terms of dv v.
   if (const double gamma = expected.gamma.item(); gamma > 0) {
     const double size = size_of_products(expected.dv, expected.v) / (1 - gamma);
     BOOST_TEST(std::abs(got.dgamma.item() - expected.dgamma.item()) < bound * size);
   }
 }
 
-/// Ragged lengths around the panel of 64 and the vector widths, and one longer than a chunk and a
-/// range.
+/// Different lengths around the panel size 64 and the vector widths, and lengths longer than a
+/// chunk or a range.
 const std::vector<std::int32_t> ragged{1, 5, 0, 16, 17, 63, 64, 65, 130, 41, 2};
 const std::vector<std::int32_t> long_ones{600, 3, 321};
 const std::vector<std::int32_t> few_queries{1, 3, 0, 70, 5};
@@ -193,7 +196,7 @@ const std::vector<std::int32_t> more_keys{9, 3, 4, 330, 65};
 
 std::vector<Problem> problems() {
   std::vector<Problem> all{
-      // queries, keys, heads, group, width, value width, more, window
+      // The columns are queries, keys, heads, group, width, value width, more and window.
       {ragged, ragged, 2, 1, 16, 16},
       {ragged, ragged, 4, 2, 5, 33, "t"},
       {ragged, ragged, 4, 2, 16, 20, "tcb"},
@@ -232,7 +235,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
         const Data d(*backend, p);
         run_all(on_crew({threads, isa}), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
-        // With tiles, `fast` keeps 16 bits of the operands.
+        // With tile registers, `fast` uses 16 bits of the operands.
         const Data fast(*backend, p);
         run_all(on_crew({threads, isa}, Math::fast), p, fast);
         check_close(fast, expected, 5e-5 * p.gain * p.gain);
@@ -242,7 +245,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
   }
 }
 
-// Operands rounded to bf16 (8 bits) in five chained products, and bf16 results.
+// The operands of five consecutive products are rounded to bf16 (8 bits), and so are the results.
 BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   ThreadPool threads(2);
@@ -314,7 +317,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
   }
 }
 
-// Results of AMX, emulated on any machine; a head has at most one chunk and range.
+// The results of AMX, emulated on any machine. A head has at most one chunk and range.
 BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
@@ -380,7 +383,7 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
-          // `fast` without the low parts must not pass.
+          // Results of `fast` without the low parts would have a larger error.
           if (math == Math::fast) continue;
           BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) > 2e-4);
           BOOST_TEST(distance(expected.dk.data.to_doubles(), d.dk.data.to_doubles()) > 2e-4);
@@ -423,8 +426,8 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
     Data d(*backend, p);
     run_all(on_crew({threads, isa}), p, d);
     for (const std::int32_t fresh : {1, 5, 70, 150}) {
-      // Only the last `fresh` rows of the first segment; the outputs of earlier rows are in a
-      // cache.
+      // Computes only the last `fresh` rows of the first segment. The outputs of earlier rows come
+      // from a cache.
       const std::int32_t queries[] = {fresh}, keys[] = {150};
       const Segments q(*backend, queries), k(*backend, keys);
       const auto part = [&](const Heads& x) {
@@ -450,7 +453,8 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_the_reference_on_every_instruc
     run(Fal{d.q, d.k, d.v, d.queries, d.keys, d.y, d.match});
     run(FalBackward{d.q, d.k, d.v, d.queries, d.keys, d.match, d.dy, {d.dq}, {d.dk}, {d.dv}});
   };
-  // Distance to the matching key: short for frequent agreeing keys, several blocks for rare ones.
+  // `share` determines the distance to the last agreeing key: short if many keys agree, several
+  // blocks if few do.
   for (const double share : {1.0, 0.005, 0.0}) {
     for (Problem p : cases) {
       p.matching = share;

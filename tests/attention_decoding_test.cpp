@@ -9,8 +9,8 @@ BOOST_AUTO_TEST_SUITE(attention_decoding_test)
 
 using namespace longhand;
 
-// Decoding token by token, in chunks of any size, or all at once gives the same outputs for every
-// mechanism. The cache has more room for each sequence than it uses.
+// For every mechanism, decoding token by token, in chunks of any size, or all at once gives the
+// same outputs. The cache has room for more tokens per sequence than it contains.
 
 namespace {
 
@@ -23,7 +23,7 @@ struct Cache {
   std::vector<std::int32_t> begins, lengths;
 };
 
-/// The output of the mechanism for queries at the last of the keys' positions.
+/// The output of the mechanism for queries at the last positions of the keys.
 Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& queries, const Heads& k,
               const Heads& v, const Segments& keys, const Heads& earlier) {
   ScoreVars s{.q = {Var(q), 0, heads, width},
@@ -66,7 +66,7 @@ Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& quer
   return {y.value(), 0, heads, v_width};
 }
 
-/// Decodes all sequences together, each in its own chunks, and returns y in the order of the
+/// Decodes all sequences together, each in chunks of random size, and returns y in the order of the
 /// tokens.
 std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rng& chunks,
                            std::uint32_t largest) {
@@ -86,7 +86,7 @@ std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rn
   std::vector<double> all(static_cast<std::size_t>(p.segments.tokens() * heads * v_width));
   const std::vector<double> q = p.q.to_doubles(), k = p.k.to_doubles(), v = p.v.to_doubles();
   for (bool more = true; more;) {
-    // The next tokens of each sequence; some sequences have none in this round.
+    // The next tokens of each sequence. Some sequences have none in this round.
     std::vector<std::int32_t> now(count);
     std::vector<std::int64_t> rows;
     more = false;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_the_same_for_any_chunks) {
   struct Setting {
     const char* name;
     DType type;
-    double tolerance;  // outputs have a magnitude of at most 3, and bf16 has 8 bits
+    double tolerance;  // outputs are at most 3 in absolute value, and bf16 has 8 bits
   };
   for (const auto& [name, type, tolerance] : {Setting{"reference", DType::f32, 1e-5},
                                               {"cpu", DType::f32, 1e-5},

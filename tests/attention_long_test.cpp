@@ -11,8 +11,8 @@ BOOST_AUTO_TEST_SUITE(attention_long_test)
 
 using namespace longhand;
 
-// One head of 65,536 tokens that sees every earlier key, forward and backward. Memory must grow
-// only with the rows, and some rows are compared with the formulas in double.
+// One head over 65,536 tokens that sees every earlier key, forward and backward. Memory must grow
+// only linearly with the tokens. Some rows are compared with the formulas in f64.
 
 namespace {
 
@@ -45,7 +45,7 @@ struct Data {
   Scores scores;
 };
 
-/// The maximum of live bytes above those at its construction.
+/// The maximum of used memory minus the memory in use at construction.
 class Peak {
  public:
   explicit Peak(Backend& backend) : memory_(backend.memory()) {
@@ -66,7 +66,7 @@ double dot(const Doubles& a, std::int64_t i, const Doubles& b, std::int64_t j) {
   return sum;
 }
 
-/// Maximum difference in row i, divided by the largest entry of the formula's row.
+/// Maximum difference in row i, relative to the largest entry of the expected row.
 double difference(const Doubles& ours, std::int64_t i, const Doubles& row) {
   double most = 0, largest = 0;
   for (int c = 0; c < width; ++c) {
@@ -78,8 +78,8 @@ double difference(const Doubles& ours, std::int64_t i, const Doubles& row) {
 
 constexpr std::int64_t rows[] = {0, 1, 63, 64, 4095, 32768, 50001, length - 1};
 
-/// Compares y and the gradients with the formulas of core/contract, where
-///   W_i = dy_i, g = 0 for softmax attention.
+/// Compares y and the gradients with the formulas of core/contract. For softmax attention, W_i =
+/// dy_i and g = 0.
 void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, const Heads& dq_heads,
                 const Heads& dk_heads, const Heads& dv_heads, double g, double tolerance) {
   const Doubles q = d.q.data.to_doubles(), k = d.k.data.to_doubles(), v = d.v.data.to_doubles(),
@@ -88,7 +88,7 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
                 dv = dv_heads.data.to_doubles(), logs = log_sum.to_doubles();
   const auto score = [&](std::int64_t i, std::int64_t j) { return 0.5 * dot(q, i, k, j); };
   const auto p = [&](std::int64_t i, std::int64_t j) { return std::exp(score(i, j) - logs[i]); };
-  // Computed from dv_j = (1 - g) A_j with A_j = B_j + P_jj W_j and W_j = dy_j + g B_j.
+  // Computes W from dv_j = (1 - g) A_j, where A_j = B_j + P_jj W_j and W_j = dy_j + g B_j.
   Doubles w = dy;
   for (std::int64_t j = 0; g > 0 && j < length; ++j) {
     for (int c = 0; c < width; ++c) {
@@ -125,7 +125,7 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
       BOOST_TEST(difference(y, i, y_row) < tolerance);
       if (i > 0) {
         BOOST_TEST(difference(dq, i, dq_row) < tolerance);
-      } else {  // a single key, so P is 1 for any score
+      } else {  // there is a single key, so P is 1 for any score
         for (int c = 0; c < width; ++c) BOOST_TEST(dq[c] == 0);
       }
       BOOST_TEST(difference(dk, i, dk_row) < tolerance);
@@ -134,8 +134,8 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
   }
 }
 
-/// y, three gradients and log_sum are 17 floats per row. W and dq's sums, in whole vectors, are the
-/// only further memory per row. A matrix would be 131,072 bytes per row.
+/// y, three gradients and log_sum take 17 floats per row. The only further memory per row is for W
+/// and the sums of dq, in whole vectors. A T x T matrix would take 131,072 bytes per row.
 constexpr std::size_t bound = std::size_t{length} * 256;
 
 }  // namespace
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(chacal) {
 BOOST_AUTO_TEST_CASE(first_after_last_without_a_match) {
   const auto backend = make_cpu_backend();
   Data d(*backend);
-  // Only token 5 agrees with any query, so all later queries choose it.
+  // Only the key of token 5 agrees with any query, so all later queries select it.
   Doubles q(d.q.data.to_doubles()), k(d.k.data.to_doubles());
   for (double& x : q) x = std::abs(x);
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = i / width == 5 ? 1.0 : -std::abs(k[i]);

@@ -18,9 +18,9 @@ using namespace longhand::app;
 
 namespace {
 
-using Matrix = std::vector<double>;  // [n, n]
+using Matrix = std::vector<double>;  // an n x n matrix, row by row
 
-/// The full product a b.
+/// The product a b of full matrices.
 Matrix product(const Matrix& a, const Matrix& b, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -31,7 +31,7 @@ Matrix product(const Matrix& a, const Matrix& b, std::size_t n) {
   return c;
 }
 
-/// A + I with rows that sum to 1.
+/// A + I, with rows scaled to sum to 1.
 Matrix with_residual(Matrix a, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     a[i * n + i] += 1;
@@ -61,7 +61,7 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// The reads of all steps of a chain along P, computed row by row: (1 - g) P + g P- C.
+/// The weights over all steps of a chain along P, computed row by row: C = (1 - g) P + g P- C.
 Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -74,8 +74,8 @@ Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   return c;
 }
 
-/// For each layer, the mean over heads of their attention to values, from the output of
-/// look_inside. The last head is ChaCAL's.
+/// For each layer, the mean over heads of their value weights, computed from the output of
+/// look_inside. The last head is a ChaCAL head.
 std::vector<Matrix> mean_heads(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const std::size_t n = tokens.size();
   std::vector<Matrix> means(static_cast<std::size_t>(model.config().layers), Matrix(n * n));
@@ -103,8 +103,8 @@ Matrix rollout_by_hand(const std::vector<Matrix>& layers, std::size_t n) {
 
 }  // namespace
 
-// Rows (1), (1/2 1/2), (1/4 1/4 1/2) and the identity: R = (A + I) / 2, and (A + I)^2 / 4 with two
-// such layers.
+// A has the rows (1), (1/2 1/2), (1/4 1/4 1/2). With a second layer A = I, R = (A + I) / 2; with
+// two layers A, R = (A + I)^2 / 4.
 BOOST_AUTO_TEST_CASE(rollout_of_a_small_example) {
   const auto backend = make_reference_backend();
   const Matrix a{1, 0, 0, 0.5, 0.5, 0, 0.25, 0.25, 0.5};
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(rollout_of_a_small_example) {
   BOOST_CHECK_THROW(Rollout(*backend, DType::f64, 3, 2, 2), Error);
 }
 
-// Panels of any width and single rows. Rows may sum to less than 1 and to 0, as FAL's do.
+// Tests panels of any width and single rows. Rows may sum to less than 1 or to 0, as FAL's do.
 BOOST_AUTO_TEST_CASE(rollout_is_the_product_of_its_layers) {
   constexpr std::size_t n = 23;
   const auto backend = make_reference_backend();
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(rollout_is_the_product_of_its_layers) {
   }
 }
 
-// Recomputes all measures from look_inside and predict, sample by sample.
+// Recomputes all measures from look_inside and predict, one sample at a time.
 BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   const auto backend = make_reference_backend();
   const auto task = make_task("reversal");
@@ -202,7 +202,8 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
     least = std::min(least, expected);
     greatest = std::max(greatest, expected);
   }
-  BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);  // 0, because FAL chooses one key
+  // 0, because a FAL head selects a single key
+  BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);
   BOOST_TEST(std::abs(measures.entropy.greatest - greatest) < 1e-12);
   BOOST_TEST(measures.entropy.heads.count == 12);
 
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   }
 }
 
-// Counts by place and by length add up to those of evaluate().
+// The counts by place and by length add up to the counts of evaluate().
 BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("successor");
@@ -225,7 +226,8 @@ BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
   std::int64_t asked = 0, wrong = 0, samples = 0, exact = 0, outputs = 0, right = 0, before = 0;
   for (const PlaceErrors& place : measures.places) {
     BOOST_TEST(place.place == &place - measures.places.data());
-    BOOST_TEST(place.count <= (before == 0 ? place.count : before));  // fewer answers are that long
+    // Fewer answers reach each later place.
+    BOOST_TEST(place.count <= (before == 0 ? place.count : before));
     before = place.count;
     asked += place.count;
     wrong += place.wrong;
@@ -251,7 +253,7 @@ BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
   BOOST_TEST(wrong > 0);
 }
 
-// One group of choices per token, several of which may be asked at once.
+// In this task each token has one group of outputs, several of which may be scored at once.
 BOOST_AUTO_TEST_CASE(chains_are_measured_too) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("chains", {{"blocks", "3"}, {"size", "4"}});
@@ -279,7 +281,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_measures) {
     BOOST_TEST(all.back().when_wrong.squares == all[0].when_wrong.squares);
     BOOST_TEST(all.back().entropy.heads.mean == all[0].entropy.heads.mean);
   }
-  // The f32 figures are close to those of f64.
+  // The measures in f32 are close to those in f64.
   const auto reference = make_reference_backend();
   nn::Decoder model = mixed_model(*reference, *task);
   const AttentionMeasures wide = measure_attention(model, *task, {.samples = 30});

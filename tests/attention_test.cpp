@@ -29,7 +29,8 @@ std::shared_ptr<Backend> reference() {
   return backend;
 }
 
-/// Queries are 1 and keys ln 1 .. ln 4, so the weights of a query are proportional to 1, 2, 3, 4.
+/// Queries are 1 and keys are ln 1 .. ln 4, so the weights of a query are proportional to 1, 2, 3,
+/// 4.
 ScoreVars worked_scores(Backend& backend) {
   const Segments four(backend, std::vector<std::int32_t>{4});
   return {.q = {Var(column(backend, {1, 1, 1, 1}), true), 0, 1, 1},
@@ -61,7 +62,7 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
   };
   s.tau = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
-  const double third = std::pow(3, std::log2(3));  // tau = log2 3 on the weight 3
+  const double third = std::pow(3, std::log2(3));  // the weight 3 has tau = log2 3
   check_values(attention(s, v).value().to_doubles(),
                {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
   s.tau = tau(true);  // tau is 2 everywhere
@@ -216,7 +217,7 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
       BOOST_TEST(std::abs(sum - 1) < 1e-14);
     }
   }
-  // The composed twin passes the same matrices to the function and uses the returned ones.
+  // The composed form passes the same matrices to the function and uses the returned ones.
   at = 0;
   const Var y = composed_attention(s, p.values(), [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {
@@ -301,7 +302,7 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
-  // Twice the tokens may use at most about twice the memory: no T x T matrix is stored.
+  // Twice as many tokens may use at most about twice as much memory: no T x T matrix is stored.
   const auto backend = make_backend("cpu");
   const auto peak = [&](const std::string& op, std::int32_t tokens) {
     const HeadProblem p(*backend, DType::f32, {tokens}, 1, 1, 4, 4);

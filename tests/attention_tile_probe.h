@@ -5,7 +5,7 @@
 
 namespace longhand::cpu {
 
-/// Attention on tile registers, computed by TileModel with the vectors of each instruction set
+/// Attention with tile registers, computed by TileModel with the vectors of each instruction set
 /// (attention_tile_probe.simd.cpp).
 struct AttentionTileProbe {
   ByProduct<AttentionKernels<float>> forward;

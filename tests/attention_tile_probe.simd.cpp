@@ -9,7 +9,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-/// Configures the registers at construction, because attention makes new ones for each product.
+/// Configures the registers when constructed, because attention constructs new ones for each
+/// product.
 struct ReadyTiles : TileModel {
   ReadyTiles() { configure(); }
 };

@@ -39,7 +39,7 @@ const Row& row_of(const RecipeResult& result, const std::string& name, const std
 
 }  // namespace
 
-// Makes Tables 3 and 4 from runs to rows, with models that learn nothing.
+// Makes Tables 3 and 4 from runs to rows, with models that are trained too briefly to learn.
 BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
@@ -81,7 +81,8 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
       !std::filesystem::exists(folder / "attentionspan-table4-smoke" / "scratch-ffml-seed-1"));
 }
 
-// Table 5 has the model of Table 4 and its repair, each measured with its own weights.
+// Table 5 contains the model of Table 4 and its repaired version, each measured with its own
+// weights.
 BOOST_AUTO_TEST_CASE(a_repair_is_measured_beside_its_model) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table5-smoke");
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_repair_is_measured_beside_its_model) {
   BOOST_TEST(row_of(moved, "Long Addition, ID", "Max").paper.value() == 3.65);
 }
 
-// Figure 1 draws one head at each length, with the share of its weight on the reference.
+// Figure 1 shows one head at each length, with the share of its weight on the reference.
 BOOST_AUTO_TEST_CASE(a_head_is_followed_over_lengths) {
   const TemporaryFolder folder;
   const RecipeResult result =
@@ -111,7 +112,8 @@ BOOST_AUTO_TEST_CASE(a_head_is_followed_over_lengths) {
     const std::string name = std::string("String Reversal, length=") + length;
     const Row& head = row_of(result, name, "head on the reference, %");
     BOOST_TEST((*head.low <= head.value && head.value <= *head.high));
-    // An untrained head attends to all keys, so its share on the reference falls with the length.
+    // An untrained head attends to all keys, so its share on the reference decreases with the
+    // length.
     BOOST_TEST(head.value > 0);
     BOOST_TEST(head.value < before);
     before = head.value;

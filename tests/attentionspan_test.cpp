@@ -1,4 +1,4 @@
-// AttentionSpan's recipes, with models that learn nothing.
+// AttentionSpan's recipes, with models that are trained too briefly to learn.
 #include "apps/recipes/attentionspan.h"
 
 #include <cmath>
@@ -52,7 +52,8 @@ void check_percent(const RecipeResult& result) {
     BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
     BOOST_TEST(*row.high <= 100 + 1e-9);
     const bool of_few = row.column == "ID Acc." || row.column == "OOD Acc.";
-    if (of_few) BOOST_TEST(*row.high > 1);  // a percentage: with so few samples it exceeds 1
+    // a percentage: with so few samples its upper end exceeds 1
+    if (of_few) BOOST_TEST(*row.high > 1);
   }
 }
 
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.rows.size() == 6u * 3);
   check_percent(result);
-  // the paper has none of these models
+  // The paper has no results for these models.
   for (const Row& row : result.rows) BOOST_TEST(!row.paper.has_value());
   std::set<std::string> tasks;
   for (const auto& entry : fs::directory_iterator(options.out)) {
@@ -170,12 +171,13 @@ BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
     BOOST_TEST((lengths[0] != lengths[1]) == shorter_too, task.name);
     if (shorter_too) {
       BOOST_TEST(lengths[1].size() == 1u);
-      BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());  // no sample is longer
+      // no sample of the first set is longer
+      BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());
     }
   }
 }
 
-// A grid of mechanisms shares the plain model's run with attentionspan/table6.
+// The grid of mechanisms reuses the plain model's run of attentionspan/table6.
 BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-mechanisms-smoke");
@@ -183,7 +185,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   options.seeds = 1;
   const Recipe& recipe = recipes().at("attentionspan/mechanisms");
   const std::vector<GridRun> runs = recipe.runs(options);
-  BOOST_TEST(runs.size() == 77u);  // 11 per task, and additional positions for three tasks
+  BOOST_TEST(runs.size() == 77u);  // 11 per task, and further positions for three of the tasks
   std::set<std::string> names;
   for (const GridRun& run : runs) names.insert(run.name);
   BOOST_TEST(names.size() == 77u);
@@ -203,7 +205,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
 }
 
-// A model and its repairs form one piece of work per task and seed; figures are means over seeds.
+// A model and its repairs form one piece of work per task and seed. Results are means over seeds.
 BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-sec6.4-smoke");
@@ -214,7 +216,8 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const std::vector<GridPiece> pieces = columns.pieces(options);
   BOOST_REQUIRE(pieces.size() == 2u);
   BOOST_TEST(pieces[1].name == "scratch-reversal-seed-2");
-  BOOST_TEST(pieces[1].runs.size() == 4u);  // a model and its repair, and the same for the control
+  // a model and its repair, and the same for the control task
+  BOOST_TEST(pieces[1].runs.size() == 4u);
   const RecipeResult result = columns.run(options);
   BOOST_TEST(result.runs.size() == 8u);
   const Row& mean = at(result, "String Reversal", "OOD partial after");
@@ -227,15 +230,15 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   options.out = folder / "attentionspan-fig1-smoke";
   const RecipeResult head = recipes().at("attentionspan/fig1").run(options);
   BOOST_TEST(!fs::exists(options.out));
-  // lengths times figures; the mean and each run's value
+  // 4 lengths, 4 figures; for each the mean and each of two runs.
   BOOST_TEST(head.rows.size() == 4u * 4 * 3);
   options.out = folder / "attentionspan-fig2-smoke";
   const RecipeResult gain = recipes().at("attentionspan/fig2").run(options);
   BOOST_TEST(at(gain, "String Reversal", "mean gain").low.has_value());
 }
 
-// Attention is measured and repaired in softmax heads, even if another mechanism learns the task
-// best.
+// Attention is measured and repaired in models with softmax heads, even if another mechanism learns
+// the task best.
 BOOST_AUTO_TEST_CASE(heads_without_attention_are_replaced_by_softmax_where_attention_is_measured) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table3-laptop");

@@ -1,4 +1,5 @@
-// A folder with which anyone can verify the operations without this program.
+// The command audit, which writes a folder with which anyone can verify the operations without this
+// program.
 #include <cmath>
 #include <filesystem>
 

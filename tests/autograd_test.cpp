@@ -35,13 +35,13 @@ BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_value_used_twice_is_the_sum_of_both, F
 }
 
 BOOST_FIXTURE_TEST_CASE(a_shared_first_gradient_is_copied_before_adding, Fixture) {
-  // Both inputs of an add receive the same dy. x then receives a second contribution, which y must
-  // not see.
+  // Both inputs of an addition receive the same tensor dy. x then receives a second contribution,
+  // which must not change the gradient of y.
   const Var x = leaf({1}), y = leaf({1});
   Tape tape;
   {
     const Recording recording(tape);
-    const Var late = scale(x, 10);  // processed last in backward
+    const Var late = scale(x, 10);  // backward processes this operation last
     tape.backward(sum(add(late, add(x, y))));
   }
   BOOST_TEST(grad(x) == Doubles({11}));
@@ -118,8 +118,8 @@ BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(used_records_free_their_memory_during_backward, Fixture) {
-  // A chain of n activations saves n tensors in forward. Backward frees each one after use, so the
-  // peak is that of forward plus a few gradients, not twice as much.
+  // A chain of n activations stores n tensors in forward. Backward frees each one after its use, so
+  // its peak is that of forward plus a few gradients, not twice as much.
   constexpr std::int64_t n = 1 << 16;
   constexpr int depth = 32;
   const Var x(Tensor::zeros(*backend, {n}, DType::f64), true);
@@ -138,7 +138,7 @@ BOOST_FIXTURE_TEST_CASE(used_records_free_their_memory_during_backward, Fixture)
     tape.backward(loss);
     const std::size_t peak = backend->memory().use().peak - before;
     BOOST_TEST(peak <= forward + 4 * one);
-    BOOST_TEST(backend->memory().use().live - before <= 2 * one);  // dx and the loss remain
+    BOOST_TEST(backend->memory().use().live - before <= 2 * one);  // only dx and the loss are left
   }
 }
 
@@ -156,8 +156,8 @@ BOOST_FIXTURE_TEST_CASE(consumed_logits_hold_their_own_gradient, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_complete_after_its_last_use_and_not_before, Fixture) {
-  // x is used first and last in forward, y in between, z inside a recomputed part, and `idle`
-  // nowhere: backward completes z, then y, then x.
+  // In forward, x is used first and last, y in between, z in a recomputed part, and `idle` nowhere.
+  // Backward completes the gradient of z, then of y, then of x.
   const Var x = leaf({2}), y = leaf({3}), z = leaf({5}), idle = leaf({7});
   std::vector<std::size_t> order;
   std::vector<double> gradients;
@@ -169,10 +169,11 @@ BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_complete_after_its_last_use_and_not_be
   });
   {
     const Recording recording(tape);
-    const Var first = multiply(x, x);                                                         // 4
-    const Var second = multiply(first, y);                                                    // 12
-    const Var third = recomputed(second, z, [&](const Var& in) { return multiply(in, z); });  // 60
-    tape.backward(sum(multiply(third, x)));  // x^3 y z = 120
+    const Var first = multiply(x, x);       // value 4
+    const Var second = multiply(first, y);  // value 12
+    // Value 60.
+    const Var third = recomputed(second, z, [&](const Var& in) { return multiply(in, z); });
+    tape.backward(sum(multiply(third, x)));  // x^3 y z has value 120
   }
   BOOST_TEST(order == std::vector<std::size_t>({2, 1, 0}));
   BOOST_TEST(gradients == Doubles({24, 40, 180}));

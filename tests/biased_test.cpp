@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(biased_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Softmax heads with a trainable bias; gradients and decoding are in mixing_test.cpp.
+// Softmax heads with a trainable bias. mixing_test.cpp tests their gradients and decoding.
 
 namespace {
 
@@ -30,7 +30,7 @@ const Batch batch{.tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1},
                   .lengths = {9, 3},
                   .targets = {2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1, 2}};
 
-/// The weights of a layer's heads for the batch.
+/// The attention weights of a layer's heads for the batch.
 std::vector<double> weights_of(Decoder& model, std::size_t layer) {
   const auto views = model.look(make_input(model.backend(), batch.tokens, batch.lengths));
   return views[layer][0].all_weights().to_doubles();
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_adds_its_number_of_head_query_and_key) {
   fill_random(matrix, 3);
   const auto b = matrix.to_doubles();
   const auto before = weights_of(plain, 0), after = weights_of(biased, 0);
-  // The last row of head 2 in the second sequence, which starts at its own position 0.
+  // The last row of head 2 in the second sequence, whose first token has position 0.
   const std::size_t row = 4 * 9 * 9 + 2 * 3 * 3 + 2 * 3;
   double sum = 0;
   for (std::size_t j = 0; j < 3; ++j) sum += before[row + j] * std::exp(b[2 * 81 + 2 * 9 + j]);
@@ -88,7 +88,8 @@ BOOST_AUTO_TEST_CASE(a_matrix_adds_its_number_of_head_query_and_key) {
 }
 
 BOOST_AUTO_TEST_CASE(further_heads_add_their_weights) {
-  // A key that all additional heads prefer for every query, so its score grows by nearly 1.
+  // All queries of the additional heads prefer one key, so the scores of that key increase by
+  // nearly 1.
   const auto backend = make_reference_backend();
   DecoderConfig unturned = shape(kinds[1]), unbiased = shape("softmax:4/2");
   unturned.positions = unbiased.positions = Positions::none;
@@ -99,7 +100,7 @@ BOOST_AUTO_TEST_CASE(further_heads_add_their_weights) {
   };
   fill_random(own("query"), 3);
   fill_random(own("key"), 4);
-  // The weights of the additional heads, computed by hand; x is the input of the layer.
+  // The weights of the additional heads computed by hand; x is the layer's input.
   Tensor x;
   biased.watch = {};
   {
@@ -171,7 +172,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_are_too_long_are_refused) {
       Error, [](const Error& e) {
         return std::string(e.what()).find("at most 9 tokens") != std::string::npos;
       });
-  // 4 heads: 4 T^2 scores are a GiB.
+  // With 4 heads, 4 T^2 scores take a GiB.
   BOOST_TEST(*most_tokens(shape(kinds[1])) == 8192);
   BOOST_TEST(!most_tokens(shape("softmax:4")));
   BOOST_TEST(BiasedHeads(heads_of<SoftmaxHeads>(4, 4)).heads == 4);

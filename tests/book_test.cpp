@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
                                .html;
   BOOST_TEST(contains(html, "<th colspan=\"2\""));
   BOOST_TEST(contains(html, "background:rgba(var(--hot),0.55)\">100<br><small"));
-  // the other cells have no background
+  // All other cells have no background.
   BOOST_TEST(html.find("background", html.find("0.55")) == html.npos);
   BOOST_TEST(contains(html, ">20†<"));
 }
@@ -116,7 +116,8 @@ BOOST_AUTO_TEST_CASE(drawn_mechanisms_read_what_their_formulas_say) {
   }
 }
 
-/// Every link of every page leads to an existing page or picture, and no formula remains LaTeX.
+/// Every link of every page leads to an existing page or picture, and every formula is converted
+/// from LaTeX.
 BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
   const longhand::TemporaryFolder folder;
   const fs::path out = folder / "book";

@@ -56,7 +56,7 @@ const std::string advanced_answer =
     "Box C contains the television, Box D contains the machine, Box E contains the cigarette, Box "
     "F contains the cream.";
 
-/// Two more, with six operations.
+/// Two further samples, with six operations.
 const std::string short_prompt =
     "There is nothing in Box G, the radio and the shell are in Box D, the cash and the fig are in "
     "Box A, the stone and the watch are in Box E, the clock and the coffee and the plate are in "
@@ -77,8 +77,8 @@ const std::string small_answer =
     "Box A contains the painting, Box B contains the cream, Box G contains the plane and the "
     "wheel, Box H contains the dress.";
 
-/// Sentences of a sample's text as words, without punctuation: the initial state, operations, the
-/// answer.
+/// The sentences of a sample's text as words without punctuation: the initial contents, the
+/// operations, and the answer.
 using Sentence = std::vector<std::string>;
 std::vector<Sentence> sentences_of(const Task& task, const Sample& sample) {
   std::vector<Sentence> sentences{{}};
@@ -113,9 +113,9 @@ std::vector<char> boxes_in(const Sentence& sentence) {
   return letters;
 }
 
-/// The final place of each object, found object by object without storing the contents of boxes.
+/// The final place of each object. Follows each object separately and stores no contents of boxes.
 std::map<std::string, char> follow(const std::vector<Sentence>& sentences) {
-  std::map<std::string, char> place;  // '-': outside
+  std::map<std::string, char> place;  // '-': in no box
   Sentence clause;
   for (const std::string& word : sentences.front()) {
     clause.push_back(word);
@@ -146,14 +146,15 @@ std::map<std::string, char> answered(const Sentence& answer) {
   return place;
 }
 
-/// Statistics of many samples.
+/// Statistics over many samples.
 struct Counts {
   double implicit = 0, explicit_ = 0, put = 0, remove = 0;
   std::vector<double> put_sizes = std::vector<double>(4);
   std::vector<double> first_sizes = std::vector<double>(4), last_sizes = std::vector<double>(4);
-  std::vector<double> occupied = std::vector<double>(9);  // boxes with contents at the end
+  // Number of boxes with contents at the end.
+  std::vector<double> occupied = std::vector<double>(9);
   std::map<std::size_t, double> lengths;
-  double prompt = 0, answer = 0;  // tokens, without special tokens
+  double prompt = 0, answer = 0;  // numbers of tokens, without special tokens
   std::set<std::string> words;
   double samples = 0;
 
@@ -202,10 +203,10 @@ BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   BOOST_TEST(make()->answer(default_prompt) == " " + default_answer + " <end>");
   BOOST_TEST(!make(advanced)->check(advanced_prompt, advanced_answer).has_value());
   BOOST_TEST(make(advanced)->answer(advanced_prompt) == " " + advanced_answer + " <end>");
-  // Neither sample is valid in the other version.
+  // Neither of the two samples is valid in the other version.
   BOOST_TEST(make(advanced)->check(default_prompt, default_answer).has_value());
   BOOST_TEST(make()->check(advanced_prompt, advanced_answer).has_value());
-  // Their tokens: 342 + 46 and 146 + 24.
+  // The numbers of their tokens are 342 + 46 and 146 + 24.
   const auto tokens = [](const Task& task, const std::string& text) {
     return task.vocabulary().encode(" " + text).size();
   };
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(shorter_samples_are_right_if_the_options_allow_them) {
   BOOST_TEST(!six->check(short_prompt, short_answer).has_value());
   BOOST_TEST(make()->check(short_prompt, short_answer).value() == "expected 32 operations, got 6");
   BOOST_TEST(!make(advanced)->check(small_prompt, small_answer).has_value());
-  // Special tokens around them are ignored.
+  // Special tokens around prompt and answer are ignored.
   BOOST_TEST(!six->check("<begin> " + short_prompt + " <answer>", " " + short_answer + " <end>")
                   .has_value());
 }
@@ -564,14 +565,16 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
     return tally.metrics()[2].name;
   };
   BOOST_TEST(depth_of(advanced_prompt) ==
-             "depth 4-7");                            // the cigarette: B F E G E; A: 2, then D G C
-  BOOST_TEST(depth_of(small_prompt) == "depth 4-7");  // the rose's box: three moves, put, remove
+             // The cigarette is in boxes B, F, E, G, E; box A has depth 2, then come D, G, C.
+             "depth 4-7");
+  // The box with the rose: three moves, a put, a remove.
+  BOOST_TEST(depth_of(small_prompt) == "depth 4-7");
   const std::string start = small_prompt.substr(0, small_prompt.find('.') + 1);
   BOOST_TEST(depth_of(start + " Put the egg into Box A.") == "depth 1");
   BOOST_TEST(depth_of(start + " Put the egg into Box A. Put the fig into Box D.") == "depth 1");
   BOOST_TEST(depth_of(start + " Put the egg into Box A. Remove the egg from Box A.") ==
              "depth 2-3");
-  // The depth of box A restarts after it was emptied.
+  // The depth of box A starts again from 0 after it was emptied.
   BOOST_TEST(depth_of(start + " Move the contents of Box A to Box B. Move the contents of Box D to "
                               "Box A. Put the egg into Box H.") == "depth 1");
 }
@@ -588,7 +591,7 @@ BOOST_AUTO_TEST_CASE(each_first_state_belongs_to_one_side_of_the_split) {
   };
   const auto train = starts("train", 6000);
   const auto test = starts("test", 1000);
-  // C(4, 2) patterns and 8 * 7 pairs of objects: 336 states.
+  // There are C(4, 2) patterns and 8 * 7 pairs of objects: 336 states.
   BOOST_TEST(train.size() + test.size() == 336u);
   BOOST_TEST(test.size() >= 12u);
   BOOST_TEST(test.size() <= 32u);

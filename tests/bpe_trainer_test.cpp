@@ -13,7 +13,7 @@ using namespace longhand;
 using namespace longhand::nn;
 
 BOOST_AUTO_TEST_CASE(the_most_frequent_pair_is_merged_first_and_ties_go_to_the_lowest_ids) {
-  // "ab" occurs 3 times, "cd" and "bc" less often; "xy" and "vw" are equally frequent.
+  // "ab" occurs 3 times; "cd" and "bc" occur less often; "xy" and "vw" are equally frequent.
   const TrainedBpe trained = train_bpe("ab ab abc cd xy xy vw vw", {.size = 300});
   BOOST_REQUIRE(trained.merges.size() > 3u);
   const auto bytes = [&](std::size_t merge) {
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(the_most_frequent_pair_is_merged_first_and_ties_go_to_the_l
   BOOST_TEST(bytes(3) == " +ab");
 }
 
-/// Recomputes all counts before each merge.
+/// Trains by the definition: recomputes all counts before each merge.
 TrainedBpe by_definition(std::vector<std::pair<std::vector<TokenId>, std::uint64_t>> words,
                          std::size_t size) {
   TrainedBpe trained{WordPattern::gpt2, 0, {}, {}, words.size()};
@@ -68,7 +68,7 @@ TrainedBpe by_definition(std::vector<std::pair<std::vector<TokenId>, std::uint64
 }
 
 BOOST_AUTO_TEST_CASE(every_merge_is_the_one_a_fresh_count_would_choose) {
-  // With few letters, runs overlap and different pairs join to the same bytes.
+  // With few letters, runs of equal letters overlap, and different pairs give the same bytes.
   std::string text;
   std::map<std::string, std::uint64_t> counts;
   std::vector<std::string> order;

@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
       double largest = 0;
       for (const double value : p.v.to_doubles()) largest = std::max(largest, std::abs(value));
       for (const double value : y.value().to_doubles()) {
-        BOOST_REQUIRE(std::abs(value) <= largest * 1.0001);  // a mean of values cannot exceed them
+        // a mean of values cannot exceed the largest value
+        BOOST_REQUIRE(std::abs(value) <= largest * 1.0001);
       }
       for (const Tensor& x : {s.q.data.grad(), s.k.data.grad(), v.data.grad(), gamma.grad()}) {
         for (const double value : x.to_doubles()) BOOST_REQUIRE(std::isfinite(value));
@@ -83,8 +84,8 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
 }
 
 BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
-  // All results have the factor 1 - gamma. Computed from a gamma in bf16, it is wrong by 2% at 0.9,
-  // and 0 at 0.999.
+  // All results are multiplied by 1 - gamma. If it were computed from gamma in bf16, it would have
+  // an error of 2% at 0.9, and be 0 at 0.999.
   const auto reference = make_reference_backend(), backend = make_backend("cpu");
   const std::vector<std::int32_t> lengths{24, 1, 40};
   for (const bool composed : {false, true}) {
@@ -128,8 +129,8 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
 }
 
 BOOST_AUTO_TEST_CASE(its_matrix_has_entries_between_zero_and_one) {
-  // R = (1 - g) (I - g P-)^-1 and its product with P. The condition number of I - g P- is at most
-  // (1 + g) / (1 - g) in the norm of row sums.
+  // R = (1 - g) (I - g P-)^-1, and its product with P. In the row-sum norm, the condition number of
+  // I - g P- is at most (1 + g) / (1 - g).
   const auto backend = make_reference_backend();
   constexpr std::int64_t n = 60;
   for (const double g : {0.0, 0.5, 0.9, 0.99}) {

@@ -21,13 +21,13 @@ constexpr TaskMaker make{chains};
 BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
   const auto task = make();
   BOOST_TEST(task->longest() == 128);
-  // 8 values and 120 positions: nothing refers to the last 8
+  // 8 values and 120 positions: no token refers to the last 8 positions.
   BOOST_TEST(task->vocabulary().size() == 128);
   BOOST_TEST(task->outputs().groups * task->outputs().classes == 128);
   BOOST_TEST(draw(*task, 0).asked.size() == 136u * 8);
 }
 
-// Every target follows from the definition: x_k, x_(x_k), ... are read from the tokens.
+// Computes every target from the tokens by the definition: x_k, x_(x_k), ...
 BOOST_AUTO_TEST_CASE(each_group_s_target_is_the_chain_s_element_in_its_block) {
   for (const auto& [blocks, size] : {std::pair(16, 8), {5, 3}, {1, 4}, {7, 1}}) {
     const auto task = make({{"blocks", std::to_string(blocks)}, {"size", std::to_string(size)}});
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(values_are_fair_and_all_orders_of_a_block_equally_likely) {
   const auto task = make({{"blocks", "3"}, {"size", "4"}});
   std::vector<double> values(4);
   std::map<std::vector<std::int32_t>, double> orders[2];
-  // checks that the orders of two blocks are independent
+  // Checks that the orders of two blocks are independent.
   std::map<std::vector<std::int32_t>, double> pairs;
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Sample sample = draw(*task, index);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(outside_chains_are_judged_word_by_word) {
   BOOST_CHECK_THROW(task->answer("v1"), Error);
 }
 
-// The check detects every changed class in a sample's answer.
+// The check must detect every changed class in a sample's answer.
 BOOST_AUTO_TEST_CASE(a_wrong_choice_fails_the_check) {
   const auto task = make({{"blocks", "4"}, {"size", "3"}});
   Sample sample = draw(*task, 1);

@@ -1,5 +1,5 @@
-// The tasks of single characters: reversal, addition, multiplication, ffml, value-assignment and
-// successor. task_test.cpp tests the properties of all tasks.
+// The character tasks: reversal, addition, multiplication, ffml, value-assignment and successor.
+// task_test.cpp tests the properties of all tasks.
 #include "tasks/character_task.h"
 
 #include <array>
@@ -20,7 +20,8 @@ using namespace longhand::tasks;
 
 namespace {
 
-using Pairs = std::vector<std::pair<int, int>>;  // predicted character, character it depends on
+// Index of the predicted character, and of a character on which it depends.
+using Pairs = std::vector<std::pair<int, int>>;
 
 std::pair<std::string, std::string> drawn_text(const Task& task, std::uint32_t index) {
   auto [prompt, answer] = task.as_text(draw(task, index));
@@ -36,7 +37,7 @@ Pairs mask(const Task& task, std::string_view sample) {
   return pairs;
 }
 
-/// The number with these digits, last digit first.
+/// The number with these digits, whose last digit is first.
 std::int64_t number_of(std::string_view digits) {
   std::int64_t number = 0;
   for (auto c = digits.rbegin(); c != digits.rend(); ++c) number = 10 * number + (*c - '0');
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
     const auto task = make_task(name);
     BOOST_TEST(!task->check(prompt, answer).has_value(), name);
     BOOST_TEST(task->answer(prompt).substr(0, 4) == (answer + "\n").substr(0, 4), name);
-    // Replacing, inserting or removing any character is detected.
+    // Replacing, inserting or removing any character must be detected.
     for (std::size_t i = 0; i < answer.size(); ++i) {
       for (const char other : {'0', '1', '7', 'h'}) {
         std::string changed = answer;
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
 BOOST_AUTO_TEST_CASE(masks_point_at_what_an_answer_needs) {
   BOOST_TEST((mask(*make_task("reversal"), "dh13=31hd") == Pairs{{5, 3}, {6, 2}, {7, 1}, {8, 0}}));
   BOOST_TEST((mask(*make_task("addition"), "12+9=03") == Pairs{{5, 0}, {5, 3}, {6, 1}}));
-  // 12 * 3 with its zeros; rows begin at 10, 15, 20 and 25.
+  // 12 * 3 with padding zeros. The rows begin at 10, 15, 20 and 25.
   const Pairs product = mask(*make_task("multiplication"), "2100*3000=6300+0000+0000+0000=6300");
   Pairs expected;
   for (int row = 0; row < 4; ++row) {
@@ -90,24 +91,41 @@ BOOST_AUTO_TEST_CASE(masks_point_at_what_an_answer_needs) {
     }
   }
   BOOST_TEST((product == expected));
-  // The reference is the register of the read, and its flips back to the write, which is the first
-  // command.
+  // The reference consists of the read's register, and of the register's flips back to its last
+  // write, here the first command.
   BOOST_TEST((mask(*make_task("ffml"), "w11i11f10r10f10r11") ==
               Pairs{{17, 0}, {17, 1}, {17, 2}, {17, 6}, {17, 7}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==
               Pairs{{17, 3}, {17, 4}, {17, 5}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST(
-      // no value was written
+      // No value was written before.
       (mask(*make_task("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));
   BOOST_TEST((mask(*make_task("ffml"), "r00") == Pairs{{2, 1}}));
   BOOST_TEST((mask(*make_task("value-assignment"), "B1A0 AB=01") ==
               Pairs{{8, 2}, {8, 3}, {8, 5}, {9, 0}, {9, 1}, {9, 6}}));
-  BOOST_TEST(
-      (mask(*make_task("successor"), "8 9 10 11 ") ==
-       Pairs{{2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2},  // the number 9 and its space
-             {4, 2}, {4, 3}, {5, 2}, {5, 3}, {5, 4},  // the number 10
-             {6, 2}, {6, 3}, {6, 4}, {6, 5},          // its space
-             {7, 4}, {7, 5}, {7, 6}, {8, 4}, {8, 5}, {8, 6}, {8, 7}}));  // depends only on 11
+  BOOST_TEST((mask(*make_task("successor"), "8 9 10 11 ") ==
+              Pairs{{2, 0},
+                    {2, 1},
+                    {3, 0},
+                    {3, 1},
+                    {3, 2},  // digits and space of the number 9
+                    {4, 2},
+                    {4, 3},
+                    {5, 2},
+                    {5, 3},
+                    {5, 4},  // digits of the number 10
+                    {6, 2},
+                    {6, 3},
+                    {6, 4},
+                    {6, 5},  // the space after 10
+                    // Depends on the number 11 only.
+                    {7, 4},
+                    {7, 5},
+                    {7, 6},
+                    {8, 4},
+                    {8, 5},
+                    {8, 6},
+                    {8, 7}}));
 }
 
 BOOST_AUTO_TEST_CASE(samples_follow_their_rules) {
@@ -172,7 +190,7 @@ BOOST_AUTO_TEST_CASE(draws_are_uniform) {
     ++lengths.at(string.size() - 1);
     for (const char c : string) ++letters.at(alphabet.find(c));
     ++digits.at(
-        // counts the first digit
+        // Counts the first digits.
         static_cast<std::size_t>(drawn_text(*addition, i).first[1] - '1'));
     const auto [start, others] = drawn_text(*successor, i);
     ++starts.at(static_cast<std::size_t>(std::stoi(start)) - 1);
@@ -184,7 +202,7 @@ BOOST_AUTO_TEST_CASE(draws_are_uniform) {
     ++reads.at(static_cast<std::size_t>(bit[0] - '0'));
     bool named = false;
     for (std::size_t k = 0; k < 9; ++k) named |= prompt[3 * k + 1] == prompt.back();
-    BOOST_REQUIRE((named || bit == "0"));  // registers begin at 0
+    BOOST_REQUIRE((named || bit == "0"));  // all registers are 0 initially
     const std::string pairs = drawn_text(*table, i).first;
     BOOST_REQUIRE(pairs.find(' ') == 10u);
     ++names.at(pairs[0] >= 'a' ? static_cast<std::size_t>(pairs[0] - 'a') + 26
@@ -197,7 +215,7 @@ BOOST_AUTO_TEST_CASE(draws_are_uniform) {
   }
 }
 
-// As in the paper's example: earlier reads also show the register's bit.
+// As in the paper's example, earlier reads also show the register's bit.
 BOOST_AUTO_TEST_CASE(an_ffml_with_reads_draws_all_commands_and_reads_right_bits) {
   const auto task = make_task("ffml", {{"reads", "1"}});
   std::vector<double> commands(4);

@@ -78,12 +78,12 @@ BOOST_AUTO_TEST_CASE(points_need_neither_a_line_nor_a_legend_entry) {
         {.x_label = "n", .y_label = "e", .series = {series}, .log_x = true, .log_y = true});
   };
   const std::string joined = drawn({.name = "runs", .points = points});
-  BOOST_TEST(contains(joined, "L383.0 153.0"));  // the middle of a logarithmic chart
+  BOOST_TEST(contains(joined, "L383.0 153.0"));  // the middle of a logarithmic axis
   BOOST_TEST(contains(joined, ">runs</text>"));
   const std::string alone =
       drawn({.name = "runs", .points = points, .marks = true, .line = false, .in_legend = false});
   BOOST_TEST(alone.find("L383.0") == std::string::npos);
-  BOOST_TEST(contains(alone, "M383.0 153.0"));  // a target for the pointer
+  BOOST_TEST(contains(alone, "M383.0 153.0"));  // an invisible target for the pointer
   BOOST_TEST(contains(alone, "cx=\"383.0\" cy=\"153.0\""));
   BOOST_TEST(alone.find(">runs</text>") == std::string::npos);
   const std::string diamonds =
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_line_is_cut_where_it_leaves_the_range) {
                   .log_y = true,
                   .y_low = 0.01});
   BOOST_TEST(contains(svg, "data-values=\"1 1 10 0.1\""));
-  BOOST_TEST(contains(svg, ">100<"));  // the x axis still includes the point that is cut off
+  BOOST_TEST(contains(svg, ">100<"));  // the x axis includes the point that is cut off
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// A conversation with a run, as a user has it.
+// A conversation with the model of a run, through the program as a user runs it.
 #include <csignal>
 #include <optional>
 
@@ -12,7 +12,7 @@ namespace chat_test {
 using namespace longhand;
 
 struct Talk : Program {
-  /// A byte model that memorized three answers, each ended by a line break.
+  /// Trains a byte-level model to memorize three answers, each of which ends with a line break.
   void train(const std::string& flags = "--task.separator '\\n'", int steps = 150) const {
     std::string records;
     for (const char* record :
@@ -34,7 +34,7 @@ struct Talk : Program {
   }
 };
 
-/// The program, with its standard input and output connected to the test.
+/// The running program, whose standard input and output are connected to the test.
 class Running {
  public:
   Running(const Program& program, const std::vector<std::string>& words) {
@@ -66,7 +66,7 @@ class Running {
   void write(const std::string& text) const {
     BOOST_REQUIRE(::write(to_, text.data(), text.size()) == std::ssize(text));
   }
-  /// The next output; empty at the end.
+  /// The next output of the program; empty at the end.
   std::string read() const {
     char some[256];
     const ssize_t count = ::read(from_, some, sizeof some);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
   BOOST_TEST(say("cat?\n", warm + "3").out == say("cat?\n", warm + "3 --threads 1").out);
   BOOST_TEST(say("cat?\n", warm + "3").out != say("cat?\n", warm + "4").out);
 
-  // The oldest question is dropped first, and a line that does not fit is refused.
+  // The oldest question is dropped first. A line that does not fit into the context is refused.
   const Outcome long_one = say("cow?\ndog?\ncat?\n", "--context 16 --tokens 5");
   BOOST_TEST(contains(long_one.err, "oldest 1 question is forgotten"));
   const Outcome too_long = say("cat? and more than that\ncat?\n", "--context 16 --tokens 5");
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
 
 BOOST_AUTO_TEST_CASE(an_interrupt_ends_the_answer_but_not_the_program) {
   train();
-  // There is no end token and nothing else stops the answer; 90,000 tokens would take minutes.
+  // Nothing ends the answer, because there is no end token. 90,000 tokens would take minutes.
   const std::string ini = contents(path("run/config.ini"));
   std::string endless = ini;
   const std::size_t place = endless.find("separator = \\n");
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_chat_template_marks_the_turns) {
                    golden["templates"][0]["jinja"].string());
   train("--tokenizer words --task.template auto");
   BOOST_TEST(say("cat?\n/reset\ndog?\n").out == "meow\nwoof woof\n");
-  // After the tokenizer's folder was removed, the run still has its template.
+  // The run still has its chat template after the tokenizer's folder was removed.
   std::filesystem::remove_all(folder / "words");
   BOOST_TEST(say("cow?\n").out == "moo\n");
   const Json asked =

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <type_traits>
 
-/// Boost.Test with a BOOST_TEST(condition) of our own. It reports both sides of a failed comparison
-/// like Boost's, but needs a fraction of the compile time: Boost's builds a type for every
-/// expression, and the tests took longer to compile than the library. BOOST_TEST with more than a
-/// condition is Boost's.
+/// Replaces Boost.Test's BOOST_TEST(condition) by our own. Like Boost's, it reports both sides of a
+/// failed comparison, but it compiles much faster: Boost's builds a type for every expression, and
+/// compiling the tests took longer than compiling the library. BOOST_TEST with further arguments is
+/// Boost's.
 namespace longhand::test {
 
 template <class T>
@@ -29,12 +29,12 @@ template <class T>
 
 struct Outcome {
   bool passed;
-  std::string sides;  // both sides of a failed comparison
+  std::string sides;  // the two sides of a failed comparison
 
   explicit operator bool() const { return passed; }
 };
 
-/// The compared value; for C strings the text, not the address.
+/// The value to be compared. For C strings it is the text, not the address.
 template <class T>
 decltype(auto) compared(const T& value) {
   if constexpr (std::is_convertible_v<const T&, const char*> && !std::is_null_pointer_v<T>) {
@@ -56,7 +56,8 @@ struct Left {
   }
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-compare"  // a count compared with a literal
+/// Allows comparing an unsigned count with a literal.
+#pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wconversion"
 #define LONGHAND_COMPARISON(sign)                                               \
   template <class U>                                                            \
@@ -74,7 +75,8 @@ struct Left {
 #pragma GCC diagnostic pop
 };
 
-/// `Sides() << a == b` is `Left(a) == b`: << binds just stronger than comparisons.
+/// `Sides() << a == b` is parsed as `Left(a) == b`, because << binds more strongly than
+/// comparisons.
 struct Sides {
   template <class T>
   Left<T> operator<<(const T& value) const {

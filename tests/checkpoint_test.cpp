@@ -74,7 +74,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   const auto before = fewer.all()[0].value().to_doubles();
   expect_refusal(load_into(fewer).first, "tensor \"w\": expected none, got [3, 5] F32");
   BOOST_TEST(fewer.all()[0].value().to_doubles() == before);
-  // Without moments, training cannot be resumed.
+  // Without moments, the optimizer's state cannot be loaded.
   const AdamOptimizer adam(saved, {});
   expect_refusal([&] { load_checkpoint(folder / "a", saved, &adam); }, "optimizer.safetensors");
   expect_refusal([&] { load_checkpoint(folder / "none", saved); }, "model.safetensors");
@@ -111,7 +111,7 @@ BOOST_FIXTURE_TEST_CASE(matrices_may_be_held_in_bf16_whatever_the_file_has, Fixt
   BOOST_TEST(numbers(again, 0) == rounded);
   BOOST_TEST(numbers(again, 1) == numbers(full, 1));
 
-  // The reference has no bf16, and there is no narrower type for f64.
+  // The reference backend has no bf16, and f64 cannot be combined with a narrower type.
   expect_refusal([&] { Parameters(*backend, {.matrices = DType::bf16}, 1); }, "bf16");
   expect_refusal([&] { Parameters(*cpu, {.type = DType::f32, .matrices = DType::f64}, 1); },
                  "expected matrices of f32 or, beside f32, bf16, got f64");
@@ -182,8 +182,8 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_in_parts_is_loaded_bit_for_bit, Fixture) {
     BOOST_TEST(adam.state()[i].tensor.to_doubles() == other.state()[i].tensor.to_doubles());
   }
 
-  // Replaces one part of the checkpoint with the same part of another step's checkpoint, which has
-  // tensors of the same names and shapes.
+  // Replaces one part of the checkpoint by the same part of another step's checkpoint, whose
+  // tensors have the same names and shapes.
   save_checkpoint(folder / "b", {.step = 13}, saved, &adam, 2000);
   const auto part = [&](const fs::path& of, const std::string& name) {
     for (const auto& entry : fs::directory_iterator(of)) {
@@ -210,7 +210,7 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_too_large_for_any_file_is_refused_before_saving
   check_file_size(large, adam, {}, 7000);
   expect_refusal([&] { check_file_size(large, adam, {}, 6000); },
                  "model.safetensors: tensor \"w\": expected at most 6000 bytes");
-  // Whatever the check accepts can be saved, with the longest possible metadata.
+  // If the check accepts a size limit, a save with the longest possible metadata succeeds.
   for (std::uint64_t most = 6000; most < 7000; ++most) {
     try {
       check_file_size(large, adam, {{"k", "v"}}, most);
@@ -269,7 +269,7 @@ BOOST_FIXTURE_TEST_CASE(a_flipped_bit_anywhere_is_noticed, Fixture) {
 BOOST_FIXTURE_TEST_CASE(a_checkpoint_written_without_checksums_is_loaded, Fixture) {
   const Parameters saved = make({3, 5}, 1), loaded = make({3, 5}, 2);
   save_checkpoint(folder / "a", {.step = 12}, saved, nullptr);
-  // The format of earlier versions, with the score in the metadata.
+  // Converts the checkpoint to the format of earlier versions, with the score in the metadata.
   const fs::path path = folder / "a" / "model.safetensors";
   const std::string bytes = contents(path);
   std::uint64_t length = 0;
@@ -300,7 +300,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
     expect_refusal(look, "step: expected 3900, as the folder is named, got 4000");
   }
   BOOST_TEST(saved.all()[1].value().to_doubles() != loaded.all()[1].value().to_doubles());
-  fs::rename(renamed, folder / "kept");  // any other name is ignored
+  fs::rename(renamed, folder / "kept");  // a folder with any other name is ignored
   BOOST_TEST(load_checkpoint(folder / "kept", loaded, &other).step == 4000);
 }
 
@@ -357,10 +357,10 @@ BOOST_FIXTURE_TEST_CASE(the_best_is_told_by_its_file_or_refused, Fixture) {
        {"", "step-", "step-2x\n", "2\n", "step-7\n", "step-99999999999999999999"}) {
     std::ofstream(folder / "best") << damage;
     BOOST_TEST(contains(refusal([&] { store.best(); }), "/best: "));
-    store.save({.step = 4, .score = 0.4}, parameters, &adam);  // and nothing is removed
+    store.save({.step = 4, .score = 0.4}, parameters, &adam);  // no checkpoint is removed
     BOOST_TEST(store.steps().size() == 4u);
   }
-  // A step that is set aside is no longer the best.
+  // A checkpoint that is set aside is no longer the best one.
   store.mark_best(2);
   CheckpointStore(folder.path(), 1).set_aside_after(1);
   BOOST_TEST(store.best().value() == 1);

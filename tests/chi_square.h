@@ -4,8 +4,9 @@
 
 namespace longhand {
 
-/// Pearson's test: the probability of counts at least this far from the expected ones, which are
-/// equal or proportional to `weights`. Every cell should have an expected count of at least five.
+/// Pearson's test: the probability that counts deviate at least this much from the expected counts,
+/// which are equal or proportional to `weights`. Every cell should have an expected count of at
+/// least five.
 double chi_square_p(std::span<const double> counts, std::span<const double> weights = {});
 
 }  // namespace longhand

@@ -1,4 +1,4 @@
-// The verdicts on the papers' claims follow from the figures of the pages.
+// The verdicts on the papers' claims, which are computed from the figures of results pages.
 #include "apps/recipes/claims.h"
 
 #include <set>
@@ -21,7 +21,7 @@ Json row(const std::string& name, const std::string& column, double value, doubl
               {"in_table", in_table}};
 }
 
-/// A page on which model "a" has the first values, one per run, and model "b" the second.
+/// A page on which model "a" has the first values, one per run, and model "b" the second ones.
 Results page(const std::vector<double>& a, const std::vector<double>& b, double half = 0.01) {
   Json rows = Json::array();
   for (const auto& [name, values] : {std::pair("a", a), std::pair("b", b)}) {
@@ -46,13 +46,13 @@ BOOST_AUTO_TEST_CASE(an_order_is_shown_when_all_runs_agree_with_intervals_apart)
   const auto a_above_b = [](const std::vector<double>& x, const std::vector<double>& y,
                             double half = 0.01) { return verdict(above(a, b), page(x, y, half)); };
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}) == Verdict::shown));
-  // One of nine pairs of runs is out of order.
+  // One of the nine pairs of runs is in the wrong order.
   BOOST_TEST((a_above_b({0.9, 0.8, 0.55}, {0.5, 0.6, 0.4}) == Verdict::part));
   // The order is right, but the intervals of 0.7 and 0.6 overlap.
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}, 0.06) == Verdict::part));
   BOOST_TEST((a_above_b({0.5, 0.6, 0.4}, {0.9, 0.8, 0.7}) == Verdict::not_yet));
   BOOST_TEST((a_above_b({0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}) == Verdict::not_yet));
-  // Two runs are fewer than three.
+  // Two runs are too few; three are required.
   BOOST_TEST((a_above_b({0.9, 0.8}, {0.5, 0.6}) == Verdict::part));
 }
 
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_claim_is_shown_by_all_of_its_parts) {
   BOOST_TEST((of({fails, fails}) == Verdict::not_yet));
 }
 
-// The page of a larger setting decides as soon as it exists, even if its verdict is worse.
+// As soon as the page of a larger setting exists, it determines the verdict, even if this is worse.
 BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_page_counts) {
   const ClaimFigure larger{"larger", "a", "accuracy"};
   const Claim claim{"X", "x", {{"x", {{at_least(larger, 0.95)}, {at_least(a, 0.5)}}}}};

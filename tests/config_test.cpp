@@ -29,7 +29,7 @@ struct Fixture {
   Config from(const std::vector<std::string>& words) const {
     return Config::from(command.parse(words));
   }
-  /// The message that refuses these flags, or a file with this text.
+  /// The message with which these flags, or a file with this text, are refused.
   template <class Refused>
   std::string refusal(const std::vector<std::string>& words) const {
     return longhand::refusal<Refused>([&] { from(words); });
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(flags_override_the_file_and_the_file_overrides_defaults) {
   BOOST_TEST(config.text("training.steps") == "6");
   BOOST_TEST(config.text("training.rate") == "0.5");
   BOOST_TEST(config.text("training.batch") == Config("flip-flop").text("training.batch"));
-  // A flag may also correct an invalid setting of the file.
+  // A flag can correct an invalid setting of the file.
   const std::string bad = file("[task]\nname = flip-flop\n[training]\nsteps = many\n");
   BOOST_TEST(from({"--config", bad, "--steps", "6"}).text("training.steps") == "6");
 }
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
   BOOST_TEST(refused({"--learned_gamma", "head"}).starts_with("--learned-gamma: "));
   BOOST_TEST(refused({"--heads", "softmax:4;softmax:4"}).starts_with("--heads: heads: expected"));
   BOOST_TEST(refused({"--rope_in_fal", "yes"}).starts_with("--rope-in-fal: "));
-  // If two settings are wrong, the message names the origin of the one it describes.
+  // If two settings are invalid, the message names the origin of the setting that it describes.
   const std::string two = refused({"--steps", "x", "--clip", "y"});
   BOOST_TEST(
       (two.starts_with("--steps: training.steps") || two.starts_with("--clip: training.clip")));

@@ -10,8 +10,8 @@
 
 using namespace longhand;
 
-// Short convolutions: worked examples, and sequences that continue. Gradients, parity and mutants
-// are covered by the catalog.
+// Short convolutions: worked examples, and sequences that arrive in pieces. The tests of the
+// catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(convolution_test)
 
 namespace {

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(all_choices_of_places_are_equally_likely_and_symbols_indepe
   const auto task = make({{"data", "2"}, {"noise", "6"}, {"symbols", "4"}});
   std::map<std::vector<std::size_t>, double> places;
   std::map<std::vector<std::string>, double> symbols;
-  std::map<std::pair<std::size_t, std::string>, double> first;  // place and symbol
+  std::map<std::pair<std::size_t, std::string>, double> first;  // key: place and symbol
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const auto [given, said] = parts_of(*task, draw(*task, index));
     BOOST_REQUIRE_EQUAL(given.size(), 6u);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_symbol_by_symbol) {
   const std::string prompt = ". 7 7 . . 3 ⊥";
   BOOST_TEST(task->answer(prompt) == " 7 7 3");
   BOOST_TEST(verdict(task, prompt, "7 7 3") == "right");
-  // prompts may have any length
+  // Prompts of any length are accepted.
   BOOST_TEST(verdict(task, "7 . . . 7 . . . . 3 ⊥", " 7 7 3") == "right");
   BOOST_TEST(verdict(task, prompt, "7 3 7") == "symbol 2: expected 7, got 3");
   BOOST_TEST(verdict(task, prompt, "7 . 3") == "symbol 2: expected 7, got .");

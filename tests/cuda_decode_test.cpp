@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(cuda_decode_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Recorded decoding compared with the same run one operation at a time, on this machine's device
-// or, without one, on the emulated device.
+// Compares recorded decoding with the same decoding one operation at a time, on this machine's
+// device if there is one, otherwise on the emulated device.
 
 namespace {
 
@@ -25,7 +25,7 @@ std::vector<MakeBackend> devices() {
   try {
     make_cuda_backend();
     return {make_cuda_backend};
-  } catch (const Error&) {  // cuda_test reports the reason
+  } catch (const Error&) {  // there is no device; cuda_test reports the reason
     return {make_emulated_cuda_backend};
   }
 }
@@ -52,11 +52,12 @@ DecoderConfig llama() {
 
 const std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};
 
-/// The generated tokens with their probabilities, and the work given to the device for each token.
+/// The generated tokens with their probabilities, and the work that the device had received at each
+/// token.
 struct Said {
   std::vector<Tokens> answers;
   std::vector<double> log_probabilities;
-  std::vector<GivenWork> given;  // cumulative, at the time each token was known
+  std::vector<GivenWork> given;  // cumulative work at the time at which each token was known
   std::string error;
 
   bool same(const Said& other) const {
@@ -84,7 +85,7 @@ Said say(MakeBackend make, const DecoderConfig& form, GenerateOptions options, R
 
 std::int64_t graphs(const Said& said) { return said.given.back().graphs - said.given[0].graphs; }
 
-/// Maximum lengths such that the answers end one after the other.
+/// Maximum lengths for which the answers end one after another.
 GenerateOptions ending_apart(std::int64_t most) { return {.most_each = {most, most / 4, most, 2}}; }
 
 }  // namespace
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(recorded_decoding_has_the_bits_of_unrecorded_decoding) {
           BOOST_TEST(recorded.error == "accepted");
           BOOST_TEST(recorded.same(run));
           std::set<std::int32_t> words(run.answers[0].begin(), run.answers[0].end());
-          // a model that always predicts the same token would prove little
+          // The test would prove little if the model always predicted the same token.
           BOOST_TEST(words.size() > 2u);
           if (make == make_emulated_cuda_backend) {
             BOOST_TEST(graphs(recorded) > 15);
@@ -196,7 +197,8 @@ BOOST_AUTO_TEST_CASE(sequences_that_grow_too_long_are_refused_by_recordings_too)
 }
 
 BOOST_AUTO_TEST_CASE(tokens_at_asked_places_are_the_same_when_recorded) {
-  // All tokens from the seventh on are asked, and in the longest sequence also some earlier ones.
+  // All tokens from the seventh on are replaced by predictions, and in the longest sequence also
+  // some earlier ones.
   std::vector<Tokens> sequences(3), asked(3);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const auto length = static_cast<std::int32_t>(30 - 4 * i);

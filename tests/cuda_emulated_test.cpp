@@ -10,12 +10,12 @@ BOOST_AUTO_TEST_SUITE(cuda_emulated_test)
 
 using namespace longhand;
 
-// Models, trainings and orders of threads on the emulated device. The parity of every operation is
-// in cuda_parity_test.cpp.
+// Checks models, training and orders of threads on the emulated device. cuda_parity_test.cpp checks
+// the parity of every operation.
 
 namespace {
 
-/// Equal numbers, where NaN equals NaN.
+/// True if all numbers are equal, where NaN equals NaN.
 bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
   const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
   return std::ranges::equal(a, b, [&](const auto& one, const auto& other) {
@@ -26,8 +26,8 @@ bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
 
 }  // namespace
 
-// cuBLASLt may know no way to do a fused product. The plain product and our epilogue take its
-// place.
+// If cuBLASLt does not support a fused product, it is replaced by a plain product and an epilogue
+// kernel of this backend.
 BOOST_AUTO_TEST_CASE(results_agree_if_fused_products_are_refused) {
   const auto reference = make_reference_backend();
   const DType types[] = {DType::f32, DType::f32, DType::bf16};
@@ -56,8 +56,8 @@ BOOST_AUTO_TEST_CASE(whole_models_agree_with_the_reference) {
   cuda_parity::check_models(make_emulated_cuda_backend);
 }
 
-// The second training runs its threads in another order. Repeating the order would give the same
-// bits even if a kernel depended on it.
+// The second training runs its threads in another order. With the same order, the bits would be
+// equal even if a kernel depended on the order.
 BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
   int made = 0;
   cuda_parity::check_training_repeats([&](const BackendOptions& options) {
@@ -67,8 +67,8 @@ BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
   emulator::set_order(emulator::Order::forward);
 }
 
-// A missing barrier, or two threads that write the same place, would change bits if the order
-// changes. Each case runs in one setting; the settings alternate.
+// If a barrier is missing, or two threads write to the same place, the bits depend on the order of
+// threads. Each case runs in one of the settings, in turn.
 BOOST_AUTO_TEST_CASE(the_order_of_threads_changes_no_bit) {
   const std::pair<DType, Math> settings[] = {{DType::f32, Math::exact},
                                              {DType::f32, Math::fast},

@@ -1,4 +1,4 @@
-// Compiled like a kernel, because it contains kernels: see tests/CMakeLists.txt.
+// Compiled like a kernel, because this file contains kernels; see tests/CMakeLists.txt.
 #include "tests/check.h"
 
 #include "core/error.h"
@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(cuda_emulator_test)
 using namespace longhand;
 using namespace longhand::cuda;
 
-// The emulator detects the mistakes it was written to detect.
+// Tests that the emulator detects the bugs that it is meant to detect.
 
 namespace {
 
@@ -85,10 +85,10 @@ __global__ void crooked_pack(const float* x, float* y) { store_pack(y, load_pack
 
 enum class Mistake {
   none,
-  no_commit,   // so the wait has no effect
+  no_commit,   // the group is not committed, so the wait has no effect
   no_wait,     // the wait before the barrier is missing
   no_barrier,  // the barrier after the wait is missing
-  not_all,     // waits for all groups except the last
+  not_all,     // waits for all groups except the last one
   early_write,
   crooked,
   outside,
@@ -96,8 +96,8 @@ enum class Mistake {
   left_behind,
 };
 
-/// Writes x to y in reverse, eight numbers at a time; the last eight are zeros. Each of 64 threads
-/// copies the first half of 16 bytes, then the second.
+/// Writes x to y in reverse, eight numbers at a time. The last eight are zeros. Each of 64 threads
+/// copies the first half of 16 bytes, then the second half.
 __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
   int* const shared = shared_memory<int>();
   const int thread = static_cast<int>(threadIdx.x);

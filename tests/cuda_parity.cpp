@@ -43,7 +43,7 @@ void check_operation(const catalog::Operation& operation, Backend& reference,
   }
 }
 
-/// Models that together cover every kind of head and of position encoding.
+/// Models that together contain every kind of head and of position encoding.
 std::vector<nn::DecoderConfig> models() {
   nn::DecoderConfig parallel{.vocabulary = 7,
                              .width = 16,
@@ -76,7 +76,8 @@ std::vector<nn::DecoderConfig> models() {
   return {parallel, sequential, gated, scored, ruled};
 }
 
-/// Ragged sequences of random tokens. The target of each token is the one before it.
+/// Sequences of random tokens with different lengths. The target of each token is the token before
+/// it.
 nn::Batch batch_of(std::int64_t step) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step));
   nn::Batch batch;
@@ -92,7 +93,8 @@ nn::Batch batch_of(std::int64_t step) {
 
 struct Gradients {
   double loss;
-  std::vector<std::pair<std::string, std::vector<double>>> of;  // parameter name and its gradient
+  // Names and gradients of the parameters.
+  std::vector<std::pair<std::string, std::vector<double>>> of;
 };
 
 Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType type) {
@@ -149,7 +151,7 @@ void check_training_repeats(const MakeBackend& make) {
         const nn::TrainerOptions options{.steps = 4,
                                          .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4},
                                          .optimizer = nn::AdamOptions{.clip = 1},
-                                         .recorded = 0};  // recording is tested in cuda_repeat_test
+                                         .recorded = 0};  // cuda_repeat_test tests recording
         const auto source = [](std::int64_t step, std::int64_t) { return batch_of(step); };
         const std::vector<double> losses = train_losses(decoder, source, options);
         return std::pair(losses, values_of(decoder));

@@ -11,9 +11,10 @@ using MakeBackend = std::function<std::shared_ptr<Backend>(BackendOptions)>;
 
 enum class Cases { small, all };
 
-/// Every op of the catalog, forward and all gradients, in each type and math mode, agrees with the
-/// reference. In the environment, LONGHAND_PARITY_TABLE prints what share of its bound each used,
-/// and LONGHAND_OPERATIONS=WORD limits the check to operations whose names contain the word.
+/// Checks that every op of the catalog, forward and all gradients, agrees with the reference in
+/// each type and math mode. If the environment variable LONGHAND_PARITY_TABLE is set, prints for
+/// each op the largest error as a fraction of its bound. LONGHAND_OPERATIONS=WORD limits the check
+/// to ops whose names contain the word.
 void check_operations(const MakeBackend& make, Cases cases);
 
 /// Checks that loss and every gradient of whole models, with all kinds of heads, agree with the

@@ -1,4 +1,4 @@
-// Includes internal headers of the emulated library and is compiled like it: see
+// This file includes internal headers of the emulated library and is compiled like it; see
 // tests/CMakeLists.txt.
 #include "tests/check.h"
 
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_SUITE(cuda_plan_test)
 using namespace longhand;
 using Epilogue = longhand::cuda::Product::Epilogue;
 
-// Decisions of the CUDA backend on the host.
+// Tests decisions that the CUDA backend makes on the host.
 
 namespace {
 
@@ -27,7 +27,7 @@ struct Bench {
   Tensor tensor(std::int64_t rows, std::int64_t columns, DType type = DType::f32) {
     return Tensor(*backend, {rows, columns}, type);
   }
-  /// [6, 8] by [8, 16].
+  /// A product of [6, 8] and [8, 16].
   Matmul product(DType operands = DType::f32, DType result = DType::f32) {
     return {.a = tensor(6, 8, operands), .b = tensor(8, 16, operands), .c = tensor(6, 16, result)};
   }
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_math_mode_decides_how_operands_are_converted) {
   BOOST_TEST(!plan(wide, Math::exact).tf32);
   BOOST_TEST(plan(wide, Math::fast).tf32);
   BOOST_TEST(plan(wide, Math::bf16).operands == DType::bf16);
-  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // exact without conversion
+  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // exact without a conversion
   BOOST_TEST(!plan(narrow, Math::fast).tf32);
   BOOST_TEST(plan(mixed, Math::exact).operands == DType::f32);
 }
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   Matmul op = b.product();
   BOOST_TEST(!plan(op).rest);
   op.beta = 1;
-  BOOST_TEST(!plan(op).rest);  // the product is added to c
+  BOOST_TEST(!plan(op).rest);  // the product must be added to c in a separate step
 
   op = b.product();
   op.bias = b.bias();
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.residual = b.tensor(6, 16);
   BOOST_TEST(!plan(op).rest);
   BOOST_TEST(plan(op).residual_as_c);
-  op.beta = 1;  // two addends
+  op.beta = 1;  // there are two addends
   BOOST_TEST(plan(op).rest);
 
   op = b.product();
@@ -75,7 +75,8 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.f = Activation::gelu_tanh;
   op.pre = b.tensor(6, 16);
   BOOST_CHECK(plan(op).product.epilogue == Epilogue::gelu_save_bias);
-  BOOST_TEST(plan(op, Math::exact).rest);  // the fused tanh is the hardware's approximation
+  // The fused tanh is the hardware's approximation, which is not exact.
+  BOOST_TEST(plan(op, Math::exact).rest);
   op.f = Activation::gelu;
   BOOST_TEST(plan(op).rest);
 
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(tensors_off_16_bytes_are_not_read_by_an_epilogue) {
 BOOST_AUTO_TEST_CASE(other_epilogues_are_a_plain_f32_product_and_a_kernel) {
   Bench b;
   const cuda::ProductPlan plan =
-      // no product of f32 into bf16
+      // There is no fused product of f32 operands with a bf16 result.
       cuda::fused_plan(b.product(DType::f32, DType::bf16), Math::exact);
   BOOST_TEST(plan.rest);
   BOOST_TEST(plan.product.result == DType::f32);

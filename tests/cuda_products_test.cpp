@@ -12,14 +12,14 @@ BOOST_AUTO_TEST_SUITE(cuda_products_test)
 
 using namespace longhand;
 
-// Every epilogue of a product, in every mix of types and math mode, on the emulated device: the
-// ones that cuBLASLt fuses, and the plain product with our epilogue if it refuses.
+// Tests every epilogue of a product with all types and math modes on the emulated device: those
+// that cuBLASLt fuses, and a plain product with an epilogue kernel if cuBLASLt refuses.
 
 namespace {
 
 constexpr std::int64_t m = 6, k = 8;
 
-/// Multiples of 1/4 that bf16 holds, so that operands, products and sums are exact.
+/// Multiples of 1/4 that bf16 can represent, so that operands, products and sums are exact.
 std::vector<double> quarters(std::int64_t count, std::uint64_t seed) {
   Rng rng(seed, Purpose::test);
   std::vector<double> values(static_cast<std::size_t>(count));
@@ -62,7 +62,7 @@ std::vector<Form> forms() {
   return all;
 }
 
-/// c and, where it is stored, z.
+/// c, and z if it is stored.
 std::vector<double> results(Backend& on, const Form& form, bool f64) {
   const auto type = [&](DType t) { return f64 ? DType::f64 : t; };
   const auto tensor = [&](Shape shape, DType t, std::uint64_t seed) {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
       }
     }
   }
-  // Each of these was run, and each but the plain ones was also refused.
+  // Each of these products was run, and each except the plain ones was also refused.
   const std::set<std::string>& seen = emulator::seen_products();
   const std::set<std::string> plain{"f32 to f32, epilogue none",
                                     "f32 as tf32 to f32, epilogue none",

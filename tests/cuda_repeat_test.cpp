@@ -19,8 +19,8 @@ BOOST_AUTO_TEST_SUITE(cuda_repeat_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Recorded steps compared with the same steps run one operation at a time, on this machine's device
-// or, without one, on the emulated device.
+// Compares recorded steps with the same steps executed one operation at a time, on this machine's
+// device if there is one, otherwise on the emulated device.
 
 namespace {
 
@@ -31,12 +31,12 @@ std::vector<MakeBackend> devices() {
   try {
     make_cuda_backend();
     return {make_cuda_backend};
-  } catch (const Error&) {  // cuda_test reports the reason
+  } catch (const Error&) {  // there is no device; cuda_test reports the reason
     return {make_emulated_cuda_backend};
   }
 }
 
-/// Sequences of these lengths; the tokens depend on the step.
+/// A batch of sequences with these lengths. The tokens depend on the step.
 Batch batch_of(std::int64_t step, std::vector<std::int32_t> lengths) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step));
   Batch batch{.lengths = std::move(lengths)};
@@ -50,7 +50,7 @@ Batch batch_of(std::int64_t step, std::vector<std::int32_t> lengths) {
   return batch;
 }
 
-/// Batches whose shapes appear, disappear and return.
+/// Batches whose shapes appear, disappear and reappear.
 Batch of_several_shapes(std::int64_t step, std::int64_t) {
   switch (step % 9 / 3) {
     case 0:
@@ -99,7 +99,7 @@ Trained train(MakeBackend make, const BatchSource& source, TrainerOptions option
   return got;
 }
 
-/// A model from floats to floats, with dropout.
+/// A model on floats, with dropout.
 class Thinned final : public Model {
  public:
   explicit Thinned(Backend& backend) : Model(backend, 4) {}
@@ -113,7 +113,7 @@ class Thinned final : public Model {
   Linear out_{scope() / "out", 16, 1};
 };
 
-// seconds between reports: as many steps as possible are read together
+// The interval is so long that as many steps as possible are read together.
 constexpr double always = 1e9;
 
 }  // namespace
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
   for (const MakeBackend make : devices()) {
     const auto source = [](std::int64_t step, std::int64_t part) {
       Batch batch = batch_of(10 * step + part, part == 0 ? std::vector{6, 6} : std::vector{9});
-      // a different shape
+      // No target is scored, so this batch has a different shape.
       if (step == 5 && part == 1) batch.targets.assign(batch.targets.size(), -1);
       return batch;
     };
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
 
 BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BatchSource source = [](std::int64_t, std::int64_t part) {
-    // draws the same batch in every step
+    // Draws the same batch in every step.
     Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));
     Batch batch{.features = {{8, 3}}, .values = {{8, 1}}};
     for (int i = 0; i < 24; ++i) batch.features.values.push_back(rng.normal());
@@ -196,9 +196,10 @@ BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BackendOptions exact{.math = Math::exact};
   for (const MakeBackend make : devices()) {
     BOOST_TEST(losses(make(exact), 0.1, 16) == losses(make(exact), 0.1, 0));
-    const auto still = losses(make(exact), 0, 16);  // at rate 0 losses differ only by random draws
+    // With learning rate 0, losses differ only by the random numbers of dropout.
+    const auto still = losses(make(exact), 0, 16);
     BOOST_TEST(std::set(still.begin(), still.end()).size() == 6u);
-    // The host draws the same numbers.
+    // The host backend draws the same random numbers.
     const auto host = losses(make_cpu_backend(exact), 0, 0);
     for (std::size_t i = 0; i < host.size(); ++i) {
       BOOST_TEST(std::abs(host[i] - still[i]) < 1e-5 * host[i]);
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(padding_ragged_batches_changes_no_result) {
     const Trained full = train(make, filled, {.steps = 4, .recorded = 0}, Math::exact);
     const Trained repeated = train(make, ragged, {.steps = 4, .together = always}, Math::exact);
     BOOST_TEST(repeated.error == "accepted");
-    BOOST_TEST(repeated.values == full.values);  // the same operations were run
+    BOOST_TEST(repeated.values == full.values);  // the same operations were executed
     BOOST_REQUIRE(repeated.numbers.size() == run.numbers.size());
     for (std::size_t i = 0; i < run.numbers.size(); ++i) {
       BOOST_TEST(std::abs(repeated.numbers[i] - run.numbers[i]) <
@@ -300,7 +301,8 @@ BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
       BOOST_TEST(other.to_doubles() == std::vector<double>(3, 0.0));
       const MemoryUse use = backend->memory().use();
       if (time == 0) held = use.live + use.cached;
-      BOOST_TEST(use.live + use.cached == held);  // the first run already finds all free memory
+      // The first run finds all memory that was allocated before.
+      BOOST_TEST(use.live + use.cached == held);
     }
     BOOST_TEST(runs == 2);
   }
@@ -321,7 +323,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(i + 1);
         const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
-        // each sequence is right-aligned in its 550 places
+        // Each sequence is aligned to the end of its 550 rows.
         wanted[i < first ? 550 - first + i : 550 + i] = values[i];
       }
       x.assign(values);

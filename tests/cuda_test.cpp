@@ -7,8 +7,8 @@ BOOST_AUTO_TEST_SUITE(cuda_test)
 
 using namespace longhand;
 
-// The CUDA backend on this machine's device. Tests that need no device are in
-// cuda_emulated_test.cpp. Without a device each test is skipped, with the reason.
+// Tests the CUDA backend on this machine's device. Tests that need no device are in
+// cuda_emulated_test.cpp. Without a device, each test is skipped and the reason is printed.
 
 namespace {
 

@@ -22,9 +22,9 @@ BOOST_AUTO_TEST_SUITE(cuda_token_wise_test)
 using namespace longhand;
 using catalog::Case;
 
-// The token-wise CUDA kernels beyond the catalog's small cases: every row length with its own
-// kernel, work that is split and combined, addresses off 16-byte boundaries, and indices out of
-// range. No bit may depend on the order of threads.
+// Tests the token-wise CUDA kernels beyond the catalog's small cases: every row length that has a
+// separate kernel, work that is divided and combined, addresses that are not multiples of 16 bytes,
+// and indices out of range. No bit may depend on the order of threads.
 
 namespace {
 
@@ -56,7 +56,7 @@ void in_other_orders(Body&& body) {
   emulator::set_order(emulator::Order::forward);
 }
 
-/// Tests both types, and that the order of threads changes no bit.
+/// Tests both types, and tests that the order of threads changes no bit.
 void expect_agreement(const std::string& name, const Case& drawn) {
   expect_reference(name, drawn, DType::bf16);
   const auto got = expect_reference(name, drawn, DType::f32);
@@ -69,7 +69,7 @@ void expect_agreement(const std::string& name, const Case& drawn) {
 }
 
 // Rows in registers with one or several accesses per lane, rows of single entries, and rows longer
-// than a warp keeps, on and off 16-byte boundaries.
+// than a warp can store, on 16-byte boundaries and beside them.
 const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
 
 }  // namespace
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(norms_take_rows_of_any_length) {
     without.inputs.erase("bias");
     expect_agreement("rms_norm", without);
   }
-  // More rows than the teams of a backward pass.
+  // More rows than a backward pass has teams of threads.
   expect_reference(
       "layer_norm",
       {{{"x", catalog::normals(rng, {2300, 4})}, {"gain", catalog::normals(rng, {4})}}, {}},
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(losses_take_any_number_of_classes_and_choices) {
   expect_agreement("cross_entropy", choices(10, 1, 1304));
   expect_agreement("cross_entropy", choices(3, 1, 4104));
   expect_agreement("cross_entropy", choices(2, 1, 5001));
-  // more rows than the blocks process at once
+  // More rows than all blocks process at once.
   expect_reference("cross_entropy", choices(4400, 1, 33), DType::f32);
   expect_agreement("binary_cross_entropy", {{{"logits", catalog::normals(rng, {40, 64}, 3)},
                                              {"targets", catalog::uniforms(rng, {40, 64}, 0, 1)},
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(losses_take_any_number_of_classes_and_choices) {
 BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
   Rng rng(5, Purpose::test);
   const auto backend = make_emulated_cuda_backend();
-  // Gradients are small whole numbers, so that their sums are exact.
+  // The gradients are small integers, so that their sums are exact.
   const auto expect_sums = [&](std::int64_t vocabulary, std::int64_t n,
                                const catalog::HostTensor& drawn) {
     const std::vector<std::int32_t> host(drawn.values.begin(), drawn.values.end());
@@ -208,8 +208,8 @@ BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
     }
   };
   expect_sums(20, 72, catalog::integers(rng, {700}, 0, 19));
-  // Sorted ids: rare and frequent ones, one that all rows have, and runs that end at the borders of
-  // pieces.
+  // Sorted ids: rare and frequent ids, an id that all rows have, and runs of equal ids that end at
+  // the borders of pieces.
   expect_sums(300, 40, catalog::integers(rng, {2100}, 0, 299));
   expect_sums(1000, 7, catalog::integers(rng, {1200}, 5, 9));
   expect_sums(200, 136, catalog::constant({500}, 199));
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_may_be_written_over_the_logits) {
 
 BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
   Rng rng(7, Purpose::test);
-  for (const char* upper : {"0", "1"}) {  // solved from the first row or from the last
+  for (const char* upper : {"0", "1"}) {  // solved from the first row on, or from the last row back
     catalog::HostTensor a = catalog::normals(rng, {70, 70}, 0.05);
     for (std::size_t i = 0; i < 70; ++i) a.values[i * 71] = 1.5;
     expect_agreement("solve_triangular",
@@ -314,8 +314,8 @@ BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
 BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
   const auto reference = make_reference_backend();
   const auto device = make_emulated_cuda_backend();
-  // More tensors than a small table holds, including empty ones, views off 16-byte boundaries, and
-  // one that has several pieces.
+  // More tensors than a small table contains: empty ones, views that are not on 16-byte boundaries,
+  // and one that has several pieces.
   const auto step = [](Backend& backend, bool bf16_moments) {
     Rng rng(8, Purpose::test);
     const bool plain = backend.name() == "reference";
@@ -429,7 +429,7 @@ BOOST_AUTO_TEST_CASE(reads_of_16_bytes_are_aligned_to_16) {
   Rng rng(9, Purpose::test);
   const Tensor whole =
       Tensor::from(*backend, {9, 4}, DType::bf16, catalog::normals(rng, {9, 4}).values);
-  const Tensor x = whole.slice(1, 8).reshape({4, 8});  // 8 bytes off
+  const Tensor x = whole.slice(1, 8).reshape({4, 8});  // shifted by 8 bytes
   const Tensor apart = empty_like(x);
   (*backend)(Copy{.x = x, .y = apart});
   const auto softmax = [&](const Tensor& from) {

@@ -44,7 +44,7 @@ Parts parts_of(const std::string& text) {
   return parts;
 }
 
-/// A sample with the given text, of which everything after the prompt is asked.
+/// A sample with this text, in which everything after the prompt is scored.
 Sample sample_of(const Task& task, std::string_view prompt, const std::string& answer) {
   Sample sample{.tokens = task.vocabulary().encode(std::string(prompt) + answer), .targets = {}};
   const std::size_t given = task.vocabulary().encode(prompt).size();
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_sample_is_one_cycle_and_its_walk) {
         node = next.at(node);
         BOOST_REQUIRE(walked == node);
       }
-      BOOST_TEST(parts.walk.size() > parts.edges.size());  // more than once around
+      BOOST_TEST(parts.walk.size() > parts.edges.size());  // the walk goes around more than once
       const std::set<int> visited(parts.walk.begin(), parts.walk.end());
       BOOST_TEST(visited.size() == parts.edges.size());
     }
@@ -150,8 +150,9 @@ BOOST_AUTO_TEST_CASE(sizes_start_numbers_and_edge_order_are_uniform) {
   const auto task = make({{"min-nodes", "4"}, {"max-nodes", "8"}, {"tokens", "100"}});
   std::vector<double> sizes(5);
   std::vector<double> hundreds(10);
-  std::vector<double> start_edge(4);  // position of the start's edge among 4
-  std::vector<double> next_edge(12);  // positions of the first two edges of the walk among 4
+  std::vector<double> start_edge(4);  // counts by the position of the start's edge among 4 edges
+  // Counts by the positions of the first two edges of the walk among 4 edges.
+  std::vector<double> next_edge(12);
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Parts parts = parts_of(text_of(*task, index));
     sizes.at(parts.edges.size() - 4) += 1;
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(the_reference_of_a_digit_is_its_edge) {
   BOOST_TEST(rows.size() == 6u);
   for (std::int32_t digit = 0; digit < 3; ++digit) {
     const auto& first = rows.at(static_cast<std::size_t>(digit));
-    BOOST_TEST(first.row == 31 + digit);  // the space, then the digits before this one
+    BOOST_TEST(first.row == 31 + digit);  // the space, then the digits before this digit
     BOOST_TEST(first.columns == std::vector<std::int32_t>{14 + digit});
     const auto& second = rows.at(static_cast<std::size_t>(digit) + 3);
     BOOST_TEST(second.row == 35 + digit);

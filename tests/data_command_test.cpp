@@ -1,4 +1,4 @@
-// `longhand data` on samples from outside.
+// The command data on samples given by the user.
 #include <fstream>
 
 #include "tests/program.h"
@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(a_sample_s_mask_is_printed_as_pairs_and_in_words) {
   BOOST_TEST(words.status == 0);
   BOOST_TEST(words.out == "8 9 \n2 \"9\": 0 \"8\", 1 \" \"\n");
   const Json tokens = json("data --task ffml --text w01r01 --json");
-  BOOST_TEST(tokens["asked"].size() == 2u);  // the bit and the end
+  BOOST_TEST(tokens["asked"].size() == 2u);  // the bit and the end are scored
 }
 
 BOOST_AUTO_TEST_CASE(samples_are_lines_that_are_read_again) {

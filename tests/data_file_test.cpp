@@ -34,13 +34,13 @@ struct Fixture {
     file.read(begin, std::as_writable_bytes(std::span(text)));
     return text;
   }
-  /// Writes in place, as another program might.
+  /// Overwrites a byte in place, as another program might.
   void overwrite(std::size_t at, char c) const {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(at));
     file.put(c);
   }
-  /// File times have the resolution of the system's clock tick.
+  /// Waits until the file times can change; they have the resolution of the system's clock tick.
   static void wait_for_a_tick() { ::usleep(20'000); }
 };
 

@@ -26,7 +26,7 @@ struct Fixture {
   Decoder decoder{*backend, config, 3};
   std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};
 
-  /// Recomputes everything for every token, without a cache.
+  /// Generates tokens without a cache: recomputes everything for every token.
   Tokens slowly(Tokens prompt, std::int64_t most, std::int32_t stop = -1) {
     Tokens answer;
     for (std::int64_t i = 0; i < most; ++i) {
@@ -48,7 +48,8 @@ BOOST_FIXTURE_TEST_CASE(cached_and_batched_decoding_agrees_with_token_by_token_d
     BOOST_TEST(answers[i] == slowly(prompts[i], 20));
     said.insert(answers[i].begin(), answers[i].end());
   }
-  BOOST_TEST(said.size() > 2u);  // a model that always predicts the same token would prove little
+  // The test would prove little if the model always predicted the same token.
+  BOOST_TEST(said.size() > 2u);
 }
 
 BOOST_FIXTURE_TEST_CASE(each_has_its_own_limit_and_ends_at_the_stop_token, Fixture) {
@@ -70,11 +71,12 @@ BOOST_FIXTURE_TEST_CASE(a_cache_takes_no_more_than_it_was_made_for, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(asked_tokens_are_replaced_by_the_models_answers, Fixture) {
-  // Asked outputs are scattered, at the first token, at the last, adjacent, or absent.
+  // The requested outputs are scattered, at the first token, at the last token, adjacent, or
+  // absent.
   const std::vector<Tokens> sequences{{1, 2, 3, 4, 5, 6, 7, 8}, {4, 4}, {5, 6, 7}, {8, 8, 1, 0, 2}};
   const std::vector<Tokens> asked{{0, 3, 4, 5}, {1}, {}, {1, 4}};
   const auto said = decode_asked(decoder, sequences, asked);
-  bool differs = false;  // whether any output differs from teacher forcing
+  bool differs = false;  // true if any output differs from teacher forcing
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     Tokens seen = sequences[i], expected;
     for (const std::int32_t output : asked[i]) {
@@ -105,7 +107,7 @@ BOOST_FIXTURE_TEST_CASE(positions_go_on_beyond_the_first_tables, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(bf16_matrices_decode_like_the_same_numbers_in_f32, Fixture) {
-  DecoderConfig wide = config;  // rows long enough for the kernels that handle few rows
+  DecoderConfig wide = config;  // rows long enough for the kernels for few rows
   wide.width = 128;
   wide.inner = 192;
   wide.mixers = parse_layers("softmax:2x64", 128);

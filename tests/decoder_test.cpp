@@ -33,7 +33,7 @@ DecoderConfig small() {
           .deviation = 0.3};
 }
 
-/// Configurations with each option alone and with several together.
+/// Configurations in which each option is set alone, and several together.
 std::map<std::string, DecoderConfig> variants() {
   std::map<std::string, DecoderConfig> all;
   const auto add = [&](const std::string& name, auto change) {
@@ -101,7 +101,8 @@ std::map<std::string, DecoderConfig> variants() {
   const auto delta_rule = [&](const char* text) {
     return [=](DecoderConfig& c) {
       heads(text)(c);
-      c.deviation = 0.6;  // norms of short queries and keys are too curved for the quotients
+      // With smaller queries and keys, norms are too strongly curved for difference quotients.
+      c.deviation = 0.6;
     };
   };
   add("a delta rule", delta_rule("delta:4/2x4"));
@@ -136,7 +137,7 @@ std::map<std::string, DecoderConfig> variants() {
   return all;
 }
 
-/// Each token is the sum of the two before it, mod 7; lengths vary.
+/// Each token is the sum of the two tokens before it, mod 7. Lengths vary.
 Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch;
@@ -149,7 +150,7 @@ Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
     }
     batch.lengths.push_back(length);
     batch.tokens.insert(batch.tokens.end(), tokens.begin(), tokens.end() - 1);
-    batch.targets.push_back(-1);  // the second token is not such a sum
+    batch.targets.push_back(-1);  // the target of the first token is not such a sum
     batch.targets.insert(batch.targets.end(), tokens.begin() + 2, tokens.end());
   }
   return batch;
@@ -188,8 +189,8 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
           w[i] = kept;
           return (above - below) / (2 * h);
         };
-        // Combines two quotients so that the third derivative cancels, because norms of short keys
-        // are strongly curved.
+        // Combines two difference quotients so that the third derivative cancels, because norms of
+        // short keys are strongly curved.
         const double slope = (4 * quotient(5e-6) - quotient(1e-5)) / 3;
         BOOST_TEST_CONTEXT(name << ": " << p.name() << "[" << i << "]") {
           BOOST_TEST(std::abs(slope - gradient[i]) < 1e-8);
@@ -225,8 +226,8 @@ BOOST_AUTO_TEST_CASE(every_variant_changes_what_is_computed) {
     Decoder decoder(*backend, config, 2, {DType::f64});
     const double loss = loss_of(decoder, batch_of(1, 0));
     BOOST_TEST_CONTEXT(name << " and " << seen[loss]) {
-      // A learned gamma with its initial value gives the same result as a fixed one, and a bias
-      // starts at 0.
+      // A learned gamma with its initial value gives the same result as a constant gamma, and a
+      // bias starts at 0.
       BOOST_TEST(
           (seen[loss].empty() || name.starts_with("gamma") || name == "with an output bias"));
     }
@@ -331,7 +332,8 @@ BOOST_AUTO_TEST_CASE(outputs_to_the_stream_can_start_smaller) {
     config.start = Start::plain;
     const double plain = deviation(name.c_str());
     config.start = Start::residual;
-    BOOST_TEST(std::abs(deviation(name.c_str()) - plain / 2) < 1e-6);  // 2 layers: 1/sqrt(4)
+    // in 2 layers, residual projections are divided by sqrt(4)
+    BOOST_TEST(std::abs(deviation(name.c_str()) - plain / 2) < 1e-6);
   }
 }
 
@@ -498,7 +500,8 @@ BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_bits_of_a_whole_one) {
     BOOST_TEST((Trainer(first, source, cut, hooks).run() == Outcome::stopped));
   }
   const auto three_threads = make_cpu_backend({.threads = 3});
-  Decoder second(*three_threads, small(), 99);  // a different seed: all values come from the files
+  // With another seed, so that equal values can only come from the files.
+  Decoder second(*three_threads, small(), 99);
   Trainer trainer(second, source, cut, hooks);
   BOOST_TEST(trainer.resume_latest());
   trainer.run();
@@ -516,11 +519,11 @@ BOOST_AUTO_TEST_CASE(in_bf16_it_computes_nearly_the_same_and_learns) {
   };
   const double expected = loss_of(one, batch_of(1, 0)), got = loss_of(two, batch_of(1, 0));
   two.watch = nullptr;
-  // If the backend has no bf16 tensors, only products are rounded.
+  // If the backend has no bf16 tensors, only the operands of products are rounded.
   const bool takes_bf16 = refusal([&] { rounded->require_dtype(DType::bf16); }) == "accepted";
   BOOST_TEST((seen == DType::bf16) == takes_bf16);
   BOOST_TEST(got != expected);
-  BOOST_TEST(std::abs(got - expected) < 0.02);  // a few units of 2^-8 in logits of size 1
+  BOOST_TEST(std::abs(got - expected) < 0.02);  // a few units of 2^-8 in logits of about size 1
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
   const std::vector<double> losses = train_losses(two, source, options(100));
   BOOST_TEST(losses.back() < 0.6 * losses.front());
@@ -544,7 +547,7 @@ BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_neither_sums_nor_copies_gradients) {
-  // Residuals are fused into products, and gradients are accumulated in place.
+  // Tests residuals that are fused into products, and gradients that are accumulated in place.
   const auto backend = make_reference_backend();
   Decoder decoder(*backend, small(), 2);
   std::map<std::string_view, int> calls;

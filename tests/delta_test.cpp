@@ -16,15 +16,15 @@
 
 using namespace longhand;
 
-// The delta rule: a worked example, continued states, and long sequences. Gradients, parity and
-// mutants are covered by the catalog.
+// The delta rule: a worked example, states that are continued, and long sequences. The tests of the
+// catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(delta_test)
 
 namespace {
 
 using Doubles = std::vector<double>;
 
-/// Heads whose scaled keys have length 1, beta between 0 and 2, and decays.
+/// Random heads whose scaled keys have length 1, with beta between 0 and 2, and decays.
 struct DeltaProblem {
   HeadProblem heads;
   Tensor beta, decay;
@@ -70,7 +70,7 @@ void check_near(const Doubles& got, const Doubles& expected, double tolerance) {
   }
 }
 
-/// The rows from `first` on, for every head.
+/// The rows from `first` on, of every head.
 HeadVars rows_from(const HeadVars& x, std::int64_t first, std::int64_t count) {
   return {x.data.value().slice(first, count), x.first_column, x.heads, x.width};
 }
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(the_worked_example_of_a_memory_comes_out) {
 
 BOOST_AUTO_TEST_CASE(a_beta_of_2_or_0_computes_parity) {
   const auto backend = make_cpu_backend();
-  // The first token writes 1; each later bit of 1 flips the sign of the state.
+  // The first token writes 1. Each later bit 1 flips the sign of the state.
   const std::int32_t n = 500;
   Rng rng(5, Purpose::test);
   Doubles beta{1}, expected{1}, values(n, 0.0);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_keeps_its_memory) {
   }
 }
 
-// Many chunks, with decays that sum to hundreds, compared with the reference.
+// Compares many chunks, with decays that sum to hundreds, with the reference.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   const auto gradients = [](Backend& backend, DType type) {

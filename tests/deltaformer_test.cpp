@@ -16,7 +16,7 @@
 using namespace longhand;
 
 // DeltaFormer's operation: a worked example, rows that continue from a cache, many rows on many
-// threads. Gradients, parity and mutants are covered by the catalog.
+// threads. The tests of the catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(deltaformer_test)
 
 namespace {
@@ -34,7 +34,7 @@ void check_close(const Doubles& got, const Doubles& wanted, double tolerance) {
   BOOST_TEST(apart <= tolerance * std::max(largest, 1.0));
 }
 
-/// Heads, and gains between -1 and 0.
+/// Random heads, and gains between -1 and 0.
 struct Problem {
   HeadProblem heads;
   Tensor gain;
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
   }
 }
 
-// Several blocks and ranges of keys, in all kinds of products and on several threads.
+// Several blocks and ranges of keys, with all kinds of products, on several threads.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_threads) {
   const auto all = [](Backend& backend, DType type) {
     const Problem p(backend, type, {700, 3, 130}, 3, 24, 40);

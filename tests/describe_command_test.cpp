@@ -1,4 +1,5 @@
-// Describing a run without its values, the program's version, and the plan of a training.
+// The description of a run without its values, the version of the program, and the plan of a
+// training.
 #include "apps/run/plan.h"
 
 #include "tests/program.h"
@@ -23,7 +24,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_described_from_its_files) {
   BOOST_TEST(facts["best"].is_integer());
   BOOST_TEST(facts["heads_of_layers"].size() == 2u);
   BOOST_TEST(facts["settings"]["model.width"] == "8");
-  // Every parameter is in exactly one row and in the checkpoint.
+  // Every parameter is in exactly one row, and in the checkpoint.
   std::int64_t numbers = 0, stored = 0;
   bool blocks = false;
   for (const Json& row : facts["tensors"]) {

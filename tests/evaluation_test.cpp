@@ -19,7 +19,8 @@ using namespace longhand::app;
 
 namespace {
 
-/// Two boxes, two objects of which one is in a box, and one move: four different samples in total.
+/// A task with two boxes, two objects of which one is in a box, and one move: it has only four
+/// different samples.
 std::shared_ptr<const tasks::Task> tiny_boxes() {
   return make_task("boxes", {{"version", "advanced"},
                              {"boxes", "2"},
@@ -50,7 +51,8 @@ struct Trained {
 
 }  // namespace
 
-// Reading as many tokens as the right answer has is equivalent to free generation to its end.
+// Decoding as many tokens as the right answer has is equivalent to free generation up to the end
+// token.
 BOOST_AUTO_TEST_CASE(exact_match_agrees_with_generating) {
   double seen = 0;
   for (const std::int64_t steps : {0, 10, 20, 30, 40, 60, 100}) {
@@ -81,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
   };
   BOOST_TEST(std::abs(loss(100) - loss(100'000)) < 1e-5);
   BOOST_TEST(loss(100) > 0.1);
-  // A batch of all samples has the training loss of the same tokens.
+  // The loss of a batch of all samples equals the training loss of the same tokens.
   for_samples(*run.task, {.samples = 30, .tokens_at_once = 100'000},
               [&](std::span<const tasks::Sample> samples) {
                 const double whole =
@@ -116,7 +118,7 @@ BOOST_AUTO_TEST_CASE(ranks_find_together_what_one_finds_alone) {
   }
 }
 
-// If a rank is interrupted during its samples, all ranks abandon the evaluation.
+// If one rank is interrupted during its samples, all ranks abandon the evaluation.
 BOOST_AUTO_TEST_CASE(all_ranks_abandon_an_evaluation_when_one_is_asked_to) {
   std::atomic<int> left{0};
   nn::run_ranks(4, [&](nn::Communicator& ranks) {

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(random_text_is_either_read_or_refused) {
 BOOST_AUTO_TEST_CASE(right_derivatives_pass_and_wrong_ones_fail) {
   BOOST_TEST(is_right("x^3", "3*x^2"));
   BOOST_TEST(is_right("x*sin(x)", "sin(x) + x*cos(x)"));
-  BOOST_TEST(is_right("log(x)", "1/x"));  // for x > 0
+  BOOST_TEST(is_right("log(x)", "1/x"));  // x is drawn from positive numbers only
   BOOST_TEST(is_right("abs(x)", "sign(x)"));
   BOOST_TEST(is_right("tanh(x)", "1 - tanh(x)^2"));
   BOOST_TEST(is_right("silu(x)", "sigmoid(x)*(1 + x*(1 - sigmoid(x)))"));

@@ -16,7 +16,7 @@ struct Answer {
   std::vector<std::int32_t> match;
 };
 
-/// One head of width 1; the gradient of y is all ones.
+/// One head of width 1. All entries of the gradient of y are 1.
 Answer answer(Backend& backend, const std::vector<double>& q, const std::vector<double>& k,
               const std::vector<double>& v, const std::vector<std::int32_t>& lengths) {
   const auto one_column = [&](const std::vector<double>& values) {
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(the_value_after_the_match_may_be_the_querys_own) {
 }
 
 BOOST_AUTO_TEST_CASE(the_last_match_is_found_from_any_distance) {
-  // A single key qualifies, near or far back, across any block of a kernel.
+  // A single key agrees, near or far back, in any position relative to a kernel's blocks.
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     for (const std::size_t only : {0u, 1u, 15u, 16u, 17u, 63u, 64u, 65u, 127u, 200u, 255u}) {

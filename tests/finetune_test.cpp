@@ -1,4 +1,4 @@
-// Training that starts from another run's weights, as a user runs it.
+// Training that starts from another run's parameters, through the program as a user runs it.
 #include <cmath>
 
 #include "core/safetensors.h"
@@ -19,7 +19,7 @@ struct Fixture {
         "train --task flip-flop --task.instructions 8 --heads softmax:1,fal:1 --width 8 --layers 2 "
         "--steps 3 --evaluate_samples 2 --quiet --json --out first");
   }
-  /// Names of the tensors in which two checkpoints differ.
+  /// The names of the tensors in which two checkpoints differ.
   static std::vector<std::string> changed(const SafetensorsFile& a, const SafetensorsFile& b) {
     std::vector<std::string> names;
     for (const SafetensorsEntry& entry : a.entries()) {
@@ -50,7 +50,8 @@ BOOST_AUTO_TEST_CASE(a_run_starts_from_a_copy_of_anothers_weights) {
   }
   BOOST_TEST(ini.find("first") == std::string::npos);
 
-  // Half of the steps, then resumed: the bits are the same, although the first run was deleted.
+  // Half of the steps, then a resumed run: the bits are the same, although the first run was
+  // deleted.
   longhand.json(
       "train --from first --from-step 3 --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --quiet --json --out third");
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(only_the_named_parts_learn) {
       changed(longhand.model("second", 0), longhand.model("second", 4));
   std::ranges::sort(learned);
   BOOST_TEST(learned == expected, boost::test_tools::per_element());
-  // Only these tensors have moments.
+  // Only the trained tensors have moments.
   const auto moments =
       SafetensorsFile::open(longhand.path("second/checkpoints/step-4/optimizer.safetensors"));
   BOOST_TEST(moments.entries().size() == 2 * expected.size());
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(lora_adapters_learn_alone_and_export_merged_or_separately) 
   longhand.json("train --resume tuned --from-step 2 --quiet --json");
   BOOST_TEST(contents(longhand.path("tuned/checkpoints/step-4/model.safetensors")) == whole);
 
-  // After merging, the result is a plain model with the same outputs.
+  // After merging, the exported model is a plain model with the same outputs.
   BOOST_TEST(longhand.json("export tuned --step 4 --out merged --json")["family"] == "llama");
   longhand.json("import merged --task flip-flop --task.instructions 8 --out again --json");
   const auto said = [&](const std::string& run) {
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(lora_adapters_learn_in_a_model_of_bf16_matrices) {
   BOOST_TEST(contents(longhand.path("tuned/checkpoints/step-4/model.safetensors")) == whole);
   longhand.json("eval tuned --samples 2 --json");
 
-  // Training is the same as with f32 matrices, except for their rounding.
+  // Training gives the same result as with f32 matrices, except for the rounding of the matrices.
   longhand.json(
       "train --from first --lora 2 --lora-targets query,output --steps 4 --rate 1e-2 "
       "--evaluate_samples 2 --quiet --json --out wide");
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(patterns_match_parameters_and_their_parents) {
                               "blocks.12.mixing.out.weight.", "weight", "blocks.*.weigh", "."}) {
     BOOST_TEST(!matches_part(name, pattern), pattern);
   }
-  // The time is proportional to the product of the lengths.
+  // The time is bounded by the product of the lengths.
   BOOST_TEST(!matches_part(std::string(5000, 'a'), text(std::string(2000, '*'), "b")));
   std::string stars;
   for (int i = 0; i < 300; ++i) stars += "*a";

@@ -18,7 +18,7 @@ namespace {
 
 constexpr TaskMaker make{flip_flop};
 
-/// Counts of w, r, i after the first instruction, and of the bits of w and i.
+/// Counts of the letters w, r and i after the first instruction, and of the bits of w and i.
 struct Counts {
   std::vector<double> letters = std::vector<double>(3);
   std::vector<double> written = std::vector<double>(2);
@@ -46,7 +46,7 @@ Counts count(const Task& task, std::uint32_t samples) {
 
 }  // namespace
 
-// The paper's example: writes 1, overwrites it with 0, ignores one token and reads 0.
+// The paper's example: writes 1, overwrites it with 0, ignores an instruction and reads 0.
 BOOST_AUTO_TEST_CASE(the_printed_example) {
   const auto task = make({});
   BOOST_TEST(task->answer("w1w0i0r") == "0");
@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
   BOOST_TEST(chi_square_p(counts.pairs, expected) > 1e-3);
 }
 
-// Expected shares by index of the instruction, averaged over all lengths of both ends. For
-// instruction k of the first 16, the probability that the first part has not ended is (16 - k)
+// The expected shares by index of the instruction, averaged over all lengths of both ends. For
+// instruction k of the first 16, the probability that the first part has not yet ended is (16 - k)
 // / 16. The same holds at the end, where the last part has 16 to 64 instructions.
 BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
   const auto task = make({}, "drift");
@@ -117,7 +117,8 @@ BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
   }
   BOOST_TEST(chi_square_p(bits) > 1e-3);
   std::vector<double> middle_counts(3), middle_shares(3);
-  double rare = 0, rare_expected = 0;  // reads in the first part and writes in the last
+  // Counts of reads in the first part and of writes in the last part.
+  double rare = 0, rare_expected = 0;
   for (std::size_t k = 1; k < count; ++k) {
     const std::size_t from_end = count - k;
     const double first = k < 16 ? static_cast<double>(16 - k) / 16 : 0;

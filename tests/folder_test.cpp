@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(entries_are_listed_renamed_exchanged_and_removed_with_their
   }
   folder.rename("x", "w");
   folder.remove("w");
-  folder.remove("w");  // removing a missing file is no error
+  folder.remove("w");  // removing a missing file is not an error
   BOOST_TEST(folder.names() == (std::vector<std::string>{"z"}));
 }
 

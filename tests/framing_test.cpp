@@ -1,4 +1,4 @@
-// Samples of single characters in a pretrained model's tokens.
+// Samples of character tasks, written in the tokens of a pretrained model.
 #include "tasks/framing.h"
 
 #include "core/atomic_file.h"
@@ -79,14 +79,15 @@ const std::vector<std::pair<std::string, std::string>> printed{
 
 BOOST_FIXTURE_TEST_SUITE(framing_test, Framed)
 
-// Each expected list is written in the published order of a sample's parts.
+// Each expected list is written in the documented order of a sample's parts.
 BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
   const Values told{{"instruction", "Turn it around:\\n"}, {"examples", "ab=ba\\nxyz=zyx"}};
   const Ids instruction = encoded("Turn it around:\n");
-  BOOST_TEST(instruction.size() < 16u);  // not one token per character
+  // The instruction is encoded as text, not one token per character.
+  BOOST_TEST(instruction.size() < 16u);
   const Ids examples = one_by_one("ab=ba\nxyz=zyx\n");
   const Ids prompt = one_by_one("the="), answer = one_by_one("eht");
-  BOOST_TEST(encoded("the").size() < 3u);  // the tokenizer would merge it
+  BOOST_TEST(encoded("the").size() < 3u);  // the tokenizer alone would merge the characters
   const auto tokens = [&](const std::string& tokenizer, const std::string& chat) {
     return make_task("reversal", with(tokenizer, chat, told))->sample_of("the=eht").tokens;
   };
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
              expected(encoded("<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are "
                               "a helpful assistant.<|im_end|>\n<|im_start|>user\n"),
                       "<|im_end|>\n<|im_start|>assistant\n", encoded("<|im_end|>\n")));
-  // The token that begins a text occurs twice: from the tokenizer and from the template.
+  // The token that begins a text occurs twice: the tokenizer and the template each add one.
   const Ids llama = encoded(
       "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: "
       "December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|><|start_header_id|>user"
@@ -111,14 +112,14 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
   BOOST_TEST(tokens("plain.json", "gemma") == expected(encoded("<bos><start_of_turn>user\n"),
                                                        "<end_of_turn>\n<start_of_turn>model\n",
                                                        encoded("<end_of_turn>\n")));
-  // Without a template: the tokens that begin and end a text.
+  // Without a template, a sample has only the tokens that begin and end a text.
   std::filesystem::create_directory(folder / "base");
   write_atomically(folder / "base" / "tokenizer.json", small_tokenizer());
   write_atomically(folder / "base" / "tokenizer_config.json",
                    R"({"bos_token": {"content": "<bos>"}, "eos_token": "<|eot_id|>"})");
   BOOST_TEST(tokens("base", "none") == expected({6}, "", {5}));
 
-  // The date is an option.
+  // The date can be set by an option.
   const auto dated =
       make_task("reversal", with("begins.json", "llama3.2", {{"date", "1 May 2020"}}));
   const auto undated = make_task("reversal", with("begins.json", "llama3.2"));
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_learned_with_its_end_but_for_successor) {
   }
 }
 
-// The framed task has the task's own samples, with other tokens and positions.
+// The framed task has the same samples as the plain task, with other tokens and positions.
 BOOST_AUTO_TEST_CASE(samples_and_masks_are_shifted_and_otherwise_the_same) {
   for (const auto& [name, text] : printed) {
     for (const char* distribution : {"train", "ood"}) {
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_from_outside_is_encoded_like_a_samples) {
       task->vocabulary().encode("the=") ==
       Ids(sample.tokens.begin(), sample.tokens.begin() + static_cast<std::ptrdiff_t>(given)));
   BOOST_TEST(task->vocabulary().encode_part("the=") == one_by_one("the="));
-  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // not a character of the task
+  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // the task has no such character
   BOOST_TEST(task->vocabulary().size() == 319);
   // A model may have more tokens than its tokenizer.
   const auto padded = make_task("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   };
   write_atomically(folder / "no_sign.json", replaced(small_tokenizer(), R"("=":)", R"("==":)"));
   says("reversal", with("no_sign.json", "chatml"), "expected one token for the character \"=\"");
-  // the tokenizer lacks this sign
+  // The tokenizer has no token for the sign.
   BOOST_CHECK_NO_THROW(make_task("successor", with("no_sign.json", "chatml")));
   write_atomically(folder / "no_turn.json",
                    replaced(replaced(small_tokenizer(), R"("<|eot_id|>")", R"("<|end|>")"),
@@ -262,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
       "--task.vocabulary 320 --task.length 16 --width 16 --layers 1 --heads softmax:2 --steps 3 "
       "--batch 4 --out base" +
       quiet);
-  std::filesystem::remove(folder / "plain.json");  // the run has its own copy
+  std::filesystem::remove(folder / "plain.json");  // the run contains a copy of the tokenizer
 
   const std::string tuned =
       "train --from base --task reversal --task.instruction auto "
@@ -273,7 +274,8 @@ BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
                            "examples = ab=ba\\nabc=cba\n", "width = 16\n"}) {
     BOOST_TEST(ini.find(line) != std::string::npos, line);
   }
-  // The configuration alone repeats such a run; a run stopped after every step has the same bits.
+  // The configuration alone reproduces such a run. A run that is stopped after every step has the
+  // same bits.
   json("train --config whole/config.ini --quiet --json --out anew");
   BOOST_TEST(contents(folder / "anew/config.ini") == ini);
   json(tuned + "parts --max-minutes 0" + quiet);
@@ -296,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
   BOOST_TEST(sample["pairs"][0][0].integer() == std::ssize(prompt.elements()));
   const Json drawn = json("data --config whole/config.ini --count 1 --json");
   BOOST_TEST(drawn["prompt"].string().ends_with("="));
-  // The characters of a task do not determine a tokenizer.
+  // A run on a character task has no tokenizer to export.
   json("train --task reversal --width 16 --layers 1 --heads softmax:2 --steps 1 --out plain" +
        quiet);
   json("train --from plain --steps 1 --out again" + quiet);

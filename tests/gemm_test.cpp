@@ -16,20 +16,22 @@
 
 BOOST_AUTO_TEST_SUITE(gemm_test)
 
-// The matrix product on every instruction set of this machine, compared with sums in f64.
+// Tests the matrix product with every instruction set of this machine against sums in f64.
 //
-// Bound of an entry. An f32 operand has a relative rounding error u_a, u_b (0 for exact, 2^-8 for
-// bf16; for fast 2^-16 per operand as two bf16 parts, and 2^-16 for the omitted product of the low
-// parts). Products are summed in f32 (u = 2^-24) in any order: |error| <= |alpha| |a_row| |b_col|
-// (u_a + u_b + u_a u_b + (k + 2) u), with the Euclidean norms of the row of a and the column of b,
-// by Cauchy and Schwarz; plus a few u of the terms of the epilogue, and the rounding of c's type.
+// The bound of an entry. f32 operands have the relative rounding errors u_a and u_b: 0 for exact,
+// 2^-8 for bf16; for fast, 2^-16 per operand (two bf16 parts) and 2^-16 for the omitted product of
+// the low parts. Products are summed in f32 (u = 2^-24) in any order. By Cauchy and Schwarz,
+// error| <= |alpha| |a_row| |b_col| (u_a + u_b + u_a u_b + (k + 2) u) with the Euclidean norms of
+// the row of a and the column of b. A few u of the terms of the epilogue are added, and the
+// rounding to c's type.
 
 using namespace longhand;
 using namespace longhand::cpu;
 
 namespace {
 
-/// A matrix of f32 or bf16 inside a larger array filled with NaN, which must not be read.
+/// A matrix of f32 or bf16 within a larger array that is filled with NaN. The NaNs must not be
+/// read.
 struct Matrix {
   std::vector<float> f32;
   std::vector<bf16> half;
@@ -77,7 +79,7 @@ struct Matrix {
   GemmResult result() {
     return {.data = const_cast<void*>(data()), .type = type, .ld = ld, .batch_stride = stride};
   }
-  /// All bytes including padding, to compare runs and to find forbidden writes.
+  /// All bytes including padding, for comparing runs and for finding forbidden writes.
   std::vector<std::byte> bytes() const {
     const auto* from = static_cast<const std::byte*>(data());
     return {from, from + (f32.size() * 4 + half.size() * 2)};
@@ -88,7 +90,7 @@ struct Case {
   std::int64_t m, n, k, batch = 1;
   bool ta = false, tb = false;
   DType a = DType::f32, b = DType::f32, c = DType::f32;
-  std::int64_t extra = 0;  // columns of the arrays beyond the matrices
+  std::int64_t extra = 0;  // additional columns of the arrays
   float alpha = 1, beta = 0;
   Math math = Math::exact;
   bool bias = false, pre = false, residual = false, at = false;
@@ -120,11 +122,11 @@ double rounding(const Case& t) {
 
 double type_unit(DType type) { return type == DType::bf16 ? 0x1p-8 : 0x1p-24; }
 
-/// NaN agrees with NaN only, an infinity with itself only; otherwise |got - want| <= bound.
+/// True if |got - want| <= bound. NaN agrees with NaN only, and an infinity with itself only.
 bool agree(double got, double want, double bound) {
   if (std::isnan(want)) return std::isnan(got);
   if (std::isinf(want)) return got == want;
-  return std::fabs(got - want) <= bound;  // false for NaN
+  return std::fabs(got - want) <= bound;  // this comparison is false for NaN
 }
 
 Matrix left(const Case& t) {
@@ -134,15 +136,15 @@ Matrix right(const Case& t) {
   return {t.tb ? t.n : t.k, t.tb ? t.k : t.n, t.batch, t.b, t.extra, 2};
 }
 
-/// The products of a case's operands, equal for all tables: a b summed in f64, [batch, m, n], and
-/// the squared norms of a's rows, [batch, m], and of b's columns, [batch, n].
+/// Products of a case's operands, which are the same for all tables: a b summed in f64, [batch, m,
+/// n], and the squared norms of the rows of a, [batch, m], and of the columns of b, [batch, n].
 struct Products {
   std::vector<double> sums, rows, columns;
 
   explicit Products(const Case& t) {
     const Matrix a = left(t), b = right(t);
     const auto k = static_cast<std::size_t>(t.k);
-    std::vector<double> x, y;  // rows of a and columns of b, one after another
+    std::vector<double> x, y;  // rows of a, and columns of b, stored consecutively
     for (std::int64_t p = 0; p < t.batch; ++p) {
       x.clear();
       y.clear();
@@ -170,7 +172,7 @@ struct Products {
 };
 
 struct Outcome {
-  double used = 0;  // maximum share of a bound
+  double used = 0;  // maximum error as a fraction of its bound
   std::vector<std::byte> c, pre;
 };
 
@@ -181,7 +183,7 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
   Matrix residual(t.m, t.n, t.batch, t.b, t.extra, 4), at(t.m, t.n, t.batch, t.a, t.extra, 5);
   Matrix pre(t.m, t.n, t.batch, t.c, t.extra, 6), bias(1, t.n, 1, DType::f32, 0, 7);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  if (t.beta == 0) {  // c must not be read
+  if (t.beta == 0) {  // NaN, because c must not be read
     for (std::int64_t p = 0; p < t.batch; ++p) {
       for (std::int64_t i = 0; i < t.m; ++i) {
         for (std::int64_t j = 0; j < t.n; ++j) c.put(p, i, j, nan);
@@ -234,7 +236,7 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
             if (!agree(got, want, share)) outcome.used = std::numeric_limits<double>::infinity();
           }
           if (t.f) {
-            // |f'| of every formula used here is below 1.2; 16 u for evaluating f.
+            // f'| is below 1.2 for every formula used here; 16 u bounds the error of evaluating f.
             bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
             want = value(*t.f, want);
           }
@@ -250,7 +252,7 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
       }
     }
   }
-  // Columns beyond c are not written.
+  // Columns beyond those of c must not be written.
   for (std::int64_t p = 0; p < t.batch; ++p) {
     for (std::int64_t i = 0; i < t.m; ++i) {
       for (std::int64_t j = t.n; j < c.ld; ++j) {
@@ -267,8 +269,8 @@ struct Table {
   bool model = false;
 };
 
-/// The instruction sets of this machine, and AMX as emulated by TileModel, which has its own
-/// formats for fast and bf16.
+/// The instruction sets of this machine, and AMX emulated by TileModel, which has separate formats
+/// for fast and bf16.
 std::vector<Table> tables() {
   std::vector<Table> all;
   for (const Isa isa : supported_isas()) {
@@ -440,7 +442,7 @@ BOOST_FIXTURE_TEST_CASE(few_rows, Bench) {
   }
 }
 
-/// The error of fast products relative to |a_row| |b_col|: the two bf16 parts of an operand hold
+/// The error of fast products relative to |a_row| |b_col|. The two bf16 parts of an operand contain
 /// about 16 of its bits.
 BOOST_AUTO_TEST_CASE(fast_is_within_2_to_the_minus_15) {
   ThreadPool pool(2);
@@ -569,8 +571,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
-  // c has 16 MiB on a 64-byte boundary; shifted by one float, none of its rows is aligned. 208
-  // columns leave a partial tile.
+  // c has 16 MiB on a 64-byte boundary. If it is shifted by one float, none of its rows is aligned.
+  // 208 columns leave a partial tile.
   for (const std::int64_t n : {64, 208}) {
     const std::int64_t m = (16 << 20) / (4 * n) + 9, k = 5;
     const Matrix a(m, k, 1, DType::f32, 0, 1), b(k, n, 1, DType::f32, 0, 2);

@@ -1,5 +1,5 @@
-// GGUF files: the container, the blocks, and a model that equals the same model in Hugging Face's
-// format.
+// GGUF files: the container, the block formats, and a model that is compared with the same model in
+// Hugging Face's format.
 #include "nn/models/gguf.h"
 
 #include <cstring>
@@ -130,7 +130,8 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
   }
 }
 
-/// The golden Llama in GGUF's layout, with interleaved rows of queries and keys.
+/// The golden Llama converted to GGUF's layout, in which the rows of queries and keys are
+/// interleaved.
 BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_in_both_formats) {
   const auto backend = make_reference_backend();
   const SafetensorsFile published = SafetensorsFile::open(golden("llama_tied.safetensors"));

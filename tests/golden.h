@@ -11,14 +11,14 @@
 #include "tests/distance.h"
 #include "tests/paths.h"
 
-/// Files of tests/golden: models and texts with the outputs of another program.
+/// The files of tests/golden: models and texts with the outputs of other programs.
 namespace longhand {
 
 inline SafetensorsFile open_golden(const std::string& name) {
   return SafetensorsFile::open(std::string(test_data) + "/golden/" + name + ".safetensors");
 }
 
-/// The batch for which the file has results.
+/// The batch for which a golden file contains results.
 inline nn::Batch batch_in(const SafetensorsFile& golden) {
   nn::Batch batch;
   batch.tokens = golden.to_i32("golden.tokens");

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
   BOOST_TEST(gradcheck(wrong, *reference).worst > 0.1);
 }
 
-// The wrong derivative differs by 5e-9 relative to the input's largest derivative, 2000.
+// The error of the derivative is 5e-9 relative to the input's largest derivative, 2000.
 BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
   catalog::Operation square = catalog::find("scale");
   square.attributes.clear();

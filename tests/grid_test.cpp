@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_grid_run_everything_once) {
 BOOST_AUTO_TEST_CASE(the_mean_over_runs_has_student_s_interval) {
   const MeanOverRuns four = mean_over(std::vector<double>{1, 2, 3, 6});
   BOOST_TEST(four.mean == 3);
-  // s^2 = 14/3, t(3) = 3.182446: half width t sqrt(14/12)
+  // s^2 = 14/3 and t(3) = 3.182446, so the half width is t sqrt(14/12).
   BOOST_TEST(std::abs(*four.high - 3 - 3.182446 * std::sqrt(14.0 / 12)) < 1e-6);
   BOOST_TEST(std::abs(*four.low - 3 + 3.182446 * std::sqrt(14.0 / 12)) < 1e-6);
   const MeanOverRuns one = mean_over(std::vector<double>{0.5});
@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(every_grid_s_runs_have_names_of_their_own_and_can_be_config
   BOOST_TEST(grids >= 12);
 }
 
-// The number of threads changes no bit of a run; the number of steps does.
+// The number of threads changes no bit of a run, so a run is reused for another number of threads,
+// but not for another number of steps.
 BOOST_AUTO_TEST_CASE(a_finished_run_serves_whatever_threads_are_asked_for_later) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
@@ -145,7 +146,8 @@ BOOST_AUTO_TEST_CASE(a_recipe_goes_on_with_runs_of_an_older_version) {
   BOOST_TEST((fs::last_write_time(folder / "grid/run/metrics.jsonl") == written));
 }
 
-// Runs every ChaCAL recipe from training to its table, with models that learn nothing.
+// Runs every ChaCAL recipe from training to its table, with models that are trained too briefly to
+// learn.
 BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
@@ -187,12 +189,12 @@ BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
   BOOST_TEST(!fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-1"));
   BOOST_TEST(value("chacal/fig5", "gamma 0.9", "accuracy") ==
              value("chacal/table1", "ChaCAL L=1", "accuracy"));
-  // At gamma 0 the layer is a standard one.
+  // At gamma 0 the ChaCAL layer equals a standard layer.
   BOOST_TEST(value("chacal/fig5", "gamma 0", "accuracy") ==
              value("chacal/table1", "Standard L=1", "accuracy"));
 }
 
-// Trains a language model, then trains it further unchanged and with other heads.
+// Trains a language model, then continues its training once unchanged and once with other heads.
 BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
   const TemporaryFolder folder;
   {
@@ -218,7 +220,8 @@ BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
                       std::log(result.rows[0].value / result.rows[2].value)) < 1e-6);
   BOOST_TEST(*result.rows[4].paper == 21.46);
 
-  // Both start from the trained values; the tensors of the other heads are matched by name.
+  // Both runs start from the trained parameters. The tensors of the other heads are matched by
+  // name.
   const RunFolder base(folder / "table3/pre-trained"), other(folder / "table3/fine-tuned-chacal");
   BOOST_TEST(other.config().text("model.heads") == "chacal:4");
   const LoadedRun trained = load_run(base.path());
@@ -227,7 +230,7 @@ BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
                  trained.model->parameters().all()[0].value().to_doubles(),
              boost::test_tools::per_element());
 
-  // Its runs are reused, and any run can be the base.
+  // The recipe's runs are reused, and any run can be the base.
   const auto written = fs::last_write_time(other.path() / "metrics.jsonl");
   BOOST_TEST(recipe.run(options).rows[4].value == result.rows[4].value);
   BOOST_TEST((fs::last_write_time(other.path() / "metrics.jsonl") == written));
@@ -238,7 +241,7 @@ BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
   BOOST_TEST(given.rows[2].value == result.rows[2].value);
   BOOST_TEST(given.rows[4].row == "GPT-2 + fal (fine-tuned)");
   BOOST_TEST(!given.rows[4].paper.has_value());
-  // Runs that started from another run's values are not reused for these.
+  // Runs that started from another run's parameters are not reused here.
   options.model = (folder / "table3/fine-tuned-standard").string();
   const RecipeResult after = recipe.run(options);
   BOOST_TEST(after.rows[0].value == result.rows[2].value);
@@ -252,7 +255,8 @@ BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
   BOOST_CHECK_THROW(recipe.run(options), Error);
 }
 
-// Runs both recipes of First-After-Last, with two seeds of models that learn nothing.
+// Runs both recipes of First-After-Last, with two seeds of models that are trained too briefly to
+// learn.
 BOOST_AUTO_TEST_CASE(fal_s_recipes_train_every_seed_and_share_runs) {
   const TemporaryFolder folder;
   const auto make = [&](const std::string& id, std::int64_t seeds) {
@@ -275,14 +279,14 @@ BOOST_AUTO_TEST_CASE(fal_s_recipes_train_every_seed_and_share_runs) {
     return Row{};
   };
   const auto one = make("fal/table1", 1), two = make("fal/table1", 2);
-  BOOST_TEST(one.size() == 12u);  // sequences and reads of three distributions, two models
+  BOOST_TEST(one.size() == 12u);  // sequences and reads of three distributions, for two models
   BOOST_TEST(two.size() == 12u * 3);
   for (const Row& row : one) {
     BOOST_TEST(row.in_table);
     const Row mean = at(two, row.row, row.column);
     const Row first = at(two, row.row, row.column + ", run 1");
     const Row second = at(two, row.row, row.column + ", run 2");
-    BOOST_TEST(first.value == row.value);  // the run of the first seed, scored on the same samples
+    BOOST_TEST(first.value == row.value);  // the first seed's run is scored on the same samples
     BOOST_TEST(!first.in_table);
     BOOST_TEST(!first.paper.has_value());
     BOOST_TEST(mean.value == (first.value + second.value) / 2);
@@ -294,7 +298,8 @@ BOOST_AUTO_TEST_CASE(fal_s_recipes_train_every_seed_and_share_runs) {
   }
 
   const auto shares = make("fal/figure2", 2);
-  BOOST_TEST(shares.size() == 2u * 3 * 3);  // layers, columns; the mean and two runs
+  // Two layers, three columns; for each the mean and two runs.
+  BOOST_TEST(shares.size() == 2u * 3 * 3);
   for (const Row& row : shares) BOOST_TEST(row.value <= 1);
   BOOST_TEST(!fs::exists(folder / "fal-figure2-smoke"));
 }

@@ -1,4 +1,4 @@
-// Grids that stop their worse runs early.
+// Sweeps by successive halving, which stop the worse runs early.
 #include <filesystem>
 
 #include "apps/run/halving.h"
@@ -9,7 +9,7 @@ namespace halving_test {
 using namespace longhand;
 using app::HalvingStage;
 
-/// The sweep with other numbers of steps and samples.
+/// The same sweep with other numbers of steps and samples.
 std::string halved_with(int steps, int samples) {
   return text("sweep --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 ",
               "--batch 4 --threads 1 --quiet --out s --grid rate=1e-4,1e-3,3e-3,1e-2,3e-2 ",
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
     BOOST_TEST(row["steps"].integer() == steps[i]);
     const std::string run = "s/" + row["runs"][0].string();
     BOOST_TEST(metrics(run).back()["step"].integer() == steps[i]);
-    // No dropped setting was better than one that continued.
+    // No dropped setting had a better score than one that continued.
     for (std::size_t k = 0; k + 1 < row["means"].size(); ++k) {
       for (const Json& other : told["rows"]) {
         if (other["means"].size() != k + 1) continue;
@@ -55,20 +55,20 @@ BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
     }
   }
   BOOST_TEST(told["rows"][0]["rate"] !=
-             "1e-4");  // this rate is too low, so its loss is the highest
+             "1e-4");  // this learning rate is too low, so its loss is the highest
   const std::string page = contents(folder / "s/report.html");
   BOOST_TEST(contains(page, "Who was dropped when"));
-  // The best one has the bits of a run trained without interruption.
+  // The best run has the same bits as a run trained without interruption.
   const std::string best = "s/" + told["rows"][0]["runs"][0].string();
   BOOST_TEST((*this)(text("train --config ", best, "/config.ini --quiet --out alone")).status == 0);
   BOOST_TEST(checkpoint("alone", 16) == checkpoint(best, 16));
-  // Running it again trains nothing and reports everything.
+  // Running the sweep again trains nothing and reports everything.
   BOOST_TEST(json(halved + "--json")["rows"] == told["rows"]);
 }
 
 BOOST_AUTO_TEST_CASE(a_halving_resumes_and_can_be_divided) {
   BOOST_TEST(!json(halved + "--max-minutes 0 --json")["finished"].boolean());
-  // Each process stops at a stage that needs the runs of others.
+  // Each process stops before a stage that needs the runs of the other process.
   BOOST_TEST(!json(halved + "--only 1/2 --json")["finished"].boolean());
   Json last;
   for (int round = 0; round < 4; ++round) {

@@ -33,10 +33,11 @@ BOOST_AUTO_TEST_CASE(squares_show_their_values_and_the_reference_is_outlined) {
   // Three nonzero entries, two outlines within the map, and the frame.
   BOOST_TEST(count(svg, "<title>") == 5u);
   BOOST_TEST(count(svg, "<rect") == 6u);
-  BOOST_TEST(count(svg, "fill-opacity=\"1\"") == 1u);  // exceeds the maximum of the colour scale
+  // This value exceeds the maximum of the colour scale.
+  BOOST_TEST(count(svg, "fill-opacity=\"1\"") == 1u);
 }
 
-// Letters have a fixed size. If there is no room for all labels, only some are written, and long
+// Labels have a fixed font size. If there is no room for all labels, only some are written. Long
 // labels of columns are rotated.
 BOOST_AUTO_TEST_CASE(labels_can_be_read_at_any_size) {
   for (const std::int64_t n : {1, 20, 48, 400}) {
@@ -66,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_map_is_drawn_for_any_values) {
   const std::string svg =
       heat_map({.height = 2, .width = 2, .values = {NAN, infinity, -1, -infinity}});
   BOOST_TEST(svg.ends_with("</svg>\n"));
-  BOOST_TEST(count(svg, "<title>") == 1u);  // only infinity has a colour
+  BOOST_TEST(count(svg, "<title>") == 1u);  // only the infinite entry has a colour
 }
 
 BOOST_AUTO_TEST_CASE(the_scale_runs_from_nothing_to_the_full_colour) {

@@ -5,7 +5,8 @@
 
 namespace hinting_commands_test {
 
-/// Sorting with a hint, trained, swept and inspected as a user does it.
+/// Training, sweeping and inspecting a sorting model with a hint, through the program as a user
+/// runs it.
 
 using namespace longhand;
 
@@ -44,9 +45,9 @@ BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
   BOOST_TEST(report["rows"][3]["metric"] == "sequences");
   BOOST_TEST(report["rows"][3]["count"] == 5);
   BOOST_TEST(contains(contents(folder / "f.html"), "repeat 3"));
-  // The other head answers a different question.
+  // The other head is trained on another question.
   const Json hint = json("eval a --samples 5 --head 1 --sweep length=6 --json");
-  BOOST_TEST(hint["rows"][1]["count"] == 5);  // one number per sample
+  BOOST_TEST(hint["rows"][1]["count"] == 5);  // the answer has one number per sample
 
   refuses(2, "eval a --sweep length=1", "length");
   refuses(2, "eval a --sweep length", "OPTION=VALUES");

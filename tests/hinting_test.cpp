@@ -32,7 +32,7 @@ std::set<std::string> grids() {
 
 }  // namespace
 
-// grid_test tests that their runs can be trained.
+// Only the lists of runs are tested here; grid_test tests that runs can be trained.
 BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
   const std::set<std::string> expected{"hinting/fig3.11",  "hinting/fig3.2",    "hinting/fig3.3",
                                        "hinting/fig3.5",   "hinting/fig3.6",    "hinting/fig3.8",
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
   BOOST_TEST(grids() == expected);
 }
 
-// A run that two recipes need is trained once.
+// If two recipes use the same run, it has one configuration and is trained once.
 BOOST_AUTO_TEST_CASE(each_name_has_one_configuration) {
   for (const app::Scale scale :
        {app::Scale::smoke, app::Scale::laptop, app::Scale::paper, app::Scale::extended}) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_has_the_papers_sizes) {
                  .text("task.repetition") == "0.1");
 }
 
-// Ten epochs of a million samples, but at most a tenth of the training.
+// The warm-up takes ten epochs of a million samples, but at most a tenth of the training.
 BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
   BOOST_TEST(
       runs_of("hinting/table3", app::Scale::paper).begin()->second.text("training.warm_up") ==
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {
     BOOST_TEST(seeds == expected);
     BOOST_TEST(others.size() == 1u);
   }
-  // The pictures use the first seed, the ranks use all seeds.
+  // Pictures use the first seed, ranks use all seeds.
   BOOST_TEST(runs_of("hinting/fig4.12", app::Scale::laptop).size() == 3u);
 }
 
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(shares_of_several_runs_are_a_mean_and_each_of_them) {
   BOOST_REQUIRE(several.rows.size() == 4u);
   const Row& mean = several.rows[0];
   BOOST_TEST(mean.value == 0.7, boost::test_tools::tolerance(1e-12));
-  // s = 0.1, t = 4.302653 for two degrees of freedom.
+  // s = 0.1, and t = 4.302653 for two degrees of freedom.
   BOOST_TEST(*mean.low == 0.7 - 0.4302653 / std::sqrt(3.0), boost::test_tools::tolerance(1e-6));
   BOOST_TEST(*mean.paper == 0.5);
   BOOST_TEST(mean.in_table);

@@ -1,6 +1,6 @@
-// Inputs too large to store as files: a run of letters that would overflow the stack of a recursive
-// matcher, and brackets nested 60,000 deep. Small inputs of these kinds are
-// tests/fuzz/corpus/*/class_*, which ctest replays.
+// Inputs that are too large to be stored as files: a run of letters that would overflow the stack
+// of a recursive matcher, and brackets nested 60,000 deep. Small inputs of these kinds are stored
+// as tests/fuzz/corpus/*/class_*, which ctest replays.
 #include <span>
 
 #include "apps/book/markdown_page.h"
@@ -36,12 +36,12 @@ std::string repeated(std::string_view part, std::size_t count) {
   return all;
 }
 
-/// `open` and `close` around the middle, 60,000 times each.
+/// `middle` enclosed in 60,000 repetitions of `open` and `close`.
 std::string nest(std::string_view open, std::string_view middle, std::string_view close) {
   return repeated(open, nested) + std::string(middle) + repeated(close, nested);
 }
 
-/// Expects that the action refuses its input in one short line.
+/// Checks that the action refuses its input with one short line.
 void refuses(const std::function<void()>& action) {
   const std::string said = refusal(action);
   BOOST_TEST(said != "accepted");

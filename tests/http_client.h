@@ -16,7 +16,7 @@
 
 namespace longhand {
 
-/// Connects to a server on this machine; reading stops after ten seconds.
+/// Connects to a server on this machine. Reads time out after ten seconds.
 inline FileDescriptor connect_to(std::uint16_t port) {
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
@@ -40,7 +40,7 @@ inline bool send_all(const FileDescriptor& socket, std::string_view bytes) {
   return true;
 }
 
-/// Everything received until the other side closes or stops sending.
+/// Everything that is received until the other side closes the connection or stops sending.
 inline std::string receive_all(const FileDescriptor& socket) {
   std::string all(1 << 16, '\0'), received;
   for (ssize_t got; (got = ::recv(socket.get(), all.data(), all.size(), 0)) > 0;) {

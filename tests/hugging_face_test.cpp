@@ -18,13 +18,13 @@ using namespace longhand;
 using namespace longhand::nn;
 namespace fs = std::filesystem;
 
-// Golden files of tests/golden/gpt2.py and gpt_neox.py: results of transformers for a batch of
-// different lengths.
+// Compares with golden files made by tests/golden/gpt2.py and gpt_neox.py: the results of
+// transformers for a batch of sequences with different lengths.
 
 namespace {
 
 #if defined(__aarch64__) || defined(__clang__)
-// GCC 12 on arm64 and clang 14 on x86-64 lack the standard name _Float16 in C++.
+// GCC 12 on arm64 and clang 14 on x86-64 do not support the standard name _Float16 in C++.
 using Half = __fp16;
 #else
 using Half = _Float16;
@@ -43,7 +43,7 @@ struct Golden {
       : file(open_golden(name)),
         foreign(parse_config(file.metadata().at("config"), name)),
         batch(batch_in(file)) {}
-  /// Number of its tensors that belong to the model.
+  /// Number of the file's tensors that belong to the model.
   std::int64_t parameters() const {
     return std::ranges::count_if(file.entries(), [](const SafetensorsEntry& entry) {
       return !entry.name.starts_with("golden.") && !entry.name.starts_with("gradient.");
@@ -84,27 +84,27 @@ void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
       BOOST_TEST(difference < tolerance, name << " " << tensor.names[0] << ": " << difference);
       worst_gradient = std::max(worst_gradient, difference);
     }
-    // --log_level=message prints the table of docs/guide/hugging_face.md.
+    // With --log_level=message, prints the table of docs/guide/hugging_face.md.
     BOOST_TEST_MESSAGE("| " << name << " | " << backend.name() << ", " << type << " | " << of_logits
                             << " | " << of_loss << " | " << worst_gradient << " |");
   }
 }
 
-/// A folder with these files.
+/// A temporary folder to which files can be written.
 struct Folder : TemporaryFolder {
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(*this / name, std::ios::binary) << text;
   }
 };
 
-/// A tensor of a golden file, whose numbers `convert` writes.
+/// A tensor of a golden file. `convert` writes its numbers in another type.
 struct Written {
   std::string name, type;
   Shape shape;
   std::string bytes;
 };
 
-/// Supports any element type by writing the header by hand.
+/// Writes any element type, because it writes the header by hand.
 std::string safetensors(const std::vector<Written>& tensors) {
   std::string header = "{", data;
   for (const Written& t : tensors) {
@@ -132,7 +132,7 @@ std::string bytes_of(const std::vector<double>& values, Convert convert) {
   return bytes;
 }
 
-/// The weights of a golden file, without its other tensors.
+/// The weights in a golden file, without the file's other tensors.
 std::vector<Written> weights_of(const Golden& golden_file, const std::string& type) {
   std::vector<Written> tensors;
   for (const SafetensorsEntry& entry : golden_file.file.entries()) {
@@ -145,7 +145,7 @@ std::vector<Written> weights_of(const Golden& golden_file, const std::string& ty
       bytes = bytes_of<double>(values, [](double x) { return x; });
     } else if (type == "BF16") {
       bytes = bytes_of<bf16>(values, [](double x) { return bf16(static_cast<float>(x)); });
-    } else {  // integers and halves are exact in f16
+    } else {  // integers and f16 numbers are exact in f16
       bytes = bytes_of<Half>(values, [](double x) { return static_cast<Half>(x); });
     }
     tensors.push_back({entry.name, type, entry.shape, bytes});
@@ -161,7 +161,7 @@ std::vector<double> logits_of(Decoder& decoder, const Batch& batch) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(logits_loss_and_every_gradient_are_those_of_transformers) {
-  // transformers computed in f32, so ours in f64 is the more exact one.
+  // The library transformers computed in f32, so our result in f64 is more accurate.
   agrees_with_transformers(*make_reference_backend(), DType::f64, 2e-5);
   agrees_with_transformers(*make_reference_backend(), DType::f32, 2e-5);
   agrees_with_transformers(*make_cpu_backend({.threads = 2, .math = Math::exact}), DType::f32,
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
     BOOST_TEST(after.epsilon == before.epsilon);
     BOOST_TEST(after.longest == before.longest);
     BOOST_TEST(after.deviation == before.deviation);
-    // The file's bytes are Hugging Face's.
+    // The exported file has the same bytes as Hugging Face's.
     const auto file = SafetensorsFile::open(folder / "out" / "model.safetensors");
     BOOST_TEST(std::ssize(file.entries()) == expected.parameters());
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(configurations_describe_the_golden_models) {
     return dynamic_cast<const SoftmaxHeads&>(*model.foreign.config.mixers.front().front());
   };
   BOOST_TEST(tied.foreign.config.tied);
-  BOOST_TEST(tied.foreign.config.inner == 64);  // n_inner null: four times the width
+  BOOST_TEST(tied.foreign.config.inner == 64);  // n_inner is null: the width is multiplied by four
   BOOST_TEST((tied.foreign.config.activation == Activation::gelu_tanh));
   BOOST_TEST(heads(tied).scores.scale == 0);
   BOOST_TEST(!separate.foreign.config.tied);
@@ -257,9 +257,10 @@ BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are
       const Folder folder;
       folder.put("config.json", expected.file.metadata().at("config"));
       std::vector<Written> tensors = weights_of(expected, type);
-      if (name == "gpt2_tied") {  // like the first published GPT-2 files
+      if (name == "gpt2_tied") {  // names as in the first published GPT-2 files
         for (Written& t : tensors) t.name = t.name.substr(std::string("transformer.").size());
-        tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});  // not needed by the model
+        // a tensor that the model does not need
+        tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});
       }
       folder.put("model.safetensors", safetensors(tensors));
       const auto model = import_model(folder.path(), *backend);
@@ -334,7 +335,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     refuses("gone.safetensors");
     with_map("");
     refuses("expected a weight_map of tensor names to files");
-    // A tensor that the index places in the wrong file, and an unknown one.
+    // A tensor that the index assigns to the wrong file, and an unknown tensor.
     const std::string first = text('"', tensors[0].name, "\":\"shard-0");
     BOOST_REQUIRE(map.starts_with(first));
     with_map(text('"', tensors[0].name, "\":\"shard-1", map.substr(first.size())));
@@ -395,7 +396,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
 }
 
 BOOST_AUTO_TEST_CASE(heads_of_other_kinds_read_the_same_weights) {
-  // GPT-2's weights in a model with ChaCAL layers: at gamma 0 it is GPT-2.
+  // GPT-2's weights loaded into a model with ChaCAL layers. At gamma 0 the model equals GPT-2.
   const auto backend = make_reference_backend();
   const Golden expected("gpt2_separate");
   DecoderConfig config = expected.foreign.config;

@@ -1,4 +1,4 @@
-// The commands import and export, as a user runs them.
+// The commands import and export, through the program as a user runs them.
 #include <algorithm>
 
 #include "core/safetensors.h"
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(an_export_names_the_tokens_that_end_a_text) {
     BOOST_TEST((json(file)["eos_token_id"] == Json{3, 7}), file);
     BOOST_TEST(json(file)["bos_token_id"] == 2, file);
   }
-  // transformers stops at the tokens in generation_config.json.
+  // Generation stops at the tokens named in generation_config.json, as in transformers.
   std::ofstream(longhand.path("model/generation_config.json")) << R"({"eos_token_id": 5})";
   longhand.json("import model --out one --json");
   longhand.json("export one --out one-back --json");
@@ -141,7 +141,8 @@ BOOST_AUTO_TEST_CASE(damaged_and_non_finite_weights_are_reported_on_import) {
     if (!entry.dtype) continue;
     auto& bytes = values[at++];
     if (entry.name.ends_with("wte.weight")) {
-      for (std::size_t i = 0; i < 3 * 4; ++i) bytes[i] = std::byte{0xff};  // three NaNs
+      // Makes three numbers NaN.
+      for (std::size_t i = 0; i < 3 * 4; ++i) bytes[i] = std::byte{0xff};
     }
     items.push_back({entry.name, *entry.dtype, entry.shape,
                      [&bytes](const SafetensorsItem::Give& give) { give(bytes); }});

@@ -15,12 +15,12 @@ namespace {
 
 constexpr TaskMaker make{increment};
 
-/// The digits of a sample's number, first digit first.
+/// The digits of a sample's number, the first digit first.
 std::vector<std::int32_t> digits_of(const Sample& sample) {
   return {sample.tokens.begin(), sample.tokens.begin() + sample.asked.front()};
 }
 
-/// The answer of the first sample with this number, as text.
+/// The answer of the first drawn sample with this number, as text.
 std::string made_of(const Task& task, int head, const std::string& number) {
   for (std::uint32_t index = 0; index < 200'000; ++index) {
     const Sample sample = draw(task, index, head);
@@ -71,13 +71,14 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_next_number) {
     BOOST_REQUIRE(value(answer.rbegin(), answer.rend()) == value(digits.begin(), digits.end()) + 1);
     BOOST_REQUIRE(answer.back() != 0);
 
-    const Sample hint = draw(*task, index, 1);  // the same stream, so the same number
+    // Drawn from the same stream, so the number is the same.
+    const Sample hint = draw(*task, index, 1);
     std::vector<std::int32_t> without;
     const auto with = std::span(hint.tokens).subspan(digits.size() + 1);
     for (std::size_t i = 0; i < with.size(); i += 3) {
       without.push_back(with[i]);
       BOOST_REQUIRE(with[i + 1] == task->vocabulary().at("↑"));
-      // The carry out of a place is 1 if and only if its digit was 9 and became 0.
+      // The carry out of a place is 1 if and only if the digit of the place was 9 and became 0.
       BOOST_REQUIRE(with[i + 2] == (without.size() <= digits.size() && with[i] == 0 &&
                                     digits[digits.size() - without.size()] == 9));
     }
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_share_of_numbers_ends_with_nines) {
     nines.at(static_cast<std::size_t>(end - digits.rbegin())) += 1;
     numbers += 1;
   }
-  // Three digits: unchanged, or the last k = 1 to 3 of them set to 9.
+  // Numbers of three digits: unchanged, or with the last k = 1 to 3 digits set to 9.
   const double chance[4] = {0.9, 0.09, 0.01 * 8 / 9, 0.01 / 9};
   const double set[4] = {0, 0.9, 0.1 * 8 / 9 + 8.0 / 9, 0.1 / 9 + 1.0 / 9 + 1};
   for (std::size_t k = 0; k < 4; ++k) expected[k] = numbers * (0.9 * chance[k] + 0.1 * set[k] / 3);
@@ -146,7 +147,8 @@ BOOST_AUTO_TEST_CASE(a_share_of_numbers_ends_with_nines) {
     BOOST_REQUIRE(digits.size() == 15u);
     ends += digits.back() == 9;
   }
-  BOOST_TEST(ends < 200);  // the test set of one length is uniform
+  // Samples of a test set with one length are uniform, so few numbers end in nines.
+  BOOST_TEST(ends < 200);
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_is_found_at_its_digits) {
@@ -156,7 +158,7 @@ BOOST_AUTO_TEST_CASE(an_answer_is_found_at_its_digits) {
   BOOST_TEST(rows.at(0).columns == (std::vector<std::int32_t>{2}));
   BOOST_TEST(rows.at(2).columns == (std::vector<std::int32_t>{0, 1, 2}));
   const auto hint = task->reference(draw(*task, 0, 1));
-  // tokens: 0 1 2 ⊥ a ↑ 0 b ↑ 0 ...
+  // The tokens are 0 1 2 ⊥ a ↑ 0 b ↑ 0 ...
   BOOST_TEST(hint.at(0).row == 3);
   BOOST_TEST(hint.at(0).columns == (std::vector<std::int32_t>{2}));
   BOOST_TEST(hint.at(1).columns == (std::vector<std::int32_t>{4}));

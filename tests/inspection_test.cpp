@@ -10,8 +10,8 @@ BOOST_AUTO_TEST_SUITE(inspection_test)
 
 using namespace longhand;
 
-// The pictures show the computed weights: multiplied by the values they give the heads' outputs,
-// also with a window, a temper and another scale.
+// The pictures show the computed weights: multiplied by the values, they give the outputs of the
+// heads, also with a window, a temper and another scale.
 BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, n = 7, window = 3;
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
     const std::string layer = "blocks." + std::to_string(view.layer) + ".mixing.";
     const auto& qkv = seen.at(layer + "projection");
     const auto& heads = seen.at(layer + "heads");
-    // values follow q and k of both heads
+    // The values follow q and k of both heads.
     constexpr std::int64_t each = width / 3, values = 2 * 2 * each;
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
@@ -65,10 +65,11 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
     }
   }
   BOOST_TEST(worst < 1e-12);
-  BOOST_TEST(spread > 0.1);  // not uniform weights, for which a temper has no effect
+  // The weights must not be uniform, because a temper would then have no effect.
+  BOOST_TEST(spread > 0.1);
 }
 
-// Two heads of each kind, because what one head alone needs may pass for what both need.
+// Two heads of each kind, because with one head, a value per head cannot be told from a shared one.
 BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_give_the_outputs_of_both_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, each = width / 2, values = 2 * width;
@@ -129,7 +130,8 @@ BOOST_AUTO_TEST_CASE(token_labels_can_be_seen) {
   BOOST_TEST(label('\x01') == "\\x01");
   BOOST_TEST(label('\xff') == "\\xff");
   BOOST_TEST(app::token_label(tasks::WordVocabulary({" a\nb"}), 0) == "\u00b7a\u21b5b");
-  /// Tokens without text, because a model may have more tokens than its tokenizer.
+  /// A vocabulary whose tokens have no text, because a model may have more tokens than its
+  /// tokenizer.
   struct Silent final : tasks::Vocabulary {
     std::int32_t size() const override { return 9; }
     std::string text(std::int32_t) const override { return {}; }

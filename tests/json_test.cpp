@@ -125,7 +125,8 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_json_reads_as_nothing) {
   BOOST_TEST(Json::parse(nested(Json::deepest)).has_value());
   BOOST_TEST(!Json::parse(nested(Json::deepest + 1)).has_value());
   BOOST_TEST(!Json::parse(std::string(1 << 20, '[')).has_value());
-  const auto many = [](std::size_t count) {  // this many values, plus the array itself
+  // an array of this many values counts as one value more
+  const auto many = [](std::size_t count) {
     std::string text(2 * count + 1, ',');
     for (std::size_t i = 1; i < text.size(); i += 2) text[i] = '0';
     text.front() = '[';

@@ -28,7 +28,7 @@ Batch batch_of(std::int64_t step, std::int64_t part) {
   return batch;
 }
 
-/// Trains to the end, from the latest checkpoint if there is one. Returns the bits of all
+/// Trains to the end, starting from the latest checkpoint if there is one. Returns the bits of all
 /// parameters.
 std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t most_file_bytes) {
   const auto backend = make_cpu_backend({.threads = 1});
@@ -53,7 +53,7 @@ std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t mos
   return values_of(decoder);
 }
 
-/// Kills such a run repeatedly. Returns the number of files in its last checkpoint.
+/// Repeatedly starts and kills a run. Returns the number of files in its last checkpoint.
 std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
   const TemporaryFolder folder;
   const auto whole = train(folder / "whole", 0);
@@ -70,19 +70,19 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
       train(cut, most_file_bytes);
       _exit(0);
     }
-    usleep(2000 + rng.below(25000));  // the time of one to a few checkpoints
+    usleep(2000 + rng.below(25000));  // the time in which one to a few checkpoints are written
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
     killed += WIFSIGNALED(status) ? 1 : 0;
     const std::int64_t latest = store.latest().value_or(0);
-    BOOST_TEST(latest >= reached);  // saved steps are never lost
+    BOOST_TEST(latest >= reached);  // saved steps must never be lost
     reached = latest;
     if (latest > 0) BOOST_TEST(read_checkpoint_info(store.path(latest)).step == latest);
   }
   BOOST_TEST(killed >= 3);
   BOOST_CHECK(train(cut, most_file_bytes) == whole);
-  BOOST_TEST(store.best().value() == 14);  // scores 7, 14, 4, 11 and 13
+  BOOST_TEST(store.best().value() == 14);  // the scores are 7, 14, 4, 11 and 13
   for (const auto& entry : fs::directory_iterator(cut)) {
     BOOST_TEST(!entry.path().filename().string().starts_with("."), entry.path().string());
   }
@@ -92,7 +92,7 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
-  BOOST_TEST(kill_and_go_on(0) == 3);  // model, optimizer and score
+  BOOST_TEST(kill_and_go_on(0) == 3);  // one file each for model, optimizer and score
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_run_with_checkpoints_in_parts_loses_nothing) {

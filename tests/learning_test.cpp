@@ -18,7 +18,7 @@ using namespace longhand;
 using namespace longhand::nn;
 namespace data = boost::unit_test::data;
 
-// Custom models, on batches of every kind, with both optimizers.
+// Trains custom models on batches of every kind, with both optimizers.
 
 namespace {
 
@@ -54,7 +54,7 @@ Batch curve(std::int64_t step, std::int64_t part) {
   return batch;
 }
 
-/// The target is whether two numbers have the same sign.
+/// The target is 1 if two numbers have the same sign, otherwise 0.
 Batch signs(std::int64_t step, std::int64_t) {
   Rng rng(2, Purpose::data, static_cast<std::uint64_t>(step));
   Batch batch{.features = {{64, 2}}};
@@ -84,13 +84,15 @@ TrainerOptions options(const Way& way, std::int64_t steps) {
 BOOST_DATA_TEST_CASE(floats_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend);
-  BOOST_TEST(train_losses(net, curve, options(way, 600)).back() < 0.02);  // the mean square is 1/2
+  // The mean square of the values is 1/2.
+  BOOST_TEST(train_losses(net, curve, options(way, 600)).back() < 0.02);
 }
 
 BOOST_DATA_TEST_CASE(choices_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend, 0, 2, 2);
-  BOOST_TEST(train_losses(net, signs, options(way, 600)).back() < 0.3);  // guessing gives ln 2
+  // Guessing has the loss ln 2.
+  BOOST_TEST(train_losses(net, signs, options(way, 600)).back() < 0.3);
 }
 
 BOOST_DATA_TEST_CASE(an_interrupted_and_resumed_run_has_the_bits_of_a_whole_one,
@@ -150,8 +152,8 @@ BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
     BOOST_TEST((after[2] != before[2]));
     return count["matmul"];
   };
-  // Forward has two products. Backward has one for the second layer's weight, and two for the first
-  // layer's output and weight.
+  // Forward computes two products. Backward computes one for the second layer's weight, and two for
+  // the first layer's output and weight.
   BOOST_TEST(products(false) == 5);
   BOOST_TEST(products(true) == 3);
 }
@@ -163,7 +165,8 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
   const double evaluated = net.loss_of(batch).value.value().item();
   BOOST_TEST(evaluated == plain.loss_of(batch).value.value().item());
 
-  // At rate 0 nothing is trained, so losses differ only by random draws.
+  // With learning rate 0 nothing is trained, so losses differ only by the random numbers of
+  // dropout.
   const auto losses = [&](Model& model, const BatchSource& source, std::int64_t parts) {
     return train_losses(model, source,
                         {.steps = 3, .accumulation = parts, .schedule = {.peak = 0}});
@@ -174,7 +177,7 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
   BOOST_TEST(drawn[0] != drawn[1]);
   BOOST_TEST(drawn[1] != drawn[2]);
   BOOST_TEST(losses(net, same, 1) == drawn);
-  BOOST_TEST(losses(net, same, 2)[0] != drawn[0]);  // the second part has its own draw
+  BOOST_TEST(losses(net, same, 2)[0] != drawn[0]);  // the second part draws other random numbers
   BOOST_TEST(net.loss_of(batch).value.value().item() == evaluated);
 }
 

@@ -20,7 +20,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// The rows of x that have targets: all, or the listed ones.
+/// The rows of x that have targets: all rows, or the listed ones.
 Var counted(const Var& x, const Tensor& rows) {
   if (!rows) return x;
   std::vector<double> choose(static_cast<std::size_t>(rows.size() * x.value().rows()));
@@ -39,8 +39,8 @@ struct Step {
   std::int64_t peak;
 };
 
-/// One step of a model with a large vocabulary; `plain` computes the loss from the logits of all
-/// rows.
+/// One step of a model with a large vocabulary. If `plain`, computes the loss from the logits of
+/// all rows.
 Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::f32) {
   DecoderConfig config{.vocabulary = many_classes,
                        .width = 16,
@@ -59,7 +59,7 @@ Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::
                                  {.consume_logits = true})
                  : model.loss(placed);
   });
-  const double share[] = {0.25};  // as in a step of several parts
+  const double share[] = {0.25};  // the share of a batch in a step of several parts
   tape.backward(loss.value, Tensor::from(backend, {1}, type, share));
   Step result{.loss = loss.value.value().item(),
               .hits = loss.hits.item(),
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(it_agrees_with_a_product_and_the_plain_loss_in_every_gradie
 
 BOOST_AUTO_TEST_CASE(a_model_of_many_classes_has_the_gradients_of_the_plain_loss) {
   for (const bool weighted : {false, true}) {
-    for (const int every : {1, 5}) {  // all rows have targets, or only a few
+    for (const int every : {1, 5}) {  // targets in all rows, or in every fifth row only
       const Batch batch = batch_of(3, 210, every, weighted);
       BOOST_TEST(batch.counted_rows().empty() == (every == 1));
       for (const auto& [backend, type, tolerance] :
@@ -138,9 +138,9 @@ BOOST_AUTO_TEST_CASE(counted_rows_are_listed_where_they_are_few) {
               .lengths = {100},
               .targets = std::vector<std::int32_t>(200, -1),
               .groups = 2};
-  batch.targets[6] = 3;  // row 3, with both of its groups
+  batch.targets[6] = 3;  // row 3: both of its groups have a target
   batch.targets[7] = 4;
-  batch.targets[199] = 0;  // row 99
+  batch.targets[199] = 0;  // row 99 has a target
   BOOST_TEST(batch.counted_rows().empty());
   batch.lists_counted = true;
   std::vector<std::int32_t> expected(16, -1);
@@ -160,7 +160,8 @@ BOOST_AUTO_TEST_CASE(counted_rows_are_listed_where_they_are_few) {
   BOOST_TEST(wanted[3] == 0);
   BOOST_TEST(std::ranges::count(wanted, -1) == 29);
 
-  for (std::size_t i = 0; i < 110; ++i) batch.targets[i] = 1;  // more than half of the rows
+  // More than half of the rows have a target.
+  for (std::size_t i = 0; i < 110; ++i) batch.targets[i] = 1;
   BOOST_TEST(batch.counted_rows().empty());
   std::ranges::fill(batch.targets, -1);
   BOOST_TEST(batch.counted_rows().empty());

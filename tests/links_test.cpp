@@ -5,7 +5,7 @@
 #include "tests/contents.h"
 #include "tests/paths.h"
 
-/// Links between the repository's documents.
+/// Tests the links between the repository's documents.
 BOOST_AUTO_TEST_SUITE(links_test)
 
 using longhand::contents;
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Folders of the repository that contain no documents.
+/// True for folders that contain no documents of the repository.
 bool holds_no_documents(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return name == ".git" || name == "runs" || name.starts_with("build");
@@ -31,7 +31,7 @@ std::vector<fs::path> documents(const fs::path& source) {
   return all;
 }
 
-/// The targets of "](...)", without anchors.
+/// The targets of "](...)" in a text, without anchors.
 std::vector<std::string> links_of(const std::string& text) {
   std::vector<std::string> links;
   for (std::size_t at = text.find("]("); at != text.npos; at = text.find("](", at + 1)) {

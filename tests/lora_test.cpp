@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The golden model with room for an adapter, and with the golden adapter in it
+/// The golden model with an empty adapter, and the golden adapter to be loaded into it
 /// (tests/golden/peft_lora.py).
 struct Adapted {
   SafetensorsFile base = open_golden("llama_biased"), lora = open_golden("llama_lora");
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_adapter_has_the_gradient_of_the_loss) {
   const auto loss = [&] { return adapted.model->loss_of(adapted.batch()); };
   backpropagate([&] { return loss().value; });
   const std::vector<Exchange> all = adapter_tensors(*adapted.model);
-  BOOST_TEST(all.size() == 2u * 2u * 5u);  // a and b of five projections in two layers
+  BOOST_TEST(all.size() == 2u * 2u * 5u);  // a and b of five projections in each of two layers
   for (const Exchange& tensor : all) {
     const Tensor value = tensor.ours.value();
     const std::vector<double> gradient = tensor.ours.var().grad().to_doubles();
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(an_adapter_is_written_in_the_form_of_peft) {
 
   BOOST_TEST(contains(refusal([&] { export_model(*adapted.model, folder / "model"); }),
                       "adapters are merged"));
-  // an adapter already exists there
+  // There is already an adapter in the folder.
   BOOST_CHECK_THROW(export_adapter(*adapted.model, folder / "adapter"), Error);
 }
 
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
       BOOST_TEST(static_cast<bool>(adapter.lora.b.var().grad()));
       const auto gradient = adapter.lora.b.var().grad().to_doubles();
       const bool any = std::ranges::any_of(gradient, [](double g) { return g != 0; });
-      BOOST_TEST((any || fal));  // keys of FAL heads have no adapter
+      BOOST_TEST((any || fal));  // keys of FAL heads cannot have an adapter
     }
   }
   for (const char* wrong : {"gate", "query,gate"}) {

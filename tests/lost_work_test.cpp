@@ -10,7 +10,7 @@
 
 namespace lost_work_test {
 
-/// Work that must not be lost or wrongly reported as finished: `train` as a user runs it, with
+/// Tests that work is neither lost nor wrongly reported as finished: the command train, with
 /// disturbances.
 
 using namespace longhand;
@@ -29,7 +29,7 @@ struct Disturbed : Program {
     }
     return names;
   }
-  /// Starts a long training and waits until it has taken some steps.
+  /// Starts a long training and waits until it has executed some steps.
   pid_t start_training(const std::string& out, const std::string& more = "") const {
     const pid_t child = start(tiny + "--steps 1000000 --out " + out + " " + more);
     wait_for_lines(out, 5);
@@ -42,7 +42,7 @@ struct Disturbed : Program {
     }
     BOOST_FAIL("the run does not get on");
   }
-  /// The state of the run that `longhand runs` reports.
+  /// The state of the run as reported by `longhand runs`.
   std::string state(const std::string& run) const {
     return json("runs " + run + " --json")["rows"][0]["state"].string();
   }
@@ -50,8 +50,8 @@ struct Disturbed : Program {
     const int status = std::system(("cd " + folder.path().string() + " && " + line).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Sets the last number of a file to NaN and removes its checksums, so that it is like a file of
-  /// older versions.
+  /// Sets the last number of a file to NaN and removes the checksums, as in files of older
+  /// versions.
   void put_nan(const std::string& file) const {
     std::string bytes = contents(folder / file);
     std::uint64_t length = 0;
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(metrics_that_cannot_be_read_are_refused_and_kept) {
   BOOST_TEST(fs::is_directory(folder / "a/metrics.jsonl"));
   fs::remove(folder / "a/metrics.jsonl");
 
-  // A damaged line is reported and kept, and the run continues.
+  // A damaged line is reported and kept, and training continues.
   std::string text = contents(folder / "a/kept");
   text[text.find('\n') + 1] = '[';
   std::ofstream(folder / "a/metrics.jsonl") << text;
@@ -133,7 +133,8 @@ BOOST_AUTO_TEST_CASE(a_folder_that_was_moved_gets_the_checkpoint_and_the_run_end
 
 BOOST_AUTO_TEST_CASE(removing_the_folder_ends_the_run_and_it_is_not_created_again) {
   const pid_t child = start_training("a", "--checkpoint_every 1");
-  fs::rename(folder / "a", folder / "b");  // at an arbitrary moment, possibly during a write
+  // Renamed at an arbitrary moment, possibly during a write.
+  fs::rename(folder / "a", folder / "b");
   std::error_code error;
   while (fs::remove_all(folder / "b", error) == static_cast<std::uintmax_t>(-1)) {
   }
@@ -164,14 +165,14 @@ BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_and_ends_a_list_silently) {
 }
 
 BOOST_AUTO_TEST_CASE(a_long_step_is_abandoned_and_the_one_before_it_saved) {
-  // With 2^16 parts a step takes minutes.
+  // A step of 2^16 parts takes minutes.
   const pid_t child = start(
       "train --task flip-flop --width 64 --layers 2 --batch 65536 --accumulation 65536 --steps 3 "
       "--threads 1 --quiet --out a");
   for (int tries = 0; tries < 1000 && !fs::exists(folder / "a/metrics.jsonl"); ++tries) {
     ::usleep(10'000);
   }
-  ::usleep(500'000);  // interrupts during a step
+  ::usleep(500'000);  // the signal arrives during a step
   ::kill(child, SIGTERM);
   BOOST_TEST(finish(child) == 128 + SIGTERM);
   BOOST_TEST((checkpoints("a") == std::set<std::string>{"step-0"}));
@@ -270,12 +271,12 @@ BOOST_AUTO_TEST_CASE(a_text_that_changes_under_a_training_ends_it_with_its_last_
                "longhand train: book: was changed while it was in use\n");
     BOOST_TEST(checkpoints(run).contains(text("step-", metrics(run).size())));
 
-    // A run refuses to resume with another text, and accepts its own.
+    // A run cannot be resumed with another text, but it can with its own.
     refuses(1, "train --resume " + run + " --max-minutes 0 --quiet",
             text("book: expected ", book.size(), " bytes with checksum "));
     std::ofstream(folder / "book") << book;
     BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
-    // Resuming a run of a version without checksums adds them.
+    // Resuming a run of an older version, which has no checksums, adds them.
     fs::remove(folder / run / "data.json");
     BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
     BOOST_TEST(contains(contents(folder / run / "data.json"), text("\"bytes\": ", book.size())));
@@ -377,7 +378,7 @@ BOOST_AUTO_TEST_CASE(a_second_process_in_a_run_folder_is_refused_by_name) {
   refuses(1, "train --resume a --quiet", "a: is in use by process " + std::to_string(child));
   ::kill(child, SIGKILL);
   BOOST_TEST(finish(child) == -SIGKILL);
-  BOOST_TEST(fs::exists(folder / "a/lock"));  // the lock of a dead process
+  BOOST_TEST(fs::exists(folder / "a/lock"));  // the dead process has left its lock file
   BOOST_TEST(json("train --resume a --max-minutes 0 --quiet --json")["step"] == 1);
   BOOST_TEST(!fs::exists(folder / "a/lock"));
 }
@@ -402,10 +403,11 @@ BOOST_AUTO_TEST_CASE(failing_to_start_threads_is_a_one_line_error) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::dup2(err, STDERR_FILENO);
-      const rlimit two{2, 2};  // limits the user's processes and threads; root has no such limit
+      // Limits the number of processes and threads of the user; there is no such limit for root.
+      const rlimit two{2, 2};
       ::setrlimit(RLIMIT_NPROC, &two);
       if (::geteuid() == 0 && (::setgid(61234) != 0 || ::setuid(61234) != 0)) ::_exit(126);
-      ::alarm(60);  // to detect a rank that hangs
+      ::alarm(60);  // ends the test if a rank hangs
       ::execl(built_program, built_program, "train", "--task", "flip-flop", "--threads", "4",
               "--quiet", "--out", "/nowhere/run", nullptr);
       ::_exit(127);

@@ -1,4 +1,5 @@
-// The matrix of mechanisms and tasks: its table, its rules, and a cell whose model learns nothing.
+// The matrix of mechanisms and tasks: its table, its rules, and a cell whose model is trained too
+// briefly to learn.
 #include "apps/recipes/matrix.h"
 
 #include <algorithm>
@@ -96,12 +97,12 @@ BOOST_AUTO_TEST_CASE(every_cell_can_be_configured_and_every_test_be_drawn) {
   }
 }
 
-// The matrix compares mechanisms, not sizes.
+// The matrix is meant to compare mechanisms, not model sizes.
 BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size) {
   const auto backend = make_backend("cpu", {.threads = 1});
   for (const app::Scale scale : {app::Scale::smoke, app::Scale::paper}) {
     const RecipeOptions options{.scale = scale, .out = "unused"};
-    const MatrixTask& task = matrix_task_of("parity");  // the smallest vocabulary
+    const MatrixTask& task = matrix_task_of("parity");  // the task with the smallest vocabulary
     const auto size = [&](const Mechanism& mechanism) {
       const Config config = cell_run({&mechanism, &task}, "1e-3", 0, options).config;
       return static_cast<double>(
@@ -164,9 +165,9 @@ BOOST_AUTO_TEST_CASE(a_guess_is_the_most_frequent_answer) {
 BOOST_AUTO_TEST_CASE(a_run_is_given_up_for_its_latest_losses) {
   std::vector<double> losses(100, 0.1);
   BOOST_TEST(!is_hopeless(losses, 1));
-  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // the last tenth of the steps
+  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // these are the last tenth of the steps
   BOOST_TEST(is_hopeless(losses, 1));
-  losses[99] = 0.8;  // their mean is 0.944
+  losses[99] = 0.8;  // now the mean of these losses is 0.944
   BOOST_TEST(!is_hopeless(losses, 1));
   BOOST_TEST(is_hopeless(std::vector<double>{0.7}, 0.69));
   BOOST_TEST(!is_hopeless({}, 1));
@@ -204,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
     if (row.in_table) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
   }
   BOOST_TEST((columns == std::set<std::string>{"ID", "2x", "4x", "8x", "sparse", "drift"}));
-  // Another number of threads reuses all runs; other settings make new ones.
+  // With another number of threads all runs are reused; other settings require new runs.
   const auto before = fs::last_write_time(options.out / "flip-flop-rope.json");
   RecipeOptions again = options;
   again.settings["compute.threads"] = "2";
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
   BOOST_TEST(!read_cell(cell, again).has_value());
 }
 
-// These runs learn nothing and stop at half of their steps.
+// These runs learn nothing and are stopped at half of their steps.
 BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::laptop);
@@ -240,13 +241,13 @@ BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
     BOOST_TEST(run.end == "hopeless");
   }
 
-  // With another number of seeds it is a different cell.
+  // With another number of seeds it is another cell.
   RecipeOptions more = options;
   more.seeds = 2;
   BOOST_TEST(!read_cell(parity, more).has_value());
 }
 
-// The model quickly learns that nodes and separators alternate, so such a run continues beyond half
+// The model quickly learns that nodes and separators alternate, so this run is not stopped at half
 // of its steps.
 BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_has_their_median_and_spread) {
   const TemporaryFolder folder;
@@ -294,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_the_cells_can_be_made_separately) {
   BOOST_TEST(pieces.size() == 4u);
   BOOST_TEST(pieces[1].name == "flip-flop-fal");
   BOOST_TEST(pieces[1].make());
-  options.manner.until = std::chrono::steady_clock::now();  // no time for the other runs
+  options.manner.until = std::chrono::steady_clock::now();  // leaves no time for the other runs
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.stopped);
   BOOST_TEST(result.partial);

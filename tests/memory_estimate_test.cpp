@@ -57,7 +57,7 @@ std::unique_ptr<nn::Model> model_of(const Case& c, Backend& backend, double devi
   return std::make_unique<nn::Decoder>(backend, config, 1);
 }
 
-/// The allocator's peak during two training steps.
+/// The allocator's peak memory during two training steps.
 double measured(const Case& c) {
   const auto backend = make_cpu_backend({.threads = 2, .math = c.math});
   const auto model = model_of(c, *backend);
@@ -85,7 +85,7 @@ BOOST_DATA_TEST_CASE(the_estimate_is_near_the_measured_peak, data::make(cases), 
 }
 
 BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
-  // Parameters have 4.6 MB; buckets have 64 KiB.
+  // The parameters have 4.6 MB, the buckets 64 KiB.
   const Case c{"ranks", 128, 6, 64, 2, 100, "softmax:4"};
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const nn::Batch batch = batch_of(c, c.sequences);
@@ -118,8 +118,8 @@ BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
         BOOST_TEST_CONTEXT(size << " ranks, " << parts << " parts, sharing "
                                 << static_cast<int>(sharing)) {
           BOOST_TEST(ratio > 0.93);
-          // Panels use blocks of 2 MiB, and the instruction set determines which products keep
-          // their panels.
+          // Panels are allocated in blocks of 2 MiB, and the instruction set determines which
+          // products cache their panels.
           BOOST_TEST(ratio < 1.2);
         }
       }
@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(the_estimate_lists_what_a_rank_holds) {
                            whole = of(nn::Sharing::nothing, 4),
                            moments = of(nn::Sharing::moments, 4),
                            gradients = of(nn::Sharing::gradients, 4);
-  BOOST_TEST(alone.gradients == 3 * whole.gradients);  // the levels of the tree of four parts
+  // One set of gradients per level of the tree of four parts.
+  BOOST_TEST(alone.gradients == 3 * whole.gradients);
   BOOST_TEST(alone.moments == whole.moments);
   BOOST_TEST(moments.moments < 0.5 * whole.moments);
   BOOST_TEST(moments.gradients == whole.gradients);
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(the_estimate_lists_what_the_memory_holds) {
   const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 2));
   const auto backend = make_accounting_backend();
   const double numbers = static_cast<double>(model_of(c, *backend)->parameters().count());
-  // rounded up to size classes
+  // Sizes are rounded up to size classes.
   BOOST_TEST(need.parameters == 4 * numbers, boost::test_tools::tolerance(0.13));
   BOOST_TEST(need.gradients == need.parameters, boost::test_tools::tolerance(0.01));
   BOOST_TEST(need.moments == 2 * need.parameters, boost::test_tools::tolerance(0.01));

@@ -10,7 +10,7 @@ using namespace longhand;
 
 namespace {
 
-/// Host memory of limited size that counts blocks in use.
+/// Host memory of limited size that counts the blocks in use.
 class SmallMemory final : public MemorySource {
  public:
   explicit SmallMemory(std::size_t limit) : limit_(limit), host_(host_memory()) {}
@@ -59,13 +59,13 @@ BOOST_AUTO_TEST_CASE(cached_blocks_are_freed_before_a_request_fails) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(4096));
   void* const a = memory.allocate(4096);
   memory.release(a, 4096);
-  // fits only after the first block is returned to the source
+  // The request fits only after the first block was returned to the source.
   void* const b = memory.allocate(2048);
   BOOST_CHECK_THROW(memory.allocate(4096), Error);
   memory.release(b, 2048);
 }
 
-// A large request uses a free block of up to twice its size, and the block keeps its size.
+// A large request uses an idle block of at most twice its size; the block keeps its size.
 BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
   constexpr std::size_t mib = std::size_t{1} << 20;
   CachingAllocator memory("test", host_memory());
@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
   memory.release(block, 12 * mib);
   BOOST_TEST(memory.use().cached == 12 * mib);
 
-  void* const little = memory.allocate(5 * mib);  // the request is less than half of the free block
+  // The request is less than half as large as the idle block.
+  void* const little = memory.allocate(5 * mib);
   BOOST_TEST(little != block);
   void* const most = memory.allocate(7 * mib);
   BOOST_TEST(most == block);
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
   BOOST_TEST(memory.use().live == 0u);
   BOOST_TEST(memory.use().peak == 17 * mib);
 
-  // The closest fit is used first.
+  // The idle block with the closest size is used first.
   void* const closer = memory.allocate(10 * mib);
   BOOST_TEST(closer == block);
   void* const closest = memory.allocate(9 * mib);
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
   memory.release(closest, 8 * mib);
 }
 
-// Memory of a repeated piece of work is reserved for it and similar pieces.
+// Memory of a repeated piece of work serves only this and other repeated pieces of work.
 BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(std::size_t{1} << 20));
   const auto first = std::make_unique<ReservedBlocks>(memory);
@@ -116,17 +117,17 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
     return block;
   };
   void* const before = take_plain();
-  BOOST_TEST(take(*first) == before);   // free blocks are used,
-  BOOST_TEST(take(*first) == before);   // also repeatedly,
-  BOOST_TEST(take(*second) == before);  // also by similar pieces,
+  BOOST_TEST(take(*first) == before);   // an idle reserved block is used
+  BOOST_TEST(take(*first) == before);   // it is used repeatedly
+  BOOST_TEST(take(*second) == before);  // another repeated piece of work also uses it
   void* const plain = take_plain();
-  BOOST_TEST(plain != before);  // but not by others
+  BOOST_TEST(plain != before);  // other requests do not use it
   BOOST_TEST(take_plain() == plain);
   memory.drop_cached();
   BOOST_TEST(memory.use().cached == 1024u);
   BOOST_TEST(take(*first) == before);
   second.reset();
-  BOOST_TEST(take_plain() != before);  // the first set still reserves it
+  BOOST_TEST(take_plain() != before);  // the first set still reserves the block
 }
 
 BOOST_AUTO_TEST_CASE(released_blocks_serve_any_request_again) {

@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::array<std::string_view, 8> characters{"a", "b",      ",",      " ",
                                                      ">", "\u00e9", "\u4e2d", "\U0001f600"};
-// the vocabulary lacks the last two, which are spelled with byte tokens
+// The vocabulary lacks the last two characters, which are encoded as byte tokens.
 constexpr std::size_t known = 6;
 
-/// A vocabulary of these characters and of bytes, with merges of earlier tokens.
+/// A vocabulary of these characters and of bytes, with random merges of tokens that exist already.
 TokenizerParts random_parts(Rng& rng, std::uint32_t merges, bool of_bytes) {
   std::vector<std::string> names;
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -59,7 +59,7 @@ TokenizerParts random_parts(Rng& rng, std::uint32_t merges, bool of_bytes) {
   return parts;
 }
 
-/// Encodes a text as a whole, without splitting it.
+/// Encodes a text at once, without splitting it.
 std::vector<TokenId> uncut(const Tokenizer& tokenizer, const std::vector<std::size_t>& text) {
   std::vector<Symbol> symbols;
   for (const std::size_t i : text) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(adjacent_bytes_join_if_a_merge_or_a_character_joins_them) {
   const JoinedBytes& joined = builder.joined();
   BOOST_TEST(joined('b', ','));
   BOOST_TEST(joined('c', 'a'));
-  BOOST_TEST(!joined('a', 'b'));  // the token exists, but not this merge
+  BOOST_TEST(!joined('a', 'b'));  // the concatenated token exists, but there is no such merge
   BOOST_TEST(!joined(',', 'b'));
   BOOST_TEST(joined('\xc3', '\xa9'));
   BOOST_TEST(joined('a', '\x80'));

@@ -14,7 +14,7 @@ namespace {
 
 using Pairs = std::map<std::pair<TokenId, TokenId>, MergeTable::Merge>;
 
-/// By definition: repeatedly merges the leftmost pair of lowest rank.
+/// Encodes by the definition: repeatedly merges the leftmost pair with the lowest rank.
 std::vector<TokenId> by_definition(const Pairs& pairs, std::vector<TokenId> ids) {
   while (true) {
     MergeTable::Merge best = MergeTable::none;
@@ -36,7 +36,7 @@ std::vector<TokenId> by_definition(const Pairs& pairs, std::vector<TokenId> ids)
 BOOST_AUTO_TEST_CASE(words_of_all_lengths_are_merged_as_defined) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     Rng rng(1, Purpose::test, seed);
-    // Up to four letters; each merge makes a new token of two existing ones.
+    // There are up to four letters. Each merge makes a new token from two existing ones.
     const std::uint32_t letters = 1 + rng.below(4), merges = rng.below(40);
     Pairs pairs;
     MergeTable table(merges);

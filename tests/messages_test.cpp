@@ -1,4 +1,5 @@
-// Paths and names from outside cannot control the terminal on which a message is shown.
+// Paths and names given by users or files must not control the terminal on which a message is
+// printed.
 #include "tests/check.h"
 
 #include "core/quote.h"
@@ -9,8 +10,8 @@ namespace messages_test {
 
 using namespace longhand;
 
-// Each of these would be visible if printed: clear the screen, the same by a C1 control, reverse
-// the rest of the line, hide text, break the line, invalid UTF-8.
+// Each of these characters would have an effect if printed: clear the screen, the same by a C1
+// control, reverse the rest of the line, hide text, break the line, invalid UTF-8.
 const std::string bad = "\x1b[2J\xc2\x9b\xe2\x80\xae\xe2\x80\x8b\n\xff";
 
 /// Quotes a word for the shell.

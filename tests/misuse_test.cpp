@@ -1,6 +1,6 @@
-// Calls of the C++ interface that would compute wrong numbers or leave memory: each has one clear
-// error. scripts/sanitize.sh runs this suite under the undefined-behaviour sanitizer, so a sum or a
-// product that overflows before it is refused fails here too.
+// Calls of the C++ interface that would compute wrong numbers or access memory out of bounds. Each
+// must throw a clear error. scripts/sanitize.sh runs this suite under the undefined-behaviour
+// sanitizer, which finds sums and products that overflow before they are refused.
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(an_operation_during_one_of_another_thread_is_refused) {
   BOOST_TEST(said ==
              "scale: another thread is using this calling backend; only one thread at a time may "
              "use a backend");
-  // The refused operation left no trace: the backend serves the next thread.
+  // The refused operation had no effect, so another thread can use the backend.
   BOOST_CHECK_NO_THROW((*backend)(Fill{.value = 1, .y = y}));
 }
 

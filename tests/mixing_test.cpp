@@ -24,7 +24,8 @@ using namespace longhand::nn;
 
 namespace {
 
-/// A layer between streams of `width`, with weights so large that every part affects the result.
+/// A layer on residual streams of width `width`, with weights so large that every part affects the
+/// result.
 struct Layer {
   Parameters parameters;
   Mixing mixing;
@@ -80,13 +81,13 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
 }
 
 // Each of these mixers differs from softmax attention in one way. Its output is compared with
-// softmax heads of the same projection, or with the formula of its weights.
+// softmax heads that have the same projection, or with the formula of its weights.
 BOOST_AUTO_TEST_CASE(variants_of_softmax_differ_from_it_as_their_formulas_say) {
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const Input input = input_of(*backend, lengths);
   const Var x = random_tensor(*backend, {15, 6}, DType::f64, 3);
-  // `number`: the biases of the gates, or s.
+  // `number` is the bias of the gates, or s.
   const auto weights = [&](std::string_view heads, double number = 0) {
     Layer layer(*backend, heads, 6, DType::f64);
     for (const Parameter& p : layer.parameters.all()) {
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_differ_from_it_as_their_formulas_say) {
     for (const std::int32_t n : lengths) {
       for (int h = 0; h < 2; ++h) {
         for (int i = 0; i < n; ++i, at += static_cast<std::size_t>(n)) {
-          // The weights are known up to a factor, which includes the sink's weight.
+          // The weights are known up to a common factor, which depends on the sink's weight.
           double sum = beside;
           for (int j = 0; j <= i; ++j) sum += plain[at + j] * factor(h, i - j);
           for (int j = 0; j <= i; ++j) {
@@ -124,11 +125,12 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_differ_from_it_as_their_formulas_say) {
   check(
       weights("fox:2x3", -0.4), [](int, int far) { return std::pow(1 / (1 + std::exp(0.4)), far); },
       0);
-  // A sink with a very low score has no weight; one with a very high score has all of it.
+  // A sink with a very low score receives no weight; a sink with a very high score receives all of
+  // it.
   check(
       weights("sink:2x3{sink=-500}"), [](int, int) { return 1.0; }, 0);
   for (const double weight : weights("sink:2x3{sink=500}")) BOOST_TEST(weight < 1e-100);
-  // s ln n = 1 for n = 2; the first two rows of a sequence use n = 2.
+  // s ln n is 1 for n = 2. The first two rows of a sequence use n = 2.
   const std::vector<double> tempered = weights("ssmax:2x3", 1 / std::log(2));
   for (const std::size_t i : {0u, 5u, 6u}) BOOST_TEST(std::abs(tempered[i] - plain[i]) < 1e-12);
   BOOST_TEST(std::abs(tempered[10] - plain[10]) > 1e-3);
@@ -136,7 +138,7 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_differ_from_it_as_their_formulas_say) {
 
 BOOST_AUTO_TEST_CASE(lists_of_layers_are_parted_by_semicolons) {
   BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
-  // equal layers are written once
+  // A list that is equal for all layers is written once.
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:2", 8)) == "softmax:2x4");
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:1x2,chacal:1", 8)) ==
              "softmax:2x4;softmax:1x2,chacal:1x6");
@@ -153,11 +155,11 @@ BOOST_AUTO_TEST_CASE(options_stand_in_braces_over_those_of_all_mixers) {
              "softmax:2x4{window=16},softmax:1x4{temper=position,window=3};chacal:3x4{gamma=0.5}");
   BOOST_TEST(text_of(layers, given) ==
              "softmax:2x4,softmax:1x4{temper=position,window=3};chacal:3x4");
-  // Two spellings of the same option.
+  // These are two spellings of the same option.
   BOOST_TEST(text_of(parse_layers("softmax:1{head_norm=none},tra:1", 8)) == "softmax:1x4,tra:1x4");
   BOOST_TEST(text_of(parse_layers("softmax:1,tra:1{head_norm=none}", 8), {{"head_norm", "none"}}) ==
              "softmax:1x4,tra:1x4");
-  // The written text parses to the same list.
+  // The written text is parsed to the same list.
   BOOST_TEST(text_of(parse_layers(text_of(layers), 12)) == text_of(layers));
   BOOST_TEST(text_of(parse_layers(text_of(layers, given), 12, given)) == text_of(layers));
   for (const char* text : {"softmax:1{", "softmax:1{}x", "softmax:1{window}", "softmax:1{window=}",
@@ -176,7 +178,7 @@ BOOST_AUTO_TEST_CASE(broken_lists_of_heads_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_what_each_does_alone) {
-  // With identities as projection and output product, the layer consists only of its mechanisms.
+  // If the projections are identity matrices, the layer consists of its mechanism only.
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const std::int64_t tokens = 15;
@@ -276,7 +278,7 @@ BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
                dy = random_tensor(*backend, {7, 6}, DType::f64, 4);
   const auto forward = [&](const Var& at) {
     const Var once = layer(at, input);
-    // used twice, so gradients are accumulated
+    // The layer is used twice, so gradients are accumulated.
     return add(scale(once, 0.25), scale(layer(at, input), 0.75));
   };
   const auto value = [&] {

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(matrices_of_bf16_begin_as_the_others_rounded) {
   const auto backend = make_cpu_backend({.threads = 2});
   Parameters wide(*backend, {DType::f32}, 7), narrow(*backend, {.matrices = DType::bf16}, 7);
   for (Parameters* each : {&wide, &narrow}) {
-    each->add("w", {700, 400}, normal(0.02), true);  // more than one upload's worth
+    each->add("w", {700, 400}, normal(0.02), true);  // larger than a single upload
     each->add("adds", {3, 4}, normal(1), true, true);
   }
   const auto f32 = wide.all()[0].value().to_doubles(), bf = narrow.all()[0].value().to_doubles();
@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(a_value_depends_on_its_name_and_seed_and_on_nothing_else
 }
 
 BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
-  const std::int64_t n = 50'001;  // several chunks and an odd remainder
+  const std::int64_t n = 50'001;  // several chunks, and a rest
   const auto x = parameters.add("w", {n}, {.mean = 3, .deviation = 0.5}, true).value().to_doubles();
   // The moments of (x - 3) / 0.5 are within five standard errors of those of the normal
   // distribution.
@@ -121,7 +121,8 @@ BOOST_AUTO_TEST_CASE(normal_numbers_follow_box_muller_for_any_number_of_threads)
       worst = std::max(worst, std::abs(values[i + 1] - (-1 + 2 * radius * std::sin(angle))));
     }
   }
-  BOOST_TEST(worst < 6e-6);  // f32 numbers of up to 12, after about eight roundings
+  // f32 numbers of up to 12 in absolute value, after about eight roundings
+  BOOST_TEST(worst < 6e-6);
 }
 
 BOOST_FIXTURE_TEST_CASE(constant_initial_values_are_constant, Fixture) {

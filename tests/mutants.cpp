@@ -14,7 +14,7 @@ namespace {
 using tolerance::Block;
 using tolerance::Result;
 
-// ---- mutants of results
+// Mutants of results.
 
 bool scale_block(Result& r, const Block& b, double factor) {
   const std::int64_t columns = r.shape.columns();
@@ -53,7 +53,7 @@ bool swap_blocks(Result& r, const Block& a, const Block& b) {
   return r.values != before.values;
 }
 
-/// The index of the nonzero entry of median magnitude; -1 if all are 0.
+/// Index of the nonzero entry whose absolute value is the median; -1 if all entries are 0.
 std::int64_t median_entry(const Result& r) {
   std::vector<std::int64_t> places;
   for (std::size_t i = 0; i < r.values.size(); ++i) {
@@ -67,9 +67,9 @@ std::int64_t median_entry(const Result& r) {
   return *middle;
 }
 
-// ---- mutants of backends
+// Mutants of backends.
 
-/// Replaces every entry of x by f(row, value).
+/// A copy of x with every entry replaced by f(row, value).
 template <class F>
 Tensor mapped(const Tensor& x, const F& f) {
   std::vector<double> values = x.to_doubles();
@@ -90,7 +90,7 @@ Tensor integers(const Tensor& x, const std::function<std::int32_t(std::size_t)>&
   return Tensor::from(x.backend(), x.shape(), values);
 }
 
-/// Alters an Op by f and runs it.
+/// Changes every operation Op by f before it is executed.
 template <class Op, class F>
 void before(AlteredBackend& backend, F f) {
   backend.alter<Op>([f](Op& op, const auto& run) {
@@ -132,7 +132,7 @@ Tensor next_rows(const Tensor& x) {
 
 double to_bf16(double value) { return static_cast<float>(bf16(static_cast<float>(value))); }
 
-/// 1 / (sqrt(v) + epsilon) instead of 1 / sqrt(v + epsilon).
+/// Normalizes with 1 / (sqrt(v) + epsilon) instead of 1 / sqrt(v + epsilon).
 void epsilon_outside(const Tensor& rstd, double epsilon, const Tensor& y, const Tensor& bias) {
   const std::vector<double> inside = rstd.to_doubles();
   const std::vector<double> shift =
@@ -160,9 +160,9 @@ Tensor shorter(const Tensor& x) {
   return x.shape().rank() >= 2 && x.shape()[0] > 1 ? x.slice(0, x.shape()[0] - 1) : x;
 }
 
-// ---- mutants of operations
+// Mutants of operations.
 
-/// Attention that does not read the value of the second-to-last visible key.
+/// Attention that omits the value of the second-to-last visible key.
 std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chained) {
   ScoreVars s = catalog::score_call(c);
   const HeadVars v = catalog::value_call(c, s);
@@ -181,7 +181,8 @@ std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chaine
       {"y", chained ? composed_chacal(s, v, c.in("gamma"), drop) : composed_attention(s, v, drop)}};
 }
 
-/// FAL that reads the value after the first agreeing key instead of the last. No gradients.
+/// FAL that reads the value after the first agreeing key instead of the last one. It has no
+/// gradients.
 std::vector<catalog::Output> first_match(const catalog::Call& c) {
   const ScoreVars s = catalog::key_call(c);
   const HeadVars v = catalog::value_call(c, s);

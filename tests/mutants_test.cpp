@@ -13,9 +13,9 @@ BOOST_AUTO_TEST_SUITE(mutants_test)
 
 using namespace longhand;
 
-// Parity must detect mistakes. Every op of the catalog is computed in wrong ways, in each type and
-// math mode, and compared with the reference as in parity_test. If LONGHAND_MUTANTS_TABLE is set in
-// the environment, a line is printed for each op and setting.
+// Tests that the parity test detects bugs. Every op of the catalog is computed in wrong ways, in
+// each type and math mode, and compared with the reference as in parity_test. If
+// LONGHAND_MUTANTS_TABLE is set in the environment, one line per op and setting is printed.
 
 namespace {
 
@@ -42,9 +42,9 @@ std::vector<Setting> settings() {
       {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
 }
 
-/// A mutant that cannot be detected.
+/// A mutant that cannot be detected, and why.
 struct Excuse {
-  std::string mutant, operation, setting, reason;  // "": any operation, any setting
+  std::string mutant, operation, setting, reason;  // mutant, operation or setting "": any
 };
 const std::vector<Excuse>& excuses() {
   static const std::vector<Excuse> all{};
@@ -55,7 +55,7 @@ struct Count {
   int made = 0, caught = 0, excused = 0;
 };
 
-/// One op in one setting.
+/// Tests one op in one setting.
 class Trial {
  public:
   Trial(const catalog::Operation& operation, const Setting& setting, tolerance::Standard& standard)
@@ -94,7 +94,7 @@ class Trial {
   }
 
  private:
-  /// A mutant's results for the case of this number.
+  /// A mutant's results for the case with index `number`.
   using Compute = std::function<Results(std::size_t number)>;
 
   Results computed(const catalog::Operation& wrong, std::size_t number, Backend& backend) const {
@@ -118,8 +118,9 @@ class Trial {
     });
   }
 
-  /// Compares a mutant's results with the reference if they differ from those of the backend. Ends
-  /// at the first case that alone breaks its bound, since no further case can repair it.
+  /// Compares a mutant's results with the reference if they differ from the results of the correct
+  /// backend. Ends at the first case that exceeds its bound, because further cases cannot change
+  /// the verdict.
   void judge(const std::string& mutant, const Compute& compute) {
     tolerance::Comparison comparison(operation_, setting_.activations, unit_);
     bool differs = false;

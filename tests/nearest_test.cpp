@@ -1,4 +1,4 @@
-// Suggestions of known words for a mistyped one.
+// Suggestions of known words that are similar to a mistyped word.
 #include "core/nearest.h"
 
 #include <vector>

@@ -23,8 +23,9 @@ BOOST_AUTO_TEST_CASE(bases_and_marks_are_joined_and_sorted) {
   BOOST_TEST(nfc("e\u0301") == "\u00e9");
   BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // marks in the opposite order
   BOOST_TEST(nfc("a\u0315\u0300b") == "\u00e0\u0315b");
-  BOOST_TEST(nfc("\u212b\u2126") == "\u00c5\u03a9");  // replaced by other letters
-  BOOST_TEST(nfc("\u0958") == "\u0915\u093c");        // excluded from composition
+  // These characters are replaced by other letters.
+  BOOST_TEST(nfc("\u212b\u2126") == "\u00c5\u03a9");
+  BOOST_TEST(nfc("\u0958") == "\u0915\u093c");  // this character is excluded from composition
   BOOST_TEST(nfc("\u1100\u1161\u11a8") == "\uac01");
   BOOST_TEST(nfc("\uac00\u11a8") == "\uac01");
   BOOST_TEST(nfc("\uac01\u11a8") == "\uac01\u11a8");  // the syllable already has a final consonant
@@ -33,7 +34,8 @@ BOOST_AUTO_TEST_CASE(bases_and_marks_are_joined_and_sorted) {
 }
 
 BOOST_AUTO_TEST_CASE(a_code_point_later_than_unicode_9_stays) {
-  BOOST_TEST(nfc("\U00011935\U00011930") == "\U00011935\U00011930");  // Unicode 13 composes these
+  // Only Unicode 13 and later compose these.
+  BOOST_TEST(nfc("\U00011935\U00011930") == "\U00011935\U00011930");
 }
 
 BOOST_AUTO_TEST_CASE(the_rewritten_parts_are_listed) {

@@ -1,4 +1,4 @@
-// Reads and writes NumPy's files.
+// Reading and writing NumPy's files.
 #include "core/npy.h"
 
 #include "core/atomic_file.h"
@@ -18,7 +18,7 @@ std::vector<NamedTensor> some_tensors() {
       {"empty", Tensor::from(*backend, {0, 4}, DType::f32, std::vector<double>())}};
 }
 
-/// A file as written by numpy.save: version 1, with a header padded to 64 bytes.
+/// A file as numpy.save writes it: version 1, with a header padded to 64 bytes.
 std::string npy(const std::string& header, const std::string& bytes) {
   std::string padded = header;
   padded.append(118 - 1 - header.size(), ' ');
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_again) {
   }
   const std::string once = contents(path("x.npz"));
   save_numpy(path("x.npz"), tensors);
-  BOOST_TEST(contents(path("x.npz")) == once);  // the file contains no time
+  BOOST_TEST(contents(path("x.npz")) == once);  // the file contains no time, so it is the same
   BOOST_TEST(contains(refusal([&] { save_numpy(path("x.npy"), tensors); }), "expected .npz"));
 }
 
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
   std::string flipped = good;
   flipped[200] = static_cast<char>(flipped[200] ^ 1);
   says(flipped, "checksum", "x.npz");
-  // A file that is truncated or changed anywhere is read or refused, and nothing else happens.
+  // A file that is truncated or changed at any place is either read or refused.
   for (std::size_t i = 0; i < good.size(); i += 3) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x55);
@@ -107,7 +107,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
   }
 }
 
-/// A small file whose directory names the same bytes repeatedly would expand to a large one.
+/// A small file whose directory lists the same bytes repeatedly would otherwise expand to a large
+/// one.
 BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
   const auto backend = make_reference_backend();
   const Tensor x = Tensor::from(*backend, {4}, DType::f64, std::vector{1., 2., 3., 4.});
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
   write_atomically(path("same.npz"), same);
   BOOST_TEST(contains(refusal([&] { numpy_as_safetensors(path("same.npz"), ""); }),
                       "overlaps the array before it"));
-  // One array inside the bytes of another: its local header is among the values.
+  // One array is within the bytes of another: its local header is among the values.
   const std::string inner = good.substr(0, good.find("PK\3\4", 1));
   const std::string values(inner.size() + 8 - inner.size() % 8, '\0');
   const std::string outer = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (" +

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(operators_test)
 
 using namespace longhand;
 
-// Values written as formulas, with their parts and layouts, compared with numbers computed by hand.
+// Values written as formulas, and rearranged, compared with numbers computed by hand.
 
 namespace {
 
@@ -40,7 +40,7 @@ BOOST_FIXTURE_TEST_CASE(a_formula_is_written_as_it_stands, Fixture) {
                                      -16 + 2 - 0.125 - 5}));
     tape.backward(sum(y));
   }
-  // -2 (w_j0 + w_j1) + 1 / x^2 - 1
+  // The gradient is -2 (w_j0 + w_j1) + 1 / x^2 - 1.
   BOOST_TEST(grad(x) == Doubles({-2 + 1 - 1, -4 + 0.25 - 1, -2 + 0.0625 - 1, -4 + 0.015625 - 1}));
   BOOST_TEST(grad(b) == Doubles({0.2, 0.2}));
 }

@@ -24,7 +24,7 @@ struct Fixture {
     parameter.var().sink().add(
         Tensor::from(*backend, parameter.value().shape(), DType::f64, gradient));
   }
-  /// Takes a step, with a finite loss by default. Returns the norm of the gradients.
+  /// Executes a step, with a finite loss by default. Returns the norm of the gradients.
   double take(Optimizer& optimizer, double rate, std::int64_t step, double loss = 1) const {
     optimizer.prepare(rate, step);
     optimizer.step(Tensor::from(*backend, {1}, DType::f64, std::vector<double>{loss}));
@@ -40,7 +40,7 @@ BOOST_FIXTURE_TEST_CASE(decay_moves_matrices_and_leaves_biases, Fixture) {
   send(w, {2, 2, 2, 2});
   send(b, {2, 2});
   BOOST_TEST(take(adam, 0.1, 1) == std::sqrt(24.0), close);
-  // The first step is rate * sign(g); AdamW first decays the weights.
+  // The first step is rate * sign(g). AdamW first multiplies the weights by 1 - rate * decay.
   BOOST_TEST(w.value().to_doubles()[3] == 1 * (1 - 0.1 * 0.5) - 0.1, close);
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.1, close);
   BOOST_TEST(!w.var().grad());
@@ -51,7 +51,7 @@ BOOST_FIXTURE_TEST_CASE(clipping_scales_all_gradients_by_one_factor, Fixture) {
   send(w, {3, 0, 0, 0});
   send(b, {0, 4});
   BOOST_TEST(take(adam, 1, 1) == 5.0, close);
-  // g = 3/5: w - g / (g + 1)
+  // g is 3/5, so the result is w - g / (g + 1) with rate 1.
   BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.6 / 1.6, close);
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.8 / 1.8, close);
 }
@@ -112,7 +112,7 @@ BOOST_FIXTURE_TEST_CASE(rows_that_do_not_learn_keep_every_bit_and_count_for_noth
     const auto optimizer = make_optimizer(parameters, options);
     for (int step = 1; step <= 3; ++step) {
       send(c, std::vector<double>(18, 2.0));
-      BOOST_TEST(take(*optimizer, 0.1, step) == 6.0, close);  // the norm of nine entries
+      BOOST_TEST(take(*optimizer, 0.1, step) == 6.0, close);  // the norm over nine entries
     }
     for (const auto& [name, tensor] : optimizer->state()) {
       if (name.starts_with("c.")) BOOST_TEST(tensor.shape() == Shape({3, 3}));
@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(momentum_continues_when_the_gradient_ends, Fixture) {
   SgdOptimizer sgd(parameters, {.momentum = 0.5, .decay = 0.25});
   send(w, {2, 0, 0, 0});
   send(b, {4, 0});
-  take(sgd, 0.1, 1);  // u = g + decay w
+  take(sgd, 0.1, 1);  // u is g + decay w
   BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.1 * 2.25, close);
   BOOST_TEST(b.value().to_doubles()[0] == 1 - 0.1 * 4, close);  // biases do not decay
   send(w, {0, 0, 0, 0});
@@ -181,7 +181,8 @@ BOOST_FIXTURE_TEST_CASE(groups_have_a_rate_and_a_decay_of_their_own, Fixture) {
     send(w, {1, 1, 1, 1});
     send(b, {1, 1});
     send(c, {1});
-    BOOST_TEST(take(*optimizer, 0.1, 1) == std::sqrt(7.0), close);  // one norm over all groups
+    // There is one norm over all groups.
+    BOOST_TEST(take(*optimizer, 0.1, 1) == std::sqrt(7.0), close);
     BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.01, close);
     BOOST_TEST(b.value().to_doubles()[0] == 1 - 0.01, close);
     BOOST_TEST(c.value().item() == 1 - 0.1 * 0.5 - 0.1, close);
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     const auto size = static_cast<std::size_t>(shape.size());
     std::vector<double> gradient(size);
     for (double& g : gradient) g = 0.1 * rng.normal();
-    std::vector<std::vector<double>> moments, values;  // first those of long moments
+    std::vector<std::vector<double>> moments, values;  // index 0: results with f32 moments
     for (const bool short_moments : {false, true}) {
       Parameters parameters(*cpu, {}, 1);
       const Parameter w = parameters.add("w", shape, constant(1), true);
@@ -238,7 +239,7 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     for (std::size_t k = 0; k < 2; ++k) {
       const std::vector<double>&exact = moments[k], &rounded = moments[2 + k];
       for (std::size_t i = 0; i < size; ++i) {
-        // Three roundings of up to 2^-9, and a small margin for f32 roundings.
+        // Three roundings of at most 2^-9, and a small margin for roundings to f32.
         BOOST_TEST(std::abs(rounded[i] - exact[i]) <= 3.01 * 0x1p-9 * std::abs(exact[i]));
       }
       BOOST_TEST((size == 1 || rounded != exact));

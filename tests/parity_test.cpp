@@ -11,8 +11,8 @@ BOOST_AUTO_TEST_SUITE(parity_test)
 
 using namespace longhand;
 
-// Every op of the catalog, forward and all gradients, on the CPU backend with each instruction set
-// of this machine, element type and math mode, compared with the reference in f64.
+// Compares every op of the catalog, forward and all gradients, on the CPU backend with the
+// reference in f64, for each instruction set of this machine, element type and math mode.
 
 namespace {
 

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(tokens_that_belong_together_share_a_number) {
              (Ids{1, 2, 0, 1, 2, 0, 1, 2, 0}));
 }
 
-// A sequence that is being generated has the same position ids as the complete one.
+// A sequence that is being generated has the same position ids as the complete sequence.
 BOOST_AUTO_TEST_CASE(numbers_follow_from_the_tokens_before_and_stay_below_their_bound) {
   for (const Coupled& c : coupling_tasks) {
     const auto task = make_task(c.kind, c.options);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(random_positions_ascend_and_reach_all_of_the_range) {
     for (std::size_t t = 1; t < ids.size(); ++t) BOOST_REQUIRE(ids[t] > ids[t - 1]);
     for (const std::int32_t id : ids) ++times.at(static_cast<std::size_t>(id));
   }
-  // 10 of 30: each number is in a third of the samples.
+  // 10 numbers are drawn out of 30, so each number is in a third of the samples.
   for (const int n : times) BOOST_TEST(std::abs(n - 2000 / 3) < 120);
   const auto full = with_ids("reversal", PositionIds::random, 10, {{"length", "4"}});
   BOOST_TEST(draw(*full, 1).positions == (Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(coupled_positions_begin_anywhere_and_end_below_the_range) {
         BOOST_TEST(sample.positions[t] < 12);
       }
     }
-    // Three digits including padding; abacus also counts the end.
+    // There are three digits including padding; abacus also counts the end as a digit.
     BOOST_TEST(starts.size() == (ids == PositionIds::coupled ? 8u : 9u));
   }
 }
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
              }).starts_with("input: expected a position from 0 on for each of 2 tokens"));
 }
 
-// Equal position ids give equal bits: a model has no other information about positions.
+// Equal position ids give equal bits, because a model has no other information about positions.
 BOOST_AUTO_TEST_CASE(position_ids_equal_to_the_places_change_nothing) {
   const auto backend = make_backend("cpu", {.threads = 1});
   const auto task = make_task("reversal");
@@ -238,7 +238,8 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
       for (const PositionIds ids : {PositionIds::random, PositionIds::coupled}) {
         const auto task = with_ids("reversal", ids, 40, {{"length", "3-8"}});
         nn::Decoder model(*backend, small_decoder(*task, positions, 40), 1);
-        // Samples whose answers equal the model's, so that both readings score the same.
+        // Samples whose answers equal the model's predictions, so that both ways of reading give
+        // the same score.
         std::vector<tasks::Sample> samples;
         for (std::uint32_t i = 0; i < 4; ++i) samples.push_back(draw(*task, i));
         std::vector<Ids> sequences, asked, given;
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
   }
 }
 
-// The position ids of a growing sequence equal those of its sample, except for the offset.
+// The position ids of a growing sequence equal those of its complete sample, except for the offset.
 BOOST_AUTO_TEST_CASE(positions_of_a_growing_sequence_stay_as_they_were) {
   for (const PositionIds ids : {PositionIds::random, PositionIds::coupled, PositionIds::abacus}) {
     const auto task = with_ids("addition", ids, 40);
@@ -301,9 +302,9 @@ BOOST_AUTO_TEST_CASE(a_step_recorded_on_a_device_is_the_step_that_is_run) {
   BOOST_TEST(losses(false) == losses(true));
 }
 
-// A small version of the real experiment: after training on up to 4 digits, more than half of the
-// tokens of sums with 5 and 6 digits are right, compared with a sixth for places. A run in two
-// pieces has the same bits.
+// A small version of the published experiment. After training on up to 4 digits, more than half of
+// the tokens of sums with 5 and 6 digits are right, compared with a sixth for consecutive
+// positions. A run that is interrupted and resumed has the same bits.
 BOOST_AUTO_TEST_CASE(with_coupled_positions_addition_goes_on_to_longer_numbers) {
   app::Config config("addition");
   for (const auto& [key, value] :

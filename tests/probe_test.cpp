@@ -13,7 +13,7 @@ namespace probe_test {
 using namespace longhand;
 using namespace longhand::app;
 
-/// A model whose blocks add nothing, so the stream is the embedding of each token.
+/// A model whose blocks add nothing, so that the residual stream is the embedding of each token.
 struct Rigged : Reference {
   static constexpr std::int64_t numbers = 3, width = 8;
   std::unique_ptr<tasks::Task> task;
@@ -41,7 +41,7 @@ struct Rigged : Reference {
     const Tensor to = model->parameters().find(name)->value();
     run(Copy{.x = f64(to.shape(), values), .y = to});
   }
-  /// The embedding of each token; its products with the decoder basis are its entries.
+  /// Sets the embedding of each token. The products with the decoder basis are its entries.
   void embed(const std::vector<Values>& rows) const {
     Values all;
     for (Values row : rows) {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_both_bases) {
   const Bases bases = bases_of(*model);
   const nn::Batch batch{.tokens = {2, 1, 4}, .lengths = {3}};
   const auto all = project(*model, batch, bases);
-  BOOST_TEST(all.size() == 4u);  // two layers, before and after the MLP
+  BOOST_TEST(all.size() == 4u);  // two layers, each before and after the feed forward
   for (const Projection& p : all) {
     check_values(p.decoder, {3, 4, 0, 0, 0, 0, /**/ 0, 1, 2, 0, 0, 0, /**/ 6, 0, 0, 0, 0, 0});
     check_values(p.encoder, {0, 4, 25, 0, 18, 0, /**/ 0, 5, 4, 0, 0, 0, /**/ 0, 0, 18, 0, 36, 0});
@@ -84,7 +84,8 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// The mark always points at 1; 1 points at itself and 2, and 2 at itself and 1.
+// The mark has its largest product with 1, the number 1 with itself and 2, and the number 2 with
+// itself and 1.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted_where_they_hold) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

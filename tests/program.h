@@ -26,7 +26,7 @@
 
 namespace longhand {
 
-/// The built program, run as a user runs it, in its own folder.
+/// The built program, run as a user runs it, in a separate folder.
 struct Program {
   struct Outcome {
     int status;
@@ -44,8 +44,8 @@ struct Program {
             contents(path("stderr"))};
   }
 
-  /// Expects this status, nothing on standard output, and one line with `message` on standard
-  /// error.
+  /// Checks that the program exits with this status, prints nothing to standard output, and prints
+  /// one line that contains `message` to standard error.
   void refuses(int status, const std::string& words, const std::string& message) const {
     const Outcome outcome = (*this)(words);
     BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
@@ -58,7 +58,7 @@ struct Program {
     }
   }
 
-  /// The one JSON object on standard output.
+  /// The single JSON object that the program prints to standard output.
   Json json(const std::string& words) const {
     const Outcome outcome = (*this)(words);
     BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
@@ -88,7 +88,7 @@ struct Program {
     return SafetensorsFile::open(
         path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
   }
-  /// Waits until a run's metrics have this many lines.
+  /// Waits until a run's metrics have at least this many lines.
   void wait_for_lines(const std::string& run, int lines) const {
     for (int tries = 0; tries < 6000; ++tries) {
       const std::string text = contents(folder / run / "metrics.jsonl");
@@ -116,7 +116,7 @@ struct Program {
     if (::chdir(folder.path().c_str()) == 0) ::execv(built_program, all.data());
     ::_exit(127);
   }
-  /// The program's peak memory in MiB. Expects status 0.
+  /// The peak memory of the program in MiB. Its exit status must be 0.
   std::int64_t peak_mib(const std::string& line) const {
     int status = 0;
     rusage usage{};
@@ -125,7 +125,7 @@ struct Program {
     BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0), "longhand " << line);
     return usage.ru_maxrss / 1024;
   }
-  /// The exit status of the program, or minus the signal that ended it.
+  /// The exit status of the program, or the negative number of the signal that ended it.
   static int finish(pid_t child) {
     int status = 0;
     LONGHAND_CHECK(::waitpid(child, &status, 0) == child, "cannot wait for the program");

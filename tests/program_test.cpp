@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(a_recipe_describes_its_runs) {
   double all = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     const Json& run = paper["rows"][i];
-    // Operations are six per parameter and token, plus those of attention; sequences have at most
-    // 1025 tokens.
+    // There are six operations per parameter and token, plus those of attention. Sequences have at
+    // most 1025 tokens.
     const double tokens = run["operations"].number() / 6 / run["parameters"].number();
     BOOST_TEST(tokens > 0.5 * run["steps"].number() * 32);
     BOOST_TEST(tokens < 4.0 * run["steps"].number() * 128 * 1025);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(op_list_names_the_whole_catalog_and_each_is_described) {
 }
 
 BOOST_AUTO_TEST_CASE(op_writes_outputs_and_gradients) {
-  // y = relu(a b + bias) + residual where b exchanges columns.
+  // y = relu(a b + bias) + residual, where b exchanges the two columns.
   write("x", {{"a", {2, 2}, {1, 2, 3, -4}},
               {"b", {2, 2}, {0, 1, 1, 0}},
               {"bias", {2}, {10, 20}},
@@ -221,8 +221,8 @@ BOOST_AUTO_TEST_CASE(op_writes_outputs_and_gradients) {
     BOOST_TEST(report["type"] == "f32");
     BOOST_TEST(report["rows"].size() == 5);
     equal(read("y", "y"), {12, 21, 106, 23});
-    equal(read("y", "da"), {2, 1, 4, 3});        // dy b^T
-    equal(read("y", "db"), {10, 14, -10, -12});  // a^T dy
+    equal(read("y", "da"), {2, 1, 4, 3});        // da = dy b^T
+    equal(read("y", "db"), {10, 14, -10, -12});  // db = a^T dy
     equal(read("y", "dbias"), {4, 6});
     equal(read("y", "dresidual"), {1, 2, 3, 4});
   }
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(every_op_gives_the_same_result_as_a_command_and_in_the_libr
 BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   BOOST_TEST(json("bench list --json")["rows"].size() >= 2);
   const Json products = json("bench gemm --size 9,5,33 --seconds 0 --json");
-  BOOST_TEST(products["rows"].size() == 9);  // three layouts with three math modes each
+  BOOST_TEST(products["rows"].size() == 9);  // three layouts, each in three math modes
   for (const Json& row : products["rows"]) {
     BOOST_TEST(row["gflops"].number() > 0);
     BOOST_TEST(row["error"].number() < (row["math"] == "bf16" ? 0.01 : 1e-4));
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   BOOST_REQUIRE(memory["rows"].size() == 6);
   for (const std::size_t first : {0, 2, 4}) {
     const auto bytes = [&](std::size_t row) { return memory["rows"][row]["peak_bytes"].number(); };
-    // The peak includes at least y and three gradients; for four times the length it is at most
+    // The peak includes at least y and three gradients. For four times the length it is at most
     // five times as large.
     BOOST_TEST(bytes(first) >= 4 * 512 * 2 * 8 * 4);
     BOOST_TEST(bytes(first + 1) < 5 * bytes(first));
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   const Json steps = json("bench training --size smoke-fal --seconds 0 --math exact --json");
   BOOST_REQUIRE(steps["rows"].size() == 1);
   BOOST_TEST(steps["rows"][0]["rounds"] == 3);
-  // tokens that no target needs are not counted
+  // Tokens after the last target are not counted.
   BOOST_TEST(steps["rows"][0]["tokens"].integer() <= 32 * 128);
   BOOST_TEST(steps["rows"][0]["tokens"].integer() > 32 * 100);
   BOOST_TEST(steps["rows"][0]["ms_by_operation"]["fal"].number() > 0);
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_a_loss_is_one_unless_given) {
 
 BOOST_AUTO_TEST_CASE(op_refuses_inputs_that_do_not_fit_and_writes_nothing) {
   write("x", {{"x", {2, 2}, {1, 2, 3, 4}}});
-  // the gradient must be given unless the output is a loss
+  // The output gradient must be given unless the output is a loss.
   refuses(1, "op scale --in x --out y --grad", "dy");
   refuses(1, "op softmax --in x --out y --attr causal=2", "causal");
   refuses(1, "op matmul --in x --out y", "\"x\"");

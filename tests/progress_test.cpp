@@ -1,4 +1,4 @@
-// The progress line of a training, at any width.
+// The progress line of a training, cut to any width.
 #include "apps/run/progress.h"
 
 #include "tests/check.h"

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(broken_utf8_is_escaped_byte_by_byte) {
 
 BOOST_AUTO_TEST_CASE(invisible_and_direction_changing_characters_are_escaped) {
   BOOST_TEST(quote("a\u202eb") == "\"a\\u{202e}b\"");      // right-to-left override
-  BOOST_TEST(quote("\xc2\x9b[2J") == "\"\\u{009b}[2J\"");  // C1: the same as ESC [
+  BOOST_TEST(quote("\xc2\x9b[2J") == "\"\\u{009b}[2J\"");  // a C1 control, equivalent to ESC [
   BOOST_TEST(quote("\u200b\u2066\u2028\ufeff\u00ad") ==
              "\"\\u{200b}\\u{2066}\\u{2028}\\u{feff}\\u{00ad}\"");
   BOOST_TEST(quote("\U000e0041") == "\"\\u{e0041}\"");  // a tag character
@@ -58,11 +58,11 @@ BOOST_AUTO_TEST_CASE(every_message_is_one_line_of_printable_text) {
 BOOST_AUTO_TEST_CASE(long_text_is_cut) {
   BOOST_TEST(quote(std::string(60, 'x')) == '"' + std::string(60, 'x') + '"');
   BOOST_TEST(quote(std::string(61, 'x')) == '"' + std::string(60, 'x') + "...\"");
-  // The length of escaped text is that of its written form.
+  // Escaped text is cut by the length of its written form.
   std::string controls;
   for (int i = 0; i < 60; ++i) controls += "\u0098";
   BOOST_TEST(quote(controls).size() ==
-             8u * 8 + 5);  // \u{0098} eight times, the quotes and the dots
+             8u * 8 + 5);  // \u{0098} eight times, the quotes and the ellipsis
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -43,8 +43,8 @@ auto on_ranks(int size, F&& rank) {
 
 constexpr std::int64_t rank_words = 11;
 
-/// Sequences of different lengths. Batch 5 of a step has no scored target, and neither has batch 2
-/// of every third step.
+/// Batches of sequences with different lengths. Batch 5 of a step has no scored target, and neither
+/// does batch 2 of every third step.
 Batch ragged_batch(std::int64_t step, std::int64_t place) {
   Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
   Batch batch;
@@ -150,7 +150,8 @@ BOOST_AUTO_TEST_CASE(any_rank_may_say_yes) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
-  // Values whose sum depends on the order; lengths with odd halves that cross pieces.
+  // The sum of these values depends on the order. Lengths have odd halves and extend over several
+  // pieces.
   for (const std::int64_t length : {std::int64_t{1}, std::int64_t{5}, std::int64_t{300'001}}) {
     std::vector<std::vector<double>> parts(8);
     Rng rng(5, Purpose::test);
@@ -180,7 +181,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
         const Numbers sum = own.take();
         const Tensor whole = Tensor::from(*backend, {length}, DType::f32,
                                           std::vector<double>(sum.begin(), sum.end()));
-        const std::int64_t half = length / 2;  // two tensors, one maybe empty
+        const std::int64_t half = length / 2;  // two tensors, one of which may be empty
         ranks.sum(std::vector<Tensor>{whole.slice(0, half), whole.slice(half, length - half)});
         return whole.to_doubles();
       });
@@ -257,7 +258,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(every_rank_hears_what_each_owner_has) {
-  // Seven tensors of different sizes; one rank owns none, and one tensor crosses a piece.
+  // Seven tensors of different sizes. One rank owns none of them, and one tensor extends over
+  // several pieces.
   const std::vector<int> owners{0, 2, 2, 3, 0, 3, 2};
   const std::vector<std::int64_t> sizes{3, 1, 2'000'000, 7, 0, 2, 5};
   const auto all = on_ranks(4, [&](Communicator& ranks) {
@@ -278,7 +280,7 @@ BOOST_AUTO_TEST_CASE(every_rank_hears_what_each_owner_has) {
   BOOST_TEST(all == std::vector<int>(4, 1));
 }
 
-/// The contents of a checkpoint: all tensors of its model and optimizer, by name.
+/// The contents of a checkpoint: all tensors of model and optimizer, by name.
 std::map<std::string, std::vector<std::byte>> tensors_of(const fs::path& checkpoint) {
   std::map<std::string, std::vector<std::byte>> all;
   for (const char* name : {"model", "optimizer"}) {
@@ -323,8 +325,8 @@ BOOST_AUTO_TEST_CASE(sharing_state_changes_no_bit_and_checkpoints_load_on_any_nu
 }
 
 BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
-  // There are as many ranks as parts, so that a rank stores its share of the sums and the data in
-  // transit.
+  // There are as many ranks as parts, so that a rank stores only its share of the sums and the data
+  // in transit.
   const DecoderConfig config{.vocabulary = rank_words,
                              .width = 64,
                              .layers = 8,
@@ -341,18 +343,20 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
       return static_cast<double>(backend->memory().use().peak) /
              (4.0 * static_cast<double>(model.parameters().count()));
     });
-    return std::ranges::max(peaks);  // divided by the size of the f32 parameters
+    return std::ranges::max(peaks);  // relative to the size of the f32 parameters
   };
   const double nothing = peak(Sharing::nothing), moments = peak(Sharing::moments),
                gradients = peak(Sharing::gradients);
-  BOOST_TEST(moments < nothing - 1.2);  // three quarters of the moments, 2, are on other ranks
-  // three quarters of the gradients, 1, minus data in transit
+  // Three quarters of the moments, whose relative size is 2, are on other ranks.
+  BOOST_TEST(moments < nothing - 1.2);
+  // Three quarters of the gradients, whose relative size is 1, are on other ranks; data in transit
+  // is subtracted.
   BOOST_TEST(gradients < moments - 0.4);
 }
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_written_by_ranks_is_complete_or_absent) {
-  // If one rank cannot write its part, there is no folder with the checkpoint's name, and no
-  // temporary files remain.
+  // If one rank cannot write its part, there must be no folder with the checkpoint's name, and no
+  // temporary files.
   const TemporaryFolder folder;
   const auto work = [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
@@ -376,7 +380,7 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
       const auto make = [&] { return Tensor::from(*backend, {n}, DType::f32, values); };
       const Tensor plain = make(), whole = make(), shared = make();
       ranks.sum({&plain, 1});
-      std::vector<std::size_t> shares{0};  // uneven sizes, one of them empty
+      std::vector<std::size_t> shares{0};  // the shares are uneven, and one is empty
       for (int r = 1; r < size; ++r) {
         shares.push_back(r == 1 ? 0 : static_cast<std::size_t>(n / size * r + r));
       }
@@ -397,14 +401,14 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   }
 }
 
-/// Data in transit between emulated devices. One thread at a time uses them.
+/// Data in transit between emulated devices. Only one thread at a time uses the devices.
 struct Cables {
   std::mutex mutex, devices;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::vector<std::byte>> on_its_way;
 };
 
-/// Replaces NCCL: devices whose memory the host cannot read.
+/// Replaces NCCL for devices whose memory the host cannot read.
 class EmulatedDevices final : public DeviceTransport {
  public:
   EmulatedDevices(Cables& cables, Backend& backend, int rank)
@@ -458,7 +462,7 @@ BOOST_AUTO_TEST_CASE(sums_on_devices_have_the_bits_of_the_hosts) {
   }
 }
 
-/// Messages between hosts whose devices wait; one device computes at a time.
+/// Exchanges messages between hosts while their devices wait. Only one device computes at a time.
 class CabledHosts final : public Transport {
  public:
   CabledHosts(Cables& cables, Cables& devices, int rank, int size)
@@ -487,8 +491,8 @@ class CabledHosts final : public Transport {
   int rank_, size_;
 };
 
-/// A layer with a bias of 45 numbers, so that later members of a bucket are not aligned to 16 bytes
-/// by themselves.
+/// A configuration with a bias of 45 numbers, so that later members of a bucket are not aligned to
+/// 16 bytes without padding.
 DecoderConfig uneven() {
   DecoderConfig config = softmax_fal();
   config.layers = 1;
@@ -496,7 +500,7 @@ DecoderConfig uneven() {
   return config;
 }
 
-/// Runs f on each rank. Devices exchange data by cable or through their hosts.
+/// Runs f on each rank. Devices exchange data directly if `cabled`, otherwise through their hosts.
 template <class F>
 auto on_devices(int size, bool cabled, F&& f) {
   Cables devices, hosts;
@@ -535,7 +539,7 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
   for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
     for (const int size : {2, 4}) {
       for (const bool cabled : {false, true}) {
-        options.sharing = sharing;  // all gradients in one bucket, or in several
+        options.sharing = sharing;  // one bucket for all gradients, or several
         options.bucket_bytes = cabled ? 4096 : GradientExchange::bucket_bytes;
         const auto runs = on_devices(size, cabled, [&](Communicator& ranks, Backend& device) {
           return trained_on_device(ranks, device, options);
@@ -554,7 +558,7 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
 }
 
 BOOST_AUTO_TEST_CASE(summed_gradients_lie_on_16_bytes_as_those_of_one_rank_do) {
-  // On other backends square_sums adds in a different order.
+  // On all other backends, square_sums adds in a different order.
   const auto odd = on_ranks(2, [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
     const Decoder model(*backend, uneven(), 3);
@@ -678,7 +682,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
 }
 
 BOOST_AUTO_TEST_CASE(only_the_cut_of_a_step_decides_the_bits) {
-  // Shows that the test above can fail: dividing the same batches into other parts changes the
+  // Shows that the test above could fail: dividing the same batches into other parts changes the
   // order of additions.
   const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), alone());
   const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), alone());

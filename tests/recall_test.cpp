@@ -22,8 +22,8 @@ constexpr TaskMaker make{recall};
 
 std::size_t place(std::int32_t output) { return static_cast<std::size_t>(output); }
 
-/// The probability of drawing these slots x (from 0) in this order without replacement,
-/// proportionally to (x + 1)^-exponent.
+/// The probability of drawing these slots (counted from 0) in this order without replacement, with
+/// weights (slot + 1)^-exponent.
 double probability(const std::vector<std::size_t>& drawn, std::size_t slots, double exponent) {
   std::vector<double> weights;
   for (std::size_t x = 1; x <= slots; ++x) {
@@ -46,7 +46,7 @@ double fairness(const auto& counted, std::size_t cells) {
 
 }  // namespace
 
-// Checks everything by the definition, using only the tokens.
+// Checks every property by the definition, using only the tokens.
 BOOST_AUTO_TEST_CASE(each_key_is_asked_for_once_and_its_value_is_the_target) {
   struct Form {
     std::size_t tokens, keys, repeats, back;
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(keys_values_and_all_else_are_uniform) {
   BOOST_TEST(fairness(first_other, 12) > 1e-3);
 }
 
-// The slots of key 1, key 2, key 3 in turn: all 60 ordered draws of 3 out of 5.
+// The slots of keys 1, 2 and 3 in this order: all 60 ordered draws of 3 out of 5.
 BOOST_AUTO_TEST_CASE(slots_are_drawn_in_proportion_to_a_power_without_replacement) {
   const auto task = make({{"tokens", "16"}, {"pairs", "3"}, {"vocabulary", "32"}});
   std::map<std::vector<std::size_t>, double> counted;
@@ -138,10 +138,11 @@ BOOST_AUTO_TEST_CASE(slots_are_drawn_in_proportion_to_a_power_without_replacemen
   BOOST_TEST(counts.size() == 60u);
   BOOST_TEST(std::abs(all - 1) < 1e-12);
   BOOST_TEST(chi_square_p(counts, expected) > 1e-3);
-  BOOST_TEST(chi_square_p(counts, flatter) < 1e-6);  // even a law this close is distinguished
+  // The test distinguishes even a law that is this similar.
+  BOOST_TEST(chi_square_p(counts, flatter) < 1e-6);
 }
 
-// In a sample as long as in training, the slot of the first key follows the law itself.
+// In a sample of the trained length, the slot of the first key follows the power law itself.
 BOOST_AUTO_TEST_CASE(the_first_keys_slot_follows_the_power_law) {
   const auto task = make({{"tokens", "256"}, {"pairs", "32"}});
   std::vector<double> counts(96), expected;
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(repeated_keys_come_in_any_order) {
     }
     ++orders[order];
   }
-  BOOST_TEST(fairness(orders, 3) > 1e-3);  // aabb, abab, abba
+  BOOST_TEST(fairness(orders, 3) > 1e-3);  // the three possible orders are aabb, abab, abba
 }
 
 BOOST_AUTO_TEST_CASE(lengths_are_even_and_equally_dense) {
@@ -184,14 +185,15 @@ BOOST_AUTO_TEST_CASE(lengths_are_even_and_equally_dense) {
     BOOST_TEST(sample.tokens.size() == tokens);
     BOOST_TEST(sample.asked.size() == tokens / 8);
   }
-  // Every sample has a key.
+  // Every sample contains a key.
   BOOST_TEST(draw(*make({{"tokens", "4-256"}, {"pairs", "1"}}), 0).asked.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_value_is_found_where_the_table_has_it) {
   const auto task = make({{"tokens", "96"},
                           {"pairs", "8"},
-                          {"vocabulary", "60"},  // so that values also occur after the table
+                          // a small vocabulary, so that values also occur after the table
+                          {"vocabulary", "60"},
                           {"repeats", "3"},
                           {"back", "2"}});
   for (std::uint32_t index = 0; index < 20; ++index) {
@@ -209,8 +211,8 @@ BOOST_AUTO_TEST_CASE(a_value_is_found_where_the_table_has_it) {
   }
 }
 
-// Keys are 1 to 3, values are 4 to 7. Key 1 has value 6, key 3 has value 4. Key 3 is asked in slot
-// 8, and again in slot 12 by chance.
+// Keys are 1 to 3, values are 4 to 7. Key 1 has value 6, key 3 has value 4. Key 3 is in slot 8, and
+// by chance also in slot 12.
 BOOST_AUTO_TEST_CASE(outside_answers_are_judged_place_by_place) {
   const auto task = make({{"tokens", "14"}, {"pairs", "2"}, {"vocabulary", "8"}});
   const std::string prompt = "1 6 3 4 2 2 1 0 3 7 0 1 3 3";
@@ -219,7 +221,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_place_by_place) {
   };
   BOOST_TEST(task->answer(prompt) == "6:6 8:4 12:4");
   BOOST_TEST(verdict(prompt, "6:6 8:4 12:4") == "right");
-  // either reading is accepted, because it is unknown which one was meant
+  // Either slot is accepted, because the text does not show which one was meant.
   BOOST_TEST(verdict(prompt, " 6:6  8:4 ") == "right");
   BOOST_TEST(verdict(prompt, "6:6 12:4") == "right");
   BOOST_TEST(verdict(prompt, "6:6 8:6") == "place 8: expected 4, got 6");
@@ -263,8 +265,8 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_place_by_place) {
              "key 1: expected 2 values, got 3");
 }
 
-// In a small vocabulary keys also occur by chance; the text includes answers to them, the sample
-// does not ask them.
+// In a small vocabulary, keys also occur by chance. The text answers them too, but the sample does
+// not score them.
 BOOST_AUTO_TEST_CASE(a_key_drawn_by_chance_is_not_asked_for) {
   const auto task = make({{"tokens", "40"}, {"pairs", "3"}, {"vocabulary", "8"}});
   std::size_t by_chance = 0;

@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(a_step_that_recomputes_has_the_same_bits_and_takes_less_mem
   for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
     const auto backend = make_cpu_backend({.threads = 2, .math = math});
     for (const DecoderConfig& config : {parallel, sequential}) {
-      // Trains everything, or only blocks (so that the first block's input requires no gradient),
-      // or no parameter of the first blocks.
+      // Trains all parameters, or only the blocks (so that the first block's input requires no
+      // gradient), or no parameter of the first blocks.
       for (const std::string train : {"*", "blocks.*", "blocks.3.mixing.out,*.5.norm2.weight"}) {
         const Step kept = step(*backend, config, false, train);
         const Step again = step(*backend, config, true, train);

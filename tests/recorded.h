@@ -6,14 +6,14 @@
 
 namespace longhand {
 
-/// The result of `forward`, recorded on the tape.
+/// Records `forward` on the tape and returns its result.
 template <class Forward>
 auto recorded(Tape& tape, Forward&& forward) {
   const Recording recording(tape);
   return std::forward<Forward>(forward)();
 }
 
-/// Adds the gradients of the loss returned by `forward` to the leaves.
+/// Adds the gradients of the loss that `forward` returns to the leaves.
 template <class Forward>
 void backpropagate(Forward&& forward) {
   Tape tape;

@@ -27,7 +27,7 @@ struct Reference {
   }
   Tensor blank(const Shape& shape, DType type = DType::f64) const {
     const Tensor y(run, shape, type);
-    run(Fill{.value = 77, .y = y});  // results must overwrite it
+    run(Fill{.value = 77, .y = y});  // an arbitrary value that results must overwrite
     return y;
   }
 };
@@ -45,7 +45,7 @@ inline void check_values(const Tensor& y, const Values& expected, double toleran
   check_values(y.to_doubles(), expected, tolerance);
 }
 
-/// Runs `op` with its target assigned, then with the same target added to 10, and without a target.
+/// Runs `op` with its target assigned, then with the target added to 10, and without a target.
 template <class Op>
 void check_target(const Reference& on, Op op, Target Op::*target, const Shape& shape,
                   const Values& expected) {

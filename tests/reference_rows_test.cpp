@@ -6,8 +6,8 @@
 #include "core/contract/softmax.h"
 #include "tests/reference_fixture.h"
 
-// Norms, softmax, losses and optimizer of the reference backend, compared with numbers from PyTorch
-// in f64 or computed by hand.
+// Norms, softmax, losses and optimizers of the reference backend, compared with numbers that were
+// computed by PyTorch in f64 or by hand.
 using namespace longhand;
 
 BOOST_FIXTURE_TEST_SUITE(reference_rows_test, Reference)
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(causal_softmax_sees_up_to_the_diagonal) {
   run(Softmax{.x = f64({1, 2, 3}, {1, 2, 3, 0, -1, 5}), .causal = true, .y = y});
   check_values(y, {0.268941421369995, 0.731058578630005, 0, 0.00667641251337645,
                    0.00245611490445095, 0.990867472582173});
-  const Tensor tall = blank({3, 1});  // more rows than columns: the first rows see nothing
+  const Tensor tall = blank({3, 1});  // more rows than columns: the first rows see no column
   run(Softmax{.x = f64({3, 1}, {1, 2, 3}), .causal = true, .y = tall});
   check_values(tall, {0, 0, 1});
 }
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(sgd_adds_the_gradient_to_the_velocity) {
          .rate = f64({1}, {0.01}),
          .momentum = 0.8,
          .factor = f64({1}, {0.5})};
-  run(op);  // u = 0.8 u + 0.5 g + 0.1 w
+  run(op);  // now u = 0.8 u + 0.5 g + 0.1 w
   check_values(u, {0.625, 1.8});
   check_values(w, {0.99375, -2.018});
   op.factor = f64({1}, {0});
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(dropout_follows_the_stream_of_its_name) {
   Rng rng(seed, Purpose::dropout, 77, 9);
   Values expected;
   for (int i = 1; i <= 11; ++i) {
-    const bool dropped = rng.next() < 3u << 30;  // 0.75 2^32
+    const bool dropped = rng.next() < 3u << 30;  // the threshold is 0.75 2^32
     expected.push_back(dropped ? 0 : 4 * i);
   }
   check_values(y, expected);

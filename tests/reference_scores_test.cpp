@@ -16,7 +16,7 @@ namespace {
 
 std::unique_ptr<tasks::Task> reversal() { return make_task("reversal", {{"length", "1-6"}}); }
 
-/// Three kinds of heads, two of which share keys, with a window and a temper.
+/// A model with three kinds of heads, two of which share keys, with a window and a temper.
 nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = DType::f64) {
   return {backend,
           {.vocabulary = task.vocabulary().size(),
@@ -32,7 +32,7 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
 
 }  // namespace
 
-// Computing one head and one sequence at a time gives the same weights as all together.
+// Computing one head and one sequence at a time gives the same weights as computing all together.
 BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {
       }
     }
     BOOST_TEST(at == all.size());
-    // A mixer that shows its matrices directly.
+    // A view that contains the weights themselves.
     const nn::MixerView shown{.weights = view.all_weights()};
     BOOST_TEST(nn::head_weights(shown, input.segments, 1, 0).to_doubles() ==
                    nn::head_weights(view, input.segments, 1, 0).to_doubles(),
@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {
   BOOST_TEST(!nn::head_weights({}, input.segments, 0, 0));
 }
 
-// dh1=1hd: the rows of 1, h and d have one column each; the end has no entry.
+// In dh1=1hd, each of the rows that predict 1, h and d has one reference column. The row that
+// predicts the end has none.
 BOOST_AUTO_TEST_CASE(a_reference_as_a_matrix) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_reference_as_a_matrix) {
   BOOST_TEST((sums == std::vector<double>{2, 9, 16}));
 }
 
-// Compared with sums over the output of look_inside for each sample.
+// Compares with sums over the output of look_inside for each sample.
 BOOST_AUTO_TEST_CASE(scores_are_sums_over_the_reference) {
   const auto backend = make_reference_backend();
   const auto task = reversal();

@@ -9,8 +9,8 @@
 #include "tests/reference_fixture.h"
 #include "tests/refusal.h"
 
-// Entrywise, product, layout and index operations of the reference backend, compared with numbers
-// from PyTorch in f64 or computed by hand.
+// Elementwise, product, layout and index operations of the reference backend, compared with numbers
+// that were computed by PyTorch in f64 or by hand.
 using namespace longhand;
 
 BOOST_FIXTURE_TEST_SUITE(reference_test, Reference)
@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(rope_turns_pairs_and_back) {
   const Values side{-1.27223251272018, -1.83886498514102, 1.68392864073146, 4.70790657648644};
   for (const bool interleaved : {false, true}) {
     const Values& turned = interleaved ? side : half;
-    // Two heads of five columns, four of which are rotated, after one column that belongs to no
-    // head.
+    // Two heads with five columns each, four of which are rotated, after one column that belongs to
+    // no head.
     const Values x_row{-7, 1, 2, 3, 4, 9, 1, 2, 3, 4, 8};
     Rope op{.x = f64({1, 11}, x_row),
             .positions = ints({1}, {3}),
@@ -312,28 +312,28 @@ BOOST_AUTO_TEST_CASE(solve_triangular_reads_one_side_only) {
 
 BOOST_AUTO_TEST_CASE(entries_are_rearranged) {
   const Tensor x = f64({1, 2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-  check_target(*this,  // exchanged axes
+  check_target(*this,  // copies with exchanged axes
                Rearrange{.shape = {1, 3, 2, 2},
                          .x = x,
                          .from = {.along = {12, 2, 6, 1}},
                          .y = {},
                          .to = row_major({1, 3, 2, 2})},
                &Rearrange::y, {1, 3, 2, 2}, {0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
-  check_target(*this,  // a slice
+  check_target(*this,  // copies a slice
                Rearrange{.shape = {2, 2},
                          .x = f64({3, 2}, {0, 1, 2, 3, 4, 5}),
                          .from = {.first = 2, .along = {2, 1}},
                          .y = {},
                          .to = row_major({2, 2})},
                &Rearrange::y, {2, 2}, {2, 3, 4, 5});
-  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // into a column, with an entry repeated
+  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // copies into a column, with an entry repeated
   run(Rearrange{
       .shape = {2}, .x = f64({1}, {7}), .from = {}, .y = y, .to = {.first = 1, .along = {3}}});
   check_values(y, {0, 7, 0, 0, 7, 0});
 }
 
 BOOST_AUTO_TEST_CASE(f32_results_are_rounded_once) {
-  // f32 cannot represent 2^24 + 1: a sum in f32 would lose the ones.
+  // f32 cannot represent 2^24 + 1, so a sum in f32 would lose the ones.
   const Tensor x = Tensor::from(run, {1, 5}, DType::f32, Values{16777216, 1, 1, 1, 1});
   const Tensor y = blank({1}, DType::f32);
   run(Reduce{.reduction = Reduction::sum, .x = x, .y = y});

@@ -12,7 +12,7 @@
 namespace longhand {
 namespace test {
 
-/// If an Outcome fails, BOOST_TEST shows its message.
+/// If an Outcome is false, BOOST_TEST shows its message.
 inline void check(const char* file, std::size_t line, std::string_view condition,
                   const Left<Outcome>& outcome) {
   check(file, line, condition, outcome.value);
@@ -20,7 +20,7 @@ inline void check(const char* file, std::size_t line, std::string_view condition
 
 }  // namespace test
 
-/// The message of the error that the action throws; "accepted" if it throws none.
+/// The message of the error that the action throws; "accepted" if it throws no error.
 template <class Refused = Error, std::invocable Action>
 std::string refusal(Action&& action) {
   try {
@@ -31,13 +31,13 @@ std::string refusal(Action&& action) {
   return "accepted";
 }
 
-/// Checks that a text has a part, for use in BOOST_TEST, which then shows the whole text.
+/// Checks that a text contains a part. If it fails, BOOST_TEST shows the whole text.
 inline test::Outcome contains(std::string_view text, std::string_view part) {
   const bool found = text.find(part) != text.npos;
   return {found, found ? "" : test::shown(text)};
 }
 
-/// Expects that the action throws an error of one line that contains this message.
+/// Checks that the action throws a one-line error that contains this message.
 inline void expect_refusal(const std::function<void()>& action, std::string_view message) {
   const std::string said = refusal(action);
   BOOST_TEST(contains(said, message));

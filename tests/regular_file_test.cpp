@@ -1,5 +1,5 @@
-// Readers of files never wait for a pipe, and never read anything except regular files, whatever a
-// name refers to.
+// Functions that read files must never wait for a pipe, and must read only regular files, whatever
+// a name refers to.
 #include "core/regular_file.h"
 
 #include <sys/socket.h>
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_folder_below_is_reached_without_links) {
 }
 
 BOOST_AUTO_TEST_CASE(no_reader_waits_for_a_pipe) {
-  // A reader that opens the pipe would hang here, because nobody opens the other end.
+  // A function that opens the pipe would hang here, because no process opens the other end.
   const auto refuses_pipe = [&](const std::string& name, const std::function<void()>& read) {
     make_pipe(name);
     const std::string message = refusal(read);
@@ -159,9 +159,9 @@ BOOST_AUTO_TEST_CASE(a_lock_or_log_that_is_a_link_is_not_written_through) {
   }
 }
 
-/// Finds new code that opens files directly; it must use open_regular_file.
+/// Finds code that opens files directly instead of calling open_regular_file.
 BOOST_AUTO_TEST_CASE(no_source_file_opens_files_in_another_way) {
-  // These open folders, pipes named by a user, /proc and /dev/null.
+  // These files open folders, pipes named by a user, /proc and /dev/null.
   const std::vector<std::string> allowed{
       "core/folder.cpp",  "core/regular_file.cpp", "core/text_file.cpp",      "apps/main.cpp",
       "apps/machine.cpp", "nn/ranks/watch.cpp",    "apps/serve/live_runs.cpp"};

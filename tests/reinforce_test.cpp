@@ -26,8 +26,8 @@ BOOST_AUTO_TEST_SUITE(reinforce_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Attention whose weights are increased at listed pairs, from the operation to runs that have such
-// heads.
+// Attention with increased weights at listed pairs: the operation, heads that use it, and runs with
+// such heads.
 
 namespace {
 
@@ -44,7 +44,7 @@ Tensor amounts_of(Backend& backend, DType type, const std::vector<double>& amoun
   return Tensor::from(backend, {std::ssize(amounts)}, master_type(type), amounts);
 }
 
-/// One pair per token, with a random token at or before it.
+/// One pair per token; the token attended to is a random one at or before it.
 Reference one_pair_a_token(const Tokens& lengths, std::uint64_t seed) {
   Rng rng(seed, Purpose::test);
   Reference pairs;
@@ -57,7 +57,7 @@ Reference one_pair_a_token(const Tokens& lengths, std::uint64_t seed) {
   return pairs;
 }
 
-/// Two layers with grouped keys, a window and a temper side by side.
+/// A model of two layers with grouped keys, a window and a temper side by side.
 struct Model {
   Model(Backend& backend, const std::string& option)
       : decoder(
@@ -72,7 +72,7 @@ struct Model {
              .deviation = 0.7},
             3) {}
 
-  /// Sets the deltas of all heads, layer by layer.
+  /// Sets the amounts of all heads, layer by layer.
   void reinforce(const std::vector<double>& amounts) {
     std::size_t begin = 0;
     for (std::int64_t layer = 0; layer < decoder.config().layers; ++layer) {
@@ -144,15 +144,15 @@ BOOST_AUTO_TEST_CASE(heads_that_add_nothing_keep_every_bit) {
   }
 }
 
-// Weights that underflow to 0 in f32 count as larger than 0, and weights rounded to 1 do not
-// exceed 1.
+// Weights that underflow to 0 in f32 count as larger than 0, and weights that are rounded to 1 do
+// not exceed 1.
 BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
   const Tokens lengths{40, 3};
   const Reference looks = one_pair_a_token(lengths, 6);
   for (const char* const name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     const HeadProblem p(*backend, DType::f32, lengths, 2, 1, 8, 3, 4,
-                        40);  // scores reach thousands
+                        40);  // scores reach several thousand
     const Tensor pairs = pairs_of(*backend, looks);
     const std::vector<double> plain = attention(p.scores(), p.values()).value().to_doubles();
     const auto y = [&](double threshold) {
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
         worst = std::max(worst, std::abs(all[at] - plain[at] - 0.5 * v[key * 3 + i % 3]));
       }
     }
-    BOOST_TEST(worst < 1e-4);  // values have a magnitude of 40
+    BOOST_TEST(worst < 1e-4);  // values are up to 40 in absolute value
   }
 }
 
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
         reinforced_attention(p.scores(true), p.values(), {pairs, two, 0});
       },
       "reinforced attention: it has no gradient");
-  // A reference on the host must name existing tokens, at or before the row's own.
+  // A reference on the host must name existing tokens that are at or before the row's own token.
   const Tokens tokens(9, 1), lengths{5, 4};
   const auto place = [&](const Reference& reference) {
     make_input(*backend, tokens, lengths, {}, reference);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   expect_refusal([&] { place({{9, 0}}); }, "expected ascending rows of reference, below 9, got 9");
 }
 
-// The first group of a layer has the columns of 2 queries, 1 key and 1 value, each 4 wide.
+// The first group of a layer has columns for 2 queries, 1 key and 1 value, each of width 4.
 BOOST_AUTO_TEST_CASE(shown_weights_are_the_ones_used) {
   const auto backend = make_reference_backend();
   Model model(*backend, "reinforce=0");
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(shown_weights_are_the_ones_used) {
     begin += n;
   }
   BOOST_TEST(worst < 1e-5);
-  BOOST_TEST(most > 1.5);  // some row is reinforced
+  BOOST_TEST(most > 1.5);  // the weights of some row are increased
 }
 
 BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
@@ -277,7 +277,8 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   Model plain(*backend, "beta=1"), told(*backend, "reinforce=0");
   BOOST_TEST(!plain.decoder.wants_reference());
   BOOST_TEST(told.decoder.wants_reference());
-  // The names and numbers are the same, plus one delta per head, which is not trained.
+  // The parameters have the same names and values. The only addition is one amount per head, which
+  // is not trained.
   std::size_t more = 0;
   for (const Parameter& p : told.decoder.parameters().all()) {
     const Parameter* const same = plain.decoder.parameters().find(p.name());
@@ -301,7 +302,7 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   BOOST_TEST((features(told, {}) == features(plain, {})));
   BOOST_TEST((features(plain, pairs) == features(plain, {})));
   const std::vector<double> changed = features(told, pairs), before = features(plain, {});
-  // rows before the first pair of a sequence do not change
+  // Rows before the first pair of a sequence are unchanged.
   for (std::size_t row = 0; row < 8; ++row) {
     const auto same = [&] {
       return std::equal(&changed[row * 24], &changed[row * 24] + 24, &before[row * 24]);
@@ -387,7 +388,7 @@ BOOST_AUTO_TEST_CASE(it_is_neither_trained_nor_exported) {
                  "export: expected plain attention, got reinforced heads");
 }
 
-// Runs of reversal whose heads are reinforced at the right places.
+// Runs on the reversal task whose heads are reinforced at the right places.
 BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   const auto make = [&](const std::string& name, app::Config config, double amount) {
     for (const auto& [key, value] : {std::pair{"model.width", "16"},

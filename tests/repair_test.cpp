@@ -1,4 +1,4 @@
-// Runs whose attention is repaired, as a user repairs them.
+// The command repair, through the program as a user runs it.
 #include <cmath>
 #include <cstring>
 
@@ -10,8 +10,8 @@ namespace repair_test {
 using namespace longhand;
 namespace fs = std::filesystem;
 
-/// A run of grouped heads of width 4. Rows 0 .. 15 of its projections make queries, rows 16 .. 23
-/// keys.
+/// A run with grouped heads of width 4. Rows 0 .. 15 of its projections compute queries, rows 16 ..
+/// 23 keys.
 struct Fixture {
   Program longhand;
 
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_repair_prints_every_distribution_before_and_after) {
   for (std::size_t i = 0; i < made["rows"].size(); ++i) {
     const Json &ours = made["rows"][i], &theirs = scored["rows"][i];
     BOOST_TEST((ours["on"] == theirs["on"] && ours["metric"] == theirs["metric"]));
-    // At a rate of 0 nothing changes.
+    // With learning rate 0 nothing changes.
     BOOST_TEST((ours["before"] == theirs["value"] && ours["after"] == theirs["value"]));
     BOOST_TEST((ours["before_low"] == theirs["low"] && ours["after_high"] == theirs["high"]));
   }

@@ -1,4 +1,4 @@
-// A run's report: its curves with their values, its answers, and its links.
+// The report of a run: its curves with their values, the sample answers, and the links.
 #include "apps/html/page.h"
 #include "tests/program.h"
 

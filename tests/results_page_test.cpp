@@ -11,7 +11,7 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-/// Reports as Markdown, and the pages of docs/results and the tables made from them.
+/// Reports as Markdown, the pages of docs/results, and the tables made from these pages.
 BOOST_AUTO_TEST_SUITE(results_page_test)
 
 using namespace longhand::app;
@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(a_block_is_replaced_if_it_exists) {
                            "expected lines \"<!-- x -->\" and \"<!-- end of x -->\"");
 }
 
-/// `longhand repro ... --page` writes the figures of a page. `longhand record docs/results` writes
-/// the tables made from the figures.
+/// `longhand repro ... --page` writes the numbers of a page. `longhand record docs/results` writes
+/// the tables that are made from them.
 BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
   const fs::path pages = fs::path(longhand::test_data).parent_path() / "docs/results";
   const auto results = results_in(pages);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
 }
 
 /// Verdicts are not written by hand: `longhand record docs/results --claims
-/// README.md,docs/papers.md` computes them from the figures.
+/// README.md,docs/papers.md` computes them from the pages.
 BOOST_AUTO_TEST_CASE(committed_verdicts_follow_from_the_figures) {
   const fs::path source = fs::path(longhand::test_data).parent_path();
   const auto judged = judge_all(results_in(source / "docs/results"));

@@ -12,8 +12,8 @@
 
 using namespace longhand;
 
-// Attention by rules other than softmax: worked examples, limits, and how many keys of a row are
-// read. Gradients, parity and mutants are covered by the catalog.
+// Attention with rules other than softmax: worked examples, limits, and how many keys of a row are
+// read. The tests of the catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(rules_test)
 
 namespace {
@@ -58,7 +58,8 @@ BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   check_close(y.value().to_doubles(), {0, 12, 8, 5}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   check_close(v.data.grad().to_doubles(), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
-  // The parts P dP are 1, 1, 3; dS = part - sigmoid(s) (this part and those to its left).
+  // The terms P dP are 1, 1, 3. dS is a term minus sigmoid(s) times the sum of this and all earlier
+  // terms.
   check_close(s.k.data.grad().to_doubles(), {0.5, 1 - 2.0 * 2 / 3, 3 - 5 * 0.75, 0}, 1e-14);
 }
 
@@ -104,8 +105,8 @@ BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   check_close(v.data.grad().to_doubles(), expected, 1e-14);
 }
 
-// Scores more than 2 below the largest have no weight. If all others are, the largest has all of
-// it.
+// Scores that are more than 2 below the largest have no weight. If this applies to all others, the
+// largest has the whole weight.
 BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
@@ -128,8 +129,8 @@ BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   }
 }
 
-// A shift adds c_i - c_j to a score under every rule, so lowering key j's score by c_j has the same
-// effect.
+// Under every rule, a shift adds c_i - c_j to a score. Lowering the score of key j by c_j has the
+// same effect.
 BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   const Doubles keys{0.7, -0.2, 1.5, 0.4, 0.9}, c{0.3, 0.1, -0.4, -0.5, -1.1};
   Doubles lower = keys;
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   }
 }
 
-// If a row of dS does not sum to 0, the query's own c receives a gradient.
+// If a row of dS does not sum to 0, c of the query itself receives a gradient.
 BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   check_close(s.shift.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
 }
 
-// In the limit of sharp scores, stick-breaking chooses the same key as FAL; so does TRA with a
+// In the limit of sharp scores, stick-breaking selects the same key as FAL; so does TRA with a
 // strong pull.
 BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   }
 }
 
-// In f32, far along a row: the remaining weight is multiplied key by key, and its error stays
+// In f32, far along a row. The remaining weight is a product over keys, and its error must stay
 // within that of f32.
 BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   const auto reference = make_reference_backend(), cpu = make_cpu_backend();

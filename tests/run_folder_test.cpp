@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_line_is_sk
   run.log({{"step", 4}, {"loss", 0.5}});
   BOOST_TEST(steps() == (StepNumbers{1, 2, 3, 4}), boost::test_tools::per_element());
   BOOST_TEST(run.metrics().back()["loss"] == 0.5);
-  BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // the original line of step 2
+  BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // the original line of step 2 was kept
 }
 
 BOOST_AUTO_TEST_CASE(a_metrics_file_of_rubbish_is_refused_at_once) {
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_metrics_file_of_rubbish_is_refused_at_once) {
                           run.open_logs(1);
                         }),
                         "metrics.jsonl: more than 1000 lines are damaged"));
-    // reading everything would take a minute
+    // Reading the whole file would take a minute.
     BOOST_TEST((std::clock() - start) / CLOCKS_PER_SEC < 5);
   }
 }

@@ -8,7 +8,7 @@
 
 namespace run_test {
 
-/// The commands train, eval, generate, data and repro, run as a user runs them.
+/// The commands train, eval, generate, data and repro, through the program as a user runs them.
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
   BOOST_TEST(first["step"] == 1);
   BOOST_TEST(first["finished"] == false);
   for (int step = 2; step <= 6; ++step) {
-    // the number of threads changes no bit
+    // The number of threads changes no bit.
     const std::string threads = " --threads " + std::to_string(1 + step % 3);
     BOOST_TEST(json("train --resume d --max-minutes 0 --quiet --json" + threads)["step"] == step);
   }
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(progress_tells_the_share_of_the_peak_where_it_is_known) {
 
 BOOST_AUTO_TEST_CASE(wrong_settings_are_one_line_and_leave_no_folder) {
   const std::string out = " --out x";
-  // config_test has all wrong flags; here is one from each section.
+  // config_test tests every invalid flag; this test has one flag from each section.
   refuses(2, "train --steps many" + out, "--steps");
   refuses(2, "train --heads soft:4" + out, "soft:4");
   refuses(2, "train --task.ignore 2" + out, "--task.ignore");
@@ -126,15 +126,15 @@ BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   fs::copy(folder / "a/config.ini", folder / "empty/config.ini");
   refuses(1, "eval empty", "empty: holds no checkpoint");
 
-  // If a checkpoint belongs to another model, the message names the tensor and the run is
-  // unchanged.
+  // If a checkpoint belongs to another model, the message names a tensor, and the run is not
+  // changed.
   std::string ini = contents(folder / "a/config.ini");
   ini.replace(ini.find("width = 16"), 10, "width = 32");
   std::ofstream(path("a/config.ini")) << ini;
   refuses(1, "eval a", "embedding.weight");
   refuses(1, "train --resume a --quiet", "embedding.weight");
 
-  // A truncated checkpoint.
+  // The checkpoint is truncated.
   train("b");
   fs::resize_file(folder / "b/checkpoints/step-6/model.safetensors", 1000);
   refuses(1, "eval b", "model.safetensors");
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_one_line_naming_them) {
   refuses(1, "train " + tiny + "--out ''", "run folder");
   refuses(1, "train " + tiny + "--quiet --out whole/metrics.jsonl", "metrics.jsonl");
 
-  // Invalid lines of the metrics are kept and skipped, and a report needs no metrics.
+  // Invalid lines of the metrics are kept and skipped, and the report can be made without metrics.
   with("metrics.jsonl", garbage + "\n{\"loss\": 1}\n");
   BOOST_TEST(json("train --resume a --quiet --json")["step"] == 6);
   BOOST_TEST(json("train --task flip-flop --task.instructions 8 --width 16 --layers 1 --steps 0 "
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_run_interrupted_by_a_signal_resumes_to_the_same_bits) {
     if (!fs::exists(folder / out / "checkpoints/step-400")) ++cuts;
     BOOST_TEST(json("train --resume " + out + " --quiet --json")["step"] == 400);
     BOOST_TEST((checkpoint(out, 400) == checkpoint("whole", 400)));
-    // Every step occurs in the metrics once.
+    // The metrics contain every step once.
     std::set<std::int64_t> steps;
     for (const Json& line : metrics(out)) {
       if (line.contains("loss")) BOOST_TEST(steps.insert(line["step"].integer()).second);
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_one_line_and_the_last_good_checkpoint_stays)
   fs::copy(folder / "a", folder / "b", fs::copy_options::recursive);
   fs::remove(folder / "b/checkpoints/best");
   fs::remove_all(folder / "b/checkpoints/step-6");
-  // A limit of 4 KiB on the size of files simulates a full disk: logs fit, a checkpoint does not.
+  // A file size limit of 4 KiB simulates a full disk: metrics can be written, a checkpoint cannot.
   const Outcome outcome = (*this)("train --resume b --quiet", "trap '' XFSZ; ulimit -f 8;");
   BOOST_TEST(outcome.status == 1);
   BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
@@ -271,12 +271,12 @@ BOOST_AUTO_TEST_CASE(a_run_whose_checkpoints_lie_in_parts_is_like_any_other) {
   refuses(1, "export parts --part_mib 1 --out several", "expected a folder without a model");
   json("import several --task flip-flop --task.instructions 8 --part_mib 1 --out again --json");
   BOOST_TEST(files(folder / "again/checkpoints/step-0").size() >=
-             3u);  // an index and parts, no moments
+             3u);  // an index and two parts, without moments
   json("export again --out back --json");
   BOOST_TEST(
       (contents(folder / "back/model.safetensors") == contents(folder / "one/model.safetensors")));
 
-  // A tensor larger than a part is reported before anything is written.
+  // If a tensor is larger than a part, this is reported before anything is written.
   refuses(1, "train --task flip-flop --width 768 --part_mib 1 --out x",
           "expected at most 1048576 bytes with its file's header, got ");
   refuses(2, "train --task flip-flop --part_mib -1 --out x", "--part-mib");
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(eval_reports_every_distribution_with_intervals) {
   const Json forced = json("eval a --samples 20 --json");
   const Json decoded = json("eval a --samples 20 --reading decoded --json");
   BOOST_TEST(forced["step"] == 6);
-  BOOST_TEST(forced["rows"].size() == 10);  // five distributions, two metrics
+  BOOST_TEST(forced["rows"].size() == 10);  // five distributions with two metrics each
   BOOST_TEST(decoded["reading"] == "decoded");
   for (const Json& row : forced["rows"]) {
     BOOST_TEST(row["low"].number() <= row["value"].number());
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
       "train --task flip-flop --task.instructions 8 --width 16 --layers 2 --heads softmax:2,fal:2 "
       "--batch 4 --steps 6 --evaluate_samples 5 --threads 1 --quiet --json --out a");
   const Json report = json("inspect a --samples 20 --json");
-  BOOST_TEST(report["rows"].size() == 4);  // two layers, two FAL heads each
+  BOOST_TEST(report["rows"].size() == 4);  // two layers with two FAL heads each
   for (const Json& row : report["rows"]) {
     BOOST_TEST(row["head"].integer() >= 2);
     BOOST_TEST(row["count"] == report["rows"][0]["count"]);
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
   refuses(1, "inspect a --out absent/page.html", "absent/page.html");
 }
 
-// Tasks whose outputs label their own tokens instead of predicting the next.
+// Tasks whose outputs are labels of the current token instead of the next token.
 BOOST_AUTO_TEST_CASE(labels_are_learned_and_scored_but_not_decoded) {
   const std::map<std::string, std::string> tasks{
       {"words", "--task.group s3 --task.max 8 "},

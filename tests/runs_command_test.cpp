@@ -1,4 +1,4 @@
-// Finding runs and comparing them.
+// Finding and comparing runs.
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
     BOOST_TEST(row["value"].is_number());
   }
   BOOST_TEST(json("runs runs/wide --json")["rows"].size() == 1u);
-  // A run that cannot be read has its own row and affects nothing else.
+  // A run that cannot be read has its own row and does not affect the others.
   std::filesystem::create_directory(folder / "runs/bad");
   write_atomically(folder / "runs/bad/config.ini", "[task]\nname = nosuch\n");
   const auto listed = (*this)("runs");
@@ -90,12 +90,12 @@ BOOST_AUTO_TEST_CASE(one_unreadable_folder_or_loop_of_links_hides_no_run) {
   refuses(1, "describe runs/loop", "runs/loop");
   refuses(1, "describe runs/looped", "config.ini: cannot be read: Too many levels");
 
-  // As in the search of `serve`, links are not followed.
+  // `serve` does not follow links in its search, and neither does this call.
   const app::FoundRuns found = app::runs_below(runs, Links::refuse);
   BOOST_TEST(found.runs.size() == 3u);
   BOOST_TEST(std::ranges::count_if(found.skipped, [](const std::string& message) {
                return message.ends_with("is a link, which is not followed");
-             }) == 2);  // the links `up` and `narrow`
+             }) == 2);  // the links `up` and `narrow` are skipped
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_without_permission_is_named) {
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_folder_without_permission_is_named) {
     fs::create_directories(runs / name / "inner");
     fs::permissions(runs / name, fs::perms(mode));
   }
-  ::setfsuid(61234);  // root may read everything; affects this thread only
+  ::setfsuid(61234);  // root may read everything; this affects the current thread only
   const app::FoundRuns found = app::runs_below(runs);
   ::setfsuid(::geteuid());
   for (const char* name : {"none", "listed", "searched"})

@@ -24,7 +24,7 @@ namespace {
 
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
-/// Tensors t0, t1, ... with these numbers of elements, which contain consecutive numbers.
+/// Tensors t0, t1, ... with these numbers of elements, filled with consecutive numbers.
 class Tensors {
  public:
   explicit Tensors(const std::vector<std::int64_t>& sizes) {
@@ -63,7 +63,7 @@ std::string refusal(const fs::path& folder) {
 
 const Metadata metadata{{"step", "12"}, {"more", std::string(300, 'x')}};
 
-/// A folder with three parts of two tensors each.
+/// A folder with three parts, of two tensors each.
 struct Fixture {
   TemporaryFolder folder;
   fs::path index = folder / "model.safetensors.index.json";
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_w
   BOOST_TEST(contains(write(1000, 1), "\"t0\""));
   BOOST_TEST(folder.count() == 0);
   BOOST_TEST(write(1000, 4700) == "accepted");
-  // More parts than a reader accepts.
+  // There are more parts than a reader accepts.
   const Tensors many(std::vector<std::int64_t>(SafetensorsIndex::max_files + 1, 100));
   BOOST_TEST(contains(longhand::refusal([&] { cut_into_parts("model", many.items(), {}, 800); }),
                       "at most 1000 of them, got 1001"));
@@ -160,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
   expect("gone.safetensors: cannot be read");
   with(first, second);
   expect("has no tensor \"t0\", which");
-  with("\"t0\"", "\"t1\"");  // one name twice, another tensor missing
+  with("\"t0\"", "\"t1\"");  // one name occurs twice, and another tensor is missing
   expect("tensor \"t0\": expected none, since");
   with("\"t0\": \"" + first + "\",", "");
   expect("does not name it");
@@ -185,10 +185,10 @@ BOOST_FIXTURE_TEST_CASE(missing_truncated_or_changed_parts_are_refused, Fixture)
   fs::create_directory(part(2));
   expect("expected a file, got a folder");
   fs::remove(part(2));
-  BOOST_REQUIRE(::mkfifo(part(2).c_str(), 0600) == 0);  // must not wait for the pipe
+  BOOST_REQUIRE(::mkfifo(part(2).c_str(), 0600) == 0);  // opening must not wait for the pipe
   expect("expected a file, got a pipe");
   fs::remove(part(2));
-  // A tensor that is in two parts.
+  // The same tensor is in two parts.
   const Tensors more({1000, 1000, 1000});
   auto items = more.items();
   items[1].name = "t2";
@@ -214,7 +214,8 @@ BOOST_FIXTURE_TEST_CASE(an_index_of_a_thousand_files_and_one_is_refused, Fixture
   expect("expected at most 1000 files, got more");
 }
 
-// An index with changed, inserted, removed or truncated bytes is read or causes an Error.
+// An index with changed, inserted, removed or truncated bytes is either read or refused by an
+// Error.
 BOOST_FIXTURE_TEST_CASE(edited_indexes_are_read_or_refused, Fixture) {
   Rng rng(1, Purpose::test);
   int refused = 0;

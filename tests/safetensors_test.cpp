@@ -19,7 +19,8 @@ using namespace longhand;
 
 namespace {
 
-/// The bytes of a file: header, then data. `length` replaces the header's length if given.
+/// The bytes of a file: header, then data. If `length` is given, it is written in place of the
+/// header's length.
 std::string file_of(const std::string& header, const std::string& data = "",
                     std::optional<std::uint64_t> length = {}) {
   const std::uint64_t said = length.value_or(header.size());
@@ -86,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_file_without_tensors_reads_back) {
   BOOST_TEST(std::filesystem::file_size(folder / "a.safetensors") == 8 + 64u);
 }
 
-/// A file of this many tensors of one byte each, the last one first.
+/// A file with this many tensors of one byte each, the last tensor first.
 std::string file_of_many(std::size_t count) {
   std::string header = "{";
   for (std::size_t i = count; i-- > 0;) {
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
 BOOST_AUTO_TEST_CASE(a_header_past_the_limit_is_refused_before_it_is_read) {
   const TemporaryFolder folder;
   write_atomically(folder / "a", file_of("{}", "", SafetensorsFile::max_header + 1));
-  // makes a sparse file
+  // This makes a sparse file.
   std::filesystem::resize_file(folder / "a", SafetensorsFile::max_header + 100);
   BOOST_TEST(contains(longhand::refusal([&] { SafetensorsFile::open(folder / "a"); }),
                       ": expected a header of at most 100000000 bytes, got 100000001"));
@@ -278,7 +279,7 @@ BOOST_AUTO_TEST_CASE(impossible_files_are_refused_and_leave_no_trace) {
     BOOST_TEST(folder.count() == 0);
   };
   refused({item("a", DType::f32, {2}, one)});
-  // gives one piece too many
+  // The item passes one piece too many.
   refused({{"a", DType::f32, {1}, [&](const SafetensorsItem::Give& give) {
               give(std::as_bytes(std::span(one)));
               give(std::as_bytes(std::span(one)));

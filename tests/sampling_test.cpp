@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(unlikely_tokens_are_left_out) {
   };
   BOOST_TEST((tokens({.temperature = 1, .top_k = 3}) == std::vector{1, 2, 4}));
   BOOST_TEST((tokens({.temperature = 1, .top_k = 1}) == std::vector{1}));
-  // Exponentials of the logits are e^3, e^3, e^2, e, 1, 1/e. Probabilities are 0.389 for the first
-  // two, then 0.143, 0.053, 0.019, 0.007.
+  // The exponentials of the logits are e^3, e^3, e^2, e, 1, 1/e. The probabilities are 0.389 for
+  // the first two tokens, then 0.143, 0.053, 0.019, 0.007.
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.3}) == std::vector{1}));
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.7}) == std::vector{1, 4}));
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.8}) == std::vector{1, 2, 4}));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_penalty_applies_to_earlier_tokens) {
   BOOST_TEST(choose(logits, before, {.repetition_penalty = 2}, rng).token == 2);
   BOOST_TEST(choose(logits, std::vector<std::int32_t>{1}, {.repetition_penalty = 2}, rng).token ==
              4);
-  // A penalty lowers a negative logit; it does not raise it.
+  // The penalty makes a negative logit lower, not higher.
   const std::vector<float> low{-1.0f, -1.5f};
   BOOST_TEST(choose(low, std::vector<std::int32_t>{0}, {.repetition_penalty = 2}, rng).token == 1);
 }

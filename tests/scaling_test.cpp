@@ -20,7 +20,7 @@ std::int64_t samples_of(const GridRun& run) {
   return run.last_step() * run.config.training().batch;
 }
 
-/// The text that a study prints about all its runs.
+/// All text that a study writes in its report.
 std::string told(const RecipeResult& result) {
   std::string all;
   for (const auto& [heading, content] : result.sections) all += heading + "\n" + content;
@@ -37,7 +37,8 @@ RecipeResult make(const std::string& id, const TemporaryFolder& folder, Settings
 
 }  // namespace
 
-// Sizes are 1, 4 and 16 times the smallest; at the paper's scale the largest is the paper's.
+// Numbers of samples are 1, 4 and 16 times the smallest. At the paper's scale, the largest is the
+// paper's.
 BOOST_AUTO_TEST_CASE(sizes_go_up_by_fours_to_the_papers) {
   const std::map<std::string, std::int64_t> papers{{"scaling/flip-flop", 1'536'000},
                                                    {"scaling/chains", 3'072'000},
@@ -66,7 +67,7 @@ BOOST_AUTO_TEST_CASE(sizes_go_up_by_fours_to_the_papers) {
   }
 }
 
-// Three points each at 100, 400 and 1600 samples; in some the error is 0 or 1.
+// There are three points each at 100, 400 and 1600 samples. At some points the error is 0 or 1.
 BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   const auto points = [](double first, double second, double third) {
     std::vector<scaling::Scored> all;
@@ -88,7 +89,8 @@ BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   const scaling::Fit level = scaling::fit(points(0.4, 0.4, 0.4));
   BOOST_TEST(!level.law.has_value());
   BOOST_TEST(level.why_none.starts_with("no slope: b "));
-  BOOST_TEST(!scaling::fit(points(0.1, 0.2, 0.4)).law.has_value());  // the error rises
+  // The error rises, so there is no fit.
+  BOOST_TEST(!scaling::fit(points(0.1, 0.2, 0.4)).law.has_value());
 
   auto some = points(1, 0.2, 0.1);
   for (scaling::Scored& point : some) point.all_wrong = point.size == 100;
@@ -103,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   BOOST_TEST(scaling::fit({}).why_none == "too few points");
 }
 
-// With one seed a fit has three points.
+// With one seed, a fit is based on three points.
 BOOST_AUTO_TEST_CASE(a_study_has_every_size_a_fit_or_its_absence_and_the_papers_figures) {
   const TemporaryFolder folder;
   const RecipeResult result =
@@ -129,13 +131,14 @@ BOOST_AUTO_TEST_CASE(a_study_has_every_size_a_fit_or_its_absence_and_the_papers_
   BOOST_TEST(contains(all, "paper: ChaCAL L=1, below</text>"));  // the paper prints 1.00 and 0.00
   BOOST_TEST(contains(all, "&lt; 0.005"));
   BOOST_TEST(contains(all, ">0.501<"));
-  // There is a fit at the paper's number of samples, or a text that says why there is none.
+  // There is either a fit at the paper's number of samples, or a text that states why there is
+  // none.
   const bool fitted = std::ranges::any_of(
       rows, [](const std::string& row) { return row.ends_with("fit at 3.072M samples"); });
   BOOST_TEST((fitted || all.find("no slope") != std::string::npos));
 }
 
-// If all sizes are equal, there is nothing to fit.
+// If all sizes are equal, no fit is possible.
 BOOST_AUTO_TEST_CASE(a_study_of_one_size_gives_no_fit) {
   const TemporaryFolder folder;
   const RecipeResult result = make("scaling/flip-flop", folder,

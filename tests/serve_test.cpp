@@ -1,4 +1,5 @@
-// The live page: its answers to HTTP requests from this machine and from elsewhere, valid or not.
+// The live page: its responses to valid and invalid HTTP requests, from this machine and from
+// elsewhere.
 #include <sys/file.h>
 
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ namespace serve_test {
 using namespace longhand;
 using namespace longhand::app;
 
-/// A server in this process, on a free port, that replies with the request it received.
+/// A server in this process, on a free port, that responds with the request that it received.
 struct Echo {
   explicit Echo(HttpLimits limits = {})
       : server(
@@ -52,7 +53,7 @@ std::string line_of(std::int64_t step, double loss) {
 
 Curves::Time soon() { return std::chrono::steady_clock::now() + std::chrono::hours(1); }
 
-/// `longhand serve` itself, over runs/.
+/// The command `longhand serve` on the folder runs/.
 struct Served : Program {
   Served() { std::filesystem::create_directory(folder / "runs"); }
   ~Served() {
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_curve_keeps_its_size_limit_and_its_extremes) {
 BOOST_AUTO_TEST_CASE(a_growing_file_is_read_further_and_a_replaced_one_again) {
   const std::filesystem::path file = path() / "metrics.jsonl";
   Curves curves;
-  BOOST_TEST(curves.read(FileDescriptor(), soon()));  // there is no file yet
+  BOOST_TEST(curves.read(FileDescriptor(), soon()));  // the file does not exist yet
   std::ofstream out(file, std::ios::binary);
   out << line_of(1, 4) << "damaged\n{\"step\":2,\"loss\":3}\n" << line_of(3, 2).substr(0, 10);
   out.flush();
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_growing_file_is_read_further_and_a_replaced_one_again) {
   out.flush();
   BOOST_TEST(read());
   BOOST_TEST(curves.step() == 6);
-  BOOST_TEST(between().size() == 4u);  // steps 1, 2, 3 and 6
+  BOOST_TEST(between().size() == 4u);  // the steps are 1, 2, 3 and 6
   BOOST_TEST((*curves.evaluation())["step"].integer() == 4);
   BOOST_TEST(curves.samples().size() == 1u);
   write_atomically(file, line_of(1, 8));
@@ -203,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
   while (!curves.read(open, std::chrono::steady_clock::now() + std::chrono::milliseconds(1))) {
     ++reads;
   }
-  BOOST_TEST(reads > 1);  // one millisecond is too short to read everything
+  BOOST_TEST(reads > 1);  // one millisecond is too short to read the whole file
   const auto between = [&](std::int64_t from, std::int64_t to, Curves::Time until) {
     return curves.between(open, {"loss", "none", "seconds"}, from, to, 300, until);
   };
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
   }
   BOOST_TEST(parts[1].empty());
   BOOST_TEST(parts[2].size() == 5u);
-  // If there is no time to read the file, the stored values are returned.
+  // If there is no time to read the file, the values in memory are returned.
   const auto coarse = between(31'003, 31'007, std::chrono::steady_clock::now());
   BOOST_TEST(coarse[0].size() < 5u);
   BOOST_TEST(coarse[0].front().count > 1u);
@@ -272,12 +273,12 @@ BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
            1e-9 * static_cast<double>(to.tv_nsec - from.tv_nsec);
   };
   const HttpRequest list{.method = "GET", .path = "/api/runs"};
-  for (int i = 0; i < 300; ++i) {  // until everything is read
+  for (int i = 0; i < 300; ++i) {  // repeated until everything is read
     BOOST_TEST(seconds_of(list) < 1);
     if (contains(page.answer(list).body, "\"whole\":true").passed) break;
   }
-  // The requested steps occupy nearly 8 MiB. Every figure is requested twice, and the same run in
-  // four spellings.
+  // The lines of the requested steps have nearly 8 MiB. Every figure is requested twice, and the
+  // same run in four spellings.
   const HttpRequest part{.method = "GET",
                          .path = "/api/series",
                          .query = {{"runs", "1,01,001,1"},
@@ -285,9 +286,9 @@ BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
                                    {"from", "100"},
                                    {"to", "14000"},
                                    {"points", "2000"}}};
-  BOOST_TEST(seconds_of(part) < 2);  // 30 s if each figure were read separately
+  BOOST_TEST(seconds_of(part) < 2);  // it would take 30 s if each figure were read separately
 
-  // Each file consists of empty lines, of lines that are not JSON, or of one line without end.
+  // Each file consists of empty lines, of lines that are not JSON, or of a single endless line.
   for (const std::string unit : {"\n", "{\n", " "}) {
     std::string rubbish;
     while (rubbish.size() < (std::size_t{8} << 20)) rubbish += unit;
@@ -349,11 +350,11 @@ BOOST_AUTO_TEST_CASE(slow_and_many_clients_keep_nobody_waiting) {
     send_all(slow.back(), "GET / HT");
   }
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  // these close the oldest connection
+  // These connections replace the oldest one.
   for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));
-  ::usleep(1'500'000);  // all exceed the time limit now
+  ::usleep(1'500'000);  // now all connections exceed the time limit
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  BOOST_TEST(receive_all(slow.front()) == "");  // closed, without waiting for 10 seconds
+  BOOST_TEST(receive_all(slow.front()) == "");  // it was closed before 10 seconds had passed
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_lock_nobody_out) {
@@ -468,7 +469,7 @@ BOOST_FIXTURE_TEST_CASE(runs_are_shown_and_only_by_their_numbers, Served) {
                              "/api/series?runs=1&figures=loss&points=99999999999999999999"}) {
     BOOST_TEST(get(target).status == 400, target);
   }
-  // Displaying a folder does not disturb a training in it.
+  // Showing a folder does not disturb a training in it.
   BOOST_TEST((*this)("train --resume runs/small --quiet").status == 0);
 }
 
@@ -506,7 +507,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_naming_another_process_kills_nothing, Served) {
   BOOST_REQUIRE((*this)("train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 "
                         "--width 8 --steps 2 --batch 2 --evaluate-samples 2 --quiet --out runs/r")
                     .status == 0);
-  // The lock is held by this process but names another one.
+  // This process holds the lock, but the lock file names another process.
   const pid_t bystander = start("train --task sorting --steps 1000000 --quiet --threads 1 --out b");
   std::array<char, 65> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -522,7 +523,8 @@ BOOST_FIXTURE_TEST_CASE(a_lock_naming_another_process_kills_nothing, Served) {
   BOOST_TEST(finish(bystander) == -SIGKILL);
 }
 
-/// A user who can write to the folder of runs must not be able to show or change files elsewhere.
+/// A user who can write to the folder of runs must not be able to make the server show or change
+/// files elsewhere.
 BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
   namespace fs = std::filesystem;
   const auto trained = (*this)(
@@ -602,7 +604,7 @@ BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_stop_no_server, Served) {
   }
   BOOST_TEST(contains(told["skipped"].dump(), "runs/loop: cannot be read: Too many levels"));
   BOOST_TEST(get("/page?run=" + number + "&name=report.html").status == 400);
-  // the command fails, because there is no checkpoint
+  // The command fails, because the run has no checkpoint.
   BOOST_TEST(post("/api/look?run=" + number).status == 200);
   wait_until([&] { return contains(get("/api/runs").body, "holds no checkpoint").passed; });
   BOOST_TEST(::kill(process, SIGTERM) == 0);
@@ -625,7 +627,8 @@ BOOST_FIXTURE_TEST_CASE(a_server_without_descriptors_rests_and_comes_back, Serve
   ::usleep(200'000);
   const double before = processor_seconds();
   ::usleep(2'000'000);
-  BOOST_TEST(processor_seconds() - before < 0.5);  // 2 s if the server polled without a pause
+  // a server that polled without pauses would use 2 s
+  BOOST_TEST(processor_seconds() - before < 0.5);
   clients.clear();
   ::usleep(500'000);
   BOOST_TEST(get("/").status == 200);

@@ -1,4 +1,4 @@
-// The completions for shells and the manual page are made from the same tables as the help.
+// Shell completions and the manual page, which are made from the same tables as the help.
 #include "apps/command.h"
 #include "core/atomic_file.h"
 #include "tests/program.h"
@@ -7,7 +7,7 @@ namespace shell_test {
 
 using namespace longhand;
 
-/// The completions of the last word that bash offers.
+/// The completions that bash offers for the last word.
 std::string offered(const Program& program, const std::string& words) {
   write_atomically(program.folder / "ask.sh",
                    "source <(" + std::string(built_program) +

@@ -6,7 +6,8 @@
 #include "core/dtype.h"
 
 /// The vector type and its functions for each instruction set, as a table of loops over arrays
-/// (simd_probe.simd.cpp). n may be any number: the last part uses partial loads and stores.
+/// (simd_probe.simd.cpp). n may be any number; the remainder is processed with partial loads and
+/// stores.
 namespace longhand::cpu {
 
 struct SimdProbe {
@@ -17,11 +18,11 @@ struct SimdProbe {
   void (*narrow)(const float* x, bf16* y, std::int64_t n);
   void (*widen)(const bf16* x, float* y, std::int64_t n);
   void (*copy_words)(const std::int32_t* x, float* y, std::int64_t n);
-  float (*sum)(const float* x, std::int64_t n);      // per lane, then across lanes
-  float (*largest)(const float* x, std::int64_t n);  // n >= lanes
+  float (*sum)(const float* x, std::int64_t n);      // sums per lane, then over the lanes
+  float (*largest)(const float* x, std::int64_t n);  // n must be at least the number of lanes
   float (*fma)(float a, float b, float c);
-  bool (*any_greater)(const float* x, float bound);           // x has one vector
-  void (*greater)(const float* a, const float* b, float* y);  // one vector: max(a, b)
+  bool (*any_greater)(const float* x, float bound);           // x has the length of one vector
+  void (*greater)(const float* a, const float* b, float* y);  // max(a, b) of one vector
 };
 
 }  // namespace longhand::cpu

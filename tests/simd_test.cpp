@@ -19,7 +19,8 @@ using namespace longhand::cpu;
 
 namespace {
 
-/// n elements that end at the start of an inaccessible page, so any access beyond them is fatal.
+/// An array of n elements that ends at the start of an inaccessible page, so that any access beyond
+/// it crashes.
 template <class T>
 class Guarded {
  public:
@@ -76,7 +77,8 @@ BOOST_AUTO_TEST_CASE(bf16_rounds_as_the_scalar_type_does) {
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 4093) {
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
-  for (std::uint32_t high = 0; high < 0x10000; ++high) {  // ties and their neighbours
+  // Values halfway between two bf16 numbers, and their neighbours.
+  for (std::uint32_t high = 0; high < 0x10000; ++high) {
     for (const std::uint32_t low : {0x7fffu, 0x8000u, 0x8001u}) {
       x.push_back(std::bit_cast<float>((high << 16) | low));
     }

@@ -8,11 +8,11 @@
 
 namespace longhand {
 
-/// The tokenizer.json of a byte-level tokenizer of 319 tokens, including those of the chat
+/// The tokenizer.json of a byte-level tokenizer with 319 tokens, including those of the chat
 /// templates.
 inline std::string small_tokenizer() { return golden_json("chat_templates")["tokenizer"].dump(); }
 
-/// The same tokenizer with <|begin_of_text|>, number 2, before each text.
+/// The same tokenizer, which adds <|begin_of_text|>, token 2, before each text.
 inline std::string small_tokenizer_that_begins() {
   return replaced(small_tokenizer(), R"("post_processor":null)",
                   R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":)"

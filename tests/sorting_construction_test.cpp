@@ -59,7 +59,7 @@ Sorter in_f32(const SortingConstruction& construction) {
   return {make_cpu_backend({.threads = 2, .math = Math::exact}), construction, DType::f32};
 }
 
-/// All sequences of 1 to `longest` of the numbers 1 .. q.
+/// All sequences of 1 to `longest` numbers out of 1 .. q.
 std::vector<Tokens> every_input(std::int32_t q, std::size_t longest) {
   std::vector<Tokens> all{{}};
   for (std::size_t begin = 0, length = 1; length <= longest; ++length) {
@@ -84,7 +84,7 @@ Tokens copies(std::initializer_list<std::pair<std::int32_t, std::size_t>> counts
   return input;
 }
 
-/// Coordinates of a sequence's states after a part of the model, in f64.
+/// The coordinates of a sequence's residual stream after each part of the model, in f64.
 struct States {
   std::map<std::string, Tensor> seen;
   std::int64_t directions;
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
     }
     BOOST_TEST(all[0].least_lead > 0.999);  // inputs of a single number
     BOOST_TEST(all[1].least_lead > 0.999);
-    BOOST_TEST(all[2].least_lead > 0.24);  // epsilon / (1 + c) with c < 1
+    BOOST_TEST(all[2].least_lead > 0.24);  // the lead is epsilon / (1 + c) with c < 1
     BOOST_TEST(all[3].least_lead > 0.4);
   }
 }
@@ -171,33 +171,35 @@ BOOST_AUTO_TEST_CASE(states_are_those_of_the_derivation) {
   const Sorter sorter = in_f64(construction);
   const SortingDirections at(9);
   const Tokens input{4, 7, 4, 2, 4};
-  const Tokens tokens = with_answer(input, construction.delimiter());  // ... 10 2 4 4 4
+  // The input ends with ... 10 2 4 4 4.
+  const Tokens tokens = with_answer(input, construction.delimiter());
   const States states(sorter, tokens);
   const auto is = [&](const char* name, std::int64_t token, std::int64_t direction, double value) {
     BOOST_TEST_CONTEXT(name << " of token " << token << ", direction " << direction) {
       BOOST_TEST(std::abs(states.at(name, token, direction) - value) < 1e-4);
     }
   };
-  // before ⊥: e + tilde + hat';  at ⊥: e + tilde + hat' of the smallest number
+  // Before ⊥ the state is e + tilde + hat'. At ⊥ it is e + tilde + hat' of the smallest number.
   is("blocks.0.feed_forward", 1, at.e(7), 1);
   is("blocks.0.feed_forward", 1, at.tilde(7), 1);
   is("blocks.0.feed_forward", 1, at.hat_prime(7), 1);
   is("blocks.0.feed_forward", 5, at.e(10), 1);
   is("blocks.0.feed_forward", 5, at.tilde(10), 1);
   is("blocks.0.feed_forward", 5, at.hat_prime(2), 1);
-  // after ⊥: e - tilde + hat', and tilde ⊥ is 0
+  // After ⊥ the state is e - tilde + hat', and tilde ⊥ is 0.
   is("blocks.0.feed_forward", 8, at.e(4), 1);
   is("blocks.0.feed_forward", 8, at.tilde(4), -1);
   is("blocks.0.feed_forward", 8, at.tilde(10), 0);
   is("blocks.0.feed_forward", 8, at.hat_prime(4), 1);
-  // (copies before - copies after) / their sum: for 3 before and 1, 2, 3 after
+  // The coordinate is (copies before - copies after) / their sum, for 3 copies before and 1, 2, 3
+  // after.
   is("blocks.1.mixing", 6, at.hat(2), 0);
   is("blocks.1.mixing", 7, at.hat(4), 2.0 / 4);
   is("blocks.1.mixing", 8, at.hat(4), 1.0 / 5);
   is("blocks.1.mixing", 9, at.hat(4), 0);
   is("blocks.1.mixing", 9, at.hat_prime(4), 1);
   is("blocks.1.mixing", 9, at.hat_prime(7), construction.successor);
-  // the number itself is subtracted if and only if no copy is left
+  // The number itself is subtracted if and only if no copy is left.
   is("blocks.1.feed_forward", 9, at.hat_prime(4), 0);
   is("blocks.1.feed_forward", 9, at.hat_prime(7), construction.successor);
   BOOST_TEST(states.at("blocks.1.feed_forward", 8, at.hat(4)) > 1 + construction.successor);
@@ -207,7 +209,7 @@ BOOST_AUTO_TEST_CASE(the_printed_construction_moves_on_too_early) {
   const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
   const Tokens said = printed.sort({{5, 5, 6}}).front();
   BOOST_TEST(said[0] == 5);
-  BOOST_TEST(said[1] == 6);  // for 2 copies before and 1 after, the mean is 1/3 < epsilon
+  BOOST_TEST(said[1] == 6);  // with 2 copies before and 1 after, the mean 1/3 is less than epsilon
 }
 
 BOOST_AUTO_TEST_CASE(more_copies_than_designed_for_are_lost) {
@@ -224,7 +226,7 @@ BOOST_AUTO_TEST_CASE(saved_as_a_run_it_loads_and_sorts) {
   const Sorter sorter = in_f32(SortingConstruction::for_inputs(5, 20));
   const auto path = folder / "construction";
   save_as_run(*sorter.model, sorter.construction, path);
-  save_as_run(*sorter.model, sorter.construction, path);  // replaces the first
+  save_as_run(*sorter.model, sorter.construction, path);  // this call replaces the first run
   LoadedRun run = load_run(path);
   BOOST_TEST(run.step == 0);
   const tasks::Tally tally =

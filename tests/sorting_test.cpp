@@ -18,13 +18,13 @@ using Numbers = std::vector<std::int32_t>;
 
 constexpr TaskMaker make{sorting};
 
-/// The numbers before the first mark.
+/// The numbers of a sample before its first mark.
 Numbers input_of(const Task& task, const Sample& sample) {
   const auto mark = std::ranges::find(sample.tokens, task.vocabulary().at("⊥"));
   return {sample.tokens.begin(), mark};
 }
 
-/// The mask of the first sample with this text: where the loss is scored.
+/// The mask of the first drawn sample with this text: 1 where the loss is scored.
 std::string mask_of(const Task& task, int head, const std::string& text) {
   for (std::uint32_t index = 0; index < 200'000; ++index) {
     const Sample sample = draw(task, index, head);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_made_with_their_masks) {
   BOOST_TEST(mask_of(*five, 0, "5 3 1 4 2 ⊥ 1 2 3 4 5") == "00000111110");
   BOOST_TEST(mask_of(*five, 1, "5 3 1 4 2 ⊥ 4 5") == "00000010");
   BOOST_TEST(mask_of(*of_length("8", "count"), 1, "5 5 5 4 5 ⊥ 4") == "0000010");
-  // The paper's mask also covers two padding tokens, which are never scored.
+  // The paper's mask also includes two padding tokens, which are never scored.
   BOOST_TEST(mask_of(*of_length("6", "fill"), 1, "5 5 5 ⊥ 5 ⊥ 5 5") == "00000110");
 }
 
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged) {
 
   BOOST_TEST(task->answer("5 5 5 4 5 ⊥", 2) == " 4");
   BOOST_TEST(task->answer("4 4 5 ⊥", 2) == " 5");
-  // both occur equally often, so the smaller is the answer
+  // Both numbers occur equally often, so the smaller one is the answer.
   BOOST_TEST(task->answer("5 4 ⊥", 2) == " 4");
   BOOST_TEST(reason(2, "5 4 3 ⊥", "3") == "expected two different numbers to count, got 3");
   BOOST_TEST(reason(2, "5 5 ⊥", "5") == "expected two different numbers to count, got 1");
@@ -140,14 +140,16 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_number_with_a_copy_is_the_copy_when_read
   BOOST_TEST(reason("5 3 3 ⊥ 3", "5") == "number 1: expected 3, got 5");
   BOOST_TEST(reason("5 3 3 ⊥ 5", "5") == "5 has no successor");
 
-  // With one option value only equal numbers have successors; with the other they have none.
+  // If all numbers are equal, numbers have a successor with one value of the option, but not with
+  // the other.
   BOOST_CHECK_NO_THROW(
       draw(*make({{"hint", "successor"}, {"successor", "copy"}, {"length", "4"}, {"repeat", "4"}}),
            0, 1));
   BOOST_CHECK_THROW(draw(*make({{"hint", "successor"}, {"length", "4"}, {"repeat", "4"}}), 0, 1),
                     Error);
 
-  // Both option values draw the same inputs, and their answers agree if the number has no copy.
+  // Both values of the option draw the same inputs. Their answers are equal if the number has no
+  // copy.
   const auto greater = make({{"hint", "successor"}, {"repetition", "0.1"}});
   const auto other = make({{"hint", "successor"}, {"successor", "copy"}, {"repetition", "0.1"}});
   std::int64_t copies = 0;
@@ -201,17 +203,20 @@ BOOST_AUTO_TEST_CASE(numbers_are_uniform_with_replacement) {
 
 BOOST_AUTO_TEST_CASE(a_share_of_inputs_has_few_numbers) {
   const auto always = make({{"repetition", "1"}});
-  std::vector<double> few(2);  // inputs of length 4: one distinct number, or two
+  // Counts of inputs of length 4 with one distinct number, and with two.
+  std::vector<double> few(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
     const Numbers input = input_of(*always, draw(*always, index));
     const std::size_t distinct = times(input).size();
     BOOST_REQUIRE(distinct <= std::max<std::size_t>(1, input.size() / 2));
     if (input.size() == 4) few.at(distinct - 1) += 1;
   }
-  const std::vector<double> expected{1, 7};  // 2 of the 16 draws from two numbers are all equal
+  // Out of the 16 draws from two numbers, 2 have equal numbers only.
+  const std::vector<double> expected{1, 7};
   BOOST_TEST(chi_square_p(few, expected) > 1e-3);
 
-  // Length 2 or 3 means a single repeated number, which is rare otherwise.
+  // An input of length 2 or 3 with repetitions is a single repeated number, which is rare
+  // otherwise.
   const auto tenth = make({{"repetition", "0.1"}});
   std::vector<double> same(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
@@ -231,13 +236,13 @@ BOOST_AUTO_TEST_CASE(the_hint_rep_repeats_distinct_numbers) {
     for (std::uint32_t index = 0; index < 50; ++index) {
       const Numbers input = input_of(*task, draw(*task, index));
       BOOST_REQUIRE(std::ssize(input) == length);
-      // The number of places that are not repeats is less than one repeated number takes.
+      // The number of places without repetitions is less than a repeated number takes.
       std::int64_t repeated = 0;
       for (const auto& [number, count] : times(input)) repeated += count >= repeat;
       BOOST_REQUIRE(repeated == length / repeat);
     }
   }
-  // The choice of numbers and their places are uniform.
+  // The selection of numbers and their places are uniform.
   const auto task = make({{"length", "4"}, {"repeat", "2"}});
   std::vector<double> numbers(100), orders(3);
   for (std::uint32_t index = 0; index < 10'000; ++index) {
@@ -253,7 +258,7 @@ BOOST_AUTO_TEST_CASE(the_number_before_is_picked_by_place) {
   const auto task = make({{"hint", "successor"}, {"length", "3"}, {"numbers", "2"}});
   const auto three = make({{"hint", "successor"}, {"length", "4"}, {"numbers", "3"}});
   std::vector<double> picked(
-      2);  // for inputs 1 1 2 3, the ones are drawn twice as often as the two
+      2);  // for inputs 1 1 2 3, the number 1 is drawn twice as often as the number 2
   for (std::uint32_t index = 0; index < 40'000; ++index) {
     const Sample small = draw(*task, index, 1);
     BOOST_REQUIRE(times(input_of(*task, small)).size() == 2u);
@@ -289,13 +294,14 @@ BOOST_AUTO_TEST_CASE(counts_differ_by_up_to_five) {
   BOOST_TEST(chi_square_p(fewer, std::vector<double>{5, 1, 1, 1, 1, 1}) > 1e-3);
   BOOST_TEST(chi_square_p(smaller) > 1e-3);
   const auto tiny = make({{"hint", "count"}, {"length", "3"}});
-  // each number occurs once, so neither can be rarer
+  // Each number occurs once, so neither can be less frequent.
   BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(fills_have_uniform_lengths) {
   const auto task = make({{"hint", "fill"}, {"length", "7"}});
-  std::vector<double> shapes(9);  // repeated 1 to 3 times, with a shorter beginning
+  // Counts of numbers repeated 1 to 3 times, by the length of the second part.
+  std::vector<double> shapes(9);
   for (std::uint32_t index = 0; index < 10'000; ++index) {
     const Sample sample = draw(*task, index, 1);
     const std::size_t repeated = input_of(*task, sample).size();
@@ -318,7 +324,8 @@ BOOST_AUTO_TEST_CASE(edit_distances_are_the_fewest_changes) {
   BOOST_TEST(score("1 2 3 4 5").at("edit-distance").mean() == 0);
   BOOST_TEST(score("1 2 3 4 5").at("sequences").mean() == 1);
   BOOST_TEST(score("1 2 2 4 5").at("edit-distance").mean() == 1);
-  BOOST_TEST(score("1 2 4 5 5").at("edit-distance").mean() == 2);  // 3 is removed and 5 is inserted
+  // The distance is 2: 3 is removed and 5 is inserted.
+  BOOST_TEST(score("1 2 4 5 5").at("edit-distance").mean() == 2);
   BOOST_TEST(score("2 3 4 5 9").at("edit-distance").mean() == 2);
   BOOST_TEST(score("9 9 9 9 9").at("edit-distance").mean() == 5);
   BOOST_TEST(score("1 2 4 5 5").at("tokens").mean() == 0.6);

@@ -34,12 +34,12 @@ BOOST_AUTO_TEST_CASE(moments_of_a_few_values) {
   parts.add(moments({13, 16, 20}));
   BOOST_TEST(parts.count == 5);
   BOOST_TEST(std::abs(parts.mean - 12) < 1e-14);
-  BOOST_TEST(std::abs(parts.squares - 170) < 1e-12);  // 64 + 25 + 1 + 16 + 64
+  BOOST_TEST(std::abs(parts.squares - 170) < 1e-12);  // the squares are 64 + 25 + 1 + 16 + 64
   BOOST_TEST(moments({5}).variance() == 0);
   BOOST_TEST(Moments().deviation() == 0);
 }
 
-// Compared with closed forms: I_x(1, b) = 1 - (1 - x)^b, I_x(a, 1) = x^a, I_x(1/2, 1/2) = 2
+// Compares with closed forms: I_x(1, b) = 1 - (1 - x)^b, I_x(a, 1) = x^a, I_x(1/2, 1/2) = 2
 // asin(sqrt x) / pi, and I_x(2, 3) = x^2 (6 - 8x + 3x^2).
 BOOST_AUTO_TEST_CASE(the_incomplete_beta_function) {
   for (const double x : {1e-9, 0.01, 0.2, 0.5, 0.77, 0.999}) {
@@ -60,7 +60,8 @@ BOOST_AUTO_TEST_CASE(the_incomplete_beta_function) {
   BOOST_CHECK_THROW(incomplete_beta(1, 1, 1.5), Error);
 }
 
-// The table of t printed in statistics books: rows are degrees of freedom, columns two-sided p.
+// The table of t as printed in statistics books: rows are degrees of freedom, columns are two-sided
+// p.
 BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
   struct Line {
     double freedom, p10, p5, p1, p01;
@@ -87,9 +88,11 @@ BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
     check(0.001, line.p01);
   }
   BOOST_TEST(student_two_sided(0, 3) == 1);
-  BOOST_TEST(std::abs(student_two_sided(1, 1) - 0.5) < 1e-14);  // Cauchy's quartile
+  // The quartile of the Cauchy distribution.
+  BOOST_TEST(std::abs(student_two_sided(1, 1) - 0.5) < 1e-14);
   BOOST_TEST(student_quantile(1, 5) < 1e-12);
-  // In the far tail: with two degrees of freedom P = 1 - t / sqrt(t^2 + 2), about 1 / t^2.
+  // In the far tail, with two degrees of freedom, P = 1 - t / sqrt(t^2 + 2), which is about 1 /
+  // t^2.
   BOOST_TEST(std::abs(student_two_sided(1e6, 2) * 1e12 - 1) < 1e-9);
   BOOST_TEST(student_two_sided(std::numeric_limits<double>::infinity(), 2) == 0);
 }
@@ -97,14 +100,14 @@ BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
 BOOST_AUTO_TEST_CASE(the_interval_of_a_mean) {
   const auto interval = mean_interval(moments({4, 6, 8, 10, 12}));
   BOOST_REQUIRE(interval.has_value());
-  // 8 +- 2.776 sqrt(10) / sqrt(5)
+  // The interval is 8 +- 2.776 sqrt(10) / sqrt(5).
   BOOST_TEST(std::abs(interval->low - (8 - 2.776445 * std::sqrt(2.0))) < 1e-5);
   BOOST_TEST(std::abs(interval->high - (8 + 2.776445 * std::sqrt(2.0))) < 1e-5);
   BOOST_TEST(!mean_interval(moments({3})));
 }
 
-// Computed by hand: means 20 and 24, s^2 / n of 10/5 and 8/4, so t = -4 / sqrt 4 = -2 with (2 +
-// 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
+// Computed by hand: the means are 20 and 24, s^2 / n is 10/5 and 8/4, so t = -4 / sqrt 4 = -2 with
+// (2 + 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
 BOOST_AUTO_TEST_CASE(welchs_test) {
   const Moments a = moments({16, 18, 20, 22, 24}),
                 b = moments({24, 24, 24 - std::sqrt(12.0), 24 + std::sqrt(12.0)});
@@ -112,7 +115,7 @@ BOOST_AUTO_TEST_CASE(welchs_test) {
   BOOST_REQUIRE(test.has_value());
   BOOST_TEST(std::abs(test->t + 2) < 1e-12);
   BOOST_TEST(std::abs(test->freedom - 48.0 / 7) < 1e-12);
-  // Between the p of 6 and of 7 degrees of freedom, 0.0924 and 0.0856.
+  // p is between the values for 6 and 7 degrees of freedom, 0.0924 and 0.0856.
   BOOST_TEST(test->p < student_two_sided(2, 6));
   BOOST_TEST(test->p > student_two_sided(2, 7));
   BOOST_TEST(std::abs(student_two_sided(2, 6) - 0.0924) < 0.0001);
@@ -122,7 +125,7 @@ BOOST_AUTO_TEST_CASE(welchs_test) {
   BOOST_TEST(!welch(moments({1, 1}), moments({2, 2})));
 }
 
-// e = 3 n^-0.5 exactly.
+// The points are exactly e = 3 n^-0.5.
 BOOST_AUTO_TEST_CASE(a_power_law_is_found_where_there_is_one) {
   std::vector<SizeAndError> points;
   for (const double n : {100.0, 400.0, 400.0, 1600.0}) points.push_back({n, 3 / std::sqrt(n)});
@@ -138,8 +141,8 @@ BOOST_AUTO_TEST_CASE(a_power_law_is_found_where_there_is_one) {
 }
 
 // Computed by hand in logarithms: x = -1, 0, 1 and y = 1, 0.5, -1. The slope is -1, the mean of y
-// is 1/6, and the residuals are -1/6, 1/3, -1/6. Their squares sum to 1/6 with one degree of
-// freedom, t = 12.706.
+// is 1/6, and the residuals are -1/6, 1/3, -1/6. Their squares sum to 1/6; with one degree of
+// freedom, t is 12.706.
 BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
   const std::vector<SizeAndError> points{
       {std::exp(-1.0), std::exp(1.0)}, {1, std::exp(0.5)}, {std::exp(1.0), std::exp(-1.0)}};
@@ -158,7 +161,8 @@ BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
   BOOST_TEST(std::abs(std::log(law->next(n).low) - (1.0 / 6 - 2 - half)) < 1e-6);
 }
 
-// For laws with normal noise, 95% of intervals contain the exponent and 95% a further point.
+// For power laws with normal noise, 95% of the intervals contain the exponent, and 95% contain a
+// further point.
 BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_their_coverage) {
   Rng rng(7, Purpose::test);
   int holds_exponent = 0, holds_next = 0, bent = 0;
@@ -175,15 +179,15 @@ BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_their_coverage) {
     const double further = 0.2 * std::pow(64.0, -0.7) * std::exp(0.3 * rng.normal());
     holds_next += law->next(64).low <= further && further <= law->next(64).high;
   }
-  // Two standard deviations of a share of 2000 trials are 0.01.
+  // Two standard deviations of a share among 2000 trials are 0.01.
   BOOST_TEST(std::abs(holds_exponent / double{trials} - 0.95) < 0.015);
   BOOST_TEST(std::abs(holds_next / double{trials} - 0.95) < 0.015);
   BOOST_TEST(std::abs(bent / double{trials} - 0.05) < 0.015);
 }
 
-// Computed by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the line is constant at 1. The
-// sum of squares of the means around it is 2 (1 + 4 + 1) = 12, and that of points around their
-// means is 3. So F = 12 with 1 and 3 degrees of freedom, the square of a t.
+// Computed by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the fitted line is constant at 1.
+// The sum of squares of the means around the line is 2 (1 + 4 + 1) = 12, and that of the points
+// around their means is 3. So F = 12 with 1 and 3 degrees of freedom, which is the square of a t.
 BOOST_AUTO_TEST_CASE(a_bending_power_law_is_reported) {
   const double s = std::sqrt(0.5), e = std::exp(1.0);
   std::vector<SizeAndError> points;

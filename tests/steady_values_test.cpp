@@ -13,8 +13,8 @@
 
 BOOST_AUTO_TEST_SUITE(steady_values_test)
 
-// Panels of steady operands (core/cpu/gemm/kept_panels.h): cached panels give the same bits as
-// fresh packing and are never used after their values changed.
+// Packed panels of steady operands (core/cpu/gemm/kept_panels.h). Cached panels give the same bits
+// as fresh packing, and are never used after the operand's values have changed.
 
 using namespace longhand;
 using namespace longhand::cpu;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(products_with_kept_panels_have_the_same_bits) {
             const auto expected = all();
             const SteadyValues steady(*backend, {weight});
             BOOST_CHECK(all() == expected);  // packs the panels
-            BOOST_CHECK(all() == expected);  // uses the packed panels
+            BOOST_CHECK(all() == expected);  // uses the cached panels
           }
         }
       }
@@ -136,7 +136,9 @@ BOOST_AUTO_TEST_CASE(panels_are_kept_until_the_end_and_counted) {
     const SteadyValues steady(*backend, {weight});
     product(x, weight, true, Math::fast);
     BOOST_TEST(backend->memory().use().live > live);
-    first = 1e3f;  // the backend is not notified, so the change is seen only after packing again
+    // The backend is not notified of this change, so it has an effect only after the operand is
+    // packed again.
+    first = 1e3f;
     BOOST_CHECK(product(x, weight, true, Math::fast) == before);
   }
   BOOST_TEST(backend->memory().use().live == live);
@@ -177,7 +179,8 @@ BOOST_AUTO_TEST_CASE(room_for_panels_is_bounded) {
 }
 
 BOOST_AUTO_TEST_CASE(keeping_panels_changes_no_bit_of_training) {
-  // A backend that forwards to another does not forward the announcement of steady values.
+  // A backend that forwards operations to another backend does not forward the declaration of
+  // steady values.
   const nn::BatchSource batches = [](std::int64_t step, std::int64_t place) {
     Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
     nn::Batch batch{.lengths = {20, 13}};

@@ -11,8 +11,8 @@ BOOST_AUTO_TEST_SUITE(step_shape_test)
 
 using namespace longhand::nn;
 
-// Properties of a batch, computed on the host, that determine which recorded step is repeated for
-// it.
+// The properties of a batch, computed on the host, that determine which recorded step can be
+// replayed for it.
 
 namespace {
 
@@ -35,10 +35,10 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   const Batch batch = batch_of({6, 6, 6});
   const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
   BOOST_TEST(same(batch));
-  BOOST_TEST(same(batch_of({5, 6, 7})));      // the lengths are read on the device
-  BOOST_TEST(!same(batch_of({3, 3, 12})));    // position tables have up to 16 rows
-  BOOST_TEST(!same(batch_of({6, 6})));        // fewer tokens
-  BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // more sequences
+  BOOST_TEST(same(batch_of({5, 6, 7})));      // equal, because the lengths are read on the device
+  BOOST_TEST(!same(batch_of({3, 3, 12})));    // position tables then have up to 16 rows
+  BOOST_TEST(!same(batch_of({6, 6})));        // there are fewer tokens
+  BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // there are more sequences
   BOOST_TEST(!same(batch_of({6, 6, 6}, true)));
   BOOST_TEST(!same(batch_of({6, 6, 6}, false, 2)));
   Batch other = batch;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(padding_is_small_and_leaves_few_shapes) {
     shape.longest = 0;
     if (std::ranges::count(shapes, shape) == 0) shapes.push_back(shape);
   }
-  BOOST_TEST(shapes.size() == 8u);  // multiples of 512 from 20480 to 24064
+  BOOST_TEST(shapes.size() == 8u);  // sizes are multiples of 512 from 20480 to 24064
 }
 
 BOOST_AUTO_TEST_CASE(the_least_recently_used_shape_is_dropped) {
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_shape_is_dropped) {
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(ask(2) == "2/2");
   BOOST_TEST(ask(1) == "1/1");
-  BOOST_TEST(ask(3) == "3/3");  // replaces 2
+  BOOST_TEST(ask(3) == "3/3");  // replaces the value of key 2
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(ask(2) == "2/4");  // replaces 3
   BOOST_TEST(ask(1) == "1/1");

@@ -32,7 +32,7 @@ class Arrays {
   std::vector<std::int32_t> ints(const std::string& name) const { return tensor(name).to_ints(); }
   double number(const std::string& name) const { return tensor(name).item(); }
   bool has(const std::string& name) const { return file_.arrays().find(name) != nullptr; }
-  /// The remainders of all names with this prefix.
+  /// All names with this prefix, without the prefix.
   std::vector<std::string> under(const std::string& beginning) const {
     std::vector<std::string> names;
     for (const SafetensorsEntry& entry : file_.arrays().entries()) {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
   BOOST_TEST(step.number("norm") == line["gradient_norm"].number());
   BOOST_TEST(step.number("loss") == line["loss"].number(), boost::test_tools::tolerance(1e-12));
 
-  // Forward and backward computed only from the trace give the bits of training.
+  // Forward and backward, computed from the trace alone, give the same bits as training.
   const app::Config config = app::Config::read(path("r/config.ini"));
   const auto task = config.task();
   const auto backend = make_cpu_backend({.threads = 1});
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(impossible_dumps_are_refused) {
   BOOST_TEST(!std::filesystem::exists(folder / "r"));
   BOOST_TEST((*this)(flags + "--out r").status == 0);
   refuses(1, "train --resume r --dump-step 2", "expected a step after 5, got 2");
-  // A missing folder is reported before the step is lost; the run keeps its checkpoint.
+  // A missing folder is reported before the step is executed; the run keeps its checkpoint.
   BOOST_TEST((*this)(flags + "--dump-step 3 --dump-out no/x.npz --out s").status == 1);
   BOOST_TEST((*this)("train --resume s --dump-step 4 --quiet").status == 0);
   BOOST_TEST(std::filesystem::exists(folder / "s/step-4.npz"));

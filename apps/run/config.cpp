@@ -80,7 +80,7 @@ auto made_of(const std::string& place, F make) {
   }
 }
 
-/// Throws the Error of a value, or a UsageError if the value came from a flag.
+/// Throws an Error about a value, or a UsageError if the value was set by a flag.
 [[noreturn]] void refuse(const std::string& origin, const std::string& message) {
   if (origin.empty()) fail(message);
   if (origin.starts_with("--")) wrong_usage(origin, ": ", message);
@@ -322,7 +322,8 @@ void Config::check() const {
     if (setting.origin.empty()) continue;
     Config without = *this;
     without.set(setting.key, defaults.text(setting.key));
-    if (without.contradiction() == message) continue;  // the message does not depend on this one
+    if (without.contradiction() == message)
+      continue;  // the message does not depend on this setting
     refuse(setting.origin, message);
   }
   fail(message);

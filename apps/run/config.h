@@ -51,7 +51,7 @@ class Config {
   /// All keys and values, in order.
   std::vector<std::pair<std::string, std::string>> settings() const;
 
-  /// The sections as members. Throws an Error, or a UsageError for a value from a flag.
+  /// The sections as structs. Throws an Error about a value, or a UsageError if a flag set it.
   ModelSettings model_settings() const;
   TrainingSettings training() const;
   ComputeSettings compute() const;
@@ -88,7 +88,7 @@ class Config {
   std::int64_t longest_for(const tasks::Task& task) const;
   struct Setting {
     std::string key, value;
-    std::string origin = {};  // source of the value; empty: it has its default
+    std::string origin = {};  // source of the value; empty: the default
   };
   std::size_t index_of(std::string_view key) const;
   const std::string& origin(std::string_view key) const { return settings_[index_of(key)].origin; }
@@ -102,7 +102,7 @@ class Config {
     assign(options, section);
     return settings;
   }
-  /// Message of the Error if settings do not fit together; empty: they do.
+  /// Message of the Error if settings contradict each other; empty if they do not.
   std::string contradiction() const;
 
   std::vector<Setting> settings_;

@@ -16,10 +16,11 @@ namespace longhand::app {
 inline constexpr std::int64_t longest_training = std::int64_t{1} << 40;
 inline constexpr std::int64_t largest_part_mib = 1 << 20;
 
-/// The [model] section of a config.ini, without the options of mixers. Initial values are defaults.
+/// The [model] section of config.ini without the options of mixers. Initial values are the
+/// defaults.
 struct ModelSettings {
-  /// Width 0 of the feed forward, `inner`, stands for 3 times the width; `longest` 0 depends on the
-  /// task. Vocabulary, outputs and mixers are not set.
+  /// If `inner`, the width of the feed forward, is 0, it is 3 times the width of the model. If
+  /// `longest` is 0, it is determined by the task. Vocabulary, outputs and mixers are not set.
   nn::DecoderConfig decoder{.inner = 0, .longest = 0, .lora = {.targets = {"query", "value"}}};
   std::string heads = "softmax:4";
   tasks::PositionIds position_ids = tasks::PositionIds::places;
@@ -29,7 +30,8 @@ struct ModelSettings {
   void declare(nn::Options& options);
 };
 
-/// The [training] section. A member that a library struct has is stored in that struct.
+/// The [training] section. Settings that are members of a struct of the library are stored in this
+/// struct.
 struct TrainingSettings {
   nn::Schedule schedule{.warm_up = 100, .steps = 1000};
   nn::AdamOptions adam;

@@ -41,8 +41,9 @@ std::vector<Case> small_cases(Rng& rng) {
   add_scored(cases, rng, small_heads()[2]);
   return cases;
 }
-/// The gradient of a head's gamma is a single number, so one case says little about rounding.
-/// Several cases are used, with gammas whose 1 / (1 - gamma) does not magnify the noise much.
+/// The gradient of a head's gamma is a single number, so a single case contains little information
+/// about rounding. Several cases are used, with gammas whose 1 / (1 - gamma) does not magnify the
+/// noise much.
 std::vector<Case> medium_cases(Rng& rng) {
   std::vector<Case> cases = varied(rng, medium_heads());
   const HeadShape four{.lengths = {12, 20}, .heads = 4, .key_heads = 2, .width = 8, .v_width = 8};

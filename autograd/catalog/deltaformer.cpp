@@ -3,7 +3,7 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
-/// The ops keep the name `chain`, under which `longhand op` has always had them.
+/// The names of these ops in `longhand op` are still `chain`, as in earlier versions.
 namespace longhand::catalog {
 namespace {
 

@@ -24,8 +24,8 @@ MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOpt
 /// Parses the lists of all layers, the first layer first: "softmax:8;chacal:8".
 std::vector<MixerList> parse_layers(std::string_view text, std::int64_t width,
                                     const MixerOptions& options = {});
-/// The list as text, with all widths, and with the options that differ from `defaults` or from the
-/// defaults.
+/// The list as text with all widths. It contains the options that differ from `defaults` or from
+/// their initial values.
 std::string text_of(const MixerList& mixers, const MixerOptions& defaults = {});
 std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& defaults = {});
 

@@ -288,7 +288,8 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   LONGHAND_CHECK(options_.steps >= 0, "training: expected the number of steps, got ",
                  options_.steps);
   if (options_.schedule.steps == 0) options_.schedule.steps = options_.steps;
-  if (options_.steps > 0) (void)options_.schedule.at(1);  // an Error if its rates are unusable
+  if (options_.steps > 0)
+    (void)options_.schedule.at(1);  // throws an Error if the schedule has invalid rates
   LONGHAND_CHECK(options_.accumulation >= 1, "training: expected accumulation of at least 1, got ",
                  options_.accumulation);
   LONGHAND_CHECK(

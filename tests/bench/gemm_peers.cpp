@@ -1,11 +1,11 @@
-// Times longhand's matrix product against oneDNN's and OpenBLAS's in one run, on row-major
-// operands; packing and reordering by a library count. Prints a table, or with --json one object.
-// For development only (-DLONGHAND_PEERS=ON).
+// Compares the speed of longhand's matrix product with oneDNN's and OpenBLAS's in one run, on
+// row-major operands. The time includes packing and reordering by a library. Prints a table or,
+// with --json, one JSON object. Built for development only (-DLONGHAND_PEERS=ON).
 //
-//   gemm_peers [--json] [--threads N] [--bf16 | --fast] [--isa NAME] [m n k]...
+// gemm_peers [--json] [--threads N] [--bf16 | --fast] [--isa NAME] [m n k]...
 //
-// The default shapes are those of models. Each is run with A and B as they are, with A transposed,
-// and with B transposed.
+// The default shapes are those of models. Each shape is run with A and B as they are, with A
+// transposed, and with B transposed.
 #include <cblas.h>
 #include <omp.h>
 
@@ -62,8 +62,8 @@ double now() {
   return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
 }
 
-/// Minimum seconds of several calls of each contender. They alternate, so that a slow moment of the
-/// machine affects all of them.
+/// Minimum seconds of several calls of each library. The calls alternate, so that other load on the
+/// machine affects all libraries.
 template <std::size_t N>
 std::array<double, N> race(const std::array<std::function<void()>, N>& contenders, double flops) {
   std::array<double, N> best;
@@ -72,8 +72,8 @@ std::array<double, N> race(const std::array<std::function<void()>, N>& contender
   for (int round = 0; round < rounds + 1; ++round) {
     for (std::size_t i = 0; i < N; ++i) {
       if (!contenders[i]) continue;
-      // Threads of another library spin for a while after its last call. Waits for that, then warms
-      // the caches.
+      // Threads of the previous library spin for a while after its last call. Waits until they
+      // sleep, then warms the caches.
       std::this_thread::sleep_for(std::chrono::milliseconds(40));
       contenders[i]();
       contenders[i]();

@@ -1,6 +1,6 @@
 // link_probe NAMESPACE NAMESPACE ADDRESS. Measures TCP over the link between two network
-// namespaces, where ADDRESS is in the second one: the median round trip of a byte, and the rate of
-// one connection over a second.
+// namespaces; ADDRESS belongs to the second one. Prints the median round trip of a byte, and the
+// rate of one connection over a second.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -45,7 +45,8 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Echoes bytes, then receives until the connection ends and replies with the bytes per second.
+/// Echoes bytes, then receives until the connection ends, and replies with the received bytes per
+/// second.
 void answer(int listening) {
   const int peer = accept(listening, nullptr, nullptr), one = 1;
   need(peer >= 0, "link_probe: accept");

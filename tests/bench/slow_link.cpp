@@ -1,11 +1,11 @@
-// slow_link NAMESPACE NAMESPACE DEVICE MBITS MICROSECONDS. Makes a slow link between two network
-// namespaces for kernels without netem. It creates a TAP device of that name in each, prints
-// "ready", and forwards packets between them at MBITS per second (0: unlimited), delayed by
-// MICROSECONDS, independently in each direction. A packet arrives with its last bit. Devices
-// exchange whole TCP segments of up to 64 KiB whose checksums are not yet computed, as veth does,
-// in one read and one write. Packets that the link has not accepted wait in the device's queue. At
-// SIGTERM it prints a line with the forwarded packets, their additional delay, and its processor
-// time.
+// slow_link NAMESPACE NAMESPACE DEVICE MBITS MICROSECONDS. Simulates a slow link between two
+// network namespaces, for kernels without netem. It creates a TAP device with the name DEVICE in
+// each, prints "ready", and forwards packets between them at MBITS per second (0: unlimited),
+// delayed by MICROSECONDS, independently in each direction. A packet arrives when its last bit
+// does. As with veth, devices exchange whole TCP segments of up to 64 KiB, whose checksums are not
+// yet computed, in one read and one write. Packets that the link has not accepted wait in the
+// device's queue. At SIGTERM it prints one line with the number of forwarded packets, their
+// additional delay, and its processor time.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -34,9 +34,11 @@
 namespace {
 
 using Nanoseconds = std::int64_t;
-constexpr Nanoseconds taken_ahead = 500'000;  // link time that waiting packets may occupy
-constexpr std::size_t header = 10;  // virtio_net_hdr, of which linux/virtio_net.h is C only
-constexpr std::size_t most_packets = 16384;  // in transit in one direction
+// Maximum link time of accepted packets that are still waiting.
+constexpr Nanoseconds taken_ahead = 500'000;
+// Size of virtio_net_hdr; linux/virtio_net.h cannot be compiled as C++.
+constexpr std::size_t header = 10;
+constexpr std::size_t most_packets = 16384;  // maximum packets in transit in one direction
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "slow_link: %s: %s\n", what.c_str(), std::strerror(errno));
@@ -51,12 +53,12 @@ Nanoseconds now() {
 
 struct Packet {
   Nanoseconds due = 0;
-  std::size_t size = 0;  // bytes: the header, then an Ethernet frame
+  std::size_t size = 0;  // bytes of the header and of the Ethernet frame
   std::array<std::byte, header + 18 + 65536>
-      bytes;  // uninitialized: untouched pages cost no memory
+      bytes;  // uninitialized, because untouched pages use no memory
 };
 
-/// Opens a TAP device in that namespace, and moves this process into it.
+/// Opens a TAP device in a namespace, and moves this process into the namespace.
 int open_device(const std::string& space, const char* name) {
   const int file = open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 || setns(file, CLONE_NEWNET) != 0) fail("network namespace " + space);
@@ -72,11 +74,13 @@ int open_device(const std::string& space, const char* name) {
   return device;
 }
 
-/// Bytes of the packet on an Ethernet, cut into frames as its virtio_net_hdr says.
+/// Number of bytes of a packet on an Ethernet link, cut into frames as described by its
+/// virtio_net_hdr.
 std::size_t on_the_wire(const Packet& packet) {
   std::array<std::uint16_t, 2> cut{};  // bytes of headers and of payload per frame
   std::memcpy(cut.data(), packet.bytes.data() + 2, sizeof cut);
-  const std::size_t size = packet.size - header, around = 24;  // preamble, checksum, gap
+  // Preamble, checksum and gap of each frame.
+  const std::size_t size = packet.size - header, around = 24;
   if (packet.bytes[1] == std::byte{0} || cut[1] == 0 || size <= cut[0]) return size + around;
   const std::size_t frames = (size - cut[0] + cut[1] - 1) / cut[1];
   return size + (frames - 1) * cut[0] + frames * around;
@@ -96,15 +100,15 @@ class Direction {
     return on_the_way_.empty() ? INT64_MAX : on_the_way_.front()->due;
   }
 
-  /// Reads the device's packets as far as the link may accept them. Returns false if there were
-  /// none.
+  /// Reads packets from the device as long as the link accepts them. Returns false if none was
+  /// read.
   bool read() {
     bool any = false;
     for (Nanoseconds t = now(); t >= reads_from() && on_the_way_.size() < most_packets; t = now()) {
       if (spare_.empty()) spare_.emplace_back(new Packet);
       const ssize_t size = ::read(from_, spare_.back()->bytes.data(), spare_.back()->bytes.size());
       if (size < 0) {
-        if (errno == EAGAIN || errno == EIO) break;  // EIO: the device is not up yet
+        if (errno == EAGAIN || errno == EIO) break;  // EIO means that the device is not up yet
         fail("read");
       }
       Packet& packet = *spare_.back();
@@ -119,7 +123,7 @@ class Direction {
     return any;
   }
 
-  /// Writes due packets to the other device.
+  /// Writes the packets that are due to the other device.
   void write() {
     while (!on_the_way_.empty()) {
       const Packet& packet = *on_the_way_.front();
@@ -141,9 +145,10 @@ class Direction {
  private:
   int from_, to_;
   double rate_;
-  Nanoseconds delay_, free_ = 0;  // when the link has sent everything it accepted
+  // free_: time at which the link will have sent all accepted packets
+  Nanoseconds delay_, free_ = 0;
   std::deque<std::unique_ptr<Packet>> on_the_way_;
-  std::vector<std::unique_ptr<Packet>> spare_;  // the most recently used one is in the caches
+  std::vector<std::unique_ptr<Packet>> spare_;  // the most recently used packets are in the caches
 };
 
 volatile std::sig_atomic_t stopped = 0;
@@ -188,7 +193,7 @@ int main(int count, char** words) {
   const int one = open_device(words[1], words[3]), other = open_device(words[2], words[3]);
   Direction there(one, other, rate, delay), back(other, one, rate, delay);
 
-  // Like the kernel's own links, it must not wait for other programs' time slices.
+  // Like the kernel's own links, this process must not wait for the time slices of other programs.
   sched_param priority{};
   priority.sched_priority = 1;
   if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {

@@ -1,5 +1,6 @@
-// Pages made by the program, in a browser: the live page, a report and a page of the book, wide and
-// narrow, light and dark. browser_test PROGRAM SOURCE; exits with 77 if there is no Chromium.
+// Tests pages made by the program in a browser: the live page, a report and a page of the book,
+// wide and narrow, light and dark. browser_test PROGRAM SOURCE exits with 77 if there is no
+// Chromium.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int skipped = 77;
-constexpr unsigned longest = 150;  // time limit for all tests, in seconds
+constexpr unsigned longest = 150;  // time limit for all tests together, in seconds
 volatile pid_t browser_group = 0, server = 0;
 
 void end_all(int) {
@@ -48,7 +49,7 @@ std::string find_browser() {
 
 int wrong = 0;
 
-/// A page and its settings, for messages.
+/// A page and its settings, as named in messages.
 struct View {
   std::string page;
   int width;
@@ -72,7 +73,7 @@ void look_over(Chromium& browser, const View& view, const std::string& home) {
   const Json over = browser.evaluate(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth");
   expect(over.number() <= 0, view, text("is ", over.number(), " pixels too wide"));
-  // Red, green and blue of the background.
+  // The red, green and blue components of the background.
   const Json ground = browser.evaluate(
       "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)");
   double light = 0;
@@ -90,7 +91,7 @@ Json middle_of(Chromium& browser, const std::string& selector) {
 
 void look_at_report(Chromium& browser, const View& view, const fs::path& run) {
   browser.open("file://" + (run / "report.html").string(), view.width, 800, view.dark);
-  // The curve with the most corners, and the position of its middle one.
+  // Finds the curve with the most corners, and the position of its middle corner.
   const Json found = browser.evaluate(R"((() => {
     const places = (path) => (path.getAttribute('d').match(/[-\d.]+ [-\d.]+/g) || []);
     const path = [...document.querySelectorAll('path[data-values]')]
@@ -113,7 +114,8 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
   expect(browser.wait_for("[...state.charts.values()].some(c => c.curves.some(k => k.x.length >= "
                           "30) && c.place)"),
          view, "no curves come");
-  // Coloured pixels of the first chart's curves. They are drawn in a frame after the data arrive.
+  // Waits for coloured pixels in the first chart's curves, which are drawn in a frame after the
+  // data arrive.
   expect(browser.wait_for(R"((() => {
     const canvas = [...state.charts.values()].find(c => c.place).curvesCanvas;
     const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;

@@ -13,7 +13,7 @@ namespace longhand {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds patience(20);  // maximum wait for an answer
+constexpr std::chrono::seconds patience(20);  // maximum time to wait for a response
 
 struct Pipe {
   FileDescriptor read, write;
@@ -34,7 +34,8 @@ Chromium::Chromium(const std::string& program) {
   if (process_ == 0) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Chromium reads from descriptor 3 and writes to 4, so copies above both are made first.
+    // Chromium reads from descriptor 3 and writes to descriptor 4, so the pipes are first copied to
+    // descriptors above both.
     const int read = ::fcntl(in.read.get(), F_DUPFD, 10),
               write = ::fcntl(out.write.get(), F_DUPFD, 10);
     ::dup2(read, 3);
@@ -58,7 +59,7 @@ Chromium::Chromium(const std::string& program) {
 Chromium::~Chromium() {
   ::kill(-process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
-  // Its helper processes end a little later and may still write to the profile.
+  // Chromium's helper processes end a little later and may still write to the profile.
   for (int tries = 0; tries < 100 && ::kill(-process_, 0) == 0; ++tries) ::usleep(20'000);
   std::error_code left;
   std::filesystem::remove_all(profile_.path(), left);

@@ -14,7 +14,7 @@
 namespace longhand {
 
 /// A headless Chromium, controlled by the DevTools protocol over a pair of pipes: JSON messages,
-/// each ended by a zero byte. Every wait has a limit, and remaining processes are killed.
+/// each ended by a zero byte. Every wait has a time limit, and remaining processes are killed.
 class Chromium {
  public:
   using Seconds = std::chrono::seconds;
@@ -24,10 +24,10 @@ class Chromium {
   Chromium(const Chromium&) = delete;
   Chromium& operator=(const Chromium&) = delete;
 
-  /// Its process group, for killing it.
+  /// The process group of Chromium, so that it can be killed.
   pid_t group() const { return process_; }
 
-  /// Opens an address in a page of that width, light or dark, and waits until it is loaded.
+  /// Opens an address in a page of this size, in light or dark mode, and waits until it is loaded.
   void open(const std::string& address, int width, int height, bool dark);
   /// The value of an expression in the page, as JSON.
   Json evaluate(const std::string& expression);
@@ -35,20 +35,21 @@ class Chromium {
   bool wait_for(const std::string& expression, Seconds most = Seconds(15));
   void move_pointer(double x, double y);
 
-  /// Errors since the page was opened: exceptions, and messages to the console.
+  /// Errors since the page was opened: exceptions, and error messages on the console.
   const std::vector<std::string>& errors() const { return errors_; }
   /// All addresses that the page requested.
   const std::vector<std::string>& requests() const { return requests_; }
 
  private:
   Json call(const std::string& method, Json parameters = Json::object(), bool of_page = true);
-  Json next(std::chrono::steady_clock::time_point until);  // null after the time limit
+  /// The next message; null after the time limit.
+  Json next(std::chrono::steady_clock::time_point until);
   void note(const Json& event);
 
   TemporaryFolder profile_;
   pid_t process_ = -1;
   FileDescriptor to_, from_;
-  std::string received_, target_, session_;  // target and session: those of the page
+  std::string received_, target_, session_;  // target and session ids of the page
   std::int64_t number_ = 0;
   bool loaded_ = false;
   std::vector<std::string> errors_, requests_;

@@ -1,6 +1,6 @@
-// A line that names a task, followed by any bytes, which are read as a line of `longhand data
-// check`. They are refused, or judged in one line by the task's rules. The task's own answer to the
-// prompt must be judged right. If the line names no task, the first one is used.
+// Input: a line that names a task, then any bytes, which are read as a line for `longhand data
+// check`. The line is refused, or judged in one line by the task's rules. The task's own answer to
+// the prompt must be judged right. If no task is named, the first task is used.
 #include <algorithm>
 #include <memory>
 #include <optional>

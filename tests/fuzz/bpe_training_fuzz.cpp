@@ -1,6 +1,6 @@
-// Any bytes are used as a text to train a tokenizer. The first line gives the number of a pattern,
-// a size, the minimum count of a pair and a special token. The text is refused, or it gives a
-// tokenizer whose file can be read back and which reproduces the text.
+// Any bytes are used as a text to train a tokenizer. The first line contains the number of a
+// pattern, a size, the minimum count of a pair and a special token. The text is refused, or the
+// trained tokenizer can be written, read back, and used to reproduce the text.
 #include <algorithm>
 #include <array>
 

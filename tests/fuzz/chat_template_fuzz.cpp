@@ -1,6 +1,6 @@
 // Any bytes are used as the Jinja text of a chat template, as a tokenizer_config.json that contains
-// one, and as the messages of a conversation. A template is recognized or refused, and the prompt
-// of every template contains the frame of an answer.
+// such a text, and as the messages of a conversation. A template is recognized or refused, and the
+// prompt of every template contains the text around an answer.
 #include <vector>
 
 #include "core/utf8.h"

@@ -1,4 +1,5 @@
-// Any bytes are read as a config.ini: refused, or settings whose text parses to the same settings.
+// Any bytes are read as a config.ini. They are refused, or give settings whose text is parsed to
+// the same settings.
 #include "apps/run/config.h"
 #include "tests/fuzz/promise.h"
 

@@ -1,5 +1,5 @@
-// Any bytes are read as the config.json of a Hugging Face folder: refused, or a model whose export
-// reads back as the same.
+// Any bytes are read as the config.json of a Hugging Face folder. They are refused, or give a model
+// that is equal after being exported and read back.
 #include "nn/models/hugging_face.h"
 #include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/promise.h"

@@ -1,5 +1,5 @@
-// Any bytes are read as a formula typed by a user (`gradcheck --expression`): refused, or a
-// function of its variables.
+// Any bytes are read as a formula typed by a user (`gradcheck --expression`). They are refused, or
+// give a function of its variables.
 #include "apps/expression.h"
 #include "tests/fuzz/promise.h"
 

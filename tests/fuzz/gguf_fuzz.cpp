@@ -1,5 +1,5 @@
-// Any bytes are read as a GGUF file: refused, or a file whose tensors are inside it. If it
-// describes a model, its configuration, tokenizer and numbers are read or refused.
+// Any bytes are read as a GGUF file. They are refused, or give tensors that are within the file. If
+// the file describes a model, its configuration, tokenizer and numbers are read or refused.
 #include <algorithm>
 #include <span>
 #include <vector>

@@ -12,8 +12,8 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Changes one field of a GGUF file: a number at its own width, or a text together with its length,
-/// so that the rest can still be parsed.
+/// Changes one field of a GGUF file: a number without changing its size, or a text together with
+/// its length, so that the rest can still be parsed.
 class GgufMutator {
  public:
   GgufMutator(std::vector<std::uint8_t> file, unsigned seed)
@@ -33,7 +33,8 @@ class GgufMutator {
 
  private:
   struct Field {
-    std::size_t place, size;  // for a text: the place and size of its bytes, after the length
+    // For a text: position and number of its bytes, which follow the length.
+    std::size_t place, size;
     bool text = false;
   };
 
@@ -142,7 +143,8 @@ class GgufMutator {
   Rng rng_;
 };
 
-/// Implements LLVMFuzzerCustomMutator for GGUF. One input in four is changed byte by byte instead.
+/// Implements LLVMFuzzerCustomMutator for GGUF files. One input in four is changed byte by byte
+/// instead.
 inline std::size_t mutate_gguf_input(std::uint8_t* data, std::size_t size, std::size_t room,
                                      unsigned seed) {
   if (seed % 4 != 0 && size <= room) {

@@ -1,6 +1,6 @@
 // Any bytes are read as parts of a request to `serve`: a Host header, a line break, and a query. An
-// accepted host is localhost or a number. A query is refused, or its names and values are those
-// written.
+// accepted host is localhost or a numeric address. A query is refused, or gives exactly the names
+// and values that it contains.
 #include <algorithm>
 #include <cctype>
 

@@ -1,5 +1,5 @@
-// Any bytes are read as JSON: an accepted value is written as text that parses to the same value,
-// with and without line breaks.
+// Any bytes are read as JSON. If they are accepted, writing the value with or without line breaks
+// gives text that is parsed to the same value.
 #include "core/json.h"
 #include "tests/fuzz/promise.h"
 

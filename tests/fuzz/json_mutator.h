@@ -15,8 +15,9 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Edits that keep JSON valid, so that inputs pass the parser: another number or type of value, a
-/// removed, repeated or moved member or element, a changed text or name, or another nesting.
+/// Edits that keep JSON valid, so that the input passes the parser: they change the value or type
+/// of a number, remove, repeat or move a member or element, change a text or name, or change the
+/// nesting.
 class JsonMutator {
  public:
   explicit JsonMutator(unsigned seed) : rng_(seed, Purpose::test) {}
@@ -70,8 +71,8 @@ class JsonMutator {
     }
   }
 
-  /// Numbers that often reveal mistakes: negative, at the limits of each type, and with products
-  /// that overflow.
+  /// Numbers that often reveal bugs: negative ones, limits of each type, and numbers whose products
+  /// overflow.
   Json number() {
     constexpr std::array<std::int64_t, 16> integers{
         0,        -1,        1,         2,          255,
@@ -128,7 +129,7 @@ class JsonMutator {
       } else {
         edit_list(members);
       }
-      Json::Object once;  // names in an object are unique
+      Json::Object once;  // members of an object must have unique names
       for (auto& member : members) {
         if (std::ranges::find(once, member.first, &Json::Member::first) == once.end()) {
           once.push_back(std::move(member));
@@ -154,8 +155,8 @@ class JsonMutator {
   Rng rng_;
 };
 
-/// Applies one to four edits to the JSON of `size` bytes in a buffer of `room`, and returns the new
-/// size. Returns 0 if the input is not JSON or the result is too long.
+/// Applies one to four edits to the JSON text of `size` bytes in a buffer of `room` bytes, and
+/// returns the new size. Returns 0 if the input is not JSON or the result is too long.
 inline std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t room,
                                unsigned seed) {
   auto json = Json::parse({reinterpret_cast<const char*>(data), size});
@@ -168,8 +169,8 @@ inline std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t
   return text.size();
 }
 
-/// For LLVMFuzzerCustomMutator of a target whose input is JSON. One input in four is changed byte
-/// by byte instead.
+/// Implements LLVMFuzzerCustomMutator for a target whose input is JSON. One input in four is
+/// changed byte by byte instead.
 inline std::size_t mutate_json_input(std::uint8_t* data, std::size_t size, std::size_t room,
                                      unsigned seed) {
   const std::size_t made = seed % 4 == 0 || size > room ? 0 : mutate_json(data, size, room, seed);

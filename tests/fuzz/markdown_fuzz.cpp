@@ -1,5 +1,5 @@
-// Any bytes are read as a page of docs/, and as the HTML of a report that becomes Markdown:
-// refused, or a page with its headings.
+// Any bytes are read as a page of docs/, and as the HTML of a report that is converted to Markdown.
+// They are refused, or give a page with its headings.
 #include "apps/book/markdown_page.h"
 #include "apps/html/markdown.h"
 #include "tests/fuzz/promise.h"

@@ -1,4 +1,5 @@
-// Any bytes are read as a formula of docs/: refused, or MathML whose tags are closed in order.
+// Any bytes are read as a formula of docs/. They are refused, or give MathML whose tags are closed
+// in the right order.
 #include "apps/book/mathml.h"
 #include "tests/fuzz/promise.h"
 #include "tests/fuzz/well_formed.h"

@@ -1,5 +1,5 @@
-// Any bytes are read as a .npy and as a .npz file: refused, or arrays that are inside the input,
-// and token arrays that fit together.
+// Any bytes are read as a .npy and as a .npz file. They are refused, or give arrays that are within
+// the input, and consistent token arrays.
 #include <algorithm>
 
 #include "apps/run/token_arrays.h"

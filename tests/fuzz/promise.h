@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "core/quote.h"
 
-/// The requirements for every target: any bytes are read, or refused by one Error whose message is
-/// a short line of printable text that begins with the input's name.
+/// The requirement for every target: any bytes are either accepted, or refused by one Error whose
+/// message is a short line of printable text that begins with the input's name.
 namespace longhand::fuzz {
 
 inline const std::string source = "input";
@@ -22,7 +22,7 @@ inline void require(bool condition, std::string_view what) {
   std::abort();
 }
 
-/// Calls `body` and checks the message of its Error. Returns false if there was an Error.
+/// Calls `body`. If it throws an Error, checks the message and returns false.
 template <class Body>
 bool done_or_refused(Body body, std::string_view beginning = source) {
   try {

@@ -1,7 +1,7 @@
 // Runs a fuzz target without a fuzzer: on every file of the corpus, then on a fixed number of
-// inputs made from them by random edits. The edits are the same in every run. A target's own
-// mutator is used as libFuzzer would use it.
-//   replay CORPUS_FOLDER COUNT
+// inputs made from these files by random edits, which are the same in every run. A mutator defined
+// by the target is used as libFuzzer would use it.
+// replay CORPUS_FOLDER COUNT
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -31,12 +31,12 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::size_t room_to_grow = 256;  // bytes
+constexpr std::size_t room_to_grow = 256;  // maximum bytes by which an input may grow
 
 std::vector<Bytes> read_corpus(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& item : std::filesystem::directory_iterator(folder)) paths.push_back(item.path());
-  std::ranges::sort(paths);  // the same order on every file system
+  std::ranges::sort(paths);  // the order must not depend on the file system
   std::vector<Bytes> corpus;
   for (const auto& path : paths) {
     const longhand::MappedFile file(path);
@@ -46,7 +46,8 @@ std::vector<Bytes> read_corpus(const std::filesystem::path& folder) {
   return corpus;
 }
 
-/// One random edit: a bit, a byte, inserted or removed bytes, or a piece of another input.
+/// Makes one random edit: changes a bit or a byte, inserts or removes bytes, or inserts a piece of
+/// another input.
 void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   const auto below = [&](std::size_t bound) {
     return static_cast<std::ptrdiff_t>(rng.below(static_cast<std::uint32_t>(bound)));
@@ -66,7 +67,7 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
     case 3:
       input.erase(place, place + std::min<std::ptrdiff_t>(input.end() - place, 1 + below(8)));
       break;
-    case 4: {  // lengths, shapes and offsets consist of digits
+    case 4: {  // a digit, because lengths, shapes and offsets consist of digits
       const auto digit =
           std::find_if(place, input.end(), [](int c) { return c >= '0' && c <= '9'; });
       if (digit != input.end()) *digit = static_cast<std::uint8_t>('0' + rng.below(10));
@@ -81,7 +82,7 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   }
 }
 
-// The corpus for the current mutation; libFuzzer's interface cannot pass it.
+// The corpus used by the current mutation. libFuzzer's interface cannot pass it.
 const std::vector<Bytes>* corpus_at_work = nullptr;
 longhand::Rng* rng_at_work = nullptr;
 

@@ -1,5 +1,5 @@
-// Any bytes are read as the JSON of a results page: refused, or tables whose lines have as many
-// cells as their header.
+// Any bytes are read as the JSON of a results page. They are refused, or give tables whose rows
+// have as many cells as their header.
 #include <algorithm>
 
 #include "apps/recipes/results_page.h"

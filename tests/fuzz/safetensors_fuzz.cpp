@@ -1,5 +1,5 @@
-// Any bytes are read as a safetensors file: refused, or a file whose tensors are adjacent, inside
-// the input, and as large as their shapes require.
+// Any bytes are read as a safetensors file. They are refused, or give tensors that are adjacent,
+// within the input, and as large as their shapes require.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -44,13 +44,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-/// With probability 3/4 only the header is changed and its length corrected, because inputs refused
-/// for their length do not test the rest.
+/// With probability 3/4, only the header is changed and its length is corrected. Otherwise most
+/// inputs would be refused for a wrong length, and nothing else would be tested.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t room, unsigned seed) {
   std::uint64_t length = 0;
   if (size >= sizeof length) std::memcpy(&length, data, sizeof length);
-  // An input of the corpus may exceed the current room.
+  // An input of the corpus may be larger than the buffer.
   if (size > room || size < sizeof length || length > size - sizeof length || seed % 4 == 0) {
     return LLVMFuzzerMutate(data, size, room);
   }

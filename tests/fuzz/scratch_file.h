@@ -11,8 +11,8 @@
 
 namespace longhand::fuzz {
 
-/// For readers that take a path: a folder used only by this process, whose files are rewritten for
-/// each input. It is in memory if the machine has such a file system.
+/// A folder for readers that require a path. Only this process uses it, and its files are rewritten
+/// for each input. It is in memory if the machine has such a file system.
 class ScratchFolder {
  public:
   ScratchFolder() {

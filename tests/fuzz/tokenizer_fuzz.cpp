@@ -1,5 +1,5 @@
-// Any bytes are read as a tokenizer.json: refused by an Error of one line, or a tokenizer whose ids
-// are tokens, whose ranges are inside the text, and whose texts can be decoded.
+// Any bytes are read as a tokenizer.json. They are refused by a one-line Error, or give a tokenizer
+// whose ids are tokens, whose ranges are within the text, and whose tokens can be decoded.
 #include <vector>
 
 #include "core/utf8.h"
