@@ -66,8 +66,8 @@ void seed_gradients(const Operation& operation, const AuditFile& file, Backend& 
     }
     const Tensor& y = output.value.value();
     if (!found) {
-      LONGHAND_CHECK(output.name == "loss", operation.name, ": gradients need tensor d",
-                     output.name, ' ', y.shape(), " beside the inputs");
+      LONGHAND_CHECK(output.name == "loss", operation.name, ": gradients need the tensor d",
+                     output.name, ' ', y.shape(), " in addition to the inputs");
       output.value.sink().add(Tensor::from(backend, y.shape(), y.dtype(), std::vector{1.0}));
       continue;
     }
@@ -102,7 +102,7 @@ AuditFile read_audit_file(const std::filesystem::path& path, const Operation& op
         result.values.inputs.contains(entry.name) ||
         (entry.name.starts_with('d') && result.output_gradients.contains(entry.name.substr(1)));
     LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": ", operation.name,
-                   " knows only ", known_names(operation));
+                   " has only the tensors ", known_names(operation));
   }
   result.type = first_activation.value_or(first_float.value_or(DType::f32));
   return result;

@@ -43,7 +43,7 @@ Sequence sequence_of(const Segments& queries, const Segments& keys, std::int64_t
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
-  LONGHAND_CHECK(queries.tile(), "expected sequences of queries one after another");
+  LONGHAND_CHECK(queries.tile(), "expected consecutive sequences of queries");
   const DType type = q.data.value().dtype();
   std::vector<Var> all{Tensor(q.data.backend(), {0, q.heads * width}, type)};
   for (std::int64_t s = 0; s < queries.count(); ++s) {

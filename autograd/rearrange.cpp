@@ -93,7 +93,8 @@ Var transpose(const Var& x) {
 Var narrow(const Var& x, int axis, std::int64_t first, std::int64_t count) {
   const int a = axis_of("narrow", x, axis);
   LONGHAND_CHECK(first >= 0 && count >= 0 && first <= x.shape()[a] - count,
-                 "narrow: expected entries of ", x.shape()[a], ", got ", count, " from ", first);
+                 "narrow: expected a range of entries below ", x.shape()[a], ", got ", count,
+                 " from ", first);
   const Tensor y(x.backend(), with_extent(x.shape(), a, count), x.value().dtype());
   take(x.value(), a, first, y);
   return record("narrow", {&x}, y, [dx = x.sink(), a, first](const Tensor& dy) {
@@ -109,7 +110,7 @@ std::vector<Var> split(const Var& x, int axis, const std::vector<std::int64_t>& 
     first += size;
   }
   const std::int64_t extent = x.shape()[axis_of("split", x, axis)];
-  LONGHAND_CHECK(first == extent, "split: sizes: expected to add up to ", extent, ", got ", first);
+  LONGHAND_CHECK(first == extent, "split: expected sizes that add up to ", extent, ", got ", first);
   return parts;
 }
 
@@ -122,7 +123,8 @@ Var concat(const std::vector<Var>& parts, int axis) {
   for (const Var& part : parts) {
     const Shape& shape = part.shape();
     LONGHAND_CHECK(shape.rank() == like.rank() && shape == with_extent(like, a, shape[a]),
-                   "concat: expected parts like ", like, " but for axis ", a, ", got ", shape);
+                   "concat: expected parts that equal ", like, " except in axis ", a, ", got ",
+                   shape);
     LONGHAND_CHECK(!__builtin_add_overflow(extent, shape[a], &extent),
                    "concat: expected parts of fewer than 2^63 entries along axis ", a);
     if (part.wants_grad()) wanting = &part;
@@ -146,8 +148,8 @@ Var concat(const std::vector<Var>& parts, int axis) {
 }
 
 Var repeat(const Var& x, const Shape& shape) {
-  LONGHAND_CHECK(repeats_to(x.shape(), shape), "repeat: expected a shape that ", x.shape(),
-                 " can be read as, got ", shape);
+  LONGHAND_CHECK(repeats_to(x.shape(), shape), "repeat: expected a shape to which ", x.shape(),
+                 " can be broadcast, got ", shape);
   const Tensor y(x.backend(), shape, x.value().dtype());
   y.backend()(Rearrange{.shape = shape,
                         .x = x.value(),

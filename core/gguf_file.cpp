@@ -139,7 +139,7 @@ void GgufFile::read(std::span<const std::byte> bytes) {
   Cursor cursor(bytes, name_);
   const auto begins = cursor.take(4);
   LONGHAND_CHECK(std::memcmp(begins.data(), magic.data(), magic.size()) == 0, name_,
-                 ": expected a GGUF file, got another");
+                 ": expected a GGUF file, got another kind of file");
   const auto version = cursor.number<std::uint32_t>();
   LONGHAND_CHECK(version == 2 || version == 3, name_, ": expected GGUF version 2 or 3, got ",
                  version);
@@ -174,7 +174,7 @@ void GgufFile::read(std::span<const std::byte> bytes) {
     std::int64_t size = 1;
     for (std::uint32_t axis = 0; axis < rank; ++axis) {
       LONGHAND_CHECK(!__builtin_mul_overflow(size, extents[axis], &size), subject,
-                     "its element count passes 2^63");
+                     "its element count exceeds 2^63");
     }
     entry.shape = Shape(std::span(extents.data(), rank));
     const auto code = cursor.number<std::uint32_t>();

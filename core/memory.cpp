@@ -62,8 +62,8 @@ void* CachingAllocator::allocate(std::size_t bytes) {
       drop_cached_locked();
       block = source_->allocate(size);
     }
-    LONGHAND_CHECK(block != nullptr, owner_, " memory is used up: asked for ", bytes,
-                   " bytes with ", use_.live, " live (peak ", use_.peak, ") and ", use_.cached,
+    LONGHAND_CHECK(block != nullptr, owner_, " memory is used up: requested ", bytes,
+                   " bytes with ", use_.live, " in use (peak ", use_.peak, ") and ", use_.cached,
                    " cached");
   }
   if (joining_ != nullptr) {

@@ -83,7 +83,7 @@ Array read_npy(std::string_view file, const std::string& name, const std::string
   const std::size_t wide = file[6] == 1 ? 2 : 4, start = 8 + wide;
   const std::uint64_t length = little(file, 8, wide);
   LONGHAND_CHECK(length <= largest_header && length <= file.size() - start, where,
-                 ": its header is cut or too long");
+                 ": its header is truncated or too long");
   const std::string_view header = file.substr(start, length);
   const std::string_view type_words = value_of(header, "descr", where);
   const auto known = std::ranges::find_if(npy_types, [&](const NpyType& type) {
@@ -114,7 +114,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   const std::size_t from = file.size() > 65557 ? file.size() - 65557 : 0;
   const std::size_t end = file.rfind("PK\5\6");
   LONGHAND_CHECK(end != std::string_view::npos && end >= from && file.size() - end >= end_size,
-                 source, ": not an .npz file, or cut short");
+                 source, ": not an .npz file, or truncated");
   const std::uint64_t count = little(file, end + 10, 2);
   std::uint64_t at = little(file, end + 16, 4);
   LONGHAND_CHECK(count != 0xffff && at != 0xffff'ffff, source,
@@ -251,7 +251,7 @@ std::vector<std::byte> numpy_as_safetensors(const std::filesystem::path& path,
   std::uint64_t offset = 0;
   for (const Array& array : arrays) {
     LONGHAND_CHECK(names.insert(array.name).second, source, ": array ", quote(array.name),
-                   ": is there twice");
+                   ": occurs twice");
     header.emplace_back(array.name,
                         Json{{"dtype", array.type},
                              {"shape", array.shape},

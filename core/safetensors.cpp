@@ -56,7 +56,7 @@ std::uint64_t byte_count(const std::string& file, const SafetensorsRecord& recor
   std::uint64_t bits = 0;
   LONGHAND_CHECK(
       !__builtin_mul_overflow(static_cast<std::uint64_t>(record.shape.size()), type.bits, &bits),
-      subject(file, record.name), "its size passes 2^64 bits");
+      subject(file, record.name), "its size exceeds 2^64 bits");
   LONGHAND_CHECK(bits % 8 == 0, subject(file, record.name), "its ", record.shape.size(),
                  " elements of type ", type.name, " do not fill whole bytes");
   return bits / 8;
@@ -216,7 +216,7 @@ void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
 
   for (const std::string_view key : {checksums::tensors_key, checksums::header_key}) {
     LONGHAND_CHECK(!metadata.contains(key), path, ": metadata ", key,
-                   ": expected none, since the writer adds it");
+                   ": expected no such key, because the writer adds it");
   }
   checksums::OfHeader header_sum(metadata);
   std::string sums;  // checksums of the tensors, in the order of their bytes

@@ -89,7 +89,7 @@ class HeaderReader {
       LONGHAND_CHECK(rank < extents.size(), subject(), "expected at most ", Shape::max_rank,
                      " axes, got more");
       LONGHAND_CHECK(!__builtin_mul_overflow(size, extent, &size), subject(),
-                     "its element count passes 2^63");
+                     "its element count exceeds 2^63");
       extents[rank++] = extent;
     }
     return Shape(std::span(extents.data(), rank));

@@ -11,11 +11,10 @@ namespace longhand {
 
 SafetensorsIndex SafetensorsIndex::parse(std::string_view text, const std::string& source) {
   const std::optional<Json> json = Json::parse(text);
-  LONGHAND_CHECK(json && json->is_object(), source,
-                 ": expected JSON, an object, got something else");
+  LONGHAND_CHECK(json && json->is_object(), source, ": expected a JSON object, got something else");
   const Json* const map = json->find("weight_map");
   LONGHAND_CHECK(map && map->is_object() && !map->empty(), source,
-                 ": expected a weight_map of tensor names to files");
+                 ": expected a weight_map, an object that maps tensor names to files");
   SafetensorsIndex index;
   std::map<std::string, std::size_t> places;
   for (const auto& [tensor, file] : map->members()) {

@@ -74,7 +74,7 @@ void SafetensorsParts::open_parts(const fs::path& folder) {
   for (const auto& [tensor, part] : index.tensors) {
     const SafetensorsFile& there = files_[part];
     LONGHAND_CHECK(there.find(tensor), there.name(), ": has no tensor ", quote(tensor), ", which ",
-                   name_, " places there");
+                   name_, " assigns to this file");
     part_[tensor] = part;
   }
   total_ = index.total;
@@ -106,8 +106,8 @@ void SafetensorsParts::check_exact() const {
     for (const SafetensorsEntry& entry : files_[i].entries()) {
       const auto place = part_.find(entry.name);
       LONGHAND_CHECK(place != part_.end() && place->second == i, files_[i].name(), ": tensor ",
-                     quote(entry.name), ": expected none, since ", name_,
-                     place == part_.end() ? " does not name it" : " places it in another file");
+                     quote(entry.name), ": expected no such tensor, because ", name_,
+                     place == part_.end() ? " does not list it" : " assigns it to another file");
       bytes += static_cast<std::int64_t>(entry.bytes.size());
     }
   }

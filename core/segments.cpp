@@ -41,8 +41,9 @@ void Segments::assign_lengths(std::span<const std::int32_t> lengths) {
 
 std::shared_ptr<const Segments::Host> Segments::host_of(std::span<const std::int32_t> begins,
                                                         std::span<const std::int32_t> lengths) {
-  LONGHAND_CHECK(begins.size() == lengths.size(), "segments: got ", begins.size(), " begins and ",
-                 lengths.size(), " lengths");
+  LONGHAND_CHECK(begins.size() == lengths.size(),
+                 "segments: expected equally many begins and lengths, got ", begins.size(), " and ",
+                 lengths.size());
   auto host = std::make_shared<Host>();
   host->begins.assign(begins.begin(), begins.end());
   host->lengths.assign(lengths.begin(), lengths.end());

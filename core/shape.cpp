@@ -17,7 +17,7 @@ Shape::Shape(std::span<const std::int64_t> extents) {
     extents_[static_cast<std::size_t>(rank_++)] = extent;
     rows_ = size_;
     LONGHAND_CHECK(!__builtin_mul_overflow(size_, extent, &size_),
-                   "a shape's element count passes 2^63");
+                   "a shape's element count exceeds 2^63");
   }
 }
 

@@ -32,12 +32,12 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   std::int32_t before = 0;
   for (const ReferencePair& pair : reference) {
     LONGHAND_CHECK(pair.row >= before && pair.row < std::ssize(places),
-                   "input: expected ascending rows of reference, below ", places.size(), ", got ",
-                   pair.row, " after ", before);
+                   "input: expected reference rows in ascending order below ", places.size(),
+                   ", got ", pair.row, " after ", before);
     before = pair.row;
     const std::int32_t own = places[static_cast<std::size_t>(pair.row)];
     LONGHAND_CHECK(pair.position >= 0 && pair.position <= own,
-                   "input: expected a reference at or before the token's position ", own, ", got ",
+                   "input: expected a reference to a token at or before index ", own, ", got ",
                    pair.position);
     numbers.insert(numbers.end(), {pair.row, pair.position});
   }
@@ -56,8 +56,8 @@ void give_positions(Input& input, std::span<const std::int32_t> given,
   }
   const auto [least, most] = std::ranges::minmax(given);
   LONGHAND_CHECK(given.size() == places.size() && least >= 0,
-                 "input: expected a position from 0 on for each of ", places.size(),
-                 " tokens, got ", given.size(), " from ", least, " on");
+                 "input: expected a position of at least 0 for each of ", places.size(),
+                 " tokens, got ", given.size(), " positions, the lowest ", least, " on");
   input.positions.assign(given);
   input.longest = std::int64_t{most} + 1;
 }
@@ -89,7 +89,7 @@ void Input::assign(std::span<const std::int32_t> tokens, std::span<const std::in
   give_positions(*this, given_positions, places, largest(totals));
   if (!std::ranges::equal(lengths, segments.lengths())) segments.assign(lengths);
   LONGHAND_CHECK(std::ssize(pairs) == (reference ? reference.rows() : 0),
-                 "input: expected as many pairs of reference as before, got ", pairs.size());
+                 "input: expected as many reference pairs as before, got ", pairs.size());
   if (reference) reference.assign(in_rows(pairs, places));
 }
 

@@ -41,11 +41,11 @@ void Parameter::learn_only(std::vector<Rows> rows) const {
   std::int64_t end = 0;
   for (const Rows& some : rows) {
     LONGHAND_CHECK(some.count > 0 && some.first >= end && some.first + some.count <= all, name(),
-                   ": expected ascending rows of ", all, ", got ", some.count, " from ",
+                   ": expected rows in ascending order below ", all, ", got ", some.count, " from ",
                    some.first);
     end = some.first + some.count;
   }
-  LONGHAND_CHECK(!rows.empty(), name(), ": expected at least one row that learns, got none");
+  LONGHAND_CHECK(!rows.empty(), name(), ": expected at least one trained row, got none");
   state_->rows = std::move(rows);
 }
 
@@ -65,14 +65,14 @@ Parameters::Parameters(Backend& backend, Storage storage, std::uint64_t seed)
   LONGHAND_CHECK(master_type(type()) == type(), "parameters: expected f32 or f64, got ", type());
   const DType matrices = storage.matrices.value_or(type());
   LONGHAND_CHECK(matrices == type() || (matrices == DType::bf16 && type() == DType::f32),
-                 "parameters: expected matrices of ", type(), " or, beside f32, bf16, got ",
+                 "parameters: expected matrices of ", type(), " (or bf16 in an f32 model), got ",
                  matrices);
   backend.require_dtype(matrices);
 }
 
 Parameter Parameters::add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                           bool learns_beside_bf16) {
-  LONGHAND_CHECK(!find(name), "parameters: there is already one named ", name);
+  LONGHAND_CHECK(!find(name), "parameters: there is already a parameter named ", name);
   const bool as_matrices = shape.rank() >= 2 && !learns_beside_bf16;
   const DType held = as_matrices ? storage_.matrices.value_or(type()) : type();
   Tensor value(*backend_, shape, held);
@@ -106,7 +106,8 @@ std::vector<Parameter> Parameters::under(std::string_view scope) const {
   for (const Parameter& p : all_) {
     if (p.name().starts_with(text(scope, '.'))) found.push_back(p);
   }
-  LONGHAND_CHECK(!found.empty(), "parameters: expected some under ", scope, ", got none");
+  LONGHAND_CHECK(!found.empty(), "parameters: expected parameters in the scope ", scope,
+                 ", got none");
   return found;
 }
 

@@ -157,7 +157,7 @@ class Replay {
                    ": expected clauses about ", contents_.size(), " boxes, got ", described.size());
     const bool any = rules_.occupied == BoxesRules::Occupied::any;
     LONGHAND_CHECK(any || occupied() == rules_.half(), where, ": expected ", rules_.half(),
-                   " boxes that hold something, got ", occupied());
+                   " non-empty boxes, got ", occupied());
   }
 
   void operate(const std::string& where, std::string_view sentence) {
@@ -182,9 +182,9 @@ class Replay {
     const int now = occupied();
     using Occupied = BoxesRules::Occupied;
     words.require(rules_.occupied != Occupied::exactly || now == rules_.half(), "leaves ", now,
-                  " boxes that hold something, expected ", rules_.half());
+                  " non-empty boxes, expected ", rules_.half());
     words.require(rules_.occupied != Occupied::at_most || now <= rules_.half(), "leaves ", now,
-                  " boxes that hold something, expected at most ", rules_.half());
+                  " non-empty boxes, expected at most ", rules_.half());
     words.require(now > 0 || !rules_.advanced, "leaves all boxes empty");
   }
 
@@ -192,7 +192,7 @@ class Replay {
     std::size_t total = 0;
     for (const auto& [box, items] : contents_) total += items.size();
     LONGHAND_CHECK(total == inside_.size() && total + left_ == entered_, "the boxes hold ", total,
-                   " objects after ", entered_, " came into one and ", left_, " left one");
+                   " objects, but ", entered_, " were put in and ", left_, " taken out");
     return contents_;
   }
 
@@ -201,7 +201,8 @@ class Replay {
     Items items;
     const bool whole = words.accept("the contents of");
     if (!whole) {
-      words.require(!rules_.advanced, "names what it moves, expected \"the contents of\" a box");
+      words.require(!rules_.advanced,
+                    "names the moved objects, expected \"the contents of\" a box");
       items = words.list();
       words.expect("from");
     }
@@ -216,7 +217,7 @@ class Replay {
       items.assign(held.begin(), held.end());
     } else {
       words.require(!std::ranges::equal(items, held), "moves all of Box ", from,
-                    ", which is worded \"the contents of\"");
+                    ", expected the words \"the contents of\"");
     }
     for (const std::string& item : items) leave(words, item, from);
     for (const std::string& item : items) enter(words, item, to);
@@ -321,7 +322,7 @@ void check_boxes_answer(std::string_view answer, const BoxesContents& contents,
   for (const auto& [box, held] : contents) {
     const auto place = said.find(box);
     LONGHAND_CHECK(place != said.end() || (rules.advanced && held.empty()), where,
-                   ": says nothing of Box ", box, ", which holds ", list_of(held));
+                   ": does not mention Box ", box, ", which holds ", list_of(held));
     LONGHAND_CHECK(place == said.end() || place->second == held, where, ": Box ", box, " holds ",
                    list_of(held), ", got ", list_of(place->second));
   }

@@ -22,7 +22,7 @@ std::string chat_template_name(const OptionValues& options) {
     const std::string jinja =
         names_tokenizer(tokenizer) ? nn::ChatTemplate::jinja_of(tokenizer) : std::string();
     LONGHAND_CHECK(!jinja.empty(), "task ", options.task(), ": option template: ", tokenizer,
-                   " names none (in tokenizer_config.json or chat_template.jinja)");
+                   " has no chat template in tokenizer_config.json or chat_template.jinja");
     name = nn::ChatTemplate::recognize(jinja, tokenizer);
   }
   // throws an Error for an unknown name
@@ -37,8 +37,8 @@ ConversationFormat::ConversationFormat(const Vocabulary& vocabulary,
   if (!chat_) return;
   end_ = vocabulary.encode_part(chat_->end_of_turn());
   LONGHAND_CHECK(end_.size() == 1, "chat template: expected a tokenizer with the token ",
-                 quote(chat_->end_of_turn()), ", got one that makes ", end_.size(),
-                 " tokens of it");
+                 quote(chat_->end_of_turn()), ", got one that encodes it as ", end_.size(),
+                 " tokens");
 }
 
 std::vector<std::int32_t> ConversationFormat::prompt(

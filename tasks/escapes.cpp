@@ -14,7 +14,7 @@ std::string unescaped(const OptionValues& options, std::string_view name) {
   for (std::size_t i = 0; i < written.size(); ++i) {
     if (written[i] != '\\') {
       LONGHAND_CHECK(written[i] != '\n', "task ", options.task(), ": option ", name,
-                     ": expected \\n for a line break, got one");
+                     ": expected \\n in place of a line break, got a line break");
       out += written[i];
       continue;
     }

@@ -94,8 +94,9 @@ Framing::Framing(const OptionValues& options, const Own& own) {
   for (const TaskOption& option : Framing::options()) {
     const std::string& value = options.text(option.name);
     LONGHAND_CHECK(value == option.default_value || option.name == "date", "task ", options.task(),
-                   ": option ", option.name, ": expected a tokenizer too (--tokenizer), got ",
-                   quote(value), " beside the task's own characters");
+                   ": option ", option.name,
+                   ": expected a tokenizer as well (--tokenizer), got only ", quote(value),
+                   " with the task's own characters");
   }
   std::string all(own.characters);
   for (std::size_t i = 0; i < all.size(); ++i) add(all[i], static_cast<std::int32_t>(i));
@@ -132,13 +133,13 @@ void Framing::frame_for(const OptionValues& options, const Own& own) {
     before_ = tokens.beginning();
     if (before_.empty()) {
       const auto first = named_token(path, "bos_token", tokens);
-      LONGHAND_CHECK(first, place, "option template: expected one, as ", path,
+      LONGHAND_CHECK(first, place, "option template: expected a template, because ", path,
                      " has no token that begins a text, got none");
       before_ = {*first};
     }
     const auto last = named_token(path, "eos_token", tokens);
-    LONGHAND_CHECK(last || !own.ended, place, "option template: expected one, as ", path,
-                   " has no token that ends a text, got none");
+    LONGHAND_CHECK(last || !own.ended, place, "option template: expected a template, because ",
+                   path, " has no token that ends a text, got none");
     if (last) after_ = {*last};
   } else {
     const nn::ChatTemplate written(chat, options.text("date"));
@@ -159,8 +160,8 @@ void Framing::frame_for(const OptionValues& options, const Own& own) {
 void Framing::add(char character, std::int32_t token) {
   tokens_[static_cast<unsigned char>(character)] = token;
   LONGHAND_CHECK(characters_.emplace(token, character).second,
-                 "expected a token of its own for the character ", quote(std::string(1, character)),
-                 ", got that of ", quote(std::string(1, characters_.at(token))));
+                 "expected a separate token for the character ", quote(std::string(1, character)),
+                 ", got the token of ", quote(std::string(1, characters_.at(token))));
 }
 
 std::vector<std::int32_t> Framing::tokens_of(std::string_view characters) const {

@@ -33,10 +33,10 @@ class Recall final : public Task {
     // Tokens per key: repeats_ pairs of key and value, and a slot of two tokens.
     const std::int64_t each = 2 * repeats_ + 2;
     LONGHAND_CHECK(tokens_.least >= each, "task recall: option tokens: expected at least ", each,
-                   ", which a key with ", repeats_, " values takes, got ", tokens_.least);
+                   ", the tokens of a key with ", repeats_, " values, got ", tokens_.least);
     pairs_ = options.integer("pairs", 1, most_tokens);
     LONGHAND_CHECK(pairs_ * each <= tokens_.most, "task recall: option pairs: expected at most ",
-                   tokens_.most / each, ", as each key takes ", each, " of ", tokens_.most,
+                   tokens_.most / each, ", because each key takes ", each, " of ", tokens_.most,
                    " tokens, got ", pairs_);
     const std::int64_t words = std::max(2 * (pairs_ + 1), 2 * pairs_ * repeats_ - 1);
     LONGHAND_CHECK(vocabulary_.size() >= words,

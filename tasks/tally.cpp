@@ -28,7 +28,7 @@ Metric& Tally::metric(std::string_view name, bool is_share) {
     return metrics_.emplace_back(Metric{.name = std::string(name), .is_share = is_share});
   }
   LONGHAND_CHECK(place->is_share == is_share, "tally: ", quote(name),
-                 " is a share in one place and a value in another");
+                 " was added both as a share and as a value");
   return *place;
 }
 

@@ -74,7 +74,7 @@ class Text final : public Task {
   std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
 
   std::string answer(std::string_view, int) const override {
-    fail("text: expected a task with a right answer, got a text to go on with");
+    fail("text: expected a task with right answers, got the task text, which has none");
   }
 
   /// Any continuation that consists of tokens of the vocabulary is accepted.

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 /// tokenizer. If the text has documents, a number that identifies the separator follows.
 nn::TokenFile open(const TextSettings& settings, const Vocabulary& vocabulary) {
   const fs::path& file = settings.file();
-  LONGHAND_CHECK(!file.empty(), "task text: expected a file to learn from (--text FILE)");
+  LONGHAND_CHECK(!file.empty(), "task text: expected a file for training (--text FILE)");
   if (settings.of_bytes()) return nn::TokenFile::of_bytes(file);
   nn::TokenFile::Key key{.tokenizer = nn::tokenizer_sum(settings.tokenizer),
                          .lossy = settings.lossy,
@@ -121,7 +121,7 @@ class Windows final : public TextSource {
     for (std::uint64_t at = std::min(place, file_.size()); at > first; --at) {
       if (ends_at(at - 1)) return at - 1;
     }
-    fail(name_, ": expected documents parted by the separator, found none");
+    fail(name_, ": expected documents that are separated by the option separator, got none");
   }
 
   std::string name_;

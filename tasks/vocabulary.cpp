@@ -13,7 +13,7 @@ WordVocabulary::WordVocabulary(std::vector<std::string> texts, std::string separ
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     LONGHAND_CHECK(!texts_[i].empty(), "vocabulary: token ", i, " is empty");
     LONGHAND_CHECK(separator_.empty() || texts_[i].find(separator_) == std::string::npos,
-                   "vocabulary: token ", quote(texts_[i]), " holds the separator");
+                   "vocabulary: token ", quote(texts_[i]), " contains the separator");
     LONGHAND_CHECK(tokens_.emplace(texts_[i], static_cast<std::int32_t>(i)).second,
                    "vocabulary: token ", quote(texts_[i]), " given twice");
     longest_ = std::max(longest_, texts_[i].size());

@@ -145,7 +145,7 @@ class Words final : public Task {
                    most_, ", got ", least_);
     if (least_ == 0) least_ = most_;
     LONGHAND_CHECK(!swaps_ || !group_.swaps().empty(),
-                   "task words: option moves: expected all, as no element of ",
+                   "task words: option moves: expected all, because no element of ",
                    options.text("group"), " exchanges two points, got \"swaps\"");
     moves_ = group_.swaps();
     if (!swaps_) {

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(generate_reads_tokens_and_writes_what_the_model_chose) {
   write("none.npz", "other", {1}, {0});
   refuses(1, "generate r --token-file none.npz", "expected an array \"tokens\"");
   write("empty.npy", "x", {0}, {});
-  refuses(1, "generate r --token-file empty.npy", "expected some, got none");
+  refuses(1, "generate r --token-file empty.npy", "expected at least one token, got none");
   save_arrays(
       path("floats.npy"),
       std::vector<NamedTensor>{{"x", Tensor::from(*host, {1}, DType::f32, std::vector{1.})}});
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_outside) {
                     {name, Tensor::from(*host, shape_of, values)}});
   };
   both("lengths", {2}, {1, 1});
-  refuses(1, "eval r --token-file b.npz", "expected a sum of 3");
+  refuses(1, "eval r --token-file b.npz", "expected lengths that add up to 3");
   both("lengths", {2}, {3, 0});
   refuses(1, "eval r --token-file b.npz", "above 0, got 0");
   both("targets", {2}, {1, 1});

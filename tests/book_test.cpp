@@ -54,9 +54,9 @@ BOOST_AUTO_TEST_CASE(broken_formulas_are_refused) {
   longhand::expect_refusal([] { mathml("\\nosuch x", false); },
                            "the command \"\\\\nosuch\" is not known");
   longhand::expect_refusal([] { mathml("{a", false); }, "a brace is not closed");
-  longhand::expect_refusal([] { mathml("a}", false); }, "never began");
+  longhand::expect_refusal([] { mathml("a}", false); }, "has no matching beginning");
   longhand::expect_refusal([] { mathml("a_b_c", false); }, "two subscripts");
-  longhand::expect_refusal([] { mathml("\\frac{a}", false); }, "something is missing");
+  longhand::expect_refusal([] { mathml("\\frac{a}", false); }, "an argument is missing");
   longhand::expect_refusal([] { mathml("\\begin{cases} a", false); }, "is not closed");
   longhand::expect_refusal([] { mathml(std::string(10'000, '{'), false); }, "nested too deep");
 }
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_folder_with_other_things_is_left_alone) {
   const fs::path source = fs::path(longhand::test_data).parent_path();
   longhand::expect_refusal(
       [&] { write_book({.source = source, .out = folder / "mine", .checks = false}); },
-      "expected a new or empty folder, or a book's");
+      "expected a folder that is new, empty or contains an earlier book");
   longhand::expect_refusal(
       [&] { write_book({.source = folder.path(), .out = folder / "new", .checks = false}); },
       "expected a checkout of longhand");

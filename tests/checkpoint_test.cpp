@@ -114,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(matrices_may_be_held_in_bf16_whatever_the_file_has, Fixt
   // The reference backend has no bf16, and f64 cannot be combined with a narrower type.
   expect_refusal([&] { Parameters(*backend, {.matrices = DType::bf16}, 1); }, "bf16");
   expect_refusal([&] { Parameters(*cpu, {.type = DType::f32, .matrices = DType::f64}, 1); },
-                 "expected matrices of f32 or, beside f32, bf16, got f64");
+                 "expected matrices of f32 (or bf16 in an f32 model), got f64");
   const Parameters wide = [&] {
     Parameters parameters(*backend, {DType::f64}, 1);
     parameters.add("matrix", {700, 3}, normal(1), true);
@@ -297,7 +297,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
            [&] { check_checkpoint(renamed); }, [&] { read_checkpoint_info(renamed); },
            [&] { load_values(renamed, loaded); },
            [&] { load_checkpoint(renamed, loaded, &other); }}) {
-    expect_refusal(look, "step: expected 3900, as the folder is named, got 4000");
+    expect_refusal(look, "step: expected 3900, the step in the folder's name, got 4000");
   }
   BOOST_TEST(saved.all()[1].value().to_doubles() != loaded.all()[1].value().to_doubles());
   fs::rename(renamed, folder / "kept");  // a folder with any other name is ignored

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(outputs_share_memory_only_where_the_contract_allows_it) {
 
 BOOST_AUTO_TEST_CASE(elementwise_arguments_agree_in_shape_and_type) {
   refused(Combine{.a = f32({2, 3}), .b = f32({3, 2}), .y = f32({2, 3})},
-          "combine: b: expected a shape that goes with [2, 3], got [3, 2]");
+          "combine: b: expected a shape that broadcasts with [2, 3], got [3, 2]");
   refused(Combine{.a = f32({2}), .b = f32({2, 1}), .y = f32({2})},
           "combine: y: expected [2, 2] f32, got [2] f32");
   refused(Combine{.a = f64({2}), .b = f32({2}), .y = f64({2})},
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(matmul_refuses_what_does_not_fit_together) {
   refused(Matmul{.a = a, .b = b, .bias = f32({4}), .c = c},
           "matmul: bias: expected [5] f32, got [4] f32");
   refused(Matmul{.a = a, .b = f32({2, 3, 5}), .c = c},
-          "matmul: b: expected one matrix, or a batch beside a batch, got [2, 3, 5] beside a "
-          "[4, 3]");
+          "matmul: b: expected one matrix, or a batch if a is a batch, got "
+          "[2, 3, 5] with a of shape [4, 3]");
   refused(Matmul{.a = f32({2, 4, 3}), .b = f32({3, 3, 5}), .c = f32({2, 4, 5})},
           "matmul: b: expected [2, 3, 5] f32, got [3, 3, 5] f32");
   refused(Matmul{.a = a, .b = b, .at = f32({4, 5}), .c = c},
@@ -195,16 +195,16 @@ BOOST_AUTO_TEST_CASE(rearranging_stays_within_its_tensors) {
                .to = row_major({2, 3})};
   BOOST_CHECK_NO_THROW(run(op));
   op.from.first = 1;
-  refused(op, "rearrange: from: expected to stay within [3, 2]");
+  refused(op, "rearrange: from: expected entries within [3, 2]");
   op.from = {.along = {0, 0}};
   BOOST_CHECK_NO_THROW(run(op));
   op.to = {.along = {2, 1}};
-  refused(op, "rearrange: to: expected no entry twice");
+  refused(op, "rearrange: to: expected each entry at most once");
   op.to = {.along = {4, 1}};
-  refused(op, "rearrange: to: expected to stay within [2, 3]");
+  refused(op, "rearrange: to: expected entries within [2, 3]");
   op.to = row_major({2, 3});
   op.y = f64({2, 3});
-  refused(op, "rearrange: y: expected a float type that goes with f32, got f64");
+  refused(op, "rearrange: y: expected a float type that is compatible with f32, got f64");
   op.y = op.x;
   refused(op, "rearrange: y: expected memory of its own, got memory shared with x");
 }

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   BOOST_TEST(refused({4, 3}, 3) ==
              "short_convolution: weight: expected [4, 2] f64, got [4, 3] f64");
   BOOST_TEST(refused({4, 2}, 2) ==
-             "short_convolution: segments: expected every row of x in one of them, 3, got 2");
+             "short_convolution: segments: expected segments that cover every row of x, 3, got 2");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(running_out_of_memory_reports_the_request_and_the_figures) 
   Bench b;
   const Tensor live = b.tensor(1024, 1024);
   const std::string told = refusal([&] { b.tensor(65536, 65536); });
-  BOOST_TEST(told.starts_with("cuda memory is used up: asked for 17179869184 bytes with 4194304 "
-                              "live (peak 4194304)"),
+  BOOST_TEST(told.starts_with("cuda memory is used up: requested 17179869184 bytes with 4194304 "
+                              "in use (peak 4194304)"),
              told);
   BOOST_TEST(told.ends_with("cached"), told);
 }

@@ -357,13 +357,13 @@ BOOST_AUTO_TEST_CASE(impossible_configurations_are_refused_in_one_line) {
     BOOST_TEST(message.find('\n') == std::string::npos);
   };
   starts("accepted", [](DecoderConfig&) {});
-  starts("model: expected a vocabulary", [](DecoderConfig& c) { c.vocabulary = 0; });
+  starts("model: expected sizes of at least 1", [](DecoderConfig& c) { c.vocabulary = 0; });
   starts("heads: expected one entry for all layers or one for each of 2, got 3",
          [](DecoderConfig& c) { c.mixers = parse_layers("softmax:2;fal:2;softmax:2", 16); });
   starts("heads: ", [](DecoderConfig& c) { c.mixers = {}; });
   starts("gamma: expected 0 <= gamma < 1, got 1",
          [](DecoderConfig& c) { c.mixers = parse_layers("chacal:2{gamma=1}", 16); });
-  starts("gamma: expected 0 < gamma < 1 where it is learned", [](DecoderConfig& c) {
+  starts("gamma: expected 0 < gamma < 1 for a learned gamma", [](DecoderConfig& c) {
     c.mixers = parse_layers("chacal:2{gamma=0,learned_gamma=head}", 16);
   });
   starts("norms after: expected blocks in sequential order",

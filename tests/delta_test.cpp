@@ -211,7 +211,8 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
              "delta: beta: expected [4, 3] f64, got [4, 6] f64");
   BOOST_TEST(refused([&](DeltaVars& in) {
                in.segments = Segments(*backend, std::vector<std::int32_t>{3});
-             }) == "delta: segments: expected every row of q and k in one of them, 4 and 4, got 3");
+             }) ==
+             "delta: segments: expected segments that cover every row of q and k, 4 and 4, got 3");
   const DeltaVars in = p.vars(true);
   const Tensor memory = Tensor::zeros(*backend, {1, 12}, DType::f64);
   Tape tape;

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_training_begins_with_its_plan) {
   BOOST_TEST(contains((*this)("train --resume run").err,
                       "run: finished after step 4; nothing is left to train\n"));
   std::filesystem::remove(folder / "run/checkpoints/step-4/score");
-  BOOST_TEST(contains((*this)("train --resume run").err, "# goes on after step 4; 4 steps"));
+  BOOST_TEST(contains((*this)("train --resume run").err, "# continues after step 4; 4 steps"));
 }
 
 BOOST_AUTO_TEST_CASE(durations_are_shown_in_a_fitting_unit) {

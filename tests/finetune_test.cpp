@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(an_unusable_start_is_a_one_line_error_and_leaves_nothing) {
   longhand.refuses(1, "train --from first --task chains --out second", "expected F32 [");
   longhand.refuses(2, "train --from first --task nothing --out second", "--task");
   longhand.refuses(1, "train --from first --train nothing,embedding --out second",
-                   "\"nothing\", which names none");
+                   "\"nothing\", which matches no parameter");
   BOOST_TEST(!fs::exists(longhand.path("second")));
 }
 
@@ -196,9 +196,10 @@ BOOST_AUTO_TEST_CASE(lora_adapters_learn_in_a_model_of_bf16_matrices) {
   BOOST_TEST(shorter != wide);
   for (std::size_t i = 0; i < 4; ++i) BOOST_TEST(std::abs(shorter[i] / wide[i] - 1) < 0.02);
 
-  longhand.refuses(2, "train --from first --weights bf16 --out other", "all parameters learn");
+  longhand.refuses(2, "train --from first --weights bf16 --out other",
+                   "all parameters are trained");
   longhand.refuses(1, "train --from first --weights bf16 --train blocks.0.mixing --out other",
-                   "where a matrix learns");
+                   "because matrices are trained");
   longhand.refuses(2, "train --from first --lora 2 --weights f16 --out other", "--weights");
   BOOST_TEST(!fs::exists(longhand.path("other")));
 }

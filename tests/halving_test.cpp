@@ -29,7 +29,8 @@ BOOST_AUTO_TEST_CASE(stages_keep_the_best_share_until_one_is_left) {
   BOOST_TEST((app::halving_stages(5, 2, 16) == Stages{{5, 2}, {3, 4}, {2, 8}, {1, 16}}));
   BOOST_TEST((app::halving_stages(1, 4, 7) == Stages{{1, 7}}));
   BOOST_TEST(contains(refusal([] { app::halving_stages(9, 3, 8); }), "expected more steps"));
-  BOOST_TEST(contains(refusal([] { app::halving_stages(9, 1, 8); }), "expected 2 or more"));
+  BOOST_TEST(
+      contains(refusal([] { app::halving_stages(9, 1, 8); }), "expected a factor of at least 2"));
   using Places = std::vector<std::size_t>;
   const std::vector<app::HalvingScore> scores{{0.5, 2}, {0.7, 9}, {0.5, 1}, {0.9, 9}, {0.5, 1}};
   BOOST_TEST((app::best_of(scores, false, 3) == Places{3, 1, 2}));
@@ -86,13 +87,13 @@ BOOST_AUTO_TEST_CASE(a_halving_resumes_and_can_be_divided) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_halved_is_refused) {
   refuses(2, halved_with(4, 20), "--halving: halving: expected more steps");
-  refuses(2, halved_with(16, 0), "--halving: expected evaluate-samples");
+  refuses(2, halved_with(16, 0), "--halving: evaluate-samples must be above 0");
   refuses(2, halved + "--grid steps=8,16", "--halving cannot be combined with a --grid of steps");
   std::filesystem::remove_all(folder / "s");
   std::string whole = halved;
   whole.resize(whole.find("--halving"));
   BOOST_TEST((*this)(whole).status == 0);
-  refuses(1, halved, "expected a folder that only this --halving uses");
+  refuses(1, halved, "use a folder that no other sweep writes to");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     with_map(map + ",\"x\":\"gone.safetensors\"");
     refuses("gone.safetensors");
     with_map("");
-    refuses("expected a weight_map of tensor names to files");
+    refuses("expected a weight_map, an object that maps tensor names to files");
     // A tensor that the index assigns to the wrong file, and an unknown tensor.
     const std::string first = text('"', tensors[0].name, "\":\"shard-0");
     BOOST_REQUIRE(map.starts_with(first));
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     with_map(map.substr(map.find(',') + 1));
     refuses("has no tensor \"" + tensors[0].name);
     folder.put("model.safetensors.index.json", "{");
-    refuses("expected JSON");
+    refuses("expected a JSON object");
   }
 }
 
@@ -366,17 +366,17 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "make up the width 8, got softmax:1x4");
   refuses([](auto& c) { c.outputs = {5, 5}; }, "one output layer");
   refuses([](auto& c) { set_option(c.mixers, "window", "3"); }, "got a window of 3");
-  refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got a temper");
+  refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got tempered ones");
   refuses([](auto& c) { c.norm = NormKind::rms; }, "no Hugging Face family matches this model");
-  refuses([](auto& c) { c.gated = true; }, "expected LayerNorms before plain feed forwards");
+  refuses([](auto& c) { c.gated = true; }, "expected LayerNorms before ungated feed forwards");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2/1", 8); }, "got softmax:2/1x4");
   refuses([](auto& c) { c.positions = Positions::none; }, "gpt_neox: expected rotary positions");
-  refuses([](auto& c) { c.tied = true; }, "gpt_neox: expected an output layer of its own");
+  refuses([](auto& c) { c.tied = true; }, "gpt_neox: expected an output layer that is not tied");
   refuses([](auto& c) { set_option(c.mixers, "score_scale", "1"); },
-          "gpt_neox: expected scores times 1/sqrt(width)");
+          "gpt_neox: expected a score scale of 1/sqrt(width)");
   refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2", c.width = 6); },
-          "turn at most 3 entries, the width of a head, in pairs, got 3");
+          "rotate at most 3 entries, the width of a head, in pairs, got 3");
   const auto gpt2 = [&](auto change, const std::string& message) {
     refuses(
         [&](auto& c) {
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
   gpt2([](auto& c) { c.output_bias = true; },
        "gpt2: expected an output layer without a bias, got one with a bias");
   gpt2([](auto& c) { set_option(c.mixers, "score_scale", "2"); },
-       "gpt2: expected scores times 1/sqrt(width) or 1");
+       "gpt2: expected a score scale of 1/sqrt(width) or 1");
   BOOST_TEST(!fs::exists(folder / "out"));
 }
 
@@ -440,7 +440,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_configuration_is_refused_in_one_line) {
           "0 < low_freq_factor < high_freq_factor");
   refuses(llama, R"(,"quantization_config":{})", "quantization_config: expected none");
   const std::string qwen = llama + R"(,"model_type":"qwen2")";
-  refuses(qwen, R"(,"layer_types":["full_attention"])", "layer_types: expected one for each of 2");
+  refuses(qwen, R"(,"layer_types":["full_attention"])",
+          "layer_types: expected one type for each of 2");
   refuses(qwen, R"(,"layer_types":["full_attention","chunked"])",
           "layer_types: expected full_attention or sliding_attention");
   refuses(qwen, R"(,"layer_types":["full_attention","sliding_attention"])",
@@ -497,7 +498,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_larger_than_its_weights_takes_no_memory) {
     expect_refusal([&] { import_model(folder.path(), *backend); },
                    std::string_view(field) == "n_layer"
                        ? "n_layer: expected at most 1000, got 1000000000"
-                       : "numbers or more, for the model");
+                       : "numbers or more for the model");
   }
   folder.put("config.json", std::string(2 << 20, ' '));
   expect_refusal([&] { import_model(folder.path(), *backend); }, "expected at most 1048576 bytes");

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(impossible_imports_and_exports_are_refused_in_one_line_and_
   longhand.refuses(2, "import --out run", "one folder");
   longhand.refuses(1, "import nowhere --out run", "got no such file or folder");
   longhand.refuses(1, "import theirs --out run --task flip-flop",
-                   "expected a vocabulary of 11 tokens, the model's, got 5");
+                   "expected the model's vocabulary of 11 tokens, got 5");
   longhand.refuses(2, "import theirs --out run --task nothing", "--task");
   longhand.refuses(1, "import theirs --out run --width 32", "wte.weight\": expected [11, 32]");
   longhand.refuses(2, "import theirs --out run --gamma 2", "--gamma");

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_optimizer_is_refused) {
   o.optimizer = AdamOptions{};
   Trainer adam(net, curve, o);
   BOOST_TEST(contains(refusal([&] { adam.resume_latest(); }),
-                      ": expected the state of adam, got that of sgd"));
+                      ": expected the state of adam, got the state of sgd"));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
@@ -223,8 +223,9 @@ BOOST_AUTO_TEST_CASE(settings_without_effect_are_refused) {
   const auto refused = [](const auto& make, const std::string& words) {
     BOOST_TEST(contains(refusal(make), words));
   };
-  refused([&] { Trainer(net, curve, {}); }, "expected the number of steps");
-  refused([&] { net.parameters().under("firs"); }, "expected some under firs, got none");
+  refused([&] { Trainer(net, curve, {}); }, "expected a number of steps");
+  refused([&] { net.parameters().under("firs"); },
+          "expected parameters in the scope firs, got none");
   refused(
       [&] {
         net.loss_of(Batch{.features = {{2, 1}, {1, 2}}});

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(adapters_of_fused_projections_are_refused_by_name) {
   config.lora = {.rank = 2, .targets = parse_lora_targets("query")};
   const Decoder decoder(*backend, config, 1);
   BOOST_TEST(contains(refusal([&] { adapter_tensors(decoder); }),
-                      "got query, a part of transformer.h.0.attn.c_attn.weight"));
+                      "got query, which is a part of transformer.h.0.attn.c_attn.weight"));
   config.lora.targets = parse_lora_targets("output,down");
   const Decoder others(*backend, config, 1);
   BOOST_TEST(adapter_tensors(others)[0].names[0] ==

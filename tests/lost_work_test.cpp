@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(whatever_would_take_another_model_than_it_says_is_found_by_
   BOOST_TEST((*this)("check a").status == 0);
 
   fs::rename(folder / "a/checkpoints/step-4", folder / "a/checkpoints/step-3");
-  broken("a", "expected 3, as the folder is named, got 4",
+  broken("a", "expected 3, the step in the folder's name, got 4",
          {"train --resume a --from-step 3 --quiet", "train --from a --from-step 3 --out b --quiet",
           "eval a --step 3 --samples 2", "export a --step 3 --out e"});
   fs::rename(folder / "a/checkpoints/step-3", folder / "a/checkpoints/step-4");

@@ -68,13 +68,13 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   const Var u = random_tensor(*backend, {8, 2}, DType::f64, 4);
   BOOST_TEST(refusal([&] {
                lstm({x, 0, 1, 6}, lengths_of(*backend, {3}), u);
-             }) == "lstm: x: expected heads of four parts, got 6 columns");
+             }) == "lstm: x: expected heads whose width is a multiple of 4, got 6 columns");
   BOOST_TEST(refusal([&] {
                lstm({x, 0, 1, 4}, lengths_of(*backend, {3}), u);
              }) == "lstm: u: expected [4, 1] f64, got [8, 2] f64");
   BOOST_TEST(refusal([&] {
                lstm({x, 0, 1, 8}, lengths_of(*backend, {2}), u);
-             }) == "lstm: segments: expected every row in one of them, 3, got 2");
+             }) == "lstm: segments: expected segments that cover every row, 3, got 2");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -124,8 +124,13 @@ BOOST_AUTO_TEST_CASE(rows_beyond_a_tensor_are_refused_whatever_their_sum) {
     for (const std::int64_t count : {largest, std::int64_t{1}}) {
       expect_refusal([&] { x.slice(first, count); }, "expected rows within [4, 3]");
       expect_refusal([&] { slice(Var(x), first, count); }, "expected rows within [4, 3]");
-      expect_refusal([&] { narrow(Var(x), 1, first, count); }, "narrow: expected entries of 3");
-      expect_refusal([&] { split(Var(x), 1, {count, first}); }, "narrow: expected entries of 3");
+      expect_refusal([&] { narrow(Var(x), 1, first, count); },
+                     "narrow: expected a range of entries below 3");
+      expect_refusal(
+          [&] {
+            split(Var(x), 1, {count, first});
+          },
+          "narrow: expected a range of entries below 3");
     }
   }
   const Tensor none(*backend, {largest, 0}, DType::f32);
@@ -144,7 +149,7 @@ BOOST_AUTO_TEST_CASE(steps_that_leave_a_tensor_are_refused_whatever_their_produc
           (*backend)(Rearrange{
               .shape = x.shape(), .x = x, .from = from, .y = y, .to = row_major(x.shape())});
         },
-        "rearrange: from: expected to stay within [4, 3]");
+        "rearrange: from: expected entries within [4, 3]");
   }
 }
 

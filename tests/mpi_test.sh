@@ -122,7 +122,7 @@ refused() {
 start="train $fal $common --out refused"
 # shellcheck disable=SC2086
 {
-  refused 'rank 1: .*training.rate is 2e-3 there and 1e-3' \
+  refused 'rank 1: .*training.rate is 2e-3 on this rank and 1e-3 on rank 0' \
     -np 1 "$longhand" $start --rate 1e-3 : -np 1 "$longhand" $start --rate 2e-3
   refused 'rank 1: .*training.seed' -np 1 "$longhand" $start --seed 1 : -np 1 "$longhand" $start --seed 2
   refused 'rank 1: .*compute.math' -np 1 "$longhand" $start --math fast : \
@@ -139,7 +139,7 @@ start="train $fal $common --out refused"
   seq 2 2001 >second/book
   text="train --task text --text book --task.length 16 --width 16 --layers 1 --heads softmax:1 $common
     --out $folder/refused"
-  refused 'rank 1: .*book is 8896 bytes with checksum .* there and 8893 bytes' \
+  refused 'rank 1: .*book is 8896 bytes with checksum .* on this rank and 8893 bytes' \
     -np 1 -wdir "$folder/first" "$longhand" $text : -np 1 -wdir "$folder/second" "$longhand" $text
   refused 'power of two, got 3' -np 3 "$longhand" $start
   refused '2, got 4' -np 4 "$longhand" $start --parts 2
@@ -172,7 +172,7 @@ seconds=$(($(date +%s) - begin))
 [ $status != 0 ] || failed "a killed rank was not noticed"
 [ $seconds -le 30 ] || failed "it took $seconds s to notice a killed rank"
 [ "$(grep -c '^longhand' errors)" = 1 ] || failed "expected one line"
-grep -q "^longhand: rank 2, process $victim on .*: gone" errors || failed "expected the rank's name"
+grep -q "^longhand: rank 2, process $victim on .*: lost" errors || failed "expected the rank's name"
 [ -z "$(pgrep -f "^$longhand train .*--out killed" || true)" ] || failed "a rank still runs"
 "$longhand" check killed >errors 2>&1 || failed "a file is damaged"
 at=$(ls killed/checkpoints | sed -n 's/^step-//p' | sort -n | tail -n 1)

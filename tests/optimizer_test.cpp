@@ -206,7 +206,8 @@ BOOST_FIXTURE_TEST_CASE(groups_that_make_no_sense_are_refused, Fixture) {
   const auto refused = [&](std::vector<ParameterGroup> groups, const std::string& words) {
     BOOST_TEST(contains(refusal([&] { AdamOptimizer(parameters, {}, groups); }), words));
   };
-  refused({{.parameters = {w}}, {.parameters = {b, w}}}, "w: expected it in one group at most");
+  refused({{.parameters = {w}}, {.parameters = {b, w}}},
+          "w: expected the parameter in at most one group");
   refused({{.parameters = {other}}}, "expected groups of the model's own parameters, got w");
   refused({{.parameters = {}}}, "got an empty one");
   refused({{.parameters = {w}, .rate = -1}},

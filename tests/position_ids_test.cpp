@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
   const nn::Batch fewer{.tokens = {1, 2}, .lengths = {2}, .positions = {3}};
   BOOST_TEST(refusal([&] {
                nn::predict(model, fewer);
-             }).starts_with("input: expected a position from 0 on for each of 2 tokens"));
+             }).starts_with("input: expected a position of at least 0 for each of 2 tokens"));
 }
 
 // Equal position ids give equal bits, because a model has no other information about positions.

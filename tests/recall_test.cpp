@@ -289,16 +289,16 @@ BOOST_AUTO_TEST_CASE(a_key_drawn_by_chance_is_not_asked_for) {
 BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
   const std::string task = "task recall: option ";
   BOOST_TEST(make.refusal({{"pairs", "65"}}) ==
-             task + "pairs: expected at most 64, as each key takes 4 of 256 tokens, got 65");
+             task + "pairs: expected at most 64, because each key takes 4 of 256 tokens, got 65");
   BOOST_TEST(make.refusal({{"pairs", "64"}}) == "accepted");
   BOOST_TEST(make.refusal({{"pairs", "33"}, {"tokens", "256"}, {"repeats", "3"}}) ==
-             task + "pairs: expected at most 32, as each key takes 8 of 256 tokens, got 33");
+             task + "pairs: expected at most 32, because each key takes 8 of 256 tokens, got 33");
   BOOST_TEST(make.refusal({{"tokens", "63"}}) ==
              task + "tokens: expected even numbers, got \"63\"");
   BOOST_TEST(make.refusal({{"tokens", "64-255"}}) ==
              task + "tokens: expected even numbers, got \"64-255\"");
   BOOST_TEST(make.refusal({{"tokens", "4-256"}, {"repeats", "2"}}) ==
-             task + "tokens: expected at least 6, which a key with 2 values takes, got 4");
+             task + "tokens: expected at least 6, the tokens of a key with 2 values, got 4");
   BOOST_TEST(make.refusal({{"vocabulary", "65"}}) ==
              task + "vocabulary: expected at least 66 for 32 keys and 32 values, got 65");
   BOOST_TEST(make.refusal({{"vocabulary", "66"}}) == "accepted");

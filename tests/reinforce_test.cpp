@@ -218,13 +218,17 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
       [&] {
         place({{5, 1}});
       },
-      "expected a reference at or before the token's position 0, got 1");
+      "expected a reference to a token at or before index 0, got 1");
   expect_refusal(
       [&] {
         place({{4, 0}, {3, 0}});
       },
-      "expected ascending rows of reference, below 9, got 3");
-  expect_refusal([&] { place({{9, 0}}); }, "expected ascending rows of reference, below 9, got 9");
+      "expected reference rows in ascending order below 9, got 3");
+  expect_refusal(
+      [&] {
+        place({{9, 0}});
+      },
+      "expected reference rows in ascending order below 9, got 9");
 }
 
 // The first group of a layer has columns for 2 queries, 1 key and 1 value, each of width 4.
@@ -416,9 +420,9 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
     const Json scored = json("eval some --json --samples 20 --reading " + reading);
     BOOST_TEST(scored["rows"].size() > 0u);
   }
-  refuses(1, "generate some --prompt ab=", "some: its heads are reinforced by a task's reference");
+  refuses(1, "generate some --prompt ab=", "some: expected a run with plain attention");
   refuses(1, "train --task reversal --reinforce 0 --steps 1 --out trained",
-          "model.reinforce: expected none in training");
+          "model.reinforce: reinforced heads have no gradient");
   BOOST_TEST(!std::filesystem::exists(path("trained")));
   refuses(1, "export some --out hf", "export: expected plain attention, got reinforced heads");
 
@@ -428,7 +432,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   text.set("task.length", "20");
   make("book", text, 1);
   refuses(1, "eval book --samples 5", "reinforced heads: expected a task with reference attention");
-  refuses(1, "chat book", "book: its heads are reinforced by a task's reference");
+  refuses(1, "chat book", "book: expected a run with plain attention");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

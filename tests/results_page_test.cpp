@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_replaced_and_nothing_else) {
   other.replace(other.find(table), table.size(), "|  |  | ours | old |\n|---|\n| 1 |\n");
   BOOST_TEST(with_figures_table(other, results) == made);
   longhand::expect_refusal([&] { (void)with_figures_table("# page\n", results); },
-                           "expected a table of figures");
+                           "expected a page with a table of results");
 }
 
 BOOST_AUTO_TEST_CASE(a_large_picture_is_left_out_with_a_note) {
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_block_is_replaced_if_it_exists) {
   BOOST_TEST(replace_block("a\n<!-- x -->\nold\n<!-- end of x -->\nb\n", "x", "new\n") ==
              "a\n<!-- x -->\nnew\n<!-- end of x -->\nb\n");
   longhand::expect_refusal([] { replace_block("a", "x", "new"); },
-                           "expected lines \"<!-- x -->\" and \"<!-- end of x -->\"");
+                           "expected the marker lines \"<!-- x -->\" and \"<!-- end of x -->\"");
 }
 
 /// `longhand repro ... --page` writes the numbers of a page. `longhand record docs/results` writes

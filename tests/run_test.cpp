@@ -394,7 +394,7 @@ BOOST_AUTO_TEST_CASE(repro_lists_its_recipes_and_refuses_what_it_does_not_know) 
   refuses(2, "repro fal/table9", "fal/table9");
   refuses(2, "repro matrix --tasks sort", "there are flip-flop, ");
   refuses(2, "repro matrix --mechanisms rope,rope", "twice");
-  refuses(2, "repro chacal/table1 --tasks chains", "takes none");
+  refuses(2, "repro chacal/table1 --tasks chains", "has no such option");
   refuses(2, "repro fal/table1 --tasks chains", "there are flip-flop");
   refuses(2, "repro fal/table1 --scale huge", "huge");
   refuses(2, "repro fal/table1 --threads many", "--threads");

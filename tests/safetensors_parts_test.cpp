@@ -161,9 +161,9 @@ BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
   with(first, second);
   expect("has no tensor \"t0\", which");
   with("\"t0\"", "\"t1\"");  // one name occurs twice, and another tensor is missing
-  expect("tensor \"t0\": expected none, since");
+  expect("tensor \"t0\": expected no such tensor, because");
   with("\"t0\": \"" + first + "\",", "");
-  expect("does not name it");
+  expect("does not list it");
   with("\"t0\": \"", "\"t77\": \"");
   expect("has no tensor \"t77\", which");
   for (const char* wrong : {"", "{", "[]", "3", "{}", R"({"weight_map": {}})",
@@ -194,8 +194,8 @@ BOOST_FIXTURE_TEST_CASE(missing_truncated_or_changed_parts_are_refused, Fixture)
   items[1].name = "t2";
   items[2].name = "t3";
   write_safetensors(part(2), items);
-  expect("model-00002-of-00003.safetensors: tensor \"t0\": expected none, since ");
-  expect("places it in another file");
+  expect("model-00002-of-00003.safetensors: tensor \"t0\": expected no such tensor, because ");
+  expect("assigns it to another file");
   put(part(2), whole);
   BOOST_TEST(refusal(folder.path()) == "accepted");
 }

@@ -198,9 +198,9 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
        "x: tensor \"a\": shape: expected numbers from 0 to 2^63 - 1, got the number "
        "9223372036854775808"},
       {file_of('{' + entry("a", "U8", "[4294967296,4294967296]", "[0,0]") + '}'),
-       "x: tensor \"a\": its element count passes 2^63"},
+       "x: tensor \"a\": its element count exceeds 2^63"},
       {file_of('{' + entry("a", "F64", "[4294967296,1073741824]", "[0,0]") + '}'),
-       "x: tensor \"a\": its size passes 2^64 bits"},
+       "x: tensor \"a\": its size exceeds 2^64 bits"},
       {file_of('{' + entry("a", "F4", "[3]", "[0,1]") + '}', "a"),
        "x: tensor \"a\": its 3 elements of type F4 do not fill whole bytes"},
       {file_of(R"({"a\n":null})"), "x: tensor \"a\\x0a\": expected an object, got null"},

@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(an_address_in_words_or_in_use_is_refused) {
   const auto ignore = [](const HttpRequest&) { return HttpResponse(); };
   BOOST_TEST(contains(refusal([&] { HttpServer("localhost", 0, ignore); }), "127.0.0.1"));
   BOOST_TEST(contains(refusal([&] { HttpServer("127.0.0.1", echo.port(), ignore); }),
-                      text("port ", echo.port(), ": cannot be listened on")));
+                      text("port ", echo.port(), ": cannot listen")));
 }
 
 BOOST_FIXTURE_TEST_CASE(runs_are_shown_and_only_by_their_numbers, Served) {

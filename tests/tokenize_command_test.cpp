@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(unsupported_features_of_a_tokenizer_are_refused_by_name) {
       [](Json& t) {
         t["model"]["merges"].push_back(Json::Array{"q", "qq"});
       },
-      "is no token");
+      "is not a token");
   with(
       "gpt2", [](Json& t) { t["model"]["merges"].push_back("q"); }, "expected two tokens");
   with(
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(unsupported_features_of_a_tokenizer_are_refused_by_name) {
       [](Json& t) {
         t["model"]["merges"].push_back(Json::Array{"q", "z"});
       },
-      "joined are no token");
+      "joined are not a token");
   with(
       "gpt2", [](Json& t) { t["model"]["dropout"] = 0.1; }, "dropout: expected none");
   with(
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(unsupported_features_of_a_tokenizer_are_refused_by_name) {
   with(
       "gemma", [](Json& t) { t["normalizer"] = nullptr; }, "normalizer: expected that of Gemma");
   with(
-      "smollm2", [](Json& t) { t["model"]["unk_token"] = "a"; }, "lacks a byte");
+      "smollm2", [](Json& t) { t["model"]["unk_token"] = "a"; }, "lacks the byte");
   with(
       "gpt2",
       [](Json& t) {

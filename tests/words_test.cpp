@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
              "task words: option min: expected at most max, which is 8, got 9");
   for (const char* group : {"a5", "z3"}) {
     BOOST_TEST(make.refusal({{"group", group}, {"moves", "swaps"}}) ==
-               text("task words: option moves: expected all, as no element of ", group,
+               text("task words: option moves: expected all, because no element of ", group,
                     " exchanges two points, got \"swaps\""));
   }
   BOOST_TEST(make.refusal({{"max", "0"}}) ==

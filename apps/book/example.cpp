@@ -99,7 +99,8 @@ Example parse_example(std::string_view text) {
       const bool given = std::ranges::count(example.operation->outputs, what) > 0 ||
                          (what.starts_with("d") &&
                           std::ranges::count(inputs, what.substr(1), &catalog::Argument::name) > 0);
-      LONGHAND_CHECK(given, "example ", quote(line), ": ", name, " gives no ", what);
+      LONGHAND_CHECK(given, "example ", quote(line), ": ", name, " has no output or gradient ",
+                     what);
       example.claimed.emplace_back(what, std::move(tensor));
     } else if (std::ranges::count(inputs, what, &catalog::Argument::name) > 0) {
       example.given.values.inputs[what] = std::move(tensor);
@@ -140,7 +141,8 @@ std::string disagreement(const Example& example) {
   const auto results = compute(example);
   for (const auto& [name, claimed] : example.claimed) {
     const auto found = results.find(name);
-    if (found == results.end()) return text(example.operation->name, " gives no ", name);
+    if (found == results.end())
+      return text(example.operation->name, " has no output or gradient ", name);
     const HostTensor& is = found->second;
     bool same = is.values.size() == claimed.values.size();
     for (std::size_t i = 0; same && i < is.values.size(); ++i) {

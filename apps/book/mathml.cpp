@@ -76,7 +76,7 @@ class Parser {
 
   std::string formula() {
     const std::string content = list();
-    if (!rest_.empty()) wrong("what ends here never began");
+    if (!rest_.empty()) wrong("a closing brace, & or \\\\ has no matching beginning");
     return content;
   }
 
@@ -198,7 +198,7 @@ class Parser {
 
   Atom next_atom() {
     skip_spaces();
-    if (rest_.empty()) wrong("something is missing at its end");
+    if (rest_.empty()) wrong("an argument is missing at the end");
     const char c = rest_.front();
     if (c == '{') return {group()};
     if (c == '\\') {
@@ -234,7 +234,7 @@ class Parser {
       case '?':
         return {element("mo", html::escape(std::string(1, c)))};
       default:
-        wrong(text("no meaning is known for ", quote(std::string(1, c))));
+        wrong(text("unknown character ", quote(std::string(1, c))));
     }
   }
 
@@ -305,13 +305,13 @@ class Parser {
 
   std::string sized(std::string_view size) {
     skip_spaces();
-    if (rest_.empty()) wrong("\\big wants a bracket");
+    if (rest_.empty()) wrong("expected a bracket after \\big");
     std::string bracket(1, rest_.front());
     rest_.remove_prefix(1);
     if (bracket == "\\") {
       const std::string_view name = command();
       const auto* fence = find(fences, name);
-      if (!fence) wrong("\\big wants a bracket");
+      if (!fence) wrong("expected a bracket after \\big");
       bracket = *fence;
     }
     return element(
@@ -322,13 +322,13 @@ class Parser {
   /// The bracket after \left or \right. "." stands for no bracket.
   std::string stretchy_bracket() {
     skip_spaces();
-    if (rest_.empty()) wrong("\\left wants a bracket");
+    if (rest_.empty()) wrong("expected a bracket after \\left");
     if (take(".")) return "";
     return sized("1em");
   }
   std::string stretched() {
     const std::string open = stretchy_bracket(), inside = list();
-    if (!take("\\right")) wrong("\\left has no \\right");
+    if (!take("\\right")) wrong("expected a \\right for every \\left");
     return row(open + inside + stretchy_bracket());
   }
 
@@ -374,7 +374,7 @@ class Parser {
     return element("mi", *found);
   }
   std::string_view take_one() {
-    if (rest_.empty()) wrong("something is missing at its end");
+    if (rest_.empty()) wrong("an argument is missing at the end");
     const std::string_view one = rest_.substr(0, 1);
     rest_.remove_prefix(1);
     return one;

@@ -24,7 +24,7 @@ void run(const Arguments& arguments) {
   if (name == "list") return list(arguments.json());
   const auto found = benchmarks().find(name);
   if (found == benchmarks().end()) {
-    wrong_usage("there is no benchmark '", name, "'; `longhand bench list` names them");
+    wrong_usage("there is no benchmark '", name, "'; `longhand bench list` lists them");
   }
   const auto backend = compute_from(arguments).make();
   Report report(found->second.columns);

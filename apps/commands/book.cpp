@@ -19,7 +19,7 @@ fs::path find_source() {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path installed = program.parent_path().parent_path() / "share/longhand/source";
   if (!error && fs::exists(installed / "docs/math/README.md")) return installed;
-  fail("--source: expected a checkout of longhand, since there is none here and no ",
+  fail("--source: expected a checkout of longhand; neither the current folder is one nor is there ",
        printable(installed.string()));
 }
 

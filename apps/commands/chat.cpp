@@ -186,7 +186,8 @@ void run(const Arguments& arguments) {
                                        .sampling = sampling_from(arguments),
                                        .seed = seed_from(arguments)}};
   const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
-  LONGHAND_CHECK(loaded.config.kind().name == "text", folder, ": expected a run of text, got ",
+  LONGHAND_CHECK(loaded.config.kind().name == "text", folder,
+                 ": expected a run of the task text, got one of the task ",
                  loaded.config.kind().name);
   settings.context = loaded.model->config().longest;
   if (arguments.given("context")) {

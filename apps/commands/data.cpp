@@ -93,7 +93,8 @@ Config config_of_run(const Arguments& arguments) {
   if (arguments.plain().empty()) return Config::from(arguments);
   for (const CliFlag& option : join(config_options(), {{"config", "", ""}})) {
     if (arguments.given(option.name)) {
-      wrong_usage(shown_flag(option.name), ": a run has its own settings");
+      wrong_usage(shown_flag(option.name),
+                  ": cannot be combined with a run, which has its own settings");
     }
   }
   return RunFolder(arguments.plain()[0]).config();
@@ -216,7 +217,7 @@ void run(const Arguments& arguments) {
   if (arguments.given("out")) wrong_usage("--out needs --step");
   if (words.empty()) return show(arguments);
   if (words.size() != 2 || words[0] != "check") {
-    wrong_usage("expected nothing, check FILE, or a run folder with --step");
+    wrong_usage("expected no arguments, check FILE, or a run folder with --step");
   }
   check(arguments, words[1]);
 }

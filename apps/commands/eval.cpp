@@ -73,7 +73,8 @@ void run(const Arguments& arguments) {
   LoadedRun loaded = load_run(folder, load_options(arguments));
   std::vector<std::string> wanted = arguments.words("on");
   if (arguments.given("text")) {
-    LONGHAND_CHECK(loaded.config.kind().name == "text", "--text: expected a run of task text, got ",
+    LONGHAND_CHECK(loaded.config.kind().name == "text",
+                   "--text: expected a run of the task text, got one of the task ",
                    loaded.config.kind().name);
     loaded.config.set("task.validation", arguments.word("text"));
     wanted = {"validation"};

@@ -169,8 +169,8 @@ void run(const Arguments& arguments) {
   report.set("largest_share", largest < 0 ? Json() : Json(largest));
   report.set("seconds", seconds);
   report.print(std::cout, arguments.json());
-  LONGHAND_CHECK(beyond == 0, beyond, " of ", operations.size(), " ops are off by more than their ",
-                 "bounds, ", worst_name, " by ", largest, " times");
+  LONGHAND_CHECK(beyond == 0, beyond, " of ", operations.size(), " ops exceed their error bounds; ",
+                 worst_name, " has the largest error, ", largest, " times its bound");
 }
 
 /// Splits a list of names into two lines of about equal length, for the help.

@@ -113,7 +113,7 @@ Config config_for(const Source& source, const fs::path& to, const Arguments& arg
   config.check();
   const auto made = config.task();
   LONGHAND_CHECK(made->vocabulary().size() == model.vocabulary, "task ", task,
-                 ": expected a vocabulary of ", model.vocabulary, " tokens, the model's, got ",
+                 ": expected the model's vocabulary of ", model.vocabulary, " tokens, got ",
                  made->vocabulary().size());
   return config;
 }

@@ -56,9 +56,9 @@ Json instruction_sets() {
 
 /// The reason why no stronger instruction set is used.
 std::string why_not_stronger(cpu::Isa used) {
-  if (used != cpu::supported_isas().back()) return "LONGHAND_CPU asks for it";
+  if (used != cpu::supported_isas().back()) return "selected by LONGHAND_CPU";
   const auto all = cpu::isas_of_this_processor();
-  if (used == all.back()) return "the strongest there is";
+  if (used == all.back()) return "the strongest instruction set of this program";
   const cpu::Isa next = *std::next(std::ranges::find(all, used));
   std::string_view reason;
   cpu::supports(next, &reason);
@@ -67,7 +67,7 @@ std::string why_not_stronger(cpu::Isa used) {
 
 Json gather() {
   struct sysinfo memory {};
-  LONGHAND_CHECK(sysinfo(&memory) == 0, "the system does not tell its memory");
+  LONGHAND_CHECK(sysinfo(&memory) == 0, "the system does not report its memory");
   const std::string available = find_line("/proc/meminfo", "MemAvailable");
   const std::string limit = find_line("/sys/fs/cgroup/memory.max", "");
   const cpu::Isa used = cpu::choose_isa();

@@ -100,7 +100,8 @@ void run(const Arguments& arguments) {
   const std::vector<std::string>& words = arguments.plain();
   if (words.size() > 1) wrong_usage("expected one command");
   if (arguments.given("out")) {
-    if (!words.empty()) wrong_usage("--out: writes the pages of all commands and takes no name");
+    if (!words.empty())
+      wrong_usage("--out writes the pages of all commands, so no command can be named");
     return write_all(arguments.word("out"));
   }
   if (words.empty()) {

@@ -246,8 +246,8 @@ void run(const Arguments& arguments) {
     const LoadedRun loaded = load_run(from, start.loading);
     const std::int64_t has = loaded.model->config().vocabulary;
     const std::int64_t needs = tests.before.front().task->vocabulary().size();
-    LONGHAND_CHECK(has == needs, "repair: expected a run of the task's vocabulary, ", needs,
-                   " tokens, got a model of ", has);
+    LONGHAND_CHECK(has == needs, "repair: expected a run with the task's vocabulary of ", needs,
+                   " tokens, got one with ", has);
     score(*loaded.model, tests, tests.before, options);
     if (reinforces) {
       const Report tried =

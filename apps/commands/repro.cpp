@@ -215,7 +215,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   for (const auto& [flag, value] : all_taken) {
     if (!arguments.given(flag)) continue;
     if (std::ranges::count(found->second.takes, flag) == 0) {
-      wrong_usage("--", flag, ": recipe ", id, " takes none");
+      wrong_usage("--", flag, ": recipe ", id, " has no such option");
     }
     options.*value = arguments.word(flag);
   }
@@ -235,8 +235,8 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
 
   if (ranks > 1 && (arguments.given("only") || (!found->second.runs && !found->second.pieces))) {
     wrong_usage("repro on ", ranks,
-                " ranks: expected a recipe that is a grid of independent runs, ",
-                "without --only, got ", id);
+                " ranks: expected a recipe that consists of independent runs, and no --only, got ",
+                id);
   }
   return {found, std::move(options)};
 }

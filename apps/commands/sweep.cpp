@@ -112,8 +112,8 @@ std::optional<double> score_of(const fs::path& path, const GridStages& stages, s
   if (!stages.is_last(stage)) return score_after(path, step);
   if (!is_finished(path)) return std::nullopt;
   const std::optional<double> score = score_after(path, step);
-  LONGHAND_CHECK(score, path.string(), ": has no evaluation after its last step, ", step,
-                 ": expected evaluate-samples above 0");
+  LONGHAND_CHECK(score, path.string(), ": the run has no evaluation after its last step, ", step,
+                 "; evaluate-samples must be above 0");
   return score;
 }
 
@@ -145,8 +145,8 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
       std::cerr << "run " << i + 1 << " of " << all.size() << ": " << path.string() << '\n';
     }
     LONGHAND_CHECK(stages.is_last(stage) || !is_finished(path), path.string(),
-                   ": was trained to its end without a score at step ", stages.all[stage].steps,
-                   ": expected a folder that only this --halving uses");
+                   ": the run is finished but has no score at step ", stages.all[stage].steps,
+                   "; use a folder that no other sweep writes to");
     train(*folder, manner);
     folder.reset();  // releases the folder's lock
     if (nn::StopSignals::raised() != 0 || !score_of(path, stages, stage)) return false;
@@ -194,7 +194,7 @@ GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t
   const std::int64_t eta = arguments.integer("halving", 2, 1000);
   if (base.training().evaluate_samples == 0) {
     wrong_usage(
-        "--halving: expected evaluate-samples above 0, because it drops runs by their scores");
+        "--halving: evaluate-samples must be above 0, because it drops runs by their scores");
   }
   return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
 }
@@ -286,7 +286,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   }
   if (arguments.json()) std::cout << Json{{"out", sweep.out.string()}, {"finished", false}} << '\n';
   if (!arguments.flag("quiet")) {
-    std::cerr << "stopped before all was done; the same command goes on\n";
+    std::cerr << "stopped before all runs were finished; the same command continues\n";
   }
 }
 

@@ -39,13 +39,14 @@ Config with_parts(Config config) {
 
 Plan plan_of(const Arguments& arguments) {
   if (arguments.given("from") && arguments.given("config")) {
-    wrong_usage("--config cannot be combined with --from, which gives the settings");
+    wrong_usage("--config cannot be combined with --from, which determines the settings");
   }
   if (arguments.given("resume")) {
     const std::vector<CliFlag> others{{"out", "", ""}, {"config", "", ""}, {"from", "", ""}};
     for (const CliFlag& option : join(config_options(), others)) {
       if (option.name != "threads" && arguments.given(option.name)) {
-        wrong_usage(shown_flag(option.name), ": a resumed run keeps its own settings");
+        wrong_usage(shown_flag(option.name),
+                    ": cannot be combined with --resume, because a run keeps its settings");
       }
     }
     return {.path = arguments.word("resume")};
@@ -95,8 +96,8 @@ void train_on(nn::Communicator& ranks, const Arguments& arguments, TrainingManne
 TrainingManner manner_of(const Arguments& arguments) {
   if (arguments.empty()) {
     wrong_usage(
-        "expected --task NAME, --config FILE, --from RUN or --resume DIR; `longhand train --help` "
-        "tells more");
+        "expected --task NAME, --config FILE, --from RUN or --resume DIR; see `longhand train "
+        "--help`");
   }
   TrainingManner manner = manner_from(arguments);
   if (arguments.given("from-step") && !arguments.given("resume") && !arguments.given("from")) {

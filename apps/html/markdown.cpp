@@ -76,7 +76,7 @@ class Converter {
       in_cell_ = true;
     } else if (name == "/th" || name == "/td") {
       take_words();
-      LONGHAND_CHECK(!rows_.empty(), "a report's cell stands outside of a row");
+      LONGHAND_CHECK(!rows_.empty(), "a report's cell is outside of a row");
       LONGHAND_CHECK(rows_.back().size() + span_ <= most_columns, "a report's table has more than ",
                      most_columns, " columns");
       rows_.back().insert(rows_.back().end(), span_, trimmed(cell_));

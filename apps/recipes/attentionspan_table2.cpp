@@ -42,7 +42,7 @@ std::int64_t scored_samples(Scale scale) {
 RecipeResult run(const RecipeOptions& options) {
   LONGHAND_CHECK(!options.model.empty(),
                  "attentionspan/table2: expected a pretrained model: `longhand import DIR --out "
-                 "RUN` turns its files into a run; then give --model RUN");
+                 "RUN` converts its files to a run; then give --model RUN");
   RecipeResult result;
   std::vector<GridRun> runs;
   const std::int64_t seeds = seeds_of(options, 1, 3, 1);

@@ -64,12 +64,13 @@ struct Runs {
 };
 
 Runs runs_of(const RecipeOptions& options, std::int64_t number) {
-  LONGHAND_CHECK(!options.text.empty(),
-                 "chacal/table3: expected a text to learn (--text FILE; scripts/fetch_text.sh FILE "
-                 "writes one of 11 MB)");
+  LONGHAND_CHECK(
+      !options.text.empty(),
+      "chacal/table3: expected a text for training (--text FILE; scripts/fetch_text.sh FILE "
+      "writes one of 11 MB)");
   LONGHAND_CHECK(options.scale != Scale::paper || !options.model.empty(),
                  "chacal/table3: expected GPT-2 at the paper's scale: `longhand import DIR --out "
-                 "RUN` turns its files into a run; then give --model RUN");
+                 "RUN` converts its files to a run; then give --model RUN");
   const auto finish = [&](Config& config) {
     config.set("training.decay", "0.1");
     config.set("task.text", options.text);

@@ -115,7 +115,7 @@ std::string notes_of(const fs::path& page) {
   if (begin == std::string::npos) return empty;
   const std::size_t end = old.find(notes_end, begin);
   LONGHAND_CHECK(end != std::string::npos, printable(page.string()),
-                 ": its notes have no line that ends them");
+                 ": the hand-written notes have no end marker");
   return old.substr(begin, end + notes_end.size() - begin);
 }
 
@@ -151,7 +151,8 @@ std::string with_figures_table(std::string_view page, const Json& results) {
   const std::string table = figures_table(results);
   const std::string_view header = "\n|  |  | ours |";
   const std::size_t begin = page.find(header);
-  LONGHAND_CHECK(begin != std::string_view::npos, "expected a table of figures");
+  LONGHAND_CHECK(begin != std::string_view::npos,
+                 "expected a page with a table of results, got one without");
   std::size_t end = begin + 1;
   while (end < page.size() && page[end] == '|') {
     end = std::min(page.size(), page.find('\n', end)) + 1;
@@ -217,7 +218,7 @@ std::map<std::string, Json> results_in(const fs::path& folder) {
     if (entry.path().extension() != ".json" || entry.path().filename() == claims_file) continue;
     std::optional<Json> results = Json::parse(read_text(entry.path(), largest_page));
     LONGHAND_CHECK(results && results->is_object() && results->find("rows"),
-                   printable(entry.path().string()), ": expected the figures of a page of results");
+                   printable(entry.path().string()), ": expected the JSON of a results page");
     all.emplace(entry.path().stem().string(), std::move(*results));
   }
   return all;
@@ -260,7 +261,7 @@ std::string replace_block(std::string_view whole, std::string_view name, std::st
   const std::string begin = text("<!-- ", name, " -->\n"), end = text("<!-- end of ", name, " -->");
   const std::size_t from = whole.find(begin);
   const std::size_t to = from == std::string_view::npos ? from : whole.find(end, from);
-  LONGHAND_CHECK(to != std::string_view::npos, "expected lines ",
+  LONGHAND_CHECK(to != std::string_view::npos, "expected the marker lines ",
                  quote(begin.substr(0, begin.size() - 1)), " and ", quote(end));
   return text(whole.substr(0, from + begin.size()), content, whole.substr(to));
 }

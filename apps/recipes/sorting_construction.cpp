@@ -253,7 +253,7 @@ std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
   const SortingConstruction& c = construction;
   LONGHAND_CHECK(
       c.numbers >= 1 && c.numbers <= 4096 && c.longest >= 1,
-      "sorting construction: expected 1 to 4096 numbers and inputs of at least one, got ",
+      "sorting construction: expected 1 to 4096 numbers and inputs of at least one number, got ",
       c.numbers, " numbers and inputs of ", c.longest);
   auto decoder = std::make_unique<nn::Decoder>(backend, decoder_config(c), 0, nn::Storage{type});
   Builder(*decoder, c).build();

@@ -131,13 +131,13 @@ Config Config::parse(std::string_view ini, const std::string& source) {
                      std::string(trimmed(line.substr(equals + 1)))});
   }
   const auto named = std::ranges::find(lines, "task.name", &Line::key);
-  LONGHAND_CHECK(named != lines.end(), source, ": expected a [task] section with its name");
+  LONGHAND_CHECK(named != lines.end(), source, ": expected a [task] section with the setting name");
   const auto place = [&](const Line& line) { return source + ":" + std::to_string(line.number); };
   Config config = made_of(place(*named), [&] { return Config(named->value); });
   for (const Line& line : lines) {
     LONGHAND_CHECK(config.knows(line.key), place(line), ": unknown setting ", quote(line.key));
     LONGHAND_CHECK(config.origin(line.key).empty(), place(line), ": ", line.key,
-                   " is given twice, first by ", config.origin(line.key));
+                   " is set twice, first by ", config.origin(line.key));
     config.set(line.key, line.value, place(line));
   }
   const auto is_given = [&](std::string_view key) { return !config.is_default(key); };
@@ -156,7 +156,7 @@ Config Config::from(const Arguments& arguments) {
                       : as_usage("task", [&] { return Config(arguments.word("task")); });
   if (arguments.given("config") && arguments.given("task") &&
       arguments.word("task") != config.text("task.name")) {
-    wrong_usage("--task: the configuration is of task ", config.text("task.name"));
+    wrong_usage("--task: expected the task of the configuration, ", config.text("task.name"));
   }
   config.set_flags(arguments);
   config.check();
@@ -297,10 +297,10 @@ nn::Storage Config::storage() const {
   const TrainingSettings settings = training();
   if (!settings.bf16_weights) return {};
   LONGHAND_CHECK(settings.columns == "none",
-                 "training.weights: expected f32 where columns of matrices learn, got bf16");
+                 "training.columns needs training.weights = f32, got bf16");
   LONGHAND_CHECK(settings.train != "all" &&
                      (settings.train != "auto" || model_settings().decoder.lora.rank > 0),
-                 "training.weights: expected f32 where all parameters learn, got bf16");
+                 "training.weights: expected f32, because all parameters are trained, got bf16");
   return {.matrices = DType::bf16};
 }
 
@@ -337,8 +337,7 @@ std::string Config::contradiction() const {
     const TrainingSettings settings = training();
     if (settings.columns != "none") {
       check_head_columns(shape, settings.columns);
-      LONGHAND_CHECK(settings.train == "auto",
-                     "training.columns: expected training.train = auto beside it, got ",
+      LONGHAND_CHECK(settings.train == "auto", "training.columns needs training.train = auto, got ",
                      quote(settings.train));
     }
     LONGHAND_CHECK(settings.set == 0 || settings.set >= made->heads(),

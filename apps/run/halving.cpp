@@ -9,7 +9,7 @@ namespace longhand::app {
 
 std::vector<HalvingStage> halving_stages(std::size_t settings, std::int64_t eta,
                                          std::int64_t steps) {
-  LONGHAND_CHECK(eta >= 2, "halving: expected 2 or more, got ", eta);
+  LONGHAND_CHECK(eta >= 2, "halving: expected a factor of at least 2, got ", eta);
   const auto divisor = static_cast<std::size_t>(eta);
   std::vector<HalvingStage> stages{{settings, 0}};
   while (stages.back().settings > 1) {

@@ -46,8 +46,7 @@ std::vector<nn::Parameter> added_to(const nn::Decoder& model) {
 
 void set_up_training(const Config& config, nn::Decoder& model) {
   LONGHAND_CHECK(!model.wants_reference(),
-                 "model.reinforce: expected none in training, got reinforced heads, which have no "
-                 "gradient");
+                 "model.reinforce: reinforced heads have no gradient and cannot be trained");
   const TrainingSettings settings = config.training();
   model.recompute = settings.recompute;
   if (settings.columns != "none") return train_head_columns(model, settings.columns);
@@ -61,7 +60,8 @@ void set_up_training(const Config& config, nn::Decoder& model) {
   const std::vector<nn::Parameter> learning = nn::find_parts(model.parameters(), parts);
   for (const nn::Parameter& p : learning) {
     LONGHAND_CHECK(p.value().dtype() == model.parameters().type(),
-                   "training.weights: expected f32 where a matrix learns, got bf16 for ", p.name());
+                   "training.weights: expected f32, because matrices are trained, got bf16 for ",
+                   p.name());
   }
   nn::train_only(model.parameters(), learning);
 }

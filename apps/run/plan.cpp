@@ -78,7 +78,7 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
   const double parts = static_cast<double>(settings.accumulation);
   const double tokens = static_cast<double>(std::ssize(part.tokens));
   std::string line =
-      text(done == 0 ? "" : text("goes on after step ", done, "; "), steps, " steps, about ",
+      text(done == 0 ? "" : text("continues after step ", done, "; "), steps, " steps, about ",
            std::llround(parts * static_cast<double>(std::ssize(part.lengths))), " sequences and ",
            std::llround(parts * tokens), " tokens each");
   const auto left = static_cast<double>(std::max<std::int64_t>(0, steps - done));

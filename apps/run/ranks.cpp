@@ -34,9 +34,10 @@ constexpr std::chrono::seconds until_all_saw{1};
 /// they do not report this rank as lost.
 void end_without(const std::string& ranks, bool first) {
   if (first) {
-    std::fprintf(stderr,
-                 "longhand: %s: gone, so all ranks end; --resume goes on, with any number\n",
-                 ranks.c_str());
+    std::fprintf(
+        stderr,
+        "longhand: %s: lost, so all ranks end; --resume continues with any number of ranks\n",
+        ranks.c_str());
   }
   std::this_thread::sleep_for(first ? until_all_saw : 3 * until_all_saw);
   std::_Exit(1);
@@ -136,10 +137,10 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
     for (const auto& [name, value] : facts) {
       const std::string its_name = next(), its_value = next();
       if (its_name == name && its_value == value) continue;
-      fail("rank ", r, ": expected what rank 0 has, or bits would differ; ", name, " is ",
-           its_name == name ? its_value : "missing", " there and ", value, " on rank 0");
+      fail("rank ", r, ": differs from rank 0: ", name, " is ",
+           its_name == name ? its_value : "missing", " on this rank and ", value, " on rank 0");
     }
-    fail("rank ", r, ": expected the settings of rank 0, got more");
+    fail("rank ", r, ": has settings or files that rank 0 does not have");
   }
 }
 

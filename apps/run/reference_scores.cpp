@@ -60,7 +60,8 @@ Tensor attention_of(const nn::Decoder& model, std::int64_t layer, const nn::Mixe
                     std::int64_t head) {
   const Tensor weights =
       nn::head_weights(view, sequences, sequence, head, master_type(model.activations()));
-  LONGHAND_CHECK(weights, "attention: the ", mixer.kind(), " heads of layer ", layer, " show none");
+  LONGHAND_CHECK(weights, "attention: the ", mixer.kind(), " heads of layer ", layer,
+                 " have no attention weights");
   return weights;
 }
 
@@ -76,7 +77,7 @@ std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
       masks.push_back(reference_mask(task, sample, model.backend(), type));
     }
     LONGHAND_CHECK(std::ranges::any_of(masks, &ReferenceMask::rows),
-                   "reference attention: the task's samples have none");
+                   "reference attention: the task defines none for these samples");
     const nn::Input input = input_for(model, task, samples);
     auto score = heads.begin();
     for_each_mixer(

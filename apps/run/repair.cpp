@@ -71,7 +71,7 @@ Config repaired(const Config& run, Repair method, std::string_view task) {
       add_biases(config, nn::ScoreBias::heads);
       break;
     case Repair::reinforce:
-      fail("repair: reinforced heads have no settings of their own");
+      fail("repair: the method reinforce has no settings");
   }
   return config;
 }

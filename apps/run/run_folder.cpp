@@ -190,8 +190,8 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
 LoadedRun load_run_for_prompts(const fs::path& path, const LoadOptions& options) {
   LoadedRun loaded = load_run(path, options);
   LONGHAND_CHECK(!loaded.model->wants_reference(), path.string(),
-                 ": its heads are reinforced by a task's reference attention, which a prompt does "
-                 "not have: expected a run with plain attention");
+                 ": expected a run with plain attention, because a prompt has no reference "
+                 "attention for the run's reinforced heads");
   return loaded;
 }
 

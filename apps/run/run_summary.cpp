@@ -74,7 +74,7 @@ class RunFinder {
     if (holds_a_run(folder)) {
       found.runs.push_back(path);
     } else if (!link) {
-      LONGHAND_CHECK(depth < deepest, path.native(), ": not looked at: expected folders at most ",
+      LONGHAND_CHECK(depth < deepest, path.native(), ": skipped: expected folders nested at most ",
                      deepest, " deep");
       look_into(folder, depth + 1);
     }

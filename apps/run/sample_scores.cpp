@@ -59,8 +59,9 @@ void require_fits(const nn::Batch& batch, const nn::Decoder& model, const tasks:
   }
   LONGHAND_CHECK(batch.head >= 0 && batch.head < model.outputs(),
                  "head: expected a number from 0 to ", model.outputs() - 1, ", got ", batch.head);
-  LONGHAND_CHECK(!model.wants_reference(), "tokens: expected a run of plain attention, got ",
-                 "reinforced heads, whose references come from a task's samples");
+  LONGHAND_CHECK(!model.wants_reference(),
+                 "tokens: expected a run with plain attention, got reinforced heads, which need "
+                 "the reference attention of a task's samples");
 }
 
 }  // namespace
@@ -137,9 +138,9 @@ TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
   std::int64_t hits = 0, counted = 0;
   for (nn::Batch& batch : batches) {
     if (batch.targets.empty()) {
-      LONGHAND_CHECK(
-          outputs.says_next,
-          "tokens: expected targets too, since the run's task does not predict the next token");
+      LONGHAND_CHECK(outputs.says_next,
+                     "tokens: expected targets as well, because the run's task does not predict "
+                     "the next token");
       want_next_tokens(batch);
     }
     require_fits(batch, model, task);

@@ -37,7 +37,7 @@ class BatchArrays {
   nn::Batch batch(std::int32_t vocabulary) const {
     nn::Batch batch{.tokens = integers("tokens"), .lengths = integers("lengths")};
     const Shape& given = shape("tokens");
-    if (batch.tokens.empty()) wrong("tokens", "expected some, got none");
+    if (batch.tokens.empty()) wrong("tokens", "expected at least one token, got none");
     if (given.rank() > 2) wrong("tokens", "expected [n] or [sequences, n], got ", given);
     for (const std::int32_t token : batch.tokens) {
       if (token < 0 || token >= vocabulary) {
@@ -50,9 +50,10 @@ class BatchArrays {
       batch.lengths.assign(static_cast<std::size_t>(count / each), static_cast<std::int32_t>(each));
     }
     const auto bad = std::ranges::find_if(batch.lengths, [](std::int32_t n) { return n < 1; });
-    if (bad != batch.lengths.end()) wrong("lengths", "expected them above 0, got ", *bad);
+    if (bad != batch.lengths.end()) wrong("lengths", "expected lengths above 0, got ", *bad);
     const auto all = std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0});
-    if (all != count) wrong("lengths", "expected a sum of ", count, ", the tokens, got ", all);
+    if (all != count)
+      wrong("lengths", "expected lengths that add up to ", count, ", the tokens, got ", all);
     batch.targets = integers("targets");
     if (!batch.targets.empty()) {
       if (std::ssize(batch.targets) % count != 0) {
@@ -107,7 +108,7 @@ std::vector<std::vector<std::int32_t>> read_token_sequences(const std::filesyste
   std::vector<std::vector<std::int32_t>> sequences;
   for (const nn::Batch& batch : read_token_batches(file, vocabulary)) {
     LONGHAND_CHECK(batch.targets.empty() && batch.positions.empty(), file.string(),
-                   ": expected tokens and lengths alone, got targets or positions too");
+                   ": expected only the arrays tokens and lengths, got also targets or positions");
     auto token = batch.tokens.begin();
     for (const std::int32_t length : batch.lengths) {
       sequences.emplace_back(token, token + length);

@@ -38,7 +38,7 @@ TrainingManner manner_from(const Arguments& arguments) {
 }
 
 std::vector<CliFlag> manner_options() {
-  return {{"max-minutes", "N", "stop after that time, with a checkpoint to go on from"},
+  return {{"max-minutes", "N", "stop after that time, with a checkpoint to resume from"},
           {"quiet", "", "no progress"}};
 }
 
@@ -263,7 +263,7 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
                  "--dump-step: expected a step after ", trainer->step(), ", got ",
                  manner.dump_step.value_or(0));
   if (ranks.size() > 1) {
-    require_same(ranks, {{"step to go on from", std::to_string(trainer->step())},
+    require_same(ranks, {{"step to resume from", std::to_string(trainer->step())},
                          {"checksum of all parameters", checksum_of(model.parameters())}});
   }
   ranks.together([&] {
@@ -301,12 +301,14 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
     folder.write_report(run_report(folder));
   }
   if (manner.dump_step && !dumped) {
-    progress.say(text("step ", *manner.dump_step, " was not taken, so nothing is written of it"));
+    progress.say(
+        text("step ", *manner.dump_step, " was not computed, so nothing is written for it"));
   }
-  if (skipped > 0) progress.say(text(skipped, " steps were skipped, as no target counted"));
+  if (skipped > 0)
+    progress.say(text(skipped, " steps were skipped, because none of their targets is scored"));
   if (outcome == nn::Outcome::stopped) {
     progress.say("stopped after step " + std::to_string(trainer->step()) +
-                 "; `longhand train --resume " + folder.path().string() + "` goes on");
+                 "; `longhand train --resume " + folder.path().string() + "` continues the run");
   }
   return {folder.path(), trainer->step(), outcome == nn::Outcome::finished, scores};
 }

@@ -297,7 +297,7 @@ HttpServer::HttpServer(const std::string& address, std::uint16_t port, Handler h
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  LONGHAND_CHECK(!error, address, " port ", port, ": cannot be listened on: ", error.message());
+  LONGHAND_CHECK(!error, address, " port ", port, ": cannot listen: ", error.message());
   state_->accept();
 }
 

@@ -153,7 +153,7 @@ HttpResponse page_of(const LiveRun& run, const std::string& name) {
 std::string make_token() {
   std::array<unsigned char, 16> bytes;
   LONGHAND_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-                 "the system gives no random numbers");
+                 "the system provides no random numbers");
   std::string token;
   for (const unsigned char byte : bytes) {
     for (const int digit : {byte >> 4, byte & 15}) token += "0123456789abcdef"[digit];

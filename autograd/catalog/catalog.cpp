@@ -131,7 +131,7 @@ const Operation& find(std::string_view name) {
   std::vector<std::string> known;
   for (const Operation& operation : operations()) known.push_back(operation.name);
   fail("there is no op ", quote(name),
-       did_you_mean(name, known, "; `longhand op list` names them all"));
+       did_you_mean(name, known, "; `longhand op list` lists them"));
 }
 
 Call prepare(const Operation& operation, const Case& values, Backend& backend, DType activations,

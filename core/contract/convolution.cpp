@@ -10,9 +10,10 @@ void check_convolution_inputs(HeadArguments& are, const Op& op) {
   const std::int64_t rows = op.x.data.rows();
   are.in("x", op.x, rows, op.x.heads, -1);
   const std::int64_t n = op.x.heads * op.x.width;
-  are.require(static_cast<bool>(op.segments), "segments", "expected some, got none");
+  are.require(static_cast<bool>(op.segments), "segments", "expected segments, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows, "segments",
-              "expected every row of x in one of them, ", rows, ", got ", op.segments.tokens());
+              "expected segments that cover every row of x, ", rows, ", got ",
+              op.segments.tokens());
   const std::int64_t taps = op.weight ? op.weight.rows() : 0;
   are.require(taps >= 1 && taps <= ShortConvolution::most_taps, "weight", "expected 1 to ",
               ShortConvolution::most_taps, " rows, got ", taps);

@@ -13,7 +13,7 @@ void check(const Cumulate& op) {
               op.x.rows(), ", got ", op.segments.rows());
   const Shape ends{op.segments.count(), op.x.columns()};
   are.require(!op.reverse || (!op.before && !op.after), "before",
-              "expected no pieces of sequences in reverse");
+              "cannot be combined with reverse");
   const bool in_place = op.after && op.before && op.after.same_memory(op.before);
   if (op.before && !in_place) are.in("before", op.before, ends, op.x.dtype());
   are.out("y", op.y, op.x.shape(), op.x.dtype());
@@ -26,8 +26,8 @@ void check(const LogCounts& op) {
   are.require(op.y.dtype() == master_type(op.y.dtype()), "y", "expected f32 or f64, got ",
               op.y.dtype());
   are.require(op.queries && op.keys && op.queries.count() == op.keys.count(), "segments",
-              "expected as many of keys as of queries");
-  are.require(op.queries.tile(), "queries", "expected segments one after another from row 0 on");
+              "expected equally many key and query segments");
+  are.require(op.queries.tile(), "queries", "expected consecutive segments from row 0 on");
   are.require(op.y.shape().rank() == 2 && op.y.rows() == op.queries.tokens(), "y", "expected [",
               op.queries.tokens(), ", columns], got ", op.y.shape());
 }

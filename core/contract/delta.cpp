@@ -12,9 +12,9 @@ void check_delta_inputs(HeadArguments& are, const Op& op) {
   are.require(op.k.heads >= 1 && op.q.heads % op.k.heads == 0, "k", "expected a divisor of q's ",
               op.q.heads, " heads, got ", op.k.heads);
   are.in("k", op.k, rows, op.k.heads, op.q.width);
-  are.require(static_cast<bool>(op.segments), "segments", "expected some, got none");
+  are.require(static_cast<bool>(op.segments), "segments", "expected segments, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows && op.k.data.rows() == rows,
-              "segments", "expected every row of q and k in one of them, ", rows, " and ",
+              "segments", "expected segments that cover every row of q and k, ", rows, " and ",
               op.k.data.rows(), ", got ", op.segments.tokens());
   are.in("beta", op.beta, {rows, op.k.heads}, are.master());
   if (op.decay) are.in("decay", op.decay, {rows, op.k.heads}, are.master());
@@ -45,7 +45,7 @@ void check(const DeltaBackward& op) {
   are.out("dk", op.dk, op.k);
   if (op.dv) are.out("dv", op.dv.heads, rows, op.k.heads, v_width);
   if (op.dbeta) are.out("dbeta", op.dbeta.tensor, op.beta.shape(), are.master());
-  are.require(!op.ddecay || op.decay, "ddecay", "wanted, but there is no decay");
+  are.require(!op.ddecay || op.decay, "ddecay", "expected none, because there is no decay");
   if (op.ddecay) are.out("ddecay", op.ddecay.tensor, op.beta.shape(), are.master());
 }
 

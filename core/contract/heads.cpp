@@ -8,15 +8,15 @@ void check(const Append& op) {
   HeadArguments are(Append::name, op.x);
   are.in("x", op.x, op.from.rows(), op.x.heads, -1);
   are.require(op.from && op.to && op.from.count() == op.to.count(), "segments", "expected ",
-              op.from.count(), " in the cache, got ", op.to.count());
+              op.from.count(), " segments in the cache, got ", op.to.count());
   for (std::size_t s = 0; s < op.from.lengths().size(); ++s) {
-    are.require(op.from.lengths()[s] <= op.to.lengths()[s], "segments", "segment ", s, " brings ",
-                op.from.lengths()[s], " tokens into ", op.to.lengths()[s]);
+    are.require(op.from.lengths()[s] <= op.to.lengths()[s], "segments", "segment ", s, " copies ",
+                op.from.lengths()[s], " new tokens into a cached segment of ", op.to.lengths()[s]);
   }
   // The cache may be of another type, so it is not compared with x's.
   HeadArguments cache(Append::name, op.y);
   cache.in("y", op.y, op.to.rows(), op.x.heads, op.x.width);
-  are.require(op.y.data.address() != op.x.data.address(), "y", "expected memory of its own");
+  are.require(op.y.data.address() != op.x.data.address(), "y", "expected other memory than x");
 }
 
 }  // namespace longhand

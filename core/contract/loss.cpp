@@ -47,7 +47,7 @@ void check(const CrossEntropyBackward& op) {
   are.in("total", op.total, one, master);
   are.in("dloss", op.dloss, one, master);
   are.require(!op.dlogits.add || !op.dlogits.tensor.same_memory(op.logits), "dlogits",
-              "expected memory of its own where it adds, got that of logits");
+              "expected other memory than logits if it is added to");
   are.out("dlogits", op.dlogits, op.logits.shape(), op.logits.dtype(), {"logits"});
 }
 

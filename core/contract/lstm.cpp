@@ -6,9 +6,9 @@ namespace longhand {
 namespace {
 
 void check_rows(const HeadArguments& are, const Segments& segments, std::int64_t rows) {
-  are.require(static_cast<bool>(segments), "segments", "expected some, got none");
+  are.require(static_cast<bool>(segments), "segments", "expected segments, got none");
   are.require(segments.tile() && segments.tokens() == rows, "segments",
-              "expected every row in one of them, ", rows, ", got ", segments.tokens());
+              "expected segments that cover every row, ", rows, ", got ", segments.tokens());
 }
 
 }  // namespace
@@ -16,8 +16,8 @@ void check_rows(const HeadArguments& are, const Segments& segments, std::int64_t
 void check(const Lstm& op) {
   HeadArguments are(Lstm::name, op.x);
   const std::int64_t rows = op.x.data.rows(), heads = op.x.heads, n = op.x.width / 4;
-  are.require(op.x.width % 4 == 0, "x", "expected heads of four parts, got ", op.x.width,
-              " columns");
+  are.require(op.x.width % 4 == 0, "x", "expected heads whose width is a multiple of 4, got ",
+              op.x.width, " columns");
   are.in("x", op.x, rows, heads, 4 * n);
   check_rows(are, op.segments, rows);
   are.in("u", op.u, {heads * 4 * n, n}, are.master());

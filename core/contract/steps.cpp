@@ -41,7 +41,7 @@ Shape common_shape(std::string_view op, const Shape& a, const Shape& b) {
     const std::int64_t of_a = axis <= a.rank() ? a[-axis] : 1;
     const std::int64_t of_b = axis <= b.rank() ? b[-axis] : 1;
     LONGHAND_CHECK(of_a == of_b || of_a == 1 || of_b == 1, op,
-                   ": b: expected a shape that goes with ", a, ", got ", b);
+                   ": b: expected a shape that broadcasts with ", a, ", got ", b);
     extents[rank - axis] = of_a == 1 ? of_b : of_a;
   }
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank)));

@@ -47,7 +47,7 @@ DecoderConfig config_from(const Fields& fields) {
   SoftmaxHeads heads = heads_of(config, 0);
   heads.width = fields.size("head_dim", 256);
   LONGHAND_CHECK(heads.width % 2 == 0, fields.source(),
-                 ": head_dim: expected an even number, whose entries turn in pairs, got ",
+                 ": head_dim: expected an even number, because entries are rotated in pairs, got ",
                  heads.width);
   heads.head_norm = HeadNorm::rms_plus_one;
   heads.scores.scale =
@@ -72,8 +72,7 @@ bool claims(const DecoderConfig& config) {
 std::int64_t divisor_of(double scale) {
   const double divisor = 1 / (scale * scale), whole = std::round(divisor);
   LONGHAND_CHECK(whole >= 1 && whole <= 1e9 && std::abs(divisor - whole) <= 1e-9 * whole,
-                 "gemma3_text: expected scores times 1/sqrt(n) for a whole number n, got times ",
-                 scale);
+                 "gemma3_text: expected a score scale of 1/sqrt(n) with an integer n, got ", scale);
   return static_cast<std::int64_t>(whole);
 }
 
@@ -84,8 +83,8 @@ Json json_of(const DecoderConfig& config) {
       config.embedding_scale == std::sqrt(static_cast<float>(config.width)) &&
           first.norm_of_heads() == HeadNorm::rms_plus_one && first.scores.scale > 0 &&
           !config.feed_forward_bias && config.projection_bias == config.mixing_bias,
-      "gemma3_text: expected embeddings times sqrt(width), normed queries and keys and a "
-      "factor of their scores, got others");
+      "gemma3_text: expected embeddings scaled by sqrt(width), norms with gain 1 + w of queries "
+      "and keys, a score scale, and a feed forward without biases, got another configuration");
   Json::Object ropes;
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const SoftmaxHeads& heads = heads_of(config, i);
@@ -96,7 +95,7 @@ Json json_of(const DecoderConfig& config) {
       if (other != kind) continue;
       known = true;
       LONGHAND_CHECK(theirs == rope, "gemma3_text: expected the same rotary positions in all ",
-                     kind, " layers, got others");
+                     kind, " layers, got different ones");
     }
     if (!known) ropes.emplace_back(kind, rope);
     json[heads.window == 0 ? "rope_theta" : "rope_local_base_freq"] = heads.rope.base;

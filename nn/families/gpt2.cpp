@@ -42,7 +42,7 @@ Json json_of(const DecoderConfig& config) {
   LONGHAND_CHECK(config.projection_bias && config.mixing_bias,
                  "gpt2: expected biases in the attention, got none");
   LONGHAND_CHECK(scale == 0 || scale == 1,
-                 "gpt2: expected scores times 1/sqrt(width) or 1, got times ", scale);
+                 "gpt2: expected a score scale of 1/sqrt(width) or 1, got ", scale);
   return {{"architectures", {"GPT2LMHeadModel"}},
           {"model_type", "gpt2"},
           {"vocab_size", config.vocabulary},

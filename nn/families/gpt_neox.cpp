@@ -12,8 +12,9 @@ namespace {
 /// transformers rotates the next even number of entries, which must not exceed the head's width.
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
-  LONGHAND_CHECK(dims + dims % 2 <= width, source, ": expected rotary positions that turn at most ",
-                 width, " entries, the width of a head, in pairs, got ", dims);
+  LONGHAND_CHECK(dims + dims % 2 <= width, source,
+                 ": expected rotary positions that rotate at most ", width,
+                 " entries, the width of a head, in pairs, got ", dims);
 }
 
 DecoderConfig config_from(const Fields& fields) {
@@ -64,8 +65,10 @@ Json json_of(const DecoderConfig& config) {
   LONGHAND_CHECK(config.positions == Positions::rotary,
                  "gpt_neox: expected rotary positions (learned ones make a GPT-2), got ",
                  names_of<Positions>[static_cast<std::size_t>(config.positions)]);
-  LONGHAND_CHECK(!config.tied, "gpt_neox: expected an output layer of its own, got a tied one");
-  LONGHAND_CHECK(scale == 0, "gpt_neox: expected scores times 1/sqrt(width), got times ", scale);
+  LONGHAND_CHECK(
+      !config.tied,
+      "gpt_neox: expected an output layer that is not tied to the embedding, got a tied one");
+  LONGHAND_CHECK(scale == 0, "gpt_neox: expected a score scale of 1/sqrt(width), got ", scale);
   LONGHAND_CHECK(config.projection_bias == config.mixing_bias,
                  "gpt_neox: expected biases in all of the attention or in none of it");
   check_share("gpt_neox", heads.width, rope.share);

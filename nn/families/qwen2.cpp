@@ -28,7 +28,7 @@ Json json_of(const DecoderConfig& config) {
   Json json = llama_json(config, "qwen2");
   add_rope(json, config, "qwen2");
   LONGHAND_CHECK(!config.feed_forward_bias,
-                 "qwen2: expected a feed forward without biases, got some");
+                 "qwen2: expected a feed forward without biases, got one with biases");
   json["architectures"] = {"Qwen2ForCausalLM"};
   json["model_type"] = "qwen2";
   json["use_sliding_window"] = add_windows(json, config, "qwen2") != 0;

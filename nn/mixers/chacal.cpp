@@ -18,7 +18,7 @@ void ChacalHeads::declare(Options& options) {
 void ChacalHeads::check() const {
   const bool learned = learned_gamma != Learned::no;
   LONGHAND_CHECK(gamma >= 0 && gamma < 1 && (gamma > 0 || !learned), "gamma: expected ",
-                 learned ? "0 < gamma < 1 where it is learned" : "0 <= gamma < 1", ", got ", gamma);
+                 learned ? "0 < gamma < 1 for a learned gamma" : "0 <= gamma < 1", ", got ", gamma);
 }
 
 void ChacalHeads::build(MixerScope& layer, const MixerPlace& place) {

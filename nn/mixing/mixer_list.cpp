@@ -100,8 +100,8 @@ AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOp
   mixer->heads = *count;
   mixer->key_heads = *keys;
   mixer->width = *width;
-  LONGHAND_CHECK(*count % *keys == 0, "heads ", quote(text), ": expected a divisor of ", *count,
-                 " key heads, got ", *keys);
+  LONGHAND_CHECK(*count % *keys == 0, "heads ", quote(text),
+                 ": expected the number of key heads to divide ", *count, ", got ", *keys);
   assign_those_it_has(*mixer, given);
   if (!settings.empty()) assign(*mixer, text, settings);
   return mixer;

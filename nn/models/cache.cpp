@@ -7,8 +7,8 @@ namespace longhand::nn {
 KeyValueCache::KeyValueCache(Backend& backend, std::span<const std::int32_t> capacities)
     : capacities_(capacities.begin(), capacities.end()), lengths_(capacities.size(), 0) {
   for (const std::int32_t capacity : capacities_) {
-    LONGHAND_CHECK(capacity >= 0 && rows_ + capacity <= INT32_MAX,
-                   "cache: expected room for at most ", INT32_MAX, " tokens in all");
+    LONGHAND_CHECK(capacity >= 0 && rows_ + capacity <= INT32_MAX, "cache: expected at most ",
+                   INT32_MAX, " tokens in total");
     begins_.push_back(static_cast<std::int32_t>(rows_));
     rows_ += capacity;
   }

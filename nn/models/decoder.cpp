@@ -177,7 +177,7 @@ void Decoder::prepare(std::int64_t longest) {
   }
   const auto most = most_tokens(config_);
   LONGHAND_CHECK(!most || longest <= *most, "model: expected sequences of at most ", *most,
-                 " tokens, the most that its heads can read, got ", longest);
+                 " tokens, the limit of its heads, got ", longest);
   for (const Block& block : blocks_) block.mixing.prepare(turns_, longest);
 }
 
@@ -247,7 +247,7 @@ Var Decoder::run_again_in_backward(const Block& block, const Var& x, const Pass&
 Var Decoder::run(Pass& pass) {
   LONGHAND_CHECK(pass.input.gives_positions == config_.given_positions, "model: expected ",
                  config_.given_positions ? "positions with the tokens, got none"
-                                         : "no positions with the tokens, got some");
+                                         : "no positions with the tokens, got positions");
   prepare(pass.input.longest);
   Var x = embed(pass.input);
   show("embedding", x.value());

@@ -41,8 +41,8 @@ bool wants_reference(const DecoderConfig& config) {
 void check(const DecoderConfig& c) {
   LONGHAND_CHECK(
       c.vocabulary >= 1 && c.width >= 1 && c.inner >= 1 && c.layers >= 0 && c.longest >= 1,
-      "model: expected a vocabulary, widths and positions, got vocabulary ", c.vocabulary,
-      ", width ", c.width, ", inner ", c.inner, ", layers ", c.layers, ", longest ", c.longest);
+      "model: expected sizes of at least 1, got vocabulary ", c.vocabulary, ", width ", c.width,
+      ", inner ", c.inner, ", layers ", c.layers, ", longest ", c.longest);
   const auto entries = static_cast<std::int64_t>(c.mixers.size());
   LONGHAND_CHECK(entries == 1 || entries == c.layers,
                  "heads: expected one entry for all layers or one for each of ", c.layers, ", got ",
@@ -52,21 +52,23 @@ void check(const DecoderConfig& c) {
     for (const AnyMixer& mixer : list) mixer->check();
   }
   LONGHAND_CHECK(!c.given_positions || c.positions != Positions::none,
-                 "positions: expected rotary, learned or sinusoidal for a task with its own "
+                 "positions: expected rotary, learned or sinusoidal for a task with given "
                  "positions, got none");
   LONGHAND_CHECK(
       !c.given_positions || !most_tokens(c),
-      "heads: expected ones without a length limit for a task with its own positions, got ",
+      "heads: expected heads without a length limit for a task with given positions, got ",
       text_of(c.mixers));
   LONGHAND_CHECK(!c.norms_after || c.order == Order::sequential,
                  "norms after: expected blocks in sequential order, got parallel ones");
-  LONGHAND_CHECK(!c.tied || (c.outputs.size() <= 1 &&
-                             (c.outputs.empty() || c.outputs.front() == c.vocabulary)),
-                 "tied: expected one output layer over the vocabulary of ", c.vocabulary, ", got ",
-                 c.outputs.size(), c.outputs.size() == 1 ? " over " : " layers, the first over ",
-                 c.outputs.empty() ? 0 : c.outputs.front());
-  LONGHAND_CHECK(!c.tied || !c.output_bias,
-                 "output bias: expected an output layer of its own, got one tied to the embedding");
+  LONGHAND_CHECK(
+      !c.tied ||
+          (c.outputs.size() <= 1 && (c.outputs.empty() || c.outputs.front() == c.vocabulary)),
+      "tied: expected one output layer over the vocabulary of ", c.vocabulary, ", got ",
+      c.outputs.size(), c.outputs.size() == 1 ? " over " : " output layers, the first over ",
+      c.outputs.empty() ? 0 : c.outputs.front());
+  LONGHAND_CHECK(
+      !c.tied || !c.output_bias,
+      "output bias: expected an output layer that is not tied to the embedding, got a tied one");
   if (c.lora.rank == 0) return;
   const std::vector<std::string_view> there = projections(c);
   for (const std::string& target : c.lora.targets) {

@@ -86,8 +86,9 @@ Json stretched(const GgufFile& file, double base, std::int64_t head) {
       expected = 1 / ((1 - s) / factor + s);
     }
     const double got = divisors[static_cast<std::size_t>(i)];
-    LONGHAND_CHECK(std::abs(got - expected) <= 1e-4 * expected, file.name(),
-                   ": rope_freqs.weight: expected Llama 3's stretched positions, got others");
+    LONGHAND_CHECK(
+        std::abs(got - expected) <= 1e-4 * expected, file.name(),
+        ": rope_freqs.weight: expected rotary frequencies stretched as in Llama 3, got others");
   }
   return {{"rope_type", "llama3"},
           {"factor", factor},
@@ -328,9 +329,11 @@ Json gguf_config(const GgufFile& file) {
   LONGHAND_CHECK(heads >= 1, file.name(), ": attention.head_count: expected heads, got none");
   const std::int64_t head = values.size("attention.key_length", width / heads);
   LONGHAND_CHECK(values.size("attention.value_length", head) == head, file.name(),
-                 ": attention.value_length: expected that of keys, ", head, ", got another");
+                 ": attention.value_length: expected the length of keys, ", head,
+                 ", got another value");
   LONGHAND_CHECK(values.size("rope.dimension_count", head) == head, file.name(),
-                 ": rope.dimension_count: expected whole heads of ", head, ", got others");
+                 ": rope.dimension_count: expected the width of a head, ", head,
+                 ", got another value");
   const double base = values.number("rope.freq_base", kind == Kind::gemma3 ? 1e6 : 1e4);
   Json json{{"vocab_size", embedding.front()},
             {"hidden_size", width},
@@ -389,7 +392,7 @@ std::string gguf_tokenizer(const GgufFile& file) {
   const std::string_view model = file.string("tokenizer.ggml.model");
   LONGHAND_CHECK(
       model == (gemma ? "llama" : "gpt2"), file.name(), ": tokenizer.ggml.model: expected ",
-      gemma ? "llama, as Gemma has it," : "gpt2, byte-level merges,", " got ", quote(model));
+      gemma ? "llama for a Gemma model," : "gpt2 (byte-level merges),", " got ", quote(model));
   const std::vector<std::string_view> tokens = file.strings("tokenizer.ggml.tokens");
   const std::vector<std::int64_t> types = file.integers("tokenizer.ggml.token_type");
   LONGHAND_CHECK(types.size() == tokens.size(), file.name(),

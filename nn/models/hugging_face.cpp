@@ -149,7 +149,7 @@ std::string hugging_face_name(Activation activation) {
 void require_enough(const Weights& weights, const DecoderConfig& model) {
   const double least = at_least(model), held = weights.numbers();
   LONGHAND_CHECK(least <= held, weights.name(), ": expected ", least,
-                 " numbers or more, for the model of its configuration, got ", held);
+                 " numbers or more for the model that its configuration describes, got ", held);
 }
 
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours) {
@@ -252,7 +252,7 @@ void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, st
 void make_model_folder(const fs::path& folder, std::initializer_list<const char*> files) {
   for (const char* file : files) {
     LONGHAND_CHECK(!fs::exists(folder / file), (folder / file).string(),
-                   ": expected a folder without a model, got one");
+                   ": expected a folder without a model, but this file exists");
   }
   std::error_code error;
   fs::create_directories(folder, error);
@@ -321,13 +321,12 @@ std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, 
 }
 
 const Family& family_of(const DecoderConfig& config) {
-  LONGHAND_CHECK(
-      !wants_reference(config),
-      "export: expected plain attention, got reinforced heads; Hugging Face's format has no other");
-  LONGHAND_CHECK(
-      !config.given_positions,
-      "export: expected positions that follow the tokens' order, got ones given by the task; "
-      "Hugging Face's format has no other");
+  LONGHAND_CHECK(!wants_reference(config),
+                 "export: expected plain attention, got reinforced heads; Hugging Face's format "
+                 "supports no other");
+  LONGHAND_CHECK(!config.given_positions,
+                 "export: expected positions that follow the tokens' order, got ones given by the "
+                 "task; Hugging Face's format supports no other");
   const auto claiming = std::ranges::find_if(
       families(), [&](const Family* family) { return family->claims(config); });
   LONGHAND_CHECK(claiming != families().end(), "export: no Hugging Face family matches this model");
@@ -368,7 +367,7 @@ std::string_view export_model(const Decoder& decoder, const fs::path& folder, st
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   const auto other = [&](const std::string& got) {
     fail(family, ": expected softmax heads of one width in all layers, got ", got,
-         "; Hugging Face's format has no other");
+         "; Hugging Face's format supports no other");
   };
   PlainHeads all;
   for (const MixerList& mixers : config.mixers) {
@@ -392,21 +391,23 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
                  text_of(config.mixers));
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
                  ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
-                 config.outputs.size(), ", the first over ", config.outputs.front());
+                 config.outputs.size(), " output layers, the first with ", config.outputs.front(),
+                 " classes");
   LONGHAND_CHECK(!config.output_bias, family,
                  ": expected an output layer without a bias, got one with a bias");
   LONGHAND_CHECK(all.options->window == 0, family,
                  ": expected heads that see all keys, got a window of ", all.options->window);
   LONGHAND_CHECK(all.options->scores.temper == Temper::none, family,
-                 ": expected plain softmax, got a temper");
+                 ": expected softmax heads without a temper, got tempered ones");
   const RopeOptions& rope = all.options->rope;
-  LONGHAND_CHECK(!rope.interleaved && rope.factor == 1, family,
-                 ": expected rotary positions by halves of a head, not stretched");
+  LONGHAND_CHECK(
+      !rope.interleaved && rope.factor == 1, family,
+      ": expected rotary positions that rotate the halves of a head and are not stretched");
   LONGHAND_CHECK(config.norm == NormKind::layer && !config.norms_after && !config.gated &&
                      config.embedding_scale == 1 && config.feed_forward_bias,
                  family,
-                 ": expected LayerNorms before plain feed forwards with biases, and "
-                 "embeddings as they are, got other blocks");
+                 ": expected LayerNorms before ungated feed forwards with biases, and unscaled "
+                 "embeddings, got other blocks");
   return all;
 }
 

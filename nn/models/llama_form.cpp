@@ -41,7 +41,7 @@ Json rope_json(const RopeOptions& rope) {
 
 DecoderConfig llama_config(const Fields& fields) {
   LONGHAND_CHECK(!fields.find("quantization_config"), fields.source(),
-                 ": quantization_config: expected none, got some");
+                 ": quantization_config: expected none, got a quantized model");
   fields.must_be("use_bidirectional_attention", false, false);
   DecoderConfig config;
   config.vocabulary = fields.size("vocab_size");
@@ -67,7 +67,7 @@ DecoderConfig llama_config(const Fields& fields) {
   if (!fields.find("head_dim")) {
     LONGHAND_CHECK(config.width % heads.heads == 0, fields.source(),
                    ": num_attention_heads: expected a divisor of ", config.width,
-                   " (hidden_size) where there is no head_dim, got ", heads.heads);
+                   " (hidden_size), because head_dim is missing, got ", heads.heads);
   }
   heads.width = fields.size("head_dim", std::max<std::int64_t>(1, config.width / heads.heads));
   heads.rope.base = fields.number("rope_theta", heads.rope.base);
@@ -75,7 +75,7 @@ DecoderConfig llama_config(const Fields& fields) {
   heads.rope =
       rope_from(parameters ? parameters : fields.find("rope_scaling"), heads.rope, fields.source());
   LONGHAND_CHECK(heads.width % 2 == 0, fields.source(),
-                 ": head_dim: expected an even number, whose entries turn in pairs, got ",
+                 ": head_dim: expected an even number, because entries are rotated in pairs, got ",
                  heads.width);
   config.mixers = softmax_layers(heads);
   return config;
@@ -87,7 +87,8 @@ std::vector<std::int64_t> windows_of(const Fields& fields, std::int64_t layers) 
   const bool sliding = fields.flag("use_sliding_window", false);
   if (types) {
     LONGHAND_CHECK(types->is_array() && static_cast<std::int64_t>(types->size()) == layers,
-                   fields.source(), ": layer_types: expected one for each of ", layers, " layers");
+                   fields.source(), ": layer_types: expected one type for each of ", layers,
+                   " layers");
     for (std::size_t i = 0; i < windows.size(); ++i) {
       const Json& type = (*types)[i];
       const bool windowed = type == Json("sliding_attention");
@@ -113,7 +114,7 @@ const SoftmaxHeads& heads_of(const DecoderConfig& config, std::int64_t layer) {
   const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*config.mixers_of(layer).front());
   LONGHAND_CHECK(heads && config.mixers_of(layer).size() == 1,
                  "export: expected one group of softmax heads in a layer, got ",
-                 text_of(config.mixers), "; Hugging Face's format has no other");
+                 text_of(config.mixers), "; Hugging Face's format supports no other");
   return *heads;
 }
 
@@ -123,19 +124,20 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
     SoftmaxHeads same = heads_of(config, i);
     const RopeOptions& rope = same.rope;
     LONGHAND_CHECK(!rope.interleaved && rope.share == 1, family,
-                   ": expected rotary positions of all of a head's entries, by halves");
+                   ": expected rotary positions that rotate all entries of a head, by halves");
     same.window = first.window;
     same.rope = first.rope;
-    LONGHAND_CHECK(
-        text_of(MixerList{same.clone()}) == text_of(MixerList{first.clone()}), family,
-        ": expected heads alike in all layers but for windows and rotary positions, got ",
-        text_of(config.mixers));
+    LONGHAND_CHECK(text_of(MixerList{same.clone()}) == text_of(MixerList{first.clone()}), family,
+                   ": expected heads that are equal in all layers except for windows and rotary "
+                   "positions, got ",
+                   text_of(config.mixers));
   }
   LONGHAND_CHECK(first.scores.temper == Temper::none, family,
-                 ": expected plain softmax, got a temper");
+                 ": expected softmax heads without a temper, got tempered ones");
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
                  ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
-                 config.outputs.size(), ", the first over ", config.outputs.front());
+                 config.outputs.size(), " output layers, the first with ", config.outputs.front(),
+                 " classes");
   LONGHAND_CHECK(!config.output_bias, family,
                  ": expected an output layer without a bias, got one with a bias");
   return {{"vocab_size", config.vocabulary},
@@ -157,11 +159,13 @@ void add_rope(Json& json, const DecoderConfig& config, std::string_view family) 
   const SoftmaxHeads& first = heads_of(config, 0);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     LONGHAND_CHECK(rope_json(heads_of(config, i).rope) == rope_json(first.rope), family,
-                   ": expected the same rotary positions in all layers, got others");
+                   ": expected the same rotary positions in all layers, got different ones");
   }
-  LONGHAND_CHECK(first.scores.scale == 0 && first.norm_of_heads() == HeadNorm::none &&
-                     config.embedding_scale == 1,
-                 family, ": expected scores times 1/sqrt(width), heads and embeddings as they are");
+  LONGHAND_CHECK(
+      first.scores.scale == 0 && first.norm_of_heads() == HeadNorm::none &&
+          config.embedding_scale == 1,
+      family,
+      ": expected a score scale of 1/sqrt(width), no norms of heads and unscaled embeddings");
   json["hidden_act"] = hugging_face_name(config.activation);
   json["rope_theta"] = first.rope.base;
   json["rope_scaling"] = first.rope.factor == 1 ? Json() : rope_json(first.rope);

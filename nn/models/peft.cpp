@@ -22,8 +22,8 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
     if (tensor.first <= part.first && part.first < tensor.first + count) holder = &tensor;
   }
   LONGHAND_CHECK(holder, "adapter: ", adapter.weight.name(), " has no tensor in this format");
-  fail("adapter: expected projections that are tensors of their own, got ", part.name,
-       ", a part of ", holder->names.front());
+  fail("adapter: expected projections that are separate tensors, got ", part.name,
+       ", which is a part of ", holder->names.front());
 }
 
 /// The name without its last component, such as model.layers.0.self_attn.q_proj.

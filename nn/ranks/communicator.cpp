@@ -168,7 +168,7 @@ std::uint64_t Communicator::begin_sum(const Tensor& x, std::vector<std::size_t> 
   LONGHAND_CHECK(shares.empty() || (shares.size() == static_cast<std::size_t>(size()) + 1 &&
                                     std::ranges::is_sorted(shares) && shares.front() == 0 &&
                                     shares.back() == static_cast<std::size_t>(x.size())),
-                 "ranks: expected the ends of a share for each rank");
+                 "ranks: expected ascending shares that cover the tensor, one for each rank");
   const bool host = on_host(x.backend());
   if (!background_) {
     background_ = std::make_unique<Background>(host && transport_->serves_any_thread());

@@ -217,7 +217,8 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
   for (const std::string& special : training.special) {
     LONGHAND_CHECK(!special.empty() && find_broken_utf8(special) == std::string::npos &&
                        std::ranges::count(training.special, special) == 1,
-                   "special token ", quote(special), ": expected text in UTF-8, given once");
+                   "special token ", quote(special),
+                   ": expected UTF-8 text that is given only once");
   }
   const auto first_byte = static_cast<TokenId>(trained.special);
   for (unsigned byte = 0; byte < 256; ++byte) {

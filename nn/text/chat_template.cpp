@@ -97,9 +97,8 @@ ChatTemplate::ChatTemplate(std::string_view name, std::string date) : date_(std:
 std::string_view ChatTemplate::recognize(std::string_view jinja, std::string_view source) {
   const std::uint32_t sum = sum_of(jinja);
   const auto* const found = std::ranges::find(texts, sum, &Text::sum);
-  LONGHAND_CHECK(found != std::end(texts), source,
-                 ": its chat template is none of those known here (", names(), "), but ",
-                 quote(jinja));
+  LONGHAND_CHECK(found != std::end(texts), source, ": unknown chat template: expected one of ",
+                 names(), ", got ", quote(jinja));
   return found->name;
 }
 
@@ -119,14 +118,16 @@ std::string ChatTemplate::jinja_of(const fs::path& folder) {
       if (name && *name == "default" && jinja && jinja->is_string()) return jinja->string();
     }
   }
-  fail(config.string(), ": chat_template: expected a text, or several with one named default");
+  fail(config.string(),
+       ": chat_template: expected a string, or several templates with one named default");
 }
 
 std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
   for (const ChatMessage& message : messages) {
     const std::size_t broken = find_broken_utf8(message.text);
     LONGHAND_CHECK(broken == std::string::npos,
-                   "chat: expected messages in UTF-8, got another byte", " at ", broken, " of one");
+                   "chat: expected messages in UTF-8, got one with an invalid byte at position ",
+                   broken);
   }
   std::string out;
   const bool has_system = !messages.empty() && messages[0].role == Role::system;
@@ -160,7 +161,7 @@ std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
 
 std::string ChatTemplate::answer(std::string_view text) const {
   LONGHAND_CHECK(find_broken_utf8(text) == std::string_view::npos,
-                 "chat: expected an answer in UTF-8, got other bytes");
+                 "chat: expected an answer in UTF-8, got invalid bytes");
   return std::string(known_->form == Form::chatml ? text : stripped(text));
 }
 

@@ -47,11 +47,12 @@ void MergeBuilder::find_waiting() {
     const std::string_view left = names_[i], right = names_[i + 1];
     for (const std::size_t k : {i, i + 1}) {
       LONGHAND_CHECK(ids_[k] != TokenTable::none, "merge ", found_.size(), ": ", quote(names_[k]),
-                     " is no token");
+                     " is not a token");
     }
     const TokenId whole = whole_of(left, right);
     LONGHAND_CHECK(whole != TokenTable::none && !left.empty() && !right.empty(), "merge ",
-                   found_.size(), ": ", quote(left), " and ", quote(right), " joined are no token");
+                   found_.size(), ": ", quote(left), " and ", quote(right),
+                   " joined are not a token");
     found_.push_back({ids_[i], ids_[i + 1], whole});
     joined_.insert(left.back(), right.front());
     if (names_a_byte(left) || names_a_byte(right)) joined_.insert_all();

@@ -204,8 +204,9 @@ std::int32_t TokenFile::operator[](std::uint64_t place) const {
 }
 
 void TokenFile::read(std::uint64_t begin, std::span<std::int32_t> out) const {
-  LONGHAND_CHECK(begin <= size() && out.size() <= size() - begin, "token file: expected places to ",
-                 size(), ", got ", begin, " to ", begin + out.size());
+  LONGHAND_CHECK(begin <= size() && out.size() <= size() - begin,
+                 "token file: expected positions up to ", size(), ", got ", begin, " to ",
+                 begin + out.size());
   std::vector<std::byte> bytes(out.size() * width_);
   file_->read(begin_ + begin * width_, bytes);
   for (std::size_t i = 0; i < out.size(); ++i) {

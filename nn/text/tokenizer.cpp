@@ -45,7 +45,7 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   for (const auto* const added : {&parts_.added, &parts_.added_late}) {
     for (const AddedToken& token : *added) {
       LONGHAND_CHECK(parts_.tokens.has(token.id), "the added token ", quote(token.content),
-                     " has the id ", token.id, ", which is no token");
+                     " has the id ", token.id, ", which is not a token");
       if (!token.special) continue;
       special_.resize(std::max<std::size_t>(special_.size(), token.id + 1));
       special_[token.id] = true;
@@ -54,7 +54,7 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   for (const auto* const around : {&parts_.before, &parts_.after}) {
     for (const TokenId id : *around) {
       LONGHAND_CHECK(parts_.tokens.has(id), "the template names the id ", id,
-                     ", which is no token");
+                     ", which is not a token");
     }
   }
   for (unsigned byte = 0; byte < 256; ++byte) {

@@ -400,7 +400,7 @@ class Reader {
       if (byte == 0xc0 || byte == 0xc1) continue;  // these bytes never occur in UTF-8
       LONGHAND_CHECK(parts_.tokens.find(std::string(1, static_cast<char>(byte))), file_,
                      ": unk_token ", quote(unknown.string()),
-                     " is not supported where the vocabulary lacks a byte, here ", byte);
+                     " cannot be used, because the vocabulary lacks the byte ", byte);
     }
   }
 

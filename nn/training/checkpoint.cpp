@@ -194,8 +194,8 @@ CheckpointInfo info_of(const SafetensorsParts& parts) {
   const SafetensorsFile& first = parts.files().front();
   for (const SafetensorsFile& file : parts.files()) {
     LONGHAND_CHECK(file.metadata() == first.metadata(), file.name(),
-                   ": metadata: expected that of ", first.name(),
-                   ", got another; these are parts of two checkpoints");
+                   ": metadata: expected the metadata of ", first.name(),
+                   ", got different metadata; the files are parts of two checkpoints");
   }
   return info_of(first);
 }
@@ -206,7 +206,7 @@ CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
   CheckpointInfo info = info_of(model);
   const std::optional<std::int64_t> named = step_of(folder.filename().string());
   LONGHAND_CHECK(!named || *named == info.step, model.name(), ": metadata step: expected ",
-                 named.value_or(0), ", as the folder is named, got ", info.step);
+                 named.value_or(0), ", the step in the folder's name, got ", info.step);
   std::string score = Folder(folder).read(score_file, 1 << 10).value_or("");
   if (score.ends_with('\n')) score.pop_back();
   if (!score.empty()) info.score = parse<double>(score, (folder / score_file).string());
@@ -315,7 +315,7 @@ void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   // Older checkpoints do not name the optimizer. All of them were written by Adam.
   const std::string kind = found == info.more.end() ? "adam" : found->second;
   LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of ",
-                 optimizer.kind(), ", got that of ", kind);
+                 optimizer.kind(), ", got the state of ", kind);
 }
 
 }  // namespace
@@ -334,7 +334,7 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
   LONGHAND_CHECK(!optimizer || optimizer->holds_all(), name,
-                 ": expected an optimizer that holds all its state, got a rank's share");
+                 ": expected an optimizer that stores its whole state, got the share of a rank");
   const std::string unfinished = unfinished_name(name);
   parent.remove(unfinished);
   try {

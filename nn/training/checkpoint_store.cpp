@@ -66,7 +66,7 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
 void CheckpointStore::after_save(std::int64_t step) {
   LONGHAND_CHECK(held().in_place(), folder_.string(),
                  ": the folder was moved or replaced while it was in use; the checkpoint of step ",
-                 step, " is in the one that was moved");
+                 step, " is in the moved folder");
   prune();
 }
 
@@ -136,9 +136,9 @@ std::optional<std::int64_t> CheckpointStore::best() const {
   const auto step = step_of(name);
   const std::string file = (folder_ / best_file).string();
   LONGHAND_CHECK(step, file, ": damaged: expected the name of a checkpoint, such as step-100, got ",
-                 quote(name), "; `longhand train --resume` writes it anew");
+                 quote(name), "; `longhand train --resume` rewrites it");
   LONGHAND_CHECK(is_checkpoint(path(*step)), file, ": names ", name,
-                 ", which is not there; `longhand train --resume` writes it anew");
+                 ", which does not exist; `longhand train --resume` rewrites it");
   return step;
 }
 

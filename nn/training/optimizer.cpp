@@ -17,7 +17,7 @@ const ParameterGroup* group_of(const Parameter& parameter, std::span<const Param
   for (const ParameterGroup& group : groups) {
     if (std::ranges::count(group.parameters, parameter) == 0) continue;
     LONGHAND_CHECK(!found, "optimizer: ", parameter.name(),
-                   ": expected it in one group at most, got several");
+                   ": expected the parameter in at most one group, got several groups");
     found = &group;
   }
   return found;

@@ -51,7 +51,8 @@ std::vector<Parameter> find_parts(const Parameters& parameters, std::string_view
       if (std::ranges::count(found, p) == 0) found.push_back(p);
     }
     LONGHAND_CHECK(any, "parts: expected names of parameters such as ",
-                   parameters.all().front().name(), ", got ", quote(pattern), ", which names none");
+                   parameters.all().front().name(), ", got ", quote(pattern),
+                   ", which matches no parameter");
     if (end == patterns.size()) return found;
     patterns.remove_prefix(end + 1);
   }

@@ -285,7 +285,7 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
       checkpoints_(options_.checkpoints, model.parameters(), *optimizer_, ranks.rank() == 0),
       recorded_(options_.recorded),
       unread_(options_.together) {
-  LONGHAND_CHECK(options_.steps >= 0, "training: expected the number of steps, got ",
+  LONGHAND_CHECK(options_.steps >= 0, "training: expected a number of steps of at least 0, got ",
                  options_.steps);
   if (options_.schedule.steps == 0) options_.schedule.steps = options_.steps;
   if (options_.steps > 0)
@@ -298,8 +298,9 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   LONGHAND_CHECK(options_.parts % ranks_.size() == 0,
                  "training: expected at most as many ranks as a ", "step has parts, ",
                  options_.parts, ", got ", ranks_.size());
-  LONGHAND_CHECK(!options_.traced || ranks_.size() == 1, "training: expected one rank where a ",
-                 "step is traced, got ", ranks_.size(), "; one has the same bits");
+  LONGHAND_CHECK(!options_.traced || ranks_.size() == 1,
+                 "training: expected a single rank, because a step is traced, got ", ranks_.size(),
+                 "; a single rank computes the same bits");
   cut_.parts = options_.parts / ranks_.size();
   cut_.first = cut_.parts * ranks_.rank();
   cut_.each = options_.accumulation;
