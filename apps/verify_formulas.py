@@ -1,5 +1,5 @@
-"""The outputs of longhand's common operations in NumPy, in f64. An expression reads an operation's
-inputs and attributes, which z holds, by their names."""
+"""Computes the outputs of longhand's common operations with NumPy in f64. An expression uses an
+operation's inputs and attributes, which are members of z, by their names."""
 import math
 import numpy as np
 
@@ -17,12 +17,12 @@ def cross_entropy(logits, targets, w):
     return -(w * np.log(p)).sum() / max(w.sum(), 1e-300)
 
 def by_heads(z, head):
-    """head(scores, -inf where a token does not look; q k^T; v; its number) of every head."""
+    """Calls head(scores, -inf for masked keys; q k^T; v; index of the head) for every head."""
     def columns(x, first, number, width): return x[:, first + number * width:][:, :width]
     q, n, m, far = z['q'], z['lengths'], z.get('key_lengths', z['lengths']), 10 ** 6
     k = z.get('k', q); v = z.get('v', k); heads = z['heads']; groups = z['key_heads'] or heads
     width, v_width = z['width'] or q.shape[1] // heads, z['v_width'] or v.shape[1] // groups
-    j = np.hstack([s * far + np.arange(m[s]) for s in range(len(m))])  # the keys' places
+    j = np.hstack([s * far + np.arange(m[s]) for s in range(len(m))])  # positions of the keys
     i = np.hstack([s * far + np.arange(m[s] - n[s], m[s]) for s in range(len(m))])[:, None]
     seen, y = (j <= i) & (i - j < (z.get('window') or far / 2)), []
     for h in range(heads):
@@ -39,7 +39,7 @@ def attention(z, s, h):
 def gammas(z): return np.resize(z['gamma'], z['heads'])
 def chacal(p, gamma, v):
     return (1 - gamma) * np.linalg.solve(np.eye(len(v)) - gamma * np.tril(p, -1), p @ v)
-def fal(seen, product, v):  # a row's last seen token is its own; of those before, the last hit
+def fal(seen, product, v):  # a row's last visible token is its own; the last hit is before it
     hits = [(row := np.flatnonzero(a)[:-1])[p[row] > 0] for a, p in zip(seen, product)]
     return [p[f[-1]] * v[f[-1] + 1] if len(f) else 0 * v[0] for f, p in zip(hits, product)]
 
@@ -62,7 +62,7 @@ formulas = dict(
     fal='by_heads(z, lambda s, product, v, h: fal(s > -np.inf, product, v))')
 
 def output(case, z):
-    """The case's first output, or None where there is no formula of its operation."""
+    """Returns the case's first output, or None if there is no formula for its operation."""
     absent = dict(bias=0, residual=0, up_bias=0, down_bias=0, weights=1)
     if case['op'] not in formulas: return None
     return eval(formulas[case['op']], {**globals(), **absent, **z, 'z': z})

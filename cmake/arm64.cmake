@@ -1,5 +1,5 @@
-# A toolchain file: builds for arm64 Linux with Debian's cross compiler. Boost for arm64 is what
-# scripts/arm64.sh unpacks below LONGHAND_ARM64_ROOT; tests run under qemu-user.
+# A toolchain file that builds for arm64 Linux with Debian's cross compiler. scripts/arm64.sh unpacks
+# Boost for arm64 in LONGHAND_ARM64_ROOT. Tests run in the emulator qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ file with the texts of FILES (in FOLDER) as page_files() gives them.
+# Writes OUTPUT, a C++ file that defines page_files(), which returns the texts of FILES in FOLDER.
 set(entries "")
 foreach(name IN LISTS FILES)
   file(READ ${FOLDER}/${name} text)

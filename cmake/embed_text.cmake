@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ file in which NAME, declared by HEADER, is the text of FILE.
+# Writes OUTPUT, a C++ file that defines NAME as the text of FILE. HEADER declares NAME.
 file(READ ${FILE} text)
 if(text MATCHES "\\)page\"")
   message(FATAL_ERROR "${FILE}: expected no )page\" in it")

@@ -1,12 +1,12 @@
-# What `cmake --install` puts where: the program, the libraries with their headers, and the package
-# that lets another project say find_package(longhand) and link longhand::core, longhand::autograd
-# and so on, or longhand::longhand for all of them.
+# Defines what `cmake --install` installs: the program, the libraries with their headers, and a package
+# for other projects. A project that calls find_package(longhand) can link longhand::core,
+# longhand::autograd and so on, or longhand::longhand for all libraries.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(TARGET longhand)
   install(TARGETS longhand RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)  # the program itself writes them
+  if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)  # the pages are written by the program
     set(pages ${PROJECT_BINARY_DIR}/pages)
     install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
     install(FILES ${pages}/completions/longhand
@@ -18,7 +18,7 @@ if(TARGET longhand)
   endif()
 endif()
 
-# What `longhand book` reads: the documents, and the code and scripts that they link to.
+# `longhand book` reads the documents and the code and scripts to which they link.
 foreach(folder apps autograd core cuda docs examples mpi nccl nn packaging scripts tasks tests)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/longhand/source
@@ -49,7 +49,7 @@ install(FILES ${PROJECT_BINARY_DIR}/longhand-config.cmake
               ${PROJECT_BINARY_DIR}/longhand-config-version.cmake
         DESTINATION ${longhand_package})
 
-# The same for those who build by pkg-config. Its prefix is where `cmake --install` puts things.
+# The package for pkg-config. Its prefix is the prefix of `cmake --install`.
 configure_file(${CMAKE_CURRENT_LIST_DIR}/longhand.pc.in ${PROJECT_BINARY_DIR}/longhand.pc @ONLY)
 install(CODE "
   file(READ \"${PROJECT_BINARY_DIR}/longhand.pc\" text)

@@ -1,15 +1,15 @@
-# How this project's targets are made: one library per folder, and files compiled once per
-# instruction set.
+# Functions for the targets of this project: one library per folder, and files that are compiled once
+# per instruction set.
 
-# The flags every target of ours shares.
+# Flags of every target of this project.
 add_library(longhand_flags INTERFACE)
-# Compiled together, a file's own names are no business of another's locals.
+# If files are compiled together, a local name may hide a name of another file.
 set(shadow $<IF:$<BOOL:${LONGHAND_UNITY}>,-Wshadow=local,-Wshadow>)
 target_compile_options(longhand_flags INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion ${shadow}
                        -Wno-sign-conversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 sees overlaps and overruns in its own std::string, inlined.
+  # GCC 12 wrongly warns of overlaps and overruns in inlined functions of its std::string.
   target_compile_options(longhand_flags INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict
                          -Wno-stringop-overflow>)
@@ -23,8 +23,8 @@ if(LONGHAND_SANITIZE)
 endif()
 install(TARGETS longhand_flags EXPORT longhand)
 
-# Headers that most files include are parsed once for all of them: half of a clean build would go
-# into reading headers. A compiler cache remembers whole objects and does without.
+# Headers that most files include are precompiled. Otherwise, half of the time of a clean build would be
+# spent on reading headers. A compiler cache stores whole objects, so it needs no precompiled headers.
 set(longhand_precompiled <algorithm> <filesystem> <fstream> <functional> <iostream> <map> <memory>
                          <optional> <span> <sstream> <string> <vector>
                          ${PROJECT_SOURCE_DIR}/core/backend.h ${PROJECT_SOURCE_DIR}/core/json.h)
@@ -33,21 +33,20 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# longhand_unity(TARGET [APART files...]): with LONGHAND_UNITY its files are compiled eight at a
-# time, but for those of which the compiler would see two things of one name.
+# longhand_unity(TARGET [APART files...]): compiles the target's files eight at a time if LONGHAND_UNITY
+# is ON. APART files are compiled separately, because they define names that other files define too.
 function(longhand_unity target)
   cmake_parse_arguments(arg "" "" "APART" ${ARGN})
   if(LONGHAND_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    # Said of unnamed namespaces in any file but the one that is compiled.
+    # This warning would appear for the unnamed namespace of every included file.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
 
-# longhand_library(NAME [DEPENDS libraries...] [APART files...]): a library of all the .cpp files in
-# this folder and below (but not *.simd.cpp), seen by others as longhand::NAME. APART: see
-# longhand_unity.
+# longhand_library(NAME [DEPENDS libraries...] [APART files...]): defines the library longhand::NAME of
+# all .cpp files, except *.simd.cpp, in this folder and its subfolders. For APART see longhand_unity.
 function(longhand_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
@@ -69,9 +68,9 @@ function(longhand_library name)
   install(TARGETS longhand_${name} EXPORT longhand)
 endfunction()
 
-# Instruction sets of the CPU backend, weakest first, with the flags of each. A file NAME.simd.cpp
-# or NAME.op.cpp is compiled once for each, with LONGHAND_ISA set to its name, and NAME.op.cpp once
-# more without; see core/cpu/isa.h.
+# Instruction sets of the CPU backend, the weakest first, and their compiler flags. A file NAME.simd.cpp
+# or NAME.op.cpp is compiled once per instruction set, with LONGHAND_ISA set to the name of the set.
+# NAME.op.cpp is also compiled once without LONGHAND_ISA (core/cpu/isa.h).
 set(longhand_isas portable)
 set(longhand_isa_flags_portable "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -84,18 +83,18 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   list(APPEND longhand_isas neon)
   set(longhand_isa_flags_neon -ffp-contract=fast)
-  # Code outside the kernels, and the set `portable`, round every operation, as on a plain x86-64,
-  # which has no fused multiply-add: so they give the same bits there.
+  # Code outside of the kernels, and the set `portable`, must not use fused multiply-adds, which a plain
+  # x86-64 does not have. Every operation is rounded, so the bits are the same on both processors.
   add_compile_options(-ffp-contract=off)
 endif()
 
-# What sanitizers add to unrolled loops takes a minute a file.
+# Unrolled loops with a sanitizer's checks would take a minute per file to compile.
 set(longhand_isa_optimization -O3)
 if(LONGHAND_SANITIZE)
   set(longhand_isa_optimization -O1)
 endif()
 
-# A build that times nothing may do with fewer: the list ends with this one.
+# Builds that are not timed may omit instruction sets. LONGHAND_STRONGEST_ISA is the last one to build.
 if(LONGHAND_STRONGEST_ISA)
   list(FIND longhand_isas ${LONGHAND_STRONGEST_ISA} last)
   if(last LESS 0)
@@ -106,8 +105,8 @@ if(LONGHAND_STRONGEST_ISA)
   add_compile_definitions(LONGHAND_STRONGEST_ISA=${LONGHAND_STRONGEST_ISA})
 endif()
 
-# longhand_simd(TARGET): adds the folder's *.simd.cpp and *.op.cpp files to TARGET once per
-# instruction set up to avx512. The sets above it have something to offer to few files: these, whose tables say
+# longhand_simd(TARGET): adds the folder's *.simd.cpp and *.op.cpp files to TARGET once per instruction
+# set up to avx512. For stronger sets, only the following files are compiled, whose tables declare
 # `strongest = ...`.
 set(longhand_only_avx512bf16 "^cpu/gemm/paired\\.")
 set(longhand_only_amx "^cpu/(attention|gemm)/tiles\\.")
@@ -136,7 +135,7 @@ function(longhand_simd target)
     target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}}
                            ${longhand_isa_optimization}
                            -fno-math-errno -fno-trapping-math
-                           # GCC 12 warns of the deliberately undefined operands in its own intrinsics
+                           # GCC 12 warns of operands that are undefined on purpose in its intrinsics
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
     target_link_libraries(${target}_${isa} PRIVATE longhand_flags)
     list(LENGTH wanted files)

@@ -1,4 +1,4 @@
-# Has the program write its manual pages and completions below OUT: of the same tables as its help.
+# Lets the program write its manual pages and completions to OUT, from the tables of its help:
 #   cmake -DPROGRAM=... -DOUT=... -P pages.cmake
 function(run)
   cmake_parse_arguments(arg "" "TO" "" ${ARGN})

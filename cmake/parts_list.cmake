@@ -1,9 +1,9 @@
-# Writes OUTPUT, a C++ file with the list of the things that lie in FOLDER: each file NAME.cpp there,
-# but for those in EXCEPT, defines `const TYPE NAME_SUFFIX`, and FUNCTION returns them all, by name.
-# HEADER declares TYPE and FUNCTION, in NAMESPACE. Run by CMakeLists.txt of the folder above, and as a
-# script: cmake -DFOLDER=... -P cmake/parts_list.cmake
+# Writes OUTPUT, a C++ file that lists the parts in FOLDER. Each file NAME.cpp in FOLDER, except those in
+# EXCEPT, defines `const TYPE NAME_SUFFIX`. OUTPUT defines FUNCTION, which returns all of these constants in
+# alphabetical order. HEADER declares TYPE and FUNCTION in NAMESPACE. Used by CMakeLists.txt of the folder
+# above, and as a script: cmake -DFOLDER=... -P cmake/parts_list.cmake
 if(CMAKE_SCRIPT_MODE_FILE)
-  cmake_minimum_required(VERSION 3.25)  # which decides how what follows is read
+  cmake_minimum_required(VERSION 3.25)  # selects the policies for this script
 endif()
 
 function(longhand_parts_list)
@@ -40,7 +40,7 @@ std::span<const @arg_TYPE@* const> @arg_FUNCTION@() {
 
 }  // namespace @arg_NAMESPACE@
 ]])
-  if(NOT CMAKE_SCRIPT_MODE_FILE)  # an object of its own, which another list can stand in for
+  if(NOT CMAKE_SCRIPT_MODE_FILE)  # a separate object, which another list can replace
     set_source_files_properties(${arg_OUTPUT} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()

@@ -1,11 +1,12 @@
-# Writes OUTPUT (a C++ file) with the version and the commit; run at every build, it changes the
-# file only when they changed.
+# Writes OUTPUT, a C++ file with the version and the commit. The script runs at every build and changes
+# the file only if one of them has changed.
 #
-# The commit comes from git; else from the repository's own files, where git is not installed or
-# refuses; else from cmake/commit.txt, which `git archive` fills in; else it is "unknown".
+# The commit is read from git, or from the files of the repository if git is not installed or fails.
+# Without a repository it is read from cmake/commit.txt, which `git archive` fills in. If all of this
+# fails, it is "unknown".
 cmake_minimum_required(VERSION 3.25)
 
-# The commit that a .git folder (or the file that stands for one) has checked out, without git.
+# Reads the checked-out commit of a .git folder, or of the .git file of a worktree, without git.
 function(read_commit folder result)
   set(${result} "" PARENT_SCOPE)
   if(EXISTS "${folder}" AND NOT IS_DIRECTORY "${folder}")

@@ -16,7 +16,7 @@ SegmentTable table_of(const Segments& segments) {
 
 /// y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t). Each thread copies
 /// `width` entries. Every segment s gets `blocks` blocks, enough for a segment of average length;
-/// longer segments are covered in several steps. x_row and y_row are the row strides in entries.
+/// longer segments take several rounds. x_row and y_row are the row strides in entries.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     append(const From* x, std::int64_t x_row, SegmentTable from, To* y, std::int64_t y_row,

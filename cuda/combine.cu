@@ -8,7 +8,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// y_i = f(a_i, b_i), for operands of one shape.
+/// y_i = f(a_i, b_i) for operands of equal shape.
 template <int width, class F, class T>
 __global__ void __launch_bounds__(block_threads)
     combine(const T* a, const T* b, Out<T> y, std::int64_t size) {

@@ -53,7 +53,7 @@ void CudaBackend::synchronize() {
 
 std::unique_ptr<Repeat> CudaBackend::repeat() { return std::make_unique<GraphRepeat>(*this); }
 
-/// run() is defined in the file of Op's family; the linker reports a missing one.
+/// run() is defined in the file of Op's family. The linker reports a missing definition.
 template <class Op>
 void dispatch(CudaBackend& backend, const Op& op) {
   void run(CudaBackend&, const Op&);

@@ -24,9 +24,9 @@ class CudaBackend : public Backend {
   const DeviceFacts& device() const { return device_; }
   Stream& stream() { return stream_; }
   Products& products() { return products_; }
-  /// Number of blocks of `threads` that gives each item a thread, capped at a few times the
-  /// device's capacity: kernels loop over all items with the grid's stride. 0 if there are no
-  /// items.
+  /// Number of blocks of `threads` threads for one thread per item, but at most a few times the
+  /// device's capacity, because kernels loop over all items in steps of the grid's size. 0 if there
+  /// are no items.
   std::int64_t blocks_for(std::int64_t items, int threads) const;
 
   void require_dtype(DType dtype) const override;

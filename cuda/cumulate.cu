@@ -10,8 +10,8 @@ namespace {
 
 constexpr int scan_threads = 256;
 
-/// One block per segment and column. The block scans a group of rows at a time and carries the
-/// running sum along.
+/// One block per segment and column. A block scans one group of rows at a time and adds the running
+/// sum of the earlier groups.
 __global__ void __launch_bounds__(scan_threads)
     cumulate_kernel(SegmentsView segments, const float* x, std::int64_t columns, bool reverse,
                     const float* before, float* y, bool add, float* after) {

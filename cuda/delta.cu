@@ -7,10 +7,11 @@
 #include "cuda/team.h"
 
 /// The gated delta rule, token by token, with the memory in registers. Columns of the memory are
-/// independent: in the forward pass, and in the backward pass down to du, a few lanes hold one
-/// column [width] and step through the tokens. Once du is known, rows are independent too: two more
-/// passes, with a few lanes per row [v_width], compute dk and dq. Besides the results this takes
-/// O(tokens) memory. Token data that all lines of a block read is staged in shared memory.
+/// independent of each other. In the forward pass, and in the backward pass up to du, a few lanes
+/// hold one column [width] and step through the tokens. Once du is known, rows are independent too:
+/// two more passes, with a few lanes per row [v_width], compute dk and dq. In addition to the
+/// results, this takes O(tokens) memory. A row or column that a few lanes hold is called a line.
+/// Data of tokens that all lines of a block read is staged in shared memory.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int delta_threads = 128;
 constexpr int delta_together = 16;                // maximum number of tokens staged at once
-constexpr std::int64_t delta_shared = 96 * 1024;  // bytes
+constexpr std::int64_t delta_shared = 96 * 1024;  // maximum bytes of shared memory per block
 constexpr std::int64_t widest_line = 1024;
 
 struct DeltaTask {
@@ -34,7 +35,7 @@ struct DeltaTask {
   std::int32_t heads = 1, group = 1;
 };
 
-/// Entries lane, lane + lanes, ... of a row or column of the memory.
+/// The entries of a line that a lane holds: lane, lane + lanes, ...
 template <int lanes, int each>
 struct Line {
   static constexpr int stride = lanes * each;
@@ -60,8 +61,8 @@ struct Line {
   }
 };
 
-/// Some tokens of one block's segment and head, staged in shared memory. Row arrays hold all
-/// entries of a token's vector; column arrays hold one entry for each line of the block.
+/// Some tokens of the block's segment and head, staged in shared memory. Row arrays contain all
+/// entries of a token's vector; column arrays contain one entry for each line of the block.
 struct DeltaBatch {
   float *rows, *columns, *kept, *beta;
   int together, stride, lines;
@@ -102,10 +103,10 @@ struct DeltaBatch {
   }
 };
 
-/// Position of a line: its index within the block and among all lines, and whether it exists.
+/// A line's index in the block and in the memory.
 struct LinePlace {
   int own, number;
-  bool writes;  // this lane writes the result of a line that exists
+  bool writes;  // this lane writes the result of the line, and the line exists
 };
 
 /// Computes w, S and y of one column.
@@ -163,7 +164,8 @@ struct DeltaWrittenStep {
   }
 };
 
-/// Processes one row of dS: the gradient that reaches k because later tokens read what k wrote.
+/// Processes one row of dS. This gives the gradient of k that is due to later tokens, which read
+/// what was written with k.
 struct DeltaLaterStep {
   static constexpr bool reverse = true, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 1;
@@ -191,8 +193,8 @@ struct DeltaLaterStep {
   }
 };
 
-/// Processes one row of S: dq, and the rest of dk. A token's own y is left out of its part of dc,
-/// where it would have to cancel.
+/// Processes one row of S: dq, and the rest of dk. A token's part of dc excludes its own y, which
+/// would cancel.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;
@@ -293,8 +295,8 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   }
 }
 
-/// One warp per token and key head: dbeta = du . w, and dc, from which ddecay is summed over
-/// tokens.
+/// One warp per token and key head computes dbeta = du . w, and dc, whose sum over tokens gives
+/// ddecay.
 __global__ void __launch_bounds__(delta_threads)
     delta_numbers(DeltaTask task, std::int64_t numbers, float* dbeta, bool add, float* dc) {
   constexpr int warps = delta_threads / warp_size;
@@ -332,7 +334,7 @@ void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t lines)
          static_cast<int>(together));
 }
 
-/// length: number of entries in a line.
+/// `length` is the number of entries of a line.
 template <class Step>
 void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t length,
                 std::int64_t lines) {

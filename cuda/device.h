@@ -4,8 +4,8 @@
 
 #include "core/dtype.h"
 
-/// The declarations that kernels are written against. nvcc uses CUDA itself; g++, for the tests,
-/// uses the emulator's version of the same names. cuda/launch.h launches kernels.
+/// The declarations for kernels. nvcc uses CUDA's; g++, for the tests, uses declarations of the
+/// same names for the emulator. cuda/launch.h launches kernels.
 #if defined(LONGHAND_CUDA_EMULATED)
 #include "cuda/emulator/device.h"
 #else
@@ -52,7 +52,7 @@ namespace longhand::cuda {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned full_warp = 0xffffffffu;
 
-// Our blocks have one axis of threads, with a multiple of 32 threads.
+// Blocks have a single axis of threads, with a multiple of 32 threads.
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_size; }
 /// Same as lane_index(), but read again at each use, so that values computed from it occupy no
 /// register in between.
@@ -99,7 +99,7 @@ __device__ __forceinline__ T from_float(float x) {
   }
 }
 
-/// 16 bytes of T, read and written by one instruction.
+/// 16 bytes with entries of type T, read and written by one instruction.
 template <class T>
 struct alignas(16) Pack {
   static constexpr int size = 16 / static_cast<int>(sizeof(T));

@@ -8,8 +8,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// The random draw of core/contract/dropout.h, with everything that is the same for all entries
-/// precomputed.
+/// The random numbers of core/contract/dropout.h, with the values that are equal for all entries
+/// computed in advance.
 struct Draw {
   const std::int32_t* step;
   std::array<std::uint32_t, 2> key;

@@ -4,8 +4,8 @@
 
 namespace longhand::cuda {
 
-/// The largest of the entries seen so far and the first position where it occurred. NaN is never
-/// larger.
+/// The maximum of all entries so far and the first position where it occurred. NaN is never counted
+/// as larger.
 struct FirstLargest {
   float value;
   int index;

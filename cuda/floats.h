@@ -64,8 +64,8 @@ struct Out {
   }
 };
 
-/// Calls body with the constant full_width<T> if accesses of that width are aligned, otherwise
-/// with 1.
+/// Calls body with the constant full_width<T> if `fits`, because accesses of this width are
+/// aligned, and otherwise with 1.
 template <class T, class Body>
 void with_width(bool fits, Body&& body) {
   if (fits) return body(std::integral_constant<int, full_width<T>>{});

@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(block_threads)
   dx.y[i] = from_float<T>(sum);
 }
 
-/// y_i = the first column that holds the largest entry of row i.
+/// y_i = the first column that contains the maximum of row i.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     argmax(const T* all_x, std::int32_t* y, std::int64_t rows, int n) {
@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(block_threads)
   const std::int64_t i = std::int64_t{blockIdx.x} * teams + Team::index();
   if (i >= rows) return;
   const T* x = all_x + i * n;
-  // A NaN in the first column compares false with everything and stays the largest, as in a plain
-  // loop.
+  // All comparisons with NaN are false, so a NaN in the first column stays the maximum, as in a
+  // simple loop.
   FirstLargest best{to_float(x[0]), 0};
 #pragma unroll 4
   for (int j = Team::rank() * width; j < n; j += Team::threads * width) {

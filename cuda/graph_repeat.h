@@ -9,11 +9,11 @@ namespace longhand::cuda {
 
 class CudaBackend;
 
-/// The first run executes the body normally: cuBLASLt picks its algorithms, and the allocator
-/// obtains the memory. The second run records the body's stream work as a graph. Every later run
-/// only launches that graph: one launch instead of some hundred.
+/// The first run executes the body normally. cuBLASLt chooses its algorithms, and the allocator
+/// obtains the memory. The second run records the body's work on the stream as a graph. Every later
+/// run launches only this graph: one launch instead of several hundred.
 ///
-/// A graph's kernels contain the addresses they were recorded with, so the blocks that hold
+/// The kernels of a graph contain the addresses with which they were recorded, so the blocks for
 /// intermediate results stay reserved from the first run on.
 class GraphRepeat final : public Repeat {
  public:

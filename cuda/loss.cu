@@ -89,7 +89,7 @@ struct Choices {
   int classes;
 };
 
-/// The largest logit seen so far, its first position, and sum_c exp(logits_c - largest).
+/// The maximum of the logits so far, its first position, and sum_c exp(logits_c - maximum).
 struct LogSum {
   FirstLargest top;
   float sum;
@@ -97,7 +97,7 @@ struct LogSum {
   __device__ __forceinline__ LogSum exchanged(int step) const {
     return {top.exchanged(step), exchange(sum, step)};
   }
-  /// The sum rescaled to a maximum that is no smaller.
+  /// The sum for a maximum `largest` that is not smaller than the current one.
   __device__ __forceinline__ float against(float largest) const {
     return sum == 0 ? 0.0f : sum * expf(top.value - largest);
   }
@@ -109,15 +109,15 @@ struct LogSum {
   };
 };
 
-/// A team processes one choice at a time and reads its logits once, several packs together: first
-/// their maximum, then their exponentials.
+/// A team processes one choice at a time. It reads several packs of its logits together, each only
+/// once, and computes first the maximum of these packs and then the exponentials.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy(const Choices<T> r, float* log_sum, LossSums* parts, const LossResults results) {
   constexpr int teams = Team::per_block(block_threads);
-  constexpr int together = 8 / width;  // packs
+  constexpr int together = 8 / width;  // number of packs that are read together
   LossSums sums{0, 0, 0};
-  // All teams of a block loop equally often, so that the lanes of a warp stay together.
+  // All teams of a block make equally many iterations, so that the lanes of a warp stay together.
   for (std::int64_t first = std::int64_t{blockIdx.x} * teams; first < r.count;
        first += std::int64_t{gridDim.x} * teams) {
     const std::int64_t i = first + Team::index();
@@ -165,14 +165,14 @@ __global__ void __launch_bounds__(block_threads)
     const double w = r.weights ? r.weights[i] : 1.0f;
     const float x_t = t < classes ? to_float(x[t]) : NAN;
     sums.weight += w;
-    // log_sum - x_t in this order: a large log_sum then costs a small loss no digits
+    // Computed in this order, so that a large log_sum does not cost digits of a small loss.
     sums.loss += w * (double{log_total} + (double{all.top.value} - double{x_t}));
     if (t == all.top.index) sums.hits += w;
   }
   finish_block(sums, parts, results);
 }
 
-/// Chooses a team size per choice that leaves few lanes idle.
+/// Chooses a number of threads per choice that leaves few lanes idle.
 template <class Body>
 void with_team(std::int64_t classes, int width, Body&& body) {
   if (classes <= 4 * width) return body(Lanes<1>{});

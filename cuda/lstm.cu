@@ -3,8 +3,8 @@
 #include "cuda/attention/run.h"
 #include "cuda/cuda_backend.h"
 
-/// One block per segment and head steps through time on its own and reads U from the caches at each
-/// step. dU is a product over all tokens at the end.
+/// One block per segment and head steps through the tokens and reads U from the caches at each
+/// step. dU is computed at the end, as a product over all tokens.
 namespace longhand::cuda {
 namespace {
 

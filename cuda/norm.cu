@@ -21,7 +21,8 @@ struct NormForward {
   int n;
 };
 
-/// Each row is read from memory once; then come the mean, the squared deviations and y.
+/// Each row is read from memory once. The mean, the squared deviations and y are computed in this
+/// order.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<T> r) {
   constexpr int width = Layout::width;
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<
   }
 }
 
-/// Both normalisations; for the root mean square mean is empty.
+/// LayerNorm, or RmsNorm, whose mean is empty.
 template <bool centered, class Op>
 void forward(Stream& stream, const Op& op, const Tensor& bias, const Tensor& mean, double offset) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {

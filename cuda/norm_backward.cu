@@ -21,8 +21,8 @@ struct NormBackward {
   int n;
 };
 
-/// Sums over rows of a thread's columns: in registers if its rows are in registers, otherwise in
-/// memory that no other thread touches.
+/// Sums over rows for the columns of a thread. They are in registers if the rows are in registers,
+/// and otherwise in memory that no other thread accesses.
 template <class Layout>
 class ColumnSums {
  public:
@@ -84,8 +84,7 @@ class ColumnSums {
   Floats<width> in_registers_[kept > 0 ? kept : 1];
 };
 
-/// First computes the row's two sums and its contribution to the gradients of gain and bias; then
-/// dx.
+/// Computes the row's two sums and its contribution to the gradients of gain and bias, and then dx.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBackward<T> r) {
   constexpr int width = Layout::width;
@@ -138,7 +137,7 @@ __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBack
 /// are small compared with the rows.
 constexpr std::int64_t most_blocks = 264;
 
-/// Both normalisations; for the root mean square mean and dbias are empty.
+/// LayerNorm, or RmsNorm, whose mean and dbias are empty.
 template <bool centered, class Op>
 void backward(CudaBackend& backend, Stream& stream, const Op& op, const Tensor& mean, double offset,
               const Target& dbias) {

@@ -28,7 +28,7 @@ struct Piece {
 template <class Entry, int capacity>
 __device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
   const int piece = static_cast<int>(blockIdx.x);
-  int low = 0, high = table.count;  // the tensor is in [low, high)
+  int low = 0, high = table.count;  // the tensor is one of [low, high)
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (table.entry[middle].first_piece <= piece ? low : high) = middle;
@@ -131,8 +131,7 @@ struct AdamEntry {
   bool m_is_bf16, v_is_bf16, boundaries;
 };
 
-/// The step of core/contract/optimizer.h, with everything that is the same for all entries
-/// precomputed.
+/// The constants of a step of core/contract/optimizer.h, which are equal for all entries.
 struct AdamFactors {
   const float* gradient;  // factor of the gradient; null means 1
   const float* now;       // rate, rate / (1 - beta1^step), 1 / (1 - beta2^step)
@@ -215,8 +214,8 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// Calls run(capacity) with the smallest table that holds that many tensors. Kernel arguments are
-/// limited to 32764 bytes, and small models need not send a full table.
+/// Calls run(capacity) with the smallest capacity for that many tensors. Kernel arguments are
+/// limited to 32764 bytes, and small models need not pass a table of this size.
 template <class Run>
 void with_capacity(std::size_t tensors, Run&& run) {
   if (tensors <= 64) return run(std::integral_constant<int, 64>{});

@@ -8,8 +8,8 @@
 
 namespace longhand::cuda {
 
-/// Matrix products by cuBLASLt, with their workspace and the algorithm chosen for each shape. The
-/// emulator replaces them by loops that compute the same.
+/// Matrix products with cuBLASLt, with their workspace and the algorithm that was chosen for each
+/// shape. In the emulator, loops replace them and compute the same.
 class Products {
  public:
   Products(Stream& stream, MemorySource& memory);

@@ -9,8 +9,8 @@
 namespace longhand::cuda {
 namespace {
 
-// Column sums. A block's threads form a grid: `lanes` packs of columns wide and several rows deep.
-// Each thread sums down its column; then the rows of threads are added in order.
+// Column sums. The threads of a block form a grid of `lanes` packs of columns and several rows.
+// Each thread sums up its column; then the rows of threads are added in order.
 
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(block_threads)
 
 // Row reductions.
 
-/// The quantity that a reduction combines: a sum of a function of the entries, or the maximum of x
-/// or -x.
+/// The values that a reduction combines: a function of the entries to be summed, or x or -x for a
+/// maximum.
 enum class Entry { plain, negative, square, nonfinite };
 
 __device__ __forceinline__ float entry(Entry kind, float x) {
@@ -62,8 +62,8 @@ __device__ __forceinline__ float entry(Entry kind, float x) {
   }
 }
 
-/// Rows of n entries are cut into pieces of `each` entries: y_p = sign f of the entries of piece p.
-/// All pieces of a row are stored consecutively.
+/// Divides rows of n entries into pieces of `each` entries. y_p is the reduction of piece p times
+/// `sign`. The pieces of a row are stored consecutively.
 template <class F, int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     reduce_pieces(const T* x, Entry kind, float sign, float* y, std::int64_t rows, std::int64_t n,
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(block_threads)
 template <class F, class T>
 void reduce_rows(CudaBackend& backend, const T* x, Entry kind, float sign, float* y,
                  std::int64_t rows, std::int64_t n) {
-  constexpr std::int64_t longest = 16384;  // a multiple of every width
-  // Long rows are cut if there are too few rows to fill the device, or if a row is too long for
+  constexpr std::int64_t longest = 16384;  // a multiple of all pack widths
+  // Long rows are divided if there are too few rows to fill the device, or if a row is too long for
   // 32-bit indices.
   const bool cut = n > longest && (rows < 512 || n > (1 << 30));
   const std::int64_t pieces = cut ? (n + longest - 1) / longest : 1;
@@ -129,7 +129,7 @@ void run(CudaBackend& backend, const ColumnSum& op) {
       int lanes = 1;
       while (lanes < 32 && lanes * width < columns) lanes *= 2;
       const std::int64_t tiles = (columns + lanes * width - 1) / (lanes * width);
-      // Each thread takes several rows, with enough blocks to fill a device.
+      // Each thread takes several rows, but there are enough blocks to fill a device.
       const std::int64_t deep = block_threads / lanes,
                          wanted = 528 / std::max<std::int64_t>(1, tiles);
       const std::int64_t chunks = std::max<std::int64_t>(1, std::min(wanted, rows / (8 * deep)));

@@ -7,8 +7,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// Each row is `pairs` packs of pairs to rotate, followed by `copies` packs of columns to copy.
-/// Nothing is copied if y shares x's memory.
+/// Each row has `pairs` packs of pairs to rotate, followed by `copies` packs of columns to copy.
+/// Nothing is copied if y shares the memory of x.
 template <class T>
 struct Turn {
   const T* x;
@@ -22,8 +22,8 @@ struct Turn {
   Out<T> y;
 };
 
-/// The column of pack `item` among the columns that are not rotated: before the heads, after them,
-/// or after the rotated part of a head.
+/// The column of pack `item` of the columns that are not rotated. They are before the heads, after
+/// them, or after the rotated part of a head.
 template <int width, class T>
 __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::int64_t item) {
   const std::int64_t c = item * width, each = r.width - r.dims;
@@ -68,7 +68,8 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
       new_a.at[k] = a.at[k] * c - b.at[k] * s;
       new_b.at[k] = a.at[k] * s + b.at[k] * c;
     } else {
-      // Adjacent pairs: pair k of the pack is entries 2k and 2k + 1 of a and b concatenated.
+      // In the form with adjacent pairs, pair k of the pack consists of the entries 2k and 2k + 1
+      // of a and b in sequence.
       const int even = 2 * k % width, odd = even + 1;
       const bool in_a = 2 * k < width;
       const float u = r.interleaved ? (in_a ? a.at[even] : b.at[even]) : a.at[k];
@@ -117,7 +118,8 @@ __global__ void __launch_bounds__(block_threads) rotate(const Angles<T> r) {
   for (std::int64_t h = pair.row; h < r.heads; h += r.groups) {
     const std::int64_t at = row + r.first_column + h * r.width + pair.column;
     const float u = load<1>(r.x + at).at[0],
-                v = load<1>(r.x + at + half).at[0];  // read before y is written: y may alias x
+                // loaded before y is stored, because y may be x
+        v = load<1>(r.x + at + half).at[0];
     r.y.put(at, Floats<1>{{u * c - v * s}});
     r.y.put(at + half, Floats<1>{{u * s + v * c}});
   }

@@ -6,13 +6,13 @@
 #include "core/tensor.h"
 #include "cuda/team.h"
 
-/// Helpers for kernels that process a tensor row by row: how many threads share a row, and which
-/// entries of it each keeps.
+/// Functions for kernels that process a tensor row by row. They determine how many threads share a
+/// row and which entries each thread stores.
 namespace longhand::cuda {
 
-/// A team's threads take the packs of a row in turn. If kept > 0, a row has at most `kept` packs
-/// per thread, which stay in registers. If kept = 0, rows have any length and are read again,
-/// mostly from cache, whenever they are needed.
+/// The threads of a team take the packs of a row in turn. If kept > 0, a row has at most `kept`
+/// packs per thread, which stay in registers. If kept = 0, rows may have any length, and their
+/// packs are read again, mostly from a cache, whenever they are needed.
 template <int width_, int kept_, class Team_>
 struct RowLayout {
   static constexpr int width = width_, kept = kept_;
@@ -42,7 +42,7 @@ struct RowLayout {
   }
 };
 
-/// One thread's part of a row.
+/// The entries of a row that one thread processes.
 template <class T, class Layout>
 class Row {
  public:
@@ -64,8 +64,8 @@ class Row {
   Floats<width> kept_floats_[kept > 0 ? kept : 1];
 };
 
-/// Calls body with the RowLayout for rows of n entries of type T. `boundaries`: all rows of all
-/// operands are aligned to 16 bytes.
+/// Calls body with the RowLayout for rows of n entries of type T. `boundaries` is true if all rows
+/// of all operands are aligned to 16 bytes.
 template <class T, class Body>
 void with_row_layout(std::int64_t n, bool boundaries, Body&& body) {
   constexpr int full = full_width<T>;

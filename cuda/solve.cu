@@ -6,29 +6,29 @@
 namespace longhand::cuda {
 namespace {
 
-/// One matrix [n, n] and `columns` right-hand sides in total, with row stride m. `forward`: op(a)
-/// is lower triangular and solved from its first row; otherwise it is upper triangular and solved
-/// from its last row.
+/// A batch of matrices a [n, n] and right-hand sides b [n, m], whose columns are divided into
+/// panels. If `forward`, op(a) is lower triangular and solved from its first row; otherwise it is
+/// upper triangular and solved from its last row.
 template <class T>
 struct Systems {
   const T* a;
   const T* b;
   T* y;
-  float* solved;  // y in f32, which later rows read; y itself if it is f32
+  float* solved;  // y in f32, which the solution of later rows reads; y itself if it is f32
   std::int64_t n, m, panels;
   bool transpose, forward, unit;
 };
 
-constexpr int tile = 32;  // rows solved together, one per lane
+constexpr int tile = 32;  // number of rows that are solved together, one per lane
 constexpr int warps = block_threads / warp_size;
 constexpr int each = 8;              // right-hand sides per warp
 constexpr int panel = warps * each;  // right-hand sides per block
 
-/// Solves one panel of one matrix. Rows are taken in the order of substitution, in which op(a) is
-/// lower triangular:
+/// Solves one panel of one matrix. With rows numbered in the order of substitution, op(a) is lower
+/// triangular:
 ///   y_r = (b_r - sum_{k < r} op(a)_rk y_k) / op(a)_rr
-/// Each tile of rows first subtracts the contributions of all solved rows, tile by tile, then
-/// solves its own rows one by one.
+/// Each tile of rows first subtracts the terms of all solved rows, tile by tile, and then solves
+/// its rows one by one.
 template <class T>
 __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
   // [row][k], padded so that rows fall into different banks
@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
   const int own_columns = warp_index() * each;  // first column of this warp in the panel
   const auto index = [&](std::int64_t r) { return s.forward ? r : n - 1 - r; };
 
-  // Loads op(a) of rows [first_row, first_row + 32) and columns [first_k, first_k + 32); zero
-  // outside.
+  // Loads op(a) of rows [first_row, first_row + 32) and columns [first_k, first_k + 32); entries
+  // outside of the matrix are zero.
   const auto load_a = [&](std::int64_t first_row, std::int64_t first_k) {
 #pragma unroll
     for (int entry = thread; entry < tile * tile; entry += block_threads) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
     }
 
     for (std::int64_t done = 0; done < first; done += tile) {
-      __syncthreads();  // the tiles may be overwritten
+      __syncthreads();  // after this barrier, the tiles may be overwritten
       load_a(first, done);
 #pragma unroll
       for (int entry = thread; entry < tile * panel; entry += block_threads) {

@@ -8,7 +8,7 @@ namespace longhand::cuda {
 class Event;
 class Graph;
 
-/// A queue of the device: work runs in the order in which it was enqueued, while the host
+/// A queue of the device. Work runs in the order in which it was enqueued, while the host
 /// continues.
 class Stream {
  public:
@@ -25,12 +25,13 @@ class Stream {
   void upload(void* to, const void* from, std::size_t bytes);
   void download(void* to, const void* from, std::size_t bytes);
 
-  /// Work enqueued from here on waits until the event has happened.
+  /// Work that is enqueued from now on waits for the event.
   void wait(const Event& event);
   /// Blocks the host until all enqueued work is done.
   void synchronize();
 
-  /// From here until end_recording(), kernels, copies and zeroing are recorded instead of executed.
+  /// From now on until end_recording(), kernels, copies and zeroing are recorded instead of
+  /// executed.
   void begin_recording();
   std::unique_ptr<Graph> end_recording();
   void drop_recording() noexcept;
@@ -43,8 +44,8 @@ class Stream {
   bool recording_ = false;
 };
 
-/// A recorded stream: kernels with their arguments, in order. The graph does not own the memory
-/// they use.
+/// A recording of a stream: kernels with their arguments, in order. A graph does not own the memory
+/// that it uses.
 class Graph {
  public:
   explicit Graph(void* handle) : handle_(handle) {}
@@ -60,8 +61,8 @@ class Graph {
   void* handle_;  // cudaGraphExec_t
 };
 
-/// Happens when a stream has finished all work enqueued before record(). An event that was never
-/// recorded counts as having happened.
+/// Occurs when a stream has finished all work that was enqueued before record(). An event that was
+/// never recorded counts as having occurred.
 class Event {
  public:
   Event();

@@ -9,8 +9,8 @@
 /// if teams are no larger than a warp, whole warps suffice.
 namespace longhand::cuda {
 
-/// The value of the lane whose index differs in the bits of `step`. A struct provides its own
-/// member exchanged(step).
+/// The value of the lane whose index differs in the bits of `step`. A struct must have a member
+/// exchanged(step).
 template <class V>
 __device__ __forceinline__ V exchange(const V& value, int step) {
   if constexpr (std::is_arithmetic_v<V>) {
@@ -20,8 +20,8 @@ __device__ __forceinline__ V exchange(const V& value, int step) {
   }
 }
 
-/// Combines the values of `lanes` neighbouring lanes by f, which must commute; each lane gets the
-/// same result.
+/// Combines the values of `lanes` neighbouring lanes with f, which must be commutative. Each lane
+/// gets the same result.
 template <int lanes, class V, class F>
 __device__ __forceinline__ V reduce_lanes(V value, const F& f) {
 #pragma unroll
@@ -36,7 +36,7 @@ struct Sum {
     return a + b;
   }
 };
-/// The maximum; NaN propagates.
+/// The maximum; NaN if any value is NaN.
 struct Largest {
   static constexpr float start = -std::numeric_limits<float>::infinity();
   __device__ __forceinline__ float operator()(float a, float b) const {
@@ -72,7 +72,7 @@ struct Block {
     if (lane_index() == 0) of_warp[warp_index()] = value;
     __syncthreads();
     value = reduce_lanes<warps>(of_warp[threadIdx.x % warps], f);
-    __syncthreads();  // of_warp may be overwritten
+    __syncthreads();  // after this barrier, of_warp may be overwritten
     return value;
   }
   __device__ __forceinline__ static float sum(float value) { return reduce(value, Sum{}); }

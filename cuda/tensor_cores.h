@@ -30,8 +30,8 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
   return both;
 }
 
-/// 2^x to 2 units in the last place, in one instruction; results below the smallest normal number
-/// are 0.
+/// 2^x with an error of at most 2 units in the last place, in one instruction. Results below the
+/// smallest normal number are 0.
 __device__ __forceinline__ float power_of_two(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

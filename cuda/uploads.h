@@ -8,11 +8,11 @@
 
 namespace longhand::cuda {
 
-/// Uploads host memory to the device in the compute stream's order, without waiting for that
-/// stream's pending work. Bytes go into a ring of pinned memory. Small uploads are copied from
-/// there by the compute stream itself. Large uploads travel on a separate stream, into the same
-/// place of a ring on the device, while kernels run. The compute stream then only moves them to
-/// their destination, because earlier kernels may still use that memory for something else.
+/// Uploads host memory to the device in the order of the compute stream, without waiting for its
+/// pending work. Bytes are first copied to a ring of pinned memory. The compute stream itself
+/// copies small uploads from there. Large uploads are copied by a separate stream to the same
+/// position of a ring on the device, while kernels run. The compute stream then copies them to
+/// their destination, because earlier kernels may still use this memory for something else.
 class Uploads {
  public:
   Uploads(Stream& compute, MemorySource& memory);
@@ -27,7 +27,7 @@ class Uploads {
   static constexpr std::size_t sections = 16;
   static constexpr std::size_t small = std::size_t{64} << 10;
 
-  /// Position in the rings of the next `bytes`; the host waits if the ring is full.
+  /// Position of the next `bytes` bytes in the rings. The host waits if the rings are full.
   std::size_t take(std::size_t bytes);
 
   Stream& compute_;
@@ -35,7 +35,7 @@ class Uploads {
   Stream copier_;
   PinnedMemory pinned_;
   std::byte* staged_;                   // the ring on the device
-  std::array<Event, sections> passed_;  // signalled when the compute stream is done with a section
+  std::array<Event, sections> passed_;  // recorded when the compute stream no longer uses a section
   Event arrived_;
   std::size_t section_ = 0, used_ = 0;
 };

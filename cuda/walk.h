@@ -5,7 +5,7 @@
 
 namespace longhand::cuda {
 
-/// The position of a line's entry in every operand of a walk.
+/// The positions of one entry in all operands of a Walk.
 template <int operands>
 struct Places {
   std::int64_t at[operands];
@@ -24,7 +24,8 @@ __device__ __forceinline__ Places<operands> places(const Walk<operands>& walk, R
   return places;
 }
 
-/// `width` neighbouring entries of a line, or one entry repeated.
+/// `width` neighbouring entries of a line, or a single entry that is repeated. A line consists of
+/// the entries along the innermost axis of a Walk.
 template <int width, class T>
 __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   if (!repeats) return load<width>(x);
@@ -35,7 +36,8 @@ __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   return all;
 }
 
-/// True if packs of `width` neighbouring entries are at multiples of `width` in operand k.
+/// True if operand k can be accessed in packs of `width` neighbouring entries at multiples of
+/// `width`.
 template <int operands>
 bool in_packs(const Walk<operands>& walk, int k, int width) {
   const auto whole = [&](std::int64_t n) { return n % width == 0; };

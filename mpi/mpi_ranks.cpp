@@ -1,4 +1,5 @@
-// Ranks by MPI. The program loads this plug-in if mpirun or srun started it: nn/ranks/plugin.h.
+// Communication of ranks with MPI. The program loads this plug-in if mpirun or srun started it:
+// nn/ranks/plugin.h.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -42,11 +43,11 @@ bool crowded() {
   return more;
 }
 
-/// The thread that joined the ranks, which has nothing else to do while it waits.
+/// The thread that joined the ranks. It does no other work while it waits.
 std::thread::id first_thread;
 
-/// MPI's own waiting occupies a core. If another thread waits while the first computes, or ranks
-/// wait long while one evaluates, they sleep instead.
+/// While MPI waits, it uses a whole core. This class lets threads sleep instead if another thread
+/// waits while the first computes, or if ranks wait for a long time while one rank evaluates.
 class Patience {
  public:
   void wait() const {
@@ -115,7 +116,7 @@ extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_
   first_thread = std::this_thread::get_id();
   static LonghandRanks ranks{longhand_ranks_version, 0, 1, 0, exchange, finish};
   int given = 0;
-  // One thread at a time makes calls: the one that computes or, during that, another one.
+  // Only one thread at a time makes calls: the computing thread or, while it computes, another one.
   if (told(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given), "starting", error,
            error_size)) {
     return nullptr;
@@ -124,6 +125,6 @@ extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
-  crowded();  // a collective call of all ranks
+  crowded();  // a collective call, made by all ranks
   return &ranks;
 }

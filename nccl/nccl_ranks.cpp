@@ -1,5 +1,5 @@
-// Exchange of ranks' device memory by NCCL. The program loads this plug-in if ranks train on GPUs:
-// nn/ranks/device_plugin.h.
+// Exchange of the ranks' device memory with NCCL. The program loads this plug-in if ranks train on
+// GPUs: nn/ranks/device_plugin.h.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 

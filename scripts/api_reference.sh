@@ -1,5 +1,6 @@
 #!/bin/sh
-# Writes the library's interface, by Doxygen, to build/reference/html. A warning is an error.
+# Writes the reference of the library's interface to build/reference/html with Doxygen. A warning is
+# an error.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh reference

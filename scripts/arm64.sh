@@ -1,16 +1,16 @@
 #!/bin/sh
-# Builds longhand for arm64 on another Debian machine and runs its tests there under qemu-user: an
-# emulator, so this shows that the program is right on arm64, and nothing about its speed.
-#   scripts/arm64.sh           all of it
+# Builds longhand for arm64 on a Debian machine of another kind and runs its tests there in the
+# emulator qemu-user. The results show that the program is correct on arm64, but not how fast it is.
+#   scripts/arm64.sh           builds and tests
 #   scripts/arm64.sh boost     only unpacks Boost for arm64 in build/arm64-root
-# It installs the cross compiler and qemu (scripts/setup.sh arm64). Debian's Boost for arm64 is unpacked
-# in the build folder, and the machine's own packages and their lists stay as they are.
+# The script installs the cross compiler and qemu (scripts/setup.sh arm64). It unpacks Debian's Boost
+# for arm64 in the build folder and does not change the machine's other packages or package lists.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD/build/arm64-root
 program=build/arm64/apps/longhand
 
-# Debian's packages for arm64, by an apt that has its own lists.
+# Downloads Debian's packages for arm64 with an apt that uses separate package lists.
 unpack_boost() {
   [ ! -e "$root/usr/include/boost/version.hpp" ] || return 0
   suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
@@ -58,15 +58,16 @@ cmake --build --preset arm64 --target longhand longhand_library_tests
 echo "\$ longhand info"
 qemu-aarch64 "$program" info
 
-# Every operation, outputs and gradients: on the CPU against the reference, and its derivatives by
-# difference quotients. More threads than processors wait for each other for long in an emulator.
+# Compares outputs and gradients of every operation on the CPU with the reference backend, and its
+# derivatives with difference quotients. In an emulator, more threads than processors spend a long time
+# waiting for each other.
 check() { qemu-aarch64 "$program" gradcheck --threads 1 "$@"; }
 for math in exact fast bf16; do check --backend cpu --math $math; done
 LONGHAND_CPU=portable check --backend cpu
 check
 
-# The library's suites with every instruction set, but for those that the lines above stand for and
-# those that take many minutes here.
+# Runs the library's test suites with every instruction set, except the suites that the checks above
+# replace and those that take many minutes in the emulator.
 begun=$(date +%s)
 qemu-aarch64 build/arm64/tests/longhand_library_tests --report_level=short --log_level=error \
   --run_test="${LONGHAND_ARM64_TESTS:-!gradcheck_test:!parity_test:!gemm_test:!attention_long_test}"
@@ -76,14 +77,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 settings="--task flip-flop --task.instructions 8 --width 32 --layers 2 --heads softmax:1,fal:1 --batch 4
   --steps 40 --checkpoint-every 20 --quiet"
-# train RUN THREADS PROGRAM...: the program may come with an emulator before it.
+# train RUN THREADS [EMULATOR] PROGRAM: trains the run RUN.
 train() {
   to=$work/$1 threads=$2
   shift 2
   # shellcheck disable=SC2086  # a list of words
   "$@" train $settings --threads "$threads" --out "$to" >/dev/null
 }
-# same RUN OTHER: parameters and moments of their last step.
+# same RUN OTHER: succeeds if both runs have equal parameters and moments after the last step.
 same() {
   for file in model.safetensors optimizer.safetensors; do
     cmp "$work/$1/checkpoints/step-40/$file" "$work/$2/checkpoints/step-40/$file" || return 1
@@ -102,7 +103,7 @@ qemu-aarch64 "$program" train --resume "$work/resumed" --from-step 20 --quiet >/
 must_be_same one resumed "a training of 40 steps and one resumed from step 20"
 qemu-aarch64 "$program" check "$work/resumed"
 
-# The instruction set "portable" rounds alike everywhere.
+# The instruction set "portable" computes the same bits on every machine.
 other=${LONGHAND_OTHER:-build/release/apps/longhand}
 if [ -x "$other" ]; then
   LONGHAND_CPU=portable

@@ -1,8 +1,8 @@
 #!/bin/sh
 # check_simd_symbols.sh ISA OBJECT...
-# Fails if an object compiled for one instruction set offers the linker a weak symbol from outside
-# namespace longhand::cpu::ISA: the linker could pick that copy for code that runs anywhere. (DW.ref.*
-# are pointers of the exception tables, no code.)
+# Fails if an object that was compiled for the instruction set ISA defines a weak symbol outside of
+# namespace longhand::cpu::ISA. The linker could choose its definition for code that must run on every
+# processor. (DW.ref.* are pointers of the exception tables, not code.)
 set -eu
 isa=$1
 shift

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Compiles the CUDA backend for one architecture, where there is an nvcc: the tests run its kernels in
-# an emulator, which another compiler builds. The backend is not linked, so core/ is not built again; the
-# plug-in for NCCL is, where the toolkit has NCCL.
+# Compiles the CUDA backend with nvcc for one architecture, if nvcc is installed. The tests run the
+# backend's kernels in an emulator, which is built by another compiler, so they do not show whether nvcc
+# accepts them. The backend is not linked, so core/ is not built again. The plug-in for NCCL is linked if
+# the toolkit contains NCCL.
 set -eu
 cd "$(dirname "$0")/.."
 

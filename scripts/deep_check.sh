@@ -1,8 +1,9 @@
 #!/bin/sh
-# What takes too long for every change (.ci/run): clang-tidy over all files, a thousand kills, the
-# whole suite under sanitizers with the kernels of every instruction set, fuzzing, arm64 in an
-# emulator, and the packages: made twice, and installed in a fresh root. Hours on two cores.
-#   scripts/deep_check.sh [MINUTES]     of fuzzing each target (10)
+# Runs the checks that take too long for every change (.ci/run): clang-tidy over all files, a thousand
+# killed trainings, the whole test suite under sanitizers with the kernels of every instruction set,
+# fuzzing, arm64 in an emulator, and the packages, which are built twice and installed in a fresh root.
+# Takes hours on two cores.
+#   scripts/deep_check.sh [MINUTES]     fuzzes each target for MINUTES (10)
 set -eu
 cd "$(dirname "$0")/.."
 minutes=${1:-10}
@@ -19,5 +20,5 @@ done
 scripts/fuzz.sh "$minutes"
 scripts/arm64.sh
 scripts/release.sh --compare
-scripts/fresh_root.sh || [ $? = 77 ]  # without root it says so
+scripts/fresh_root.sh || [ $? = 77 ]  # 77: skipped, because it needs root
 echo "deep_check: all passed"

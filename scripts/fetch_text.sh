@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes a text to learn: the essays of Debian's package `anarchism`, 11 MB of English.
+# Writes a text for training: the essays of Debian's package `anarchism`, 11 MB of English.
 #   scripts/fetch_text.sh FILE
 set -eu
 [ $# -eq 1 ] || {
@@ -8,7 +8,7 @@ set -eu
 }
 file=$(realpath "$1")
 work=$(mktemp -d)
-chmod 755 "$work"  # apt downloads as a user of its own
+chmod 755 "$work"  # apt downloads as another user
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 apt-get download -qq anarchism >&2

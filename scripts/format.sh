@@ -1,5 +1,6 @@
 #!/bin/sh
-# Formats every source file; with --check says which are not, and fails.
+# Formats every source file. With --check, names the files that are not formatted and fails if there
+# are any.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs the Debian packages in fresh roots that debootstrap makes, and uses them there: the program in
-# one with nothing but Debian's minimum, the library in one with a compiler. Needs root and, the
-# first time, the network; what runs inside them has none.
-#   scripts/fresh_root.sh [PACKAGES]     the folder scripts/release.sh wrote; build/packages if not given
-# LONGHAND_REPRO="fal/table1 --scale smoke" is what the program makes there.
+# Installs the Debian packages in fresh root folders that debootstrap creates, and uses them there: the
+# program in a root with Debian's minimal packages, the library in a root with a compiler. The script
+# needs root permissions and, the first time, the network. Programs in the fresh roots have no network.
+#   scripts/fresh_root.sh [PACKAGES]
+# PACKAGES is the folder that scripts/release.sh wrote (default: build/packages). The environment
+# variable LONGHAND_REPRO names the recipe that the program runs (default: fal/table1 --scale smoke).
 set -eu
 cd "$(dirname "$0")/.."
 packages=${1:-build/packages}
@@ -16,7 +17,7 @@ machine=$(dpkg --print-architecture)
   echo "fresh_root: skipped: debootstrap, mount and chroot need root" >&2
   exit 77
 }
-# one_file PATTERN...: the package it names
+# one_file PATTERN: prints the only package that matches the expanded pattern.
 one_file() {
   if [ $# != 1 ] || [ ! -f "$1" ]; then
     echo "fresh_root: $packages: expected one package for $machine; scripts/release.sh makes them" >&2
@@ -28,8 +29,8 @@ program=$(one_file "$packages"/longhand_*_"$machine".deb)
 library=$(one_file "$packages"/longhand-dev_*_"$machine".deb)
 scripts/setup.sh root
 
-# fresh NAME PACKAGES: a new root, with these packages besides the minimum. As it was made it is kept in
-# an archive, for the next time.
+# fresh NAME PACKAGES: creates a new root with PACKAGES in addition to Debian's minimum. An archive of
+# the unchanged root is stored for the next call.
 fresh() {
   rm -rf "${roots:?}/$1"
   mkdir -p "$roots/$1" "$roots/cache"
@@ -42,7 +43,8 @@ fresh() {
   tar -C "$roots/$1" -cf "$roots/$1.part" .
   mv "$roots/$1.part" "$roots/$1.tar"
 }
-# inside NAME: the commands of standard input by a shell in the root, with its own /proc and no network.
+# inside NAME: runs the commands from standard input in a shell in the root NAME, with a separate /proc
+# and without network.
 inside() {
   cat > "$roots/$1/root/commands"
   # shellcheck disable=SC2016  # expanded by the inner shell

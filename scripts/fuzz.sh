@@ -1,9 +1,11 @@
 #!/bin/sh
 # Builds the fuzz targets of tests/fuzz with clang under the address and undefined-behaviour
-# sanitizers and runs each until a finding or its end. Prints a table and fails if there was one.
-#   scripts/fuzz.sh [MINUTES] [TARGET...]            for each target (1); all targets
-#   scripts/fuzz.sh --runs EXECUTIONS [TARGET...]    until so many inputs were tried
-# What it learns stays in build/fuzz/learned; inputs that break a promise lie in build/fuzz/findings.
+# sanitizers and runs each until it finds an error or reaches the limit. Prints a table and fails if
+# an error was found.
+#   scripts/fuzz.sh [MINUTES] [TARGET...]            runs each target for MINUTES (1)
+#   scripts/fuzz.sh --runs EXECUTIONS [TARGET...]    runs each target on EXECUTIONS inputs
+# All targets run if none is named. Inputs that reached new code are stored in build/fuzz/learned,
+# inputs that caused an error in build/fuzz/findings.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -38,8 +40,9 @@ for target; do
   words=""
   [ ! -e "tests/fuzz/$target.dict" ] || words=-dict=tests/fuzz/$target.dict
   found=0
-  # Short inputs teach most; the weighing of rare features would take a third of the time.
-  # A minute or 1 GiB for an input of a few KiB is a finding too.
+  # Most new code is reached with short inputs, so they are limited to 4 KiB. -entropic=0 disables the
+  # weighting of inputs by rare features, which would take a third of the time. An input that takes a
+  # minute or 1 GiB of memory counts as an error.
   # shellcheck disable=SC2086  # nothing, or one word
   build/fuzz/tests/fuzz/"${target}_fuzz" "$limit" $words -max_len=4096 -entropic=0 -timeout=60 \
     -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$findings/$target/" \

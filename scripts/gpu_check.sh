@@ -1,15 +1,18 @@
 #!/bin/bash
-# Checks and times the CUDA backend on a machine with a GPU, within nine minutes:
+# Checks and times the CUDA backend on a machine with a GPU in at most nine minutes:
 #   scripts/gpu_check.sh [--part all|checks|speed] [--binaries FOLDER|ARCHIVE] [--out FOLDER]
 #                        [--results FOLDER] [--minutes N] [--python PYTHON]
-# Without --binaries it builds here (preset cuda), which takes nvcc and Boost. With it, the folder, or the
-# archive that scripts/gpu_pack.sh made elsewhere, holds `longhand` and `longhand_tests`. --results puts one
-# archive of the --out folder into FOLDER at the end (scripts/gpu_results.sh). Writes logs, JSON and check.json (what ran, how it ended, how long it
-# took) into the --out folder, prints a line for each step and, at the end, the tables of the speed
-# steps: beside PyTorch where PYTHON (python3) has one that sees the GPU. Where calls last ten minutes
-# at most, `--part checks` and `--part speed` are two of them; a part writes checks.json or speed.json.
-# Steps go from what tells most to what tells least. One whose tool is missing, or for which no time is
-# left, is told as skipped. Exit status 1 when a step failed, 2 for wrong flags.
+# Without --binaries, the script builds the programs in this checkout (preset cuda), which requires nvcc and
+# Boost. With --binaries, `longhand` and `longhand_tests` are taken from this folder, or from the archive
+# that scripts/gpu_pack.sh made on another machine.
+# The script writes logs, JSON and check.json into the --out folder; check.json lists the steps, their
+# results and durations. With --results, one archive of the --out folder is written to FOLDER at the end
+# (scripts/gpu_results.sh). The script prints a line for each step and, at the end, the tables of the speed
+# steps. The tables include the speed of PyTorch if the PyTorch of PYTHON (python3) can use the GPU.
+# If a call may last ten minutes at most, run `--part checks` and `--part speed` in two calls. They write
+# checks.json and speed.json.
+# The most informative steps run first. A step is reported as skipped if a tool is missing or no time is
+# left. The exit status is 1 if a step failed, and 2 for wrong flags.
 set -uo pipefail
 from=$PWD
 cd "$(dirname "$0")/.." || exit 1
@@ -36,7 +39,7 @@ esac
 case $minutes in
   '' | *[!0-9]*) echo "gpu_check.sh: --minutes: expected a number, got '$minutes'" >&2; exit 2 ;;
 esac
-# Paths are meant from where the caller stands.
+# Paths are relative to the caller's working folder.
 case $out in /*) ;; *) out=$from/$out ;; esac
 case $binaries in '' | /*) ;; *) binaries=$from/$binaries ;; esac
 case $results in '' | /*) ;; *) results=$from/$results ;; esac
@@ -47,12 +50,14 @@ deadline=$((SECONDS + minutes * 60 - 10))
 tables=()
 rm -f "$out/rows" "$out/failed"  # files, since the checks are processes that run at the same time
 
-record() {  # name, status, seconds, remark
+# record NAME STATUS SECONDS REMARK: prints the result of a step and adds it to the report.
+record() {
   echo "{\"name\":\"$1\",\"status\":\"$2\",\"seconds\":$3,\"remark\":\"$4\"}" >>"$out/rows"
   printf '%-22s %-8s %4ss  %s\n' "$1" "$2" "$3" "$4"
 }
 
-# step NAME LIMIT COMMAND...: standard output to NAME.out, errors to NAME.log.
+# step NAME LIMIT COMMAND...: runs COMMAND for at most LIMIT seconds and records the result. Standard
+# output goes to NAME.out and standard error to NAME.log.
 step() {
   local name=$1 limit=$2 start=$SECONDS status left=$((deadline - SECONDS))
   shift 2
@@ -73,7 +78,7 @@ step() {
   [ $status = 0 ]
 }
 
-# bench NAME LIMIT ARGUMENTS...: its JSON becomes NAME.json.
+# bench NAME LIMIT ARGUMENTS...: runs a benchmark and writes its JSON to NAME.json.
 bench() {
   local name=$1 limit=$2
   shift 2
@@ -81,7 +86,8 @@ bench() {
   [ -s "$out/$name.out" ] && mv "$out/$name.out" "$out/$name.json"
 }
 
-# peers NAME LIMIT SCRIPT ARGUMENTS...: a table beside PyTorch, its rows in NAME.jsonl.
+# peers NAME LIMIT SCRIPT ARGUMENTS...: makes a table that compares longhand with PyTorch and writes its
+# rows to NAME.jsonl.
 peers() {
   local name=$1 limit=$2 script=$3
   shift 3
@@ -118,7 +124,7 @@ done
 
 ask() { timeout 60 "$longhand" info --json >"$out/info.json" 2>"$out/info.log"; }
 ask
-if grep -q 'libcublasLt.* is not found' "$out/info.json"; then  # Python's packages may have it
+if grep -q 'libcublasLt.* is not found' "$out/info.json"; then  # Python's packages may contain it
   found=$("$python" -c 'import nvidia, pathlib
 print(next(f.parent for p in nvidia.__path__ for f in pathlib.Path(p).rglob("libcublasLt.so.13")))' 2>/dev/null)
   [ -n "$found" ] && export LD_LIBRARY_PATH=$found${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} && ask
@@ -152,10 +158,10 @@ checks() {
   wait
 }
 
-# A language model's next token, recorded and not, and its prompt.
+# Times a language model's next token, with and without a recorded graph, and the reading of a prompt.
 decoding() { bench decoding 60 decoding --size smollm2-135m --dtype bf16 --math bf16 --seconds 0.3; }
 
-# Operations as large as the paper's models have them: too large for the device's cache.
+# Times operations of the size of the paper's models, which does not fit into the device's cache.
 tokenwise() {
   for type in bf16 f32; do
     bench tokenwise-$type 30 tokenwise --dtype $type --size 131072,1024 --seconds 0.1

@@ -1,18 +1,18 @@
 #!/bin/bash
-# The papers' tables and figures, the scaling studies and the matrix at their own scale, where a GPU is
-# at hand for minutes at a time:
+# Makes the papers' tables and figures, the scaling studies and the matrix at the papers' scale, on a
+# GPU that is available for some minutes at a time:
 #   scripts/gpu_paper.sh [--plan] [--minutes N] [--out FOLDER] [--results FOLDER] [--longhand PROGRAM]
 #                        [--binaries ARCHIVE] [--scale NAME] [--backend NAME] [--math MODE] [RECIPE...]
-# It measures how fast this machine trains a model like each recipe's, tells how many minutes each needs
-# (`longhand repro RECIPE --list-runs` counts the operations), and makes them in the order of value for minutes
-# until N (9) are over; with less than a whole minute left it begins nothing. What was stopped goes on at the
-# next call with the same --out: carry that folder there; checkpoints are in parts of 15 MiB. --results puts
-# one archive of the folder into FOLDER at the end (scripts/gpu_results.sh), and --binaries takes the program
-# from the archive of scripts/gpu_pack.sh. A recipe that is
-# finished has FOLDER/RECIPE.done and a page in FOLDER/pages. --plan prints the plan and stops. --longhand is
-# build/cuda/apps/longhand if not given. Minutes are of training alone: evaluations come on top, and runs that
-# recipes share are counted in each.
-# Exit status 1 when a recipe failed, 2 for wrong flags.
+# For each recipe, the script measures how fast this machine trains a similar model and prints how many
+# minutes the recipe takes (`longhand repro RECIPE --list-runs` counts the operations). It then runs the
+# recipes in descending order of value per minute until N (9) minutes are over. It starts no recipe in the
+# last minute. An interrupted recipe is continued by the next call with the same --out, so FOLDER must be
+# copied to the next machine; checkpoints consist of files of up to 15 MiB. With --results, one archive of
+# FOLDER is written to the --results folder at the end (scripts/gpu_results.sh). --binaries takes the
+# program from the archive of scripts/gpu_pack.sh. A finished recipe has the file FOLDER/RECIPE.done and a
+# page in FOLDER/pages. --plan only prints the plan. The default of --longhand is build/cuda/apps/longhand.
+# The minutes include only training, not evaluations. A run that several recipes use is counted for each
+# of them. The exit status is 1 if a recipe failed, and 2 for wrong flags.
 set -uo pipefail
 from=$PWD
 cd "$(dirname "$0")/.." || exit 1
@@ -50,9 +50,10 @@ if [ -n "$binaries" ]; then
 fi
 [ -x "$longhand" ] || wrong "there is no program $longhand; --longhand names it"
 
-# Recipe, its value, and the model of `longhand bench training` that is most like its own. A paper's
-# main table counts 10, its other tables 6, a figure 3; one whose runs another has made already, more.
-# attentionspan/table2 and chacal/table3 are not here: they begin with a pretrained model.
+# A line contains a recipe, its value, and the most similar model of `longhand bench training`. The value
+# is 10 for a paper's main table, 6 for its other tables and 3 for a figure. It is higher for a recipe
+# whose runs are already made by another one. attentionspan/table2 and chacal/table3 are missing, because
+# they need a pretrained model.
 recipes="
 fal/table1 10 ct-fal
 fal/figure2 3 ffl-fal
@@ -103,7 +104,8 @@ done
 started=$SECONDS
 mkdir -p "$out/pages" || exit 1
 
-# rate MODEL: operations a second in its steps, measured once a call.
+# rate MODEL: sets `measured` to the 10^9 operations per second of the model's training steps, which are
+# timed once in a call of the script.
 declare -A rates
 rate() {
   local model=$1
@@ -116,8 +118,8 @@ rate() {
   measured=${rates[$model]}
 }
 
-# count RECIPE: its operations, counted once for each program: the file is carried with --out, so that
-# no minute of a lease goes into it.
+# count RECIPE: sets `operations` to the number of the recipe's operations. They are counted once for each
+# version of the program and stored in the --out folder, so that later calls lose no time.
 counts=$out/operations-$scale-$("$longhand" version | tr -cs '[:alnum:]\n' - | head -n 1).tsv
 count() {
   local recipe=$1
@@ -129,7 +131,7 @@ count() {
   printf '%s\t%s\n' "$recipe" "$operations" >>"$counts"
 }
 
-# The plan: "value-for-minutes minutes recipe", the best first.
+# The plan has the lines "VALUE-PER-MINUTE MINUTES TFLOP/S RECIPE" in descending order of value.
 lines=""
 while read -r recipe value model; do
   [ -n "$recipe" ] || continue

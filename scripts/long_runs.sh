@@ -1,10 +1,11 @@
 #!/bin/bash
-# Trains the runs of scripts/long_runs.plan, a few at a time, with one thread each:
+# Trains the runs of scripts/long_runs.plan with N workers, each with one thread:
 #   scripts/long_runs.sh --longhand PROGRAM --out FOLDER [--workers N] [--state]
-# A line of the plan names a recipe, a scale and one of the runs. A worker takes the first run that is neither
-# finished nor being trained, trains it for 30 minutes and looks again. A line put in front of the plan therefore comes next.
-# After a reboot the same command resumes the runs from their last checkpoints. --state prints the last step of each run.
-# FOLDER/bin keeps the program that began a run, so that a new build changes no run.
+# A line of the plan names a recipe, a scale and a run of the recipe. A worker chooses the first run that
+# is neither finished nor being trained, trains it for 30 minutes and chooses again. A line that is added
+# at the beginning of the plan is therefore trained next. After a reboot, the same command resumes the
+# runs from their last checkpoints. --state prints the last step of each run. FOLDER/bin stores the
+# program with which a run was begun, so that a new build does not change the run.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 longhand="" out="" workers=2 state=no
@@ -27,7 +28,7 @@ mkdir -p "$out"/{bin,done,failed,locks,logs} || exit 1
 out=$(cd "$out" && pwd)
 plan=${LONG_RUNS_PLAN:-$here/long_runs.plan}
 
-# Lines of the plan without its comments: recipe, scale, run.
+# Prints the lines of the plan without comments: recipe, scale and run.
 lines() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$plan"; }
 
 name_of() { echo "${1//\//-}-$2-$3"; }
@@ -53,7 +54,7 @@ work() {
       flock -n 7 || continue
       taken=yes
       [ -x "$out/bin/$name" ] || cp "$longhand" "$out/bin/$name"
-      # --only trains the run and nothing else; its last line says whether it has been finished.
+      # --only trains only this run. The last line of its output says whether the run is finished.
       "$out/bin/$name" repro "$recipe" --scale "$scale" --only "$run" --threads 1 --max-minutes 30 --quiet \
         --out "$(folder_of "$recipe" "$scale")" --json >"$out/logs/$name.json" 2>>"$out/logs/$name.log" </dev/null 7>&-
       status=$?
@@ -61,7 +62,7 @@ work() {
         touch "$out/done/$name"
       elif [ $status != 0 ]; then
         echo "long_runs.sh: $name: exit status $status, see $out/logs/$name.log" >&2
-        touch "$out/failed/$name"  # not tried again before the next start
+        touch "$out/failed/$name"  # tried again only after the next start of the script
       fi
       flock -u 7
       break

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sets the machine up, builds longhand and does its main job on a small scale: trains a GPT and the
-# same with First-After-Last heads on Flip-Flop, and compares them in and out of distribution.
+# Installs packages, builds longhand and runs a small experiment: trains a GPT, and one with
+# First-After-Last heads, on Flip-Flop, and compares both in and out of distribution.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,14 +1,16 @@
 #!/bin/sh
-# scripts/ranks_over_network.sh [LONGHAND [WORDS...]]
-# Four ranks on two hosts that this machine plays: two network namespaces joined by a veth pair, two
-# ranks in each, Open MPI over TCP alone (its shared memory would take both hosts for one). The link is
-# as it is, then slowed to 10 and 1 Gbit/s (tc tbf), then delayed too by 0.1 and 1 ms each way: by netem,
-# and where the kernel has none by tests/bench/slow_link.cpp, which takes the veth pair's place. It is
-# compiled here (by CXX, or c++), as is link_probe.cpp, which says what TCP gets of each link; what both
-# say goes to standard error. For each link, and each thing that ranks may share, a line: steps a second,
-# bytes that rank 0 sends in a step, the time in which gradients were exchanged and how much of it
-# backward did not hide, and whether the parameters have the bits of one process. WORDS are more flags of
-# `longhand train`. Needs root, iproute2, mpirun and a compiler.
+# Times training on four ranks of two hosts that are simulated on this machine:
+#   scripts/ranks_over_network.sh [LONGHAND [WORDS...]]
+# A host is a network namespace with two ranks. A veth pair connects the two namespaces. Open MPI uses
+# only TCP, because it would treat both hosts as one with shared memory. The link is measured at full
+# speed, then limited to 10 and 1 Gbit/s (tc tbf), then also delayed by 0.1 and 1 ms in each direction.
+# Delays need the kernel's netem; without it, tests/bench/slow_link.cpp replaces the veth pair. It is
+# compiled here with CXX (c++), as is link_probe.cpp, which measures the speed of TCP over each link. The
+# output of both goes to standard error. The script prints one line for each link and each value of
+# --shard: steps per second, bytes that rank 0 sends in a step, the time of the exchange of gradients, its
+# part that did not overlap with the backward pass, and whether the parameters have the same bits as after
+# training in one process. WORDS are further flags of `longhand train`. The script needs root permissions,
+# iproute2, mpirun and a compiler.
 set -eu
 sources=$(realpath "$(dirname "$0")/../tests/bench")
 longhand=$(realpath "${1:-build/release/apps/longhand}")
@@ -26,7 +28,7 @@ done
 a=longhand-a-$$ b=longhand-b-$$
 folder=$(mktemp -d)
 relay=""
-# The relay writes what passed as it ends.
+# The relay prints its traffic when it ends.
 stop_relay() {
   [ -z "$relay" ] || { kill "$relay"; wait "$relay" || true; }
   relay=""
@@ -45,7 +47,7 @@ cd "$folder"
   exit 77
 }
 device=longhand$$
-# Addresses for the devices of that name, one in each host.
+# Assigns an address to the device of each host.
 addresses() {
   host=0
   for space in "$a" "$b"; do
@@ -58,7 +60,7 @@ addresses() {
 ip link add $device netns "$a" type veth peer name $device netns "$b"
 addresses
 
-# mpirun reaches the other host by this in place of ssh: HOST COMMAND...
+# mpirun calls this program in place of ssh, with HOST COMMAND..., to start processes on the other host.
 cat >agent <<END
 #!/bin/sh
 shift
@@ -67,7 +69,8 @@ END
 mkdir other
 chmod +x agent
 
-# link RATE DELAY: both ends, in Mbit/s (0: as it is) and microseconds. Fails where the kernel cannot.
+# link RATE DELAY: limits both ends of the link to RATE Mbit/s (0: no limit) with a delay of DELAY
+# microseconds. Fails if the kernel does not support it.
 link() {
   for space in "$a" "$b"; do
     tc -n "$space" qdisc del dev $device root 2>/dev/null || true
@@ -79,7 +82,7 @@ link() {
     fi
   done 2>errors
 }
-# relay RATE DELAY: the same by slow_link, in place of what joined the hosts.
+# relay RATE DELAY: the same as link, but replaces the connection of the hosts by slow_link.
 relay() {
   stop_relay
   ip -n "$a" link del $device 2>/dev/null || true
@@ -96,13 +99,13 @@ settings="--task flip-flop --width 256 --layers 4 --heads softmax:3,fal:1 --batc
 # shellcheck disable=SC2086  # a list of words
 "$longhand" train $settings "$@" --out one 2>errors || { cat errors >&2; exit 1; }
 
-# median KEY FILE: of all steps but the first four
+# median KEY FILE: prints the median of KEY over all steps except the first four.
 median() {
   sed -n "5,\$s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" "$2" | sort -g |
     awk '{x[NR] = $1} END {print NR ? x[int((NR + 1) / 2)] : "?"}'
 }
-# same RUN: whether every step's loss and gradient norm are those of one process, and the parameters
-# after the last where they lie in one file
+# same RUN: prints yes if every step's loss and gradient norm equal those of training in one process.
+# The final parameters must be equal too if they are stored in one file.
 same() {
   numbers='s/.*\("loss":[^,]*\).*\("gradient_norm":[^,]*\).*/\1 \2/p'
   sed -n "$numbers" one/metrics.jsonl >expected
@@ -111,7 +114,9 @@ same() {
   cmp -s "$1/checkpoints/step-14/model.safetensors" one/checkpoints/step-14/model.safetensors &&
     echo yes || echo no
 }
-# rank 0's line of metrics has its own seconds first, then those of the exchange.
+# steps NAME SHARD WORDS...: trains on the four ranks and prints a line of the table. A line of
+# metrics.jsonl contains "seconds" twice, first for the step and then for the exchange, so the second is
+# renamed.
 steps() {
   name=$1 shard=$2
   shift 2
@@ -131,7 +136,7 @@ steps() {
     "$(median exposed numbers | awk '{print 1000 * $1}')" "$(same run)"
 }
 
-# table NAME WORDS...: the link's lines.
+# table NAME WORDS...: prints all lines of the table for the link NAME.
 table() {
   link_name=$1
   shift

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Makes the packages of a version: a static program, a Debian package of it and one of the library, the
-# source, what they are made of, and checksums. On x86-64 it makes the program and the packages for
-# arm64 too, if the cross compiler is there (scripts/setup.sh arm64).
-#   scripts/release.sh [OUT]           build/packages if not given
-#   scripts/release.sh --compare [OUT] makes them twice, in different folders, and compares every bit
-# LONGHAND_MACHINES="amd64 arm64", or one of them, are the machines to build for.
-# Only what is committed goes in: it builds a clone. The date in the files is the commit's.
+# Makes the packages of a version: a static program, Debian packages of the program and of the library,
+# an archive of the source, a list of the linked software, and checksums. On x86-64, the program and the
+# Debian packages are also built for arm64 if the cross compiler is installed (scripts/setup.sh arm64).
+#   scripts/release.sh [OUT]             writes to OUT (default: build/packages)
+#   scripts/release.sh --compare [OUT]   builds twice in different folders and compares every bit
+# The environment variable LONGHAND_MACHINES lists the machines to build for: amd64, arm64 or both. The
+# script builds a clone, so the packages contain only committed files. Files in the packages have the date
+# of the commit.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 compare=no
@@ -16,7 +17,7 @@ fi
 out=${1:-$source/build/packages}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-largest=$((15 << 20))  # bytes of the program
+largest=$((15 << 20))  # limit of the program's size in bytes
 
 commit=$(git -C "$source" rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct)
@@ -41,7 +42,7 @@ for machine in $machines; do
 done
 arm64_root=$source/build/arm64-root
 
-# A Debian package of a folder: NAME FOLDER DEPENDS SUMMARY.
+# debian_package NAME FOLDER DEPENDS SUMMARY: makes the Debian package NAME of FOLDER.
 debian_package() {
   mkdir -p "$2/DEBIAN" "$2/usr/share/doc/$1"
   cp "$work/source/LICENSE" "$2/usr/share/doc/$1/copyright"
@@ -60,7 +61,7 @@ END
   dpkg-deb --build --root-owner-group "$2" "$to/$1_${version}_$machine.deb" > /dev/null
 }
 
-# What the binary is made of, as SPDX.
+# Prints the list of the software that the programs contain, in the format SPDX.
 parts_list() {
   printf '{\n "spdxVersion": "SPDX-2.3",\n "dataLicense": "CC0-1.0",\n "SPDXID": "SPDXRef-DOCUMENT",\n'
   printf ' "name": "longhand-%s",\n "documentNamespace": "urn:longhand:%s",\n' "$version" "$commit"
@@ -76,7 +77,7 @@ parts_list() {
   printf '\n ]\n}\n'
 }
 
-# parts_of MACHINE: the Debian packages that its program is linked from, with their versions.
+# parts_of MACHINE: prints the Debian packages with which MACHINE's program is linked, with their versions.
 parts_of() {
   if [ "$1" = "$this_machine" ]; then
     set -- libc6-dev libstdc++-12-dev libboost-program-options1.74-dev libboost1.74-dev
@@ -90,7 +91,7 @@ parts_of() {
   done
 }
 
-# Builds for $machine, in folders of its name.
+# Builds the program and the packages for $machine, in folders with the machine's name.
 make_machine() {
   set --
   if [ "$machine" != "$this_machine" ]; then
@@ -117,7 +118,7 @@ make_machine() {
   [ "$size" -lt "$largest" ] || { echo "release: the program has $size bytes, more than $largest" >&2; exit 1; }
 }
 
-# make_packages TO
+# make_packages TO: builds everything from a clone of the commit and writes it to the folder TO.
 make_packages() {
   to=$1
   work=$(mktemp -d)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runs the library under sanitizers: the suites of core/, its files and nn/ under the address and
-# undefined-behaviour sanitizers, and a training on two threads under the thread sanitizer. Kernels end
-# with AVX2 for the first, because compiling all sets would take longer than all else, and with the
-# portable set for the second: all sets share the code that divides work among threads.
-# scripts/deep_check.sh has every set. Files are compiled in batches (LONGHAND_UNITY), as in
-# scripts/test.sh.
-#   scripts/sanitize.sh [address] [thread]     both if none is named
+# Runs the library's tests under sanitizers: the suites of core/, of its file formats and of nn/ under the
+# address and undefined-behaviour sanitizers, and training with two threads under the thread sanitizer.
+# The first part compiles kernels only up to AVX2, because all instruction sets would take most of the
+# time. The second part compiles only the portable kernels: all sets share the code that divides work
+# among threads. scripts/deep_check.sh includes every set. Files are compiled in batches
+# (LONGHAND_UNITY), as in scripts/test.sh.
+#   scripts/sanitize.sh [address] [thread]     runs both if none is named
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- address thread
@@ -18,7 +18,7 @@ for part; do
       cmake --preset asan -B build/asan-library -DLONGHAND_UNITY=ON \
         -DLONGHAND_STRONGEST_ISA=$strongest >/dev/null
       cmake --build build/asan-library --target longhand_library_tests
-      # Wrong results are the ordinary build's to find, and these take minutes.
+      # These suites look for wrong results, which the ordinary build finds, and take minutes here.
       build/asan-library/tests/longhand_library_tests --report_level=short --log_level=error \
         --run_test='!gradcheck_test:!parity_test:!attention_long_test'
       ;;

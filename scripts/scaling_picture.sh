@@ -1,9 +1,10 @@
 #!/bin/sh
-# scripts/scaling_picture.sh [--table] [docs/scaling.tsv [docs/scaling.svg]]
-# The picture of docs/scaling.md from its measured numbers, and with --table the table of what the model
-# of a step says for clusters. A line of the file is: what, ranks, step, slowest rank's own share,
-# exchange, exposed (ms), bytes that a rank sends; lines that begin with # are comments, `fit KEY VALUE`
-# sets what the model takes from the measurements:
+# Draws the picture of docs/scaling.md from measured numbers:
+#   scripts/scaling_picture.sh [--table] [docs/scaling.tsv [docs/scaling.svg]]
+# With --table, prints a table of the step times on clusters that the model below predicts. A line of the
+# first file contains: experiment, ranks, step, computation of the slowest rank, exchange, exposed (times
+# in ms), and bytes that a rank sends. Lines that begin with # are comments. A line `fit KEY VALUE` sets a
+# constant of the model, which was fitted to the measurements:
 #   step = compute / N + rest + exposed
 #   exposed = max(last bucket, exchange - hidden),  exchange = 2 (N-1)/N bytes / (share of the link)
 #             + 2 log2(N) buckets latency,  hidden = 2/3 of the compute of a rank's last part
@@ -15,7 +16,7 @@ numbers=${1:-docs/scaling.tsv} picture=${2:-docs/scaling.svg}
 awk -v table=$table -v picture="$picture" '
 function log2(x) { return log(x) / log(2) }
 function largest(a, b) { return a > b ? a : b }
-# Seconds of a step of the model m on n ranks with a part each, over a link of `gbit`.
+# Seconds of a step of the model m on n ranks with one part each, over a link of `gbit` Gbit/s.
 function step(m, n, gbit,    compute, bytes, exchange, last) {
   compute = operations[m] / n / speed
   bytes = 4 * parameters[m]
@@ -35,8 +36,8 @@ function line(x1, y1, x2, y2, how) {
 BEGIN {
   FS = "\t"
   bucket = 4194304
-  latency = 2e-5   # of an exchange between two hosts, seconds
-  speed = 1e14     # operations a second that a rank sustains
+  latency = 2e-5   # seconds of an exchange between two hosts
+  speed = 1e14     # operations per second of a rank
   name[1] = "GPT-2 124M, 0.5 M tokens a step"; parameters[1] = 124.4e6; operations[1] = 6 * 124.4e6 * 524288
   name[2] = "Llama 1B, 4 M tokens a step"; parameters[2] = 1.236e9; operations[2] = 6 * 1.236e9 * 4194304
   links = split("10 100 400", link, " ")
@@ -67,7 +68,7 @@ END {
   }
   print "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"920\" height=\"330\" viewBox=\"0 0 920 330\" font-family=\"sans-serif\" font-size=\"12\">" > picture
   print "<rect width=\"920\" height=\"330\" fill=\"white\"/>" > picture
-  # Left: what was measured, own share and exposed exchange of each step.
+  # The left panel shows the measured computation and exposed exchange of each step.
   text_at(30, 22, "Measured here, 2 cores: ms a step", " font-weight=\"bold\"")
   most = 0
   for (i = 1; i <= count; i++) most = largest(most, ms[i])
@@ -81,7 +82,7 @@ END {
     text_at(138 + scale * ms[i], y + height / 2 + 4, sprintf("%.0f", ms[i]), " font-size=\"11\"")
   }
   text_at(30, 322, "grey: computing; red: exposed exchange, waiting", " font-size=\"11\"")
-  # Right: the model, a panel for each language model.
+  # The right panels show the predicted times, one panel for each language model.
   for (m = 1; m <= 2; m++) {
     left = 360 + (m - 1) * 285; top = 40; wide = 240; high = 240
     text_at(left, 22, name[m], " font-weight=\"bold\"")

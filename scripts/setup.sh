@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the Debian packages that building and testing longhand needs and this machine lacks.
+# Installs the Debian packages that are needed to build and test longhand, if they are missing.
 #   scripts/setup.sh [lint|fuzz|reference|arm64|root]
-# lint: also clang-tidy, for scripts/tidy.sh; fuzz: also clang; reference: also doxygen; arm64: also the
-# cross compiler and qemu, for scripts/arm64.sh; root: also debootstrap, for scripts/fresh_root.sh
+# An argument adds packages: lint adds clang-tidy for scripts/tidy.sh, fuzz adds clang, reference adds
+# doxygen, arm64 adds the cross compiler and qemu for scripts/arm64.sh, and root adds debootstrap for
+# scripts/fresh_root.sh.
 set -eu
 
 packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets the machine up, builds everything with warnings as errors and runs all tests.
+# Installs packages, builds everything with warnings as errors and runs all tests.
 #   scripts/test.sh [ctest arguments]
 set -eu
 cd "$(dirname "$0")/.."

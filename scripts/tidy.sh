@@ -1,14 +1,15 @@
 #!/bin/sh
-# Runs clang-tidy (.clang-tidy names the checks); any finding fails.
-#   scripts/tidy.sh [FILE...]     by default all sources but the tests'
+# Runs clang-tidy with the checks of .clang-tidy. Any finding is an error.
+#   scripts/tidy.sh [FILE...]     checks all sources except the tests if no file is named
 set -eu
 cd "$(dirname "$0")/.."
 
-# Only configured: clang reads the commands, but not another compiler's precompiled headers.
+# The build is configured but not built: clang needs the compile commands, and cannot read another
+# compiler's precompiled headers.
 cmake -S . -B build/tidy -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 if [ $# -eq 0 ]; then
-  # Files compiled once for each instruction set (*.simd.cpp, *.op.cpp) are left out.
-  # So are those that need NVIDIA's headers.
+  # Files that are compiled once for each instruction set (*.simd.cpp, *.op.cpp) and files that need
+  # NVIDIA's headers are excluded.
   # shellcheck disable=SC2046  # one word a file
   set -- $(find core cuda autograd nn tasks apps -name '*.cpp' ! -name '*.simd.cpp' ! -name '*.op.cpp' \
     ! -path cuda/runtime.cpp ! -path cuda/products.cpp | sort)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Takes the files of the operation in docs/adding.md out of the page, builds a copy of the library with
-# them in it and checks the operation on every backend. The copy leaves out what the check does not
-# run, which would take most of the time: the catalog's other families and other operations' kernels.
+# Extracts the files of the operation in docs/adding.md from the page, builds a copy of the library with
+# them and checks the operation on every backend. The copy excludes the catalog's other families and the
+# kernels of other operations, which the check does not run and which would take most of the time.
 #   adding_op_test.sh SOURCE WORK_FOLDER CMAKE_OPTIONS...
 set -eu
 source=$1 work=$2
@@ -16,7 +16,7 @@ find core/cpu -name '*.cpp' ! -path '*/elementwise/*' ! -name combine.op.cpp ! -
   ! -name isa.cpp ! -name kept_panels.cpp ! -name workspace.cpp -delete
 find cuda -name '*.cu' ! -name elementwise.cu ! -name combine.cu ! -name rearrange.cu -delete
 
-# part FILE: the block of the page that is marked with FILE.
+# part FILE: prints the block of the page that is marked with FILE.
 part() {
   awk -v file="file=$1" '$1 ~ /^```/ && $2 == file { inside = 1; next } /^```$/ { inside = 0 } inside' \
     "$source/docs/adding.md"
@@ -28,7 +28,8 @@ for file in $files; do
   part "$file" >"$file"
   [ -s "$file" ]
 done
-# In the page's differences, a line with + stands before the line that follows it, or replaces the line with -.
+# Adds the page's lines with + to the headers. A line is inserted before the line that follows it on the
+# page, or replaces the line with -.
 include=$(part core/contract/all.h | sed -n 's/^+\(#include .*\)/\1/p')
 sed -i "s|^#include \"core/contract/softmax.h\"|$include\n&|" core/contract/all.h
 grep -q 'core/contract/soft_cap.h' core/contract/all.h
@@ -40,7 +41,8 @@ if command -v clang-format >/dev/null; then
   clang-format --dry-run --Werror --style=file:"$source/.clang-format" $files
 fi
 
-# left_out FOLDER BACKEND NAMESPACE: a run() that fails for each operation whose kernel was left out.
+# left_out FOLDER BACKEND NAMESPACE: prints a run() that fails for each operation whose kernel is
+# excluded.
 left_out() {
   printf '#include "%s"\n#include "core/error.h"\nnamespace longhand::%s {\n' \
     "$1/$(echo "$3" | tr A-Z a-z)_backend.h" "$3"

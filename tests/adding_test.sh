@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes the mechanism of docs/adding.md out of the page, builds it into a copy of the program and
-# uses it as the page says.
+# Extracts the mechanism of docs/adding.md from the page, builds a copy of the program with it and uses
+# the mechanism as the page describes.
 #   adding_test.sh SOURCE COMPILER OBJECTS_AND_LIBRARIES...
 set -eu
 source=$1 compiler=$2
@@ -8,7 +8,7 @@ shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The folder of mixers as it would be with that file in it.
+# Create the folder of mixers as it looks with the file of the page.
 mkdir -p "$work/mixers"
 for file in "$source"/nn/mixers/*.cpp; do : > "$work/mixers/$(basename "$file")"; done
 awk '/^```cpp file=nn\/mixers\/mean.cpp$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
@@ -20,7 +20,7 @@ cmake -DFOLDER="$work/mixers" -DTYPE=MixerKind -DSUFFIX=mixer -DFUNCTION=mixer_k
 for file in "$work/mixers/mean.cpp" "$work/list.cpp"; do
   "$compiler" -std=c++20 -O1 -Wall -Wextra -Werror -I"$source" -c "$file" -o "$file.o"
 done
-# The list comes before the library's own, which is then not taken.
+# The new list of mixers is linked before the library's list, so the linker ignores the library's list.
 "$compiler" "$work/mixers/mean.cpp.o" "$work/list.cpp.o" "$@" -o "$work/longhand"
 
 cd "$work"

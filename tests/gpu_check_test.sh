@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/gpu_check.sh without a GPU: what it refuses, and, on programs that only pretend to have one,
-# which steps it takes and what it makes of them.
+# Tests scripts/gpu_check.sh without a GPU: refused arguments and, with fake programs that report a GPU,
+# the steps and the reports.
 #   gpu_check_test.sh SOURCE LONGHAND
 set -eu
 check=$1/scripts/gpu_check.sh
@@ -14,19 +14,20 @@ fail() {
   cat out err >&2
   exit 1
 }
-# runs STATUS WORDS...: the script, its output in out and err.
+# runs STATUS WORDS...: runs the script, expects the exit status STATUS and writes its output to the
+# files out and err.
 runs() {
   local expected=$1 status=0
   shift
   "$check" "$@" >out 2>err || status=$?
   [ $status = "$expected" ] || fail "$*: expected status $expected, got $status"
 }
-# says TEXT: on one line of err and nothing else.
+# says TEXT: expects a single line of output, on standard error, that contains TEXT.
 says() {
   grep -qF -- "$1" err || fail "expected '$1'"
   [ "$(cat out err | wc -l)" = 1 ] || fail "expected one line"
 }
-# step NAME STATUS: how a step ended, in the report FILE.
+# step NAME STATUS FILE: expects that the step ended with STATUS according to the report FILE.
 step() {
   grep -qF "{\"name\":\"$1\",\"status\":\"$2\"" "results/$3.json" || fail "$1 is not $2 in $3.json"
 }
@@ -68,7 +69,7 @@ cat >fake/compute-sanitizer <<'EOF'
 #!/bin/sh
 exit 0
 EOF
-# Knows a GPU, and lets one script fail.
+# This fake Python has a GPU. One of the scripts fails in it.
 cat >fake/python <<'EOF'
 #!/bin/sh
 case $* in *product_peers*) exit 1 ;; *peers*) echo "| a table |" ;; esac

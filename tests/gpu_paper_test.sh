@@ -1,6 +1,7 @@
 #!/bin/bash
-# scripts/gpu_paper.sh on a program that only pretends to train: what it refuses, its plan, in which
-# order it goes, and that it goes on where it stopped. LONGHAND's recipes are all in its list.
+# Tests scripts/gpu_paper.sh with a fake program that does not train: refused arguments, the plan, the
+# order of the recipes, and the continuation of an interrupted recipe. The script's list must contain all
+# recipes of LONGHAND.
 #   gpu_paper_test.sh SOURCE LONGHAND
 set -eu
 paper=$1/scripts/gpu_paper.sh
@@ -13,7 +14,8 @@ fail() {
   cat out err >&2
   exit 1
 }
-# runs STATUS WORDS...: the script, its output in out and err.
+# runs STATUS WORDS...: runs the script, expects the exit status STATUS and writes its output to the
+# files out and err.
 runs() {
   local expected=$1 status=0
   shift
@@ -29,14 +31,15 @@ refused() {
 }
 says() { grep -q -- "$1" out || fail "expected '$1'"; }
 
-# Those that are missing begin with a pretrained model or a text, or train nothing.
+# The excluded recipes need a pretrained model or a text, or train nothing.
 "$2" repro list | awk 'NR > 1 { print $1 }' |
   grep -vxE 'attentionspan/table2|chacal/table3|hinting/theorem5.1' | sort >out
 sed -n '/^recipes="/,/"$/s/^\([a-z0-9.]*\(\/[a-z0-9.-]*\)\?\) [0-9].*/\1/p' "$paper" | sort >err
 [ -s out ] && cmp -s out err || fail "its list of recipes (below) is not the program's (above)"
 
 refused "there is no program $work/nowhere" --longhand nowhere
-# 6e12 operations a minute; a recipe is stopped at its first call, and one fails.
+# The fake program computes 6e12 operations per minute. Each recipe stops in its first call, and the
+# recipe hinting/table3 fails.
 cat >longhand <<'EOF'
 #!/bin/sh
 case "$*" in
@@ -62,7 +65,7 @@ says '^fal/table1 .* 20\.0 '
 [ ! -e asked ] || fail "a plan trained something"
 sed 's/6e+12/7e+12/' longhand >recounted && chmod +x recounted
 runs 0 --longhand recounted --out results --plan
-says '^chacal/table1 .* 1\.0 '  # the count of the first call, of a program of the same version
+says '^chacal/table1 .* 1\.0 '  # counted in the first call, with a program of the same version
 [ "$(sed -n 2p out | cut -d' ' -f1)" = chacal/table1 ] || fail "the best for its minutes is not the first"
 
 runs 0 --longhand longhand --out results chacal/table1 fal/table1

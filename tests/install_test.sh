@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs a build to an empty prefix, then builds and runs the examples against it, as a stranger's
-# project would. Each says by its exit status whether it learned what it should.
+# Installs a build to an empty prefix, then builds and runs the examples with the installed library, as
+# an independent project would. An example's exit status is 0 if its training succeeded.
 #   install_test.sh SOURCE BUILD GENERATOR COMPILER FLAGS
 set -eu
 source=$1 build=$2 generator=$3 compiler=$4 flags=$5
@@ -13,19 +13,19 @@ cmake -S "$source/examples" -B "$work/build" -G "$generator" \
   -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/log" || { cat "$work/log"; exit 1; }
 cmake --build "$work/build" > "$work/log" || { cat "$work/log"; exit 1; }
 
-# The manual and the completions came with the program.
+# The manual and the completions are installed with the program.
 for file in man/man1/longhand.1 man/man1/longhand-train.1 zsh/site-functions/_longhand \
   bash-completion/completions/longhand fish/vendor_completions.d/longhand.fish; do
   [ -s "$work/prefix/share/$file" ] || { echo "share/$file: not installed"; exit 1; }
 done
 
-# The installed program makes the same book as a checkout does, wherever it is called from.
+# The installed program makes the same book in a checkout and in any other folder.
 mkdir "$work/elsewhere"
 (cd "$source" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-checkout" > /dev/null)
 (cd "$work/elsewhere" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-copy" > /dev/null)
 diff -r "$work/book-of-checkout" "$work/book-of-copy"
 
-# An example that is there is built and run.
+# Every example is built and run.
 cd "$work"
 for file in "$source"/examples/*.cpp; do
   name=$(basename "$file" .cpp)
@@ -37,13 +37,13 @@ for file in "$source"/examples/*.cpp; do
   echo "   $((($(date +%s%N) - begin) / 1000000)) ms"
 done
 
-# What is installed is whole: every header compiles on its own, by the name others know it by.
+# All needed headers are installed: each can be included by its public name and compiles.
 for header in $(cd "$work/prefix/include" && find longhand -name '*.h'); do
   echo "#include <$header>"
 done > "$work/all.cpp"
 "$compiler" -std=c++20 -fsyntax-only -I"$work/prefix/include" "$work/all.cpp"
 
-# pkg-config leads to the same libraries.
+# An example can be built with the flags of pkg-config.
 if command -v pkg-config >/dev/null; then
   where=$(dirname "$(find "$work/prefix" -name longhand.pc)")
   # shellcheck disable=SC2046  # flags are words

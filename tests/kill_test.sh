@@ -1,13 +1,14 @@
 #!/bin/sh
-# kill_test.sh LONGHAND [KILLS [PART_MIB]]
-# Kills trainings so many times (50) and goes on with them: half of the kills at random moments, half
-# aimed at a moment when a certain file of a checkpoint is being written. Then fills the disk (a small
-# tmpfs, where mounting is permitted) and forbids large files (ulimit -f). With PART_MIB, of a larger
-# model whose checkpoints lie in files of at most so many MiB (1 makes six).
+# Kills trainings and resumes them, KILLS times (50):
+#   kill_test.sh LONGHAND [KILLS [PART_MIB]]
+# Half of the kills happen at random times, half while a certain file of a checkpoint is being written.
+# Afterwards the disk is filled (a small tmpfs, if mounting is permitted) and large files are forbidden
+# (ulimit -f). With PART_MIB, a larger model is trained, whose checkpoints consist of files of at most
+# PART_MIB MiB (six files with 1).
 #
-# Nothing may be lost: every restart works, no checkpoint that was there is missed, all that are
-# there are sound, and whenever a run reaches its end, its parameters, moments and score have the
-# bits of one that was never disturbed, and each of its steps and evaluations is in the metrics once.
+# No work may be lost. Every restart succeeds, no checkpoint disappears, and all checkpoints are
+# undamaged. The parameters, moments and score of a finished run have the same bits as without
+# interruptions, and its metrics contain every step and evaluation exactly once.
 set -eu
 longhand=$1
 kills=${2:-50}
@@ -42,7 +43,7 @@ milliseconds() {
 random() {
   echo $(($(od -An -N4 -tu4 /dev/urandom) % $1))
 }
-# Starts a run or goes on with it.
+# Starts or resumes a run.
 train() {
   if [ -e "$1/config.ini" ]; then
     exec "$longhand" train --resume "$1" --quiet
@@ -50,7 +51,8 @@ train() {
   # shellcheck disable=SC2086  # a list of words
   exec "$longhand" train $settings --out "$1"
 }
-# check_finished RUN [UNLOGGED]: a step whose line could not be written is missing in the metrics.
+# check_finished RUN [UNLOGGED]: checks a finished run. At most UNLOGGED steps, whose lines could not be
+# written, may be missing in its metrics.
 check_finished() {
   diff -r "whole/checkpoints/step-$steps" "$1/checkpoints/step-$steps" || lost "other bits"
   diff whole/checkpoints/best "$1/checkpoints/best" || lost "another best one"
@@ -64,7 +66,7 @@ check_finished() {
   rm -r "$1"
   finished=$((finished + 1))
 }
-# Waits until a file of that pattern is there, for half a second or so.
+# Waits up to about half a second for a file that matches the pattern.
 wait_for_file() {
   tries=0
   while [ $tries -lt 10000 ]; do
@@ -127,7 +129,8 @@ seconds=$((($(milliseconds) - begin) / 1000))
 echo "kill -9: $killed kills, $inside of them while a checkpoint was written;" \
   "$finished runs finished with the bits of one that was not killed; $seconds s"
 
-# A run that fails for want of room: one line, status 1, sound checkpoints; then it goes on.
+# A run without disk space fails with one line and status 1, has undamaged checkpoints and can be
+# resumed.
 fails_in_one_line() {
   status=0
   ("$@") 2>errors || status=$?
@@ -141,7 +144,7 @@ limited() {
 finished=0
 failed=0
 out=limited
-for blocks in 1 2 4 8 12 16 20 24; do  # of 512 bytes
+for blocks in 1 2 4 8 12 16 20 24; do  # blocks of 512 bytes
   fails_in_one_line limited $blocks limited
   failed=$((failed + 1))
   [ $((blocks % 8)) = 0 ] || continue

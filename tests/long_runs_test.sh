@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/long_runs.sh on a program that only pretends to train: what it refuses, that runs come in the plan's order, in
-# pieces, once each, and that the plan names runs that recipes have.
+# Tests scripts/long_runs.sh with a fake program that does not train: arguments are refused, each run is
+# trained once, in pieces and in the order of the plan, and the plan contains only runs of recipes.
 #   long_runs_test.sh SOURCE LONGHAND
 set -eu
 script=$1/scripts/long_runs.sh plan=$1/scripts/long_runs.plan longhand=$2
@@ -21,7 +21,7 @@ refused() {
   grep -qF -- "$words" err || fail "expected '$words'"
 }
 
-# It finishes a run at the second call, and "broken" never.
+# The fake program finishes a run in its second call, but never the run "broken".
 cat >pretend <<EOF
 #!/bin/bash
 run=\$(sed 's/.*--only \([^ ]*\).*/\1/' <<<"\$*")
@@ -35,7 +35,7 @@ chmod +x pretend
 cat >plan <<'EOF'
 # RECIPE SCALE RUN
 a/one extended broken
-a/one extended first   # the second in order
+a/one extended first   # trained second
 b/two laptop second
 EOF
 export LONG_RUNS_PLAN=$work/plan

@@ -1,11 +1,12 @@
 #!/bin/sh
-# mpi_test.sh LONGHAND [MPIRUN]
-# Trains on 1, 2 and 4 ranks that mpirun starts, and holds the bits of all checkpoints against those of
-# one process: three models, with accumulation, with texts and samples of different lengths, resumed on
-# another number of ranks; moments and gradients shared. Then ranks that differ, a rank that is killed,
-# signals, errors; a recipe's runs spread over ranks. Every wait here ends by itself: each mpirun has a
-# time limit.
-# Without an mpirun that starts processes it says so and exits with 77.
+# Trains on 1, 2 and 4 ranks with mpirun and compares the bits of all checkpoints with training in one
+# process:
+#   mpi_test.sh LONGHAND [MPIRUN]
+# Three models are trained: with accumulation, with texts and samples of different lengths, resumed on
+# another number of ranks, and with moments and gradients distributed over the ranks. The other tests are
+# about ranks with different settings, a killed rank, signals, errors, and a recipe's runs distributed
+# over ranks. No wait is endless, because every mpirun has a time limit.
+# The script exits with 77 and a message if mpirun cannot start processes.
 set -eu
 longhand=$(realpath "$1")
 mpirun=${2:-mpirun}
@@ -32,13 +33,13 @@ failed() {
   [ ! -s errors ] || cat errors >&2
   exit 1
 }
-# ranks N WORDS...: the program on N ranks.
+# ranks N WORDS...: runs the program on N ranks.
 ranks() {
   number=$1
   shift
   timeout -k 5 120 "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
 }
-# until_checkpoint RUN: only the latest checkpoints of a run are kept, so any will do.
+# until_checkpoint RUN: waits for any checkpoint of the run, because only the latest ones are kept.
 until_checkpoint() {
   tries=0
   until ls "$1/checkpoints" 2>/dev/null | grep -q '^step-'; do
@@ -79,7 +80,7 @@ for model in fal chacal llama; do
 done
 echo "three models, 1, 2 and 4 ranks: the bits of one process"
 
-# What ranks share: checkpoints in parts that each rank writes, the same numbers.
+# With --shard, each rank writes a part of the checkpoint, and the metrics are equal.
 for shared in "optimizer 2" "gradients 2" "gradients 4"; do
   shard=${shared% *} number=${shared#* } run=shared-$shard-${shared#* }
   # shellcheck disable=SC2086
@@ -97,7 +98,7 @@ for run in shared-optimizer-2 shared-gradients-2 shared-gradients-4; do
 done
 echo "moments and gradients shared by the ranks: the same bits, read by any number"
 
-# Cut and resumed, each time with another number of ranks.
+# A run is resumed from an earlier step, each time with another number of ranks.
 # shellcheck disable=SC2086
 ranks 4 train $fal $common --out moved 2>errors || failed "moved"
 for number in 2 1; do
@@ -108,7 +109,7 @@ done
 same fal-0/checkpoints/step-8 moved/checkpoints/step-8
 echo "resumed on other numbers of ranks: the same bits"
 
-# Ranks that would not compute the same are refused, and named.
+# A rank that would compute different results is refused with a message that names it.
 refused() {
   words=$1
   shift
@@ -150,7 +151,7 @@ start="train $fal $common --out refused"
 }
 echo "ranks that differ are refused in one line"
 
-# A rank that is killed: the others end with one line, and the run goes on with fewer.
+# If a rank is killed, the others end with one line, and the run can be resumed with fewer ranks.
 long="train $fal $plain --checkpoint_every 20 --schedule constant"
 # shellcheck disable=SC2086
 ranks 4 $long --steps 100000 --out killed >errors 2>&1 &
@@ -184,7 +185,7 @@ ranks 2 train --resume killed --quiet 2>errors || failed "cannot go on with 2 ra
 same undisturbed/checkpoints/step-$end killed/checkpoints/step-$end
 echo "rank 2 of 4 killed: the others ended within $seconds s; resumed on 2 ranks to the same bits"
 
-# Killed while all ranks write a checkpoint after every step: the last whole one is sound.
+# If a rank is killed while all ranks write a checkpoint, the last complete checkpoint is undamaged.
 # shellcheck disable=SC2086
 ranks 4 train $fal $plain --checkpoint_every 1 --schedule constant --shard gradients \
   --steps 100000 --out torn >errors 2>&1 &
@@ -201,7 +202,7 @@ sed -i "s/^steps = .*/steps = $((at + 2))/" torn/config.ini
 [ -z "$(ls -A torn/checkpoints | grep unfinished || true)" ] || failed "half a checkpoint is left"
 echo "a rank killed amid checkpoints that all write: the last whole one goes on"
 
-# A signal that asks one rank to end stops all of them with a checkpoint.
+# A termination signal to one rank stops all ranks with a checkpoint.
 # shellcheck disable=SC2086
 ranks 2 $long --steps 100000 --out stopped >errors 2>&1 &
 job=$!
@@ -214,7 +215,7 @@ job=""
 [ ! -e stopped/lock ] || failed "the lock is left"
 echo "one rank asked to end: all stop with a checkpoint"
 
-# A recipe's runs, each by one rank: those of one process.
+# A recipe's runs, each trained by one rank, have the same bits as in one process.
 cell="repro matrix --scale smoke --mechanisms rope,fal --tasks flip-flop --quiet"
 # shellcheck disable=SC2086
 ranks 2 $cell --out cells >table 2>errors || failed "a recipe on two ranks"
@@ -227,7 +228,7 @@ for run in cell/*/; do
 done
 echo "a recipe's runs spread over two ranks: the bits of one process"
 
-# A sweep that halves: ranks wait for one another after each stage.
+# In a sweep with --halving, ranks wait for each other after each stage.
 grid="sweep --task sorting --width 16 --layers 1 --steps 90 --grid rate=1e-3,3e-3,1e-2 --seeds 2 --halving 3"
 # shellcheck disable=SC2086
 ranks 2 $grid --quiet --out shared >table 2>errors || failed "a sweep on two ranks"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The commit the program names is right without git: read from a repository's own files in every form
-# they take, from an archive, and "unknown" where nothing says it.
+# The program reports the right commit without git. It is read from a repository's files in each of
+# their forms or from an archive, and is "unknown" if none of them contains it.
 #   version_test.sh SOURCE
 set -eu
 script=$1/cmake/version.cmake
@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 one=1111111111111111111111111111111111111111
 two=2222222222222222222222222222222222222222
 
-# expect COMMIT FOLDER WHAT: the folder's commit, where no git is found.
+# expect COMMIT FOLDER WHAT: checks the commit that is read from FOLDER if git is not found.
 expect() {
   cmake -DSOURCE="$2" -DOUTPUT="$work/out.cpp" -DVERSION=1 -DCOMPILER=c -DBUILD=b \
     -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF -P "$script"

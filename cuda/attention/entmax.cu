@@ -1,9 +1,9 @@
 #include "cuda/attention/rule_walk.h"
 
-/// Entmax does not walk along the keys. Its threads search for the threshold of a row, recompute
-/// the scores in each step, and then compute the weights from the threshold. D is computed by the
-/// products that compute dP, in the same order, so that a key with all of a row's weight has dP - D
-/// = 0.
+/// Entmax cannot process the keys one after another like the other rules. A block searches for the
+/// threshold of a row, recomputes the scores in each step of the search, and then computes the
+/// weights from the threshold. D is computed by the same products as dP, in the same order, so dP -
+/// D is exactly 0 for a key that has all of a row's weight.
 namespace longhand::cuda::walks {
 namespace {
 
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
     fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
   if (task.key_slices == 1) bring_queries(0);
-  // Calls body(begin, count) for each block of keys, with their scores in s. If `mixed`, their
-  // values are loaded too.
+  // Calls body(begin, count) for each block of keys, with their scores in s. If `mixed`, the values
+  // of the keys are loaded too.
   const auto each_block = [&](bool mixed, const auto& body) {
     for (int begin = scores.first_key(start); begin < start + rows; begin += steps) {
       const int count = min(steps, start + rows - begin);

@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(fal_threads) fal_kernel(FalTask task) {
 
   int match[queries_of_warp];
   float found[queries_of_warp];
-  unsigned open = 0;  // bit mask of queries without a match yet
+  unsigned open = 0;  // bit mask of the queries that have no match yet
 #pragma unroll
   for (int i = 0; i < queries_of_warp; ++i) {
     match[i] = -1;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(fal_threads) fal_kernel(FalTask task) {
   }
 }
 
-/// For each query with m = match >= 0: score = q . k_m, dscore = dy . v_(m+1), dq = dscore k_m.
+/// For each query with a match m >= 0: score = q . k_m, dscore = dy . v_(m+1), dq = dscore k_m.
 __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task) {
   const int head = static_cast<int>(blockIdx.y), key_head = head / task.group;
   const Tile tile = tile_at(task.segments.query_begin, task.segments.count, fal_rows, blockIdx.x);
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task)
   }
 }
 
-/// A query and the key it chose.
+/// A query that chose a key of the tile.
 struct Choice {
   std::int32_t row = 0;   // the query's row in its segment
   std::int32_t slot = 0;  // match - (the tile's first key - 1): 0 .. fal_rows

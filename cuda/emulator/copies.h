@@ -4,9 +4,9 @@
 
 namespace longhand::emulator {
 
-/// A thread's asynchronous 16-byte copies into shared memory that are still pending. Each copy
-/// arrives as late as allowed, when the thread waits for its group; until then its destination is
-/// full of NaN. Reads by other threads before a barrier are found when threads run in another
+/// The pending asynchronous 16-byte copies of a thread into shared memory. Each copy is made as
+/// late as permitted, when the thread waits for its group. Until then its destination is filled
+/// with NaN. Reads by other threads before a barrier are found by running the threads in another
 /// order.
 class Copies {
  public:

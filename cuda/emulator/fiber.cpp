@@ -67,8 +67,8 @@ constexpr std::size_t stack_size = std::size_t{128} << 10;
 #if defined(__x86_64__)
 
 struct Fiber::Context {
-  void* inside = nullptr;   // where the body continues
-  void* outside = nullptr;  // where resume() continues
+  void* inside = nullptr;   // stack pointer at which the body continues
+  void* outside = nullptr;  // stack pointer at which resume() continues
   const void* outer_stack = nullptr;
   std::size_t outer_size = 0;
 };
@@ -112,7 +112,7 @@ void Fiber::start(void (*body)(void*), void* argument) {
   body_ = body;
   argument_ = argument;
   ended_ = false;
-  // Builds a frame as longhand_emulator_switch leaves it: six registers, then the return address.
+  // Builds a frame like those of longhand_emulator_switch: six registers, then the return address.
   auto* top = reinterpret_cast<std::uintptr_t*>(stack_ + guard + stack_size) - 2;
   *--top = reinterpret_cast<std::uintptr_t>(&longhand_emulator_entry);
   *--top = 0;                                         // rbp

@@ -5,7 +5,7 @@
 
 namespace longhand::emulator {
 
-/// A function with its own stack. It runs until it waits, and later continues from there. Fibers
+/// A function with a separate stack. It runs until it waits and continues from there later. Fibers
 /// belong to one host thread, and only the scheduler resumes them.
 class Fiber {
  public:
@@ -28,7 +28,8 @@ class Fiber {
   struct Context;
   static void enter(Fiber* self);
 
-  std::byte* stack_ = nullptr;  // the mapping; its lowest page is a guard and never touched
+  /// the mapping; its lowest page is a guard page, which is never accessed
+  std::byte* stack_ = nullptr;
   Context* context_ = nullptr;
   void (*body_)(void*) = nullptr;
   void* argument_ = nullptr;

@@ -1,13 +1,14 @@
-"""Writes nn/text/unicode_tables.cpp: the classes of code points and what canonical composition needs.
+"""Writes nn/text/unicode_tables.cpp: the classes of code points and the tables of canonical
+composition.
 
     pip install unicodedata2==16.0.0
     apt-get download unicode-data && dpkg-deb -x unicode-data_*.deb ud      # 15.0.0-1
     python3 nn/text/unicode_tables.py ud/usr/share/unicode/DerivedAge.txt
 
-Letters (L*), numbers (N*) and white space are those of Unicode 16.0. Normalization is that of Unicode
-9.0: the decompositions, classes and compositions of 16.0 for the code points that 9.0 had assigned
-(stability promises that those have not changed); a later code point stays as it is and combines with
-nothing.
+Letters (L*), numbers (N*) and white space are those of Unicode 16.0. Normalization follows Unicode
+9.0: the tables contain the decompositions, classes and compositions of 16.0 for the code points that
+9.0 assigns, because Unicode guarantees that these do not change. Later code points are not decomposed
+or composed.
 """
 
 import pathlib
@@ -37,7 +38,7 @@ def code_class(c):
 
 
 def ranges(values):
-    """[first, last, value] of each run of neighbours in a map of code points."""
+    """Lists [first, last, value] for each range of consecutive code points with equal values."""
     found = []
     for c in sorted(values):
         if found and found[-1][1] == c - 1 and found[-1][2] == values[c]:
@@ -72,7 +73,7 @@ def main():
     for c in CODE_POINTS:
         text = chr(c)
         if c not in old or 0xAC00 <= c <= 0xD7A3 or ucd.normalize("NFD", text) == text:
-            continue  # syllables of Hangul are computed
+            continue  # Hangul syllables are computed instead
         parts = [number(int(x, 16)) for x in ucd.decomposition(text).split()]
         kept_apart = len(parts) == 2 and ucd.normalize("NFC", text) != text
         decompositions.append([number(c), *parts, *(["false"] if kept_apart else [])])

@@ -1,4 +1,4 @@
-# Builds the repository that this file lies in, by Conan 2. Not run here: checked by reading only.
+# Builds the repository that contains this file with Conan 2. This file has not been run, only reviewed.
 import os
 import re
 
@@ -32,7 +32,7 @@ class Longhand(ConanFile):
         check_min_cppstd(self, 20)
 
     def requirements(self):
-        self.requires("boost/[>=1.74 <2]", visible=False)  # program_options, for the program
+        self.requires("boost/[>=1.74 <2]", visible=False)  # the program uses Boost.Program_options
 
     def layout(self):
         cmake_layout(self)
@@ -55,6 +55,6 @@ class Longhand(ConanFile):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
 
     def package_info(self):
-        # find_package(longhand) takes the configuration that longhand itself installs.
+        # find_package(longhand) uses the package configuration that longhand installs.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs.append(os.path.join("lib", "cmake", "longhand"))

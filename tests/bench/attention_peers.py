@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
-"""Attention beside PyTorch, forward and backward, in one run. Development only.
+"""Compares the speed of attention, forward and backward, with PyTorch. Development only.
 
     attention_peers.py build/apps/longhand [--shapes 0,1,...] [--mechanisms NAME,...] [--seconds S]
                        [--out FILE] [--device cuda]
 
-For each shape runs `longhand bench attention` and then PyTorch on the same number of threads, in
-the best form it has: scaled_dot_product_attention (ragged batches: padded, or nested if that
-works and is faster), masked matrix products with gather for FAL, matrix products, softmax and
-torch.linalg.solve_triangular for ChaCAL. Both sides report their best round. Prints a table.
+For each shape, the script runs `longhand bench attention` and then PyTorch with the same number of
+threads. PyTorch uses its fastest form: scaled_dot_product_attention for softmax (ragged batches are
+padded, or nested if this works and is faster), masked matrix products with gather for FAL, and matrix
+products, softmax and torch.linalg.solve_triangular for ChaCAL. Both sides report their best round. The
+script prints a table.
 
-PyTorch's FAL and ChaCAL hold matrices of all pairs. Sequences longer than 4096 are given to them
-head by head, with one round and no warm-up; where even one head's matrices exceed the free memory
-the row says "no memory". `--shapes 5` takes minutes: `--mechanisms softmax`, `bf16`, `chacal` and
-`fal` part it.
+PyTorch's FAL and ChaCAL store matrices of all pairs of tokens. Sequences longer than 4096 are computed
+head by head, with one round and no warm-up. If the matrices of a single head exceed the free memory,
+the row contains "no memory". `--shapes 5` takes minutes and can be divided with `--mechanisms softmax`,
+`bf16`, `chacal` and `fal`.
 
-With --device cuda shapes are 16384 tokens in 16 heads of 64 at lengths from 1024 to 8192, and then
-the CPU's from shape 4 on; bf16 is asked of PyTorch's flash attention alone, ratios are given for
-forward and backward too, and f32 products may use TF32 on both sides.
+With --device cuda, the first shapes have 16384 tokens in 16 heads of width 64, with lengths from 1024
+to 8192; the shapes from 4 on are the CPU's. bf16 is compared only with PyTorch's flash attention, the
+table also contains the ratios of forward and of backward, and f32 products may use TF32 on both sides.
 """
 import torch
 import torch.nn.functional as F
@@ -55,7 +56,7 @@ def free_bytes():
 
 
 def by_head(shape, matrices, body):
-    """body(one shape) for all heads at once, or for each of them; None if memory is short."""
+    """Calls body(shape) for all heads at once or head by head; None if the memory is too small."""
     sequences, heads, _, longest, width = shape
     alone = longest > LONG
     pairs = longest**2 * (1 if alone else sequences * heads)
@@ -107,7 +108,7 @@ def softmax(shape, dtype, seconds):
 
         other = best(nested, seconds)
         return (other, "nested") if other < result else (result, "padded")
-    except Exception:  # not offered on the CPU in this version
+    except Exception:  # not supported on the CPU in this version
         return result, "padded"
 
 

@@ -1,11 +1,11 @@
-"""A language model's next token, and its prompt, beside transformers and llama.cpp, in turn in one run.
+"""Compares a language model's decoding and prompt reading with transformers and llama.cpp.
 
     pip install torch transformers==5.23.0 llama-cpp-python==0.3.36 gguf
     python3 tests/bench/decoding_peers.py build/release/apps/longhand [--models smollm2-135m,qwen2.5-0.5b]
         [--types f32,bf16] [--rounds 3] [--peers eager,compiled,llama.cpp]
 
-Random weights of the published shapes; both decode greedily after a prompt of 16 tokens, and read
-one of 512.
+The models have random weights and the published shapes. Each program decodes greedily after a prompt
+of 16 tokens, and reads a prompt of 512 tokens. The programs run in turn.
 """
 import sys
 import time
@@ -57,7 +57,7 @@ def transformers_times(model, dtype, compiles, tokens):
 
 
 def write_gguf(path, model, dtype):
-    """A file for llama.cpp: the shape's tensors, random, and no words."""
+    """Writes a file for llama.cpp with random tensors of the shape and an empty vocabulary."""
     import gguf
     import numpy as np
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Fine-tuning steps of a run's model beside PyTorch + transformers + peft, in one run. Development only.
+"""Compares fine-tuning steps of a run's model with PyTorch, transformers and peft. Development only.
 
     finetune_peers.py build/apps/longhand RUN [--length 512] [--batch 1] [--steps 6] [--modes full,lora]
 
 RUN is an imported Llama, Qwen 2 or Gemma 3. Both sides start from the same weights (`longhand export`)
-and learn windows of this repository's documents with AdamW in f32, each in a process of its own; a
-step's time is the median after the first, memory the process's peak. longhand runs in --math exact and
-fast. lora: rank 8 on queries and values; recompute: blocks are computed again in backward.
+and train on windows of this repository's documents with AdamW in f32, each in a separate process. The
+time of a step is the median of all steps after the first; the memory is the peak of the process.
+longhand runs with --math exact and fast. The mode lora has rank 8 on queries and values; with
+recompute, blocks are computed again in the backward pass.
 """
 import argparse
 import json
@@ -54,7 +55,7 @@ def theirs(folder, text, mode, length, batch, steps):
 
 
 def peak_of(words):
-    """The command's output and its peak memory in MiB."""
+    """Returns the command's output and its peak memory in MiB."""
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out = child.stdout.read()
     said = child.stderr.read()

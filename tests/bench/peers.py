@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: how a thing is timed, and how contenders are started."""
+"""Functions for the scripts of this folder: timing, and starting the compared programs."""
 import argparse
 import json
 import os
@@ -15,7 +15,7 @@ def memory(key):
 
 
 def timed(body, device="cpu"):
-    """Its seconds, from an idle device to an idle device."""
+    """Returns the seconds of a call. The device is idle before and after it."""
     def wait():
         if device == "cuda":
             import torch
@@ -29,7 +29,7 @@ def timed(body, device="cpu"):
 
 
 def timings(body, seconds, device="cpu", least=3):
-    """Seconds of each round: at least so many, until the time is used. No warm-up."""
+    """Returns the seconds of each round. Runs a minimum of rounds until the time is over, without warm-up."""
     times, end = [], time.perf_counter() + seconds
     while len(times) < least or time.perf_counter() < end:
         times.append(timed(body, device))
@@ -37,19 +37,19 @@ def timings(body, seconds, device="cpu", least=3):
 
 
 def set_math(math):
-    """f32 products on a GPU: fast is TF32. bf16 is autocast's affair."""
+    """Selects the precision of f32 products on a GPU: TF32 if fast. bf16 is selected by autocast."""
     import torch
     torch.set_float32_matmul_precision("high" if math == "fast" else "highest")
 
 
 def rows_of(words):
-    """The rows of one `longhand bench ... --json`."""
+    """Returns the rows of `longhand bench ... --json`."""
     out = subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout
     return json.loads(out)["rows"]
 
 
 def run(words):
-    """Its last line of output as JSON, and its peak memory."""
+    """Runs a command. Returns its last line of output as JSON, and its peak memory."""
     child = subprocess.Popen(words, stdout=subprocess.PIPE)
     out = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
@@ -59,8 +59,8 @@ def run(words):
 
 
 def ceilings(start, math, options):
-    """Operations and bytes a second, or nothing with --no-floor; start: how the program is started, in
-    words."""
+    """Returns the maximum operations and bytes per second, or nothing with --no-floor. `start` is the
+    command that starts the program."""
     if options.no_floor:
         return None
     words = ["--threads", str(options.threads), "--seconds", "0.2", "--json", "--backend",
@@ -75,14 +75,14 @@ def ceilings(start, math, options):
 
 
 def floor_ms(ceilings, row):
-    """The least that a step's operations and bytes can take."""
+    """Returns the minimum time that a step's operations and bytes can take."""
     if ceilings is None:
         return None
     return 1e3 * max(row["operations"] / ceilings[0], row["bytes"] / ceilings[1])
 
 
 def arguments(**defaults):
-    """The parser of a script's flags, with those that all scripts have."""
+    """Returns a parser with the flags that all scripts have."""
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
@@ -103,11 +103,12 @@ def keep(options, row):
 
 
 class Contenders:
-    """PyTorch's side: asks a script, started with --serve, for a contender's figures.
+    """Measures PyTorch's side in a script that is started with --serve.
 
-    On the CPU each contender has a process of its own, whose peak memory is its own. On a GPU, where
-    a process takes seconds to get going and the device tells the memory, they share one, until one of
-    them ends it. One that fails is told as {"failed": why} and costs the others nothing.
+    A contender is a form of PyTorch's model. On the CPU, each contender runs in a separate process, so
+    that its peak memory can be measured. On a GPU, the device reports the memory and a process takes
+    seconds to start, so contenders share a process until one of them ends it. The result of a contender
+    that fails is {"failed": reason}; the others are not affected.
     """
 
     def __init__(self, script, options, under):
@@ -138,10 +139,10 @@ class Contenders:
 
 
 def serve(contender, options):
-    """Answers an asking script: a line of JSON for each request, contender(*request)."""
+    """Answers each request of the measuring script with contender(*request) as a line of JSON."""
     import torch
 
-    out, sys.stdout = sys.stdout, sys.stderr  # answers alone go there
+    out, sys.stdout = sys.stdout, sys.stderr  # only answers are written to it
     torch.set_num_threads(options.threads)
     torch.set_default_device(options.device)
     for line in sys.stdin:
@@ -160,5 +161,5 @@ def serve(contender, options):
 
 
 def better(times):
-    """The least of those that did not fail."""
+    """Returns the minimum of the results that did not fail."""
     return min((t for t in times if t is not None), default=float("nan"))

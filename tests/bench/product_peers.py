@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Large matrix products beside PyTorch, in one run. Development only.
+"""Compares large matrix products with PyTorch. Development only.
 
     product_peers.py build/apps/longhand [--sizes M,N,K ...] [--math fast,bf16] [--seconds S]
                      [--out FILE] [--device cuda]
 
-For each size runs `longhand bench gemm`, in the three layouts that forward and backward meet, and then
-torch.matmul on operands of the same shapes and layouts. Both wait for the device after every product.
-On a GPU ours are cuBLASLt's, as PyTorch's are, so the table tells what we ask of it and what we lose
-around it: fast is TF32 in both; with bf16 operands are bf16 and our result is f32 where PyTorch's is
-bf16.
+For each size, the script runs `longhand bench gemm` with the three layouts of the forward and backward
+passes, and then torch.matmul with operands of the same shapes and layouts. Both wait for the device
+after every product. On a GPU, both use cuBLASLt, so the table shows the effect of its settings and of
+the time around its calls. The mode fast is TF32 in both. With bf16, the operands are bf16; longhand's
+result is f32 and PyTorch's is bf16.
 """
 import torch
 

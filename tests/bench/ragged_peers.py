@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Training steps of the models of the ChaCAL and task-hinting papers beside PyTorch. Development only.
+"""Compares training steps of the models of the ChaCAL and task-hinting papers with PyTorch.
+Development only.
 
     ragged_peers.py build/apps/longhand [--models toy,sorting] [--math exact,bf16] [--steps N]
                     [--forms eager,compiled,even] [--under CMD] [--out FILE] [--device cuda]
 
-PyTorch's model is a GPT-2 as its users write it: scaled_dot_product_attention, solve_triangular for
-ChaCAL, fused AdamW, bf16 by autocast. It pads each batch to its longest sample, as it is (eager) and
-with its blocks compiled. "even" is eager on batches of as many tokens in rows all of the mean length,
-which need no padding: what is between it and eager is raggedness. The batches' lengths are those of
-the task. A model may have a batch of its own: boxes:256. Steps differ in length, so each is timed by
-the tokens of its samples, and the medians are shown for a step as long as ours. On the CPU every
-contender has a process of its own, started by CMD if given. With --device cuda both run on the GPU;
-fast is TF32 in both, and PyTorch's steps are timed all at once, none of them waited for.
+PyTorch's model is a typical GPT-2: scaled_dot_product_attention, solve_triangular for ChaCAL, fused
+AdamW, and bf16 by autocast. It pads each batch to its longest sample. The form `eager` is not compiled;
+in `compiled`, the blocks are. The form `even` is `eager` on batches with the same number of tokens in
+rows of the mean length, which need no padding, so the difference to `eager` is the cost of different
+lengths. The lengths are those of the task. A batch size can be added to a model: boxes:256. Steps have
+different lengths, so the time per token is measured, and the medians are multiplied by the tokens of
+longhand's step. On the CPU, every contender runs in a separate process, which is started with CMD if it
+is given. With --device cuda both sides run on the GPU, fast is TF32 in both, and all of PyTorch's steps
+are timed together, without waiting for each of them.
 """
 import json
 import shlex
@@ -97,7 +99,7 @@ def make(name):
 
 
 def theirs(name, math, form, steps, seconds, device):
-    """One PyTorch contender, over steps of such lengths."""
+    """Times a form of PyTorch's model on steps with these lengths."""
     import torch
 
     set_math(math)
@@ -124,7 +126,7 @@ def theirs(name, math, form, steps, seconds, device):
             adam.step()
             adam.zero_grad(set_to_none=True)
 
-    times = []  # of a token
+    times = []  # per token
     if device == "cpu":
         take(batches[:1])  # warms up, and compiles
         for batch in batches:

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Training on several processes beside PyTorch's DistributedDataParallel, in one run. Development only.
+"""Compares training on several processes with PyTorch's DistributedDataParallel. Development only.
 
     ranks_peers.py build/release/apps/longhand [--ranks 2] [--models small,middle] [--math exact,bf16]
                    [--rounds 3] [--seconds S] [--out FILE]
 
-Both sides train the same GPT-NeoX on the same number of processes of this machine, one thread each:
-`mpirun -np N longhand train`, whose step is as many parts as processes, and DDP over gloo with fused
-AdamW, eager. Each process has its share of the batch. Our sequences differ in length, DDP's are all of
-their mean length: a step of ours ends with the process that has more tokens. They take turns, --rounds
-times; told are the median of all steps after the first five and the least, tokens and bits of the same
-kind on both sides (f32 or bf16 autocast), and the largest process's peak memory, PyTorch's also beyond
-what importing it takes.
+Both sides train the same GPT-NeoX on the same number of processes of this machine, with one thread
+each: `mpirun -np N longhand train` with one part per process, and eager DDP over gloo with fused AdamW.
+Each process computes an equal share of the batch. The sequences of longhand have different lengths, so
+its step ends with the process that has the most tokens; DDP's sequences all have the mean length. Both
+use the same precision (f32, or bf16 with autocast) and run in turn, --rounds times. The script prints
+the median and the minimum of all steps after the first five, the tokens, and the peak memory of the
+largest process, for PyTorch also without the memory that importing it takes.
 """
 import json
 import os
@@ -22,7 +22,7 @@ import tempfile
 
 from peers import MIB, arguments, keep, memory, set_math, timed
 
-MODELS = {  # width, layers, heads, batch of all processes, instructions of a sequence
+MODELS = {  # width, layers, heads, batch of all processes, instructions per sequence
     "small": (128, 2, 4, 32, 32),
     "middle": (256, 4, 4, 32, 32),
     "large": (768, 6, 12, 16, 64),
@@ -42,7 +42,7 @@ def ours(program, name, math, ranks, seconds):
                  "--out", folder + "/run"]
         with open(folder + "/errors", "w") as errors:
             child = subprocess.Popen(["timeout", "300", *words], stderr=errors)
-            _, status, usage = os.wait4(child.pid, 0)  # with the largest of its descendants
+            _, status, usage = os.wait4(child.pid, 0)  # includes the largest descendant
         if status:
             with open(folder + "/errors") as errors:
                 sys.exit(errors.read())
@@ -55,7 +55,7 @@ def ours(program, name, math, ranks, seconds):
 
 
 def theirs(name, math, tokens, seconds):
-    """One process of PyTorch's; rank and size are in the environment."""
+    """Runs a process of PyTorch. The environment contains its rank and the number of ranks."""
     import torch
     import torch.distributed as dist
     import torch.nn.functional as F
@@ -116,7 +116,7 @@ def theirs(name, math, tokens, seconds):
         adam.step()
         adam.zero_grad(set_to_none=True)
 
-    # As many steps on each rank.
+    # All ranks must make the same number of steps.
     for _ in range(5):
         last = timed(step)
     count = torch.tensor([max(5.0, seconds / last)])

@@ -1,10 +1,10 @@
-"""Tokenizers held beside Hugging Face's and tiktoken, one thread each, turn by turn in one run.
+"""Compares tokenizers with Hugging Face's tokenizers and tiktoken, in turn, with one thread each.
 
     pip install tokenizers==0.23.3 tiktoken
     RAYON_NUM_THREADS=1 python3 tests/bench/tokenizer_peers.py build/release/apps/longhand TEXT TOKENIZER.json...
 
-tiktoken is built from the same vocabulary, where the tokenizer is byte-level, and gets its word pattern.
-The ids of all are compared first. --json prints the rows as JSON.
+If the tokenizer is byte-level, tiktoken is built from its vocabulary and its word pattern. The script
+first checks that all tokenizers return the same ids. --json prints the rows as JSON.
 """
 
 import json
@@ -30,7 +30,7 @@ def byte_of():
 
 
 def in_tiktoken(whole):
-    """The same tokenizer in tiktoken, whose merges are the order of the ids; None: it has none."""
+    """Returns the tokenizer in tiktoken, whose merges have the order of the ids; None if impossible."""
     steps = whole["pre_tokenizer"].get("pretokenizers", [whole["pre_tokenizer"]])
     if steps[0]["type"] == "Digits" or steps[-1]["type"] != "ByteLevel" or whole["normalizer"]:
         return None
@@ -68,7 +68,7 @@ def main():
             same["tiktoken"] = tik.encode_ordinary(text) == ids
         seconds = {"tokenizers": [], "tiktoken": [], "longhand": []}
         loads = []
-        for _ in range(ROUNDS):  # a fresh tokenizer each time: theirs remembers words too
+        for _ in range(ROUNDS):  # a new tokenizer each time, because Hugging Face's caches words too
             fresh = Tokenizer.from_file(name)
             seconds["tokenizers"].append(timed(lambda: fresh.encode(text, add_special_tokens=False)))
             if tik:

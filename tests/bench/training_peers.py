@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Whole training steps beside PyTorch, in one run. Development only.
+"""Compares whole training steps with PyTorch. Development only.
 
     training_peers.py build/apps/longhand [--models ffl,ct-fal] [--math exact,bf16]
                       [--forms eager,compiled] [--seconds S] [--under CMD] [--out FILE]
                       [--device cuda]
 
-PyTorch's model is a GPT-NeoX as its users write it: scaled_dot_product_attention, gather for FAL,
-AdamW fused or foreach, whichever is faster, bf16 by autocast; as it is (eager) and with its blocks
-compiled. Both sides time forward, loss, backward and optimizer after warm-up and report the median.
-A model may have a batch of its own: ffl:128. With --device cuda both run on the GPU; fast is TF32 in
-both, memory is the device's, and PyTorch's steps are timed many at once, none of them waited for.
-On the CPU every contender has a process of its own, which gives its peak memory, and the time from the
-start of `longhand train` to its first step is taken. The floor of a step is the longer of its
-operations at the rate of a large product of ours and its bytes at the rate of our fastest token-wise
-kernel, both timed in the same run. Prints a table; --out adds the rows to a file of JSON lines.
+PyTorch's model is a typical GPT-NeoX: scaled_dot_product_attention, gather for FAL, AdamW (fused or
+foreach, whichever is faster), and bf16 by autocast. The form `eager` is not compiled; in `compiled`, the
+blocks are. Both sides time forward, loss, backward and optimizer after a warm-up and report the median.
+A batch size can be added to a model: ffl:128. With --device cuda both sides run on the GPU, fast is TF32
+in both, the device's memory is reported, and many of PyTorch's steps are timed together, without waiting
+for each of them. On the CPU, every contender runs in a separate process, so that its peak memory can be
+measured; the time from the start of `longhand train` to its first step is measured too. The floor of a
+step is the maximum of two times: its operations at the rate of longhand's large matrix products, and its
+bytes at the rate of longhand's fastest token-wise kernel, both measured in the same run. The script
+prints a table; --out appends the rows to a file of JSON lines.
 """
 import json
 import shlex
@@ -39,7 +40,7 @@ MODELS = {  # vocabulary, width, layers, heads [(kind, count, width)], batch, `l
                 "--heads", "softmax:1x704,fal:1x64"]),
 }
 def theirs(name, math, form, batch, length, seconds, device):
-    """One PyTorch contender."""
+    """Times a form of PyTorch's model."""
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -122,7 +123,7 @@ def theirs(name, math, form, batch, length, seconds, device):
         ids = torch.randint(vocabulary, (batch, length))
         targets = torch.where(torch.rand(batch, length) < 0.3, ids.roll(-1, 1), -100)
     if form == "compiled":
-        for block in model.blocks:  # all alike: compiled once
+        for block in model.blocks:  # equal blocks are compiled only once
             block.compile()
 
     def step():
@@ -145,8 +146,8 @@ def theirs(name, math, form, batch, length, seconds, device):
 
     times = [span / several for span in timings(steps, seconds, device)]
     peak = memory("VmHWM") if device == "cpu" else imported + torch.cuda.max_memory_allocated()
-    # The other form of the optimizer, alone, on the same gradients: were it faster, the step would
-    # be so by the difference.
+    # The other form of the optimizer is timed alone on the same gradients. If it is faster, the
+    # difference is subtracted from the step.
     model(ids, targets).backward()
     other = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0, foreach=True)
     spans = {a: min(timed(a.step, device) for _ in range(4)) for a in (adam, other)}
@@ -158,7 +159,7 @@ def theirs(name, math, form, batch, length, seconds, device):
 
 
 def start_up(program, flags, math, threads, device):
-    """Seconds from exec to the first step, the step itself not counted."""
+    """Returns the seconds from exec to the beginning of the first step."""
     with tempfile.TemporaryDirectory() as folder:
         out = folder + "/run"
         begin = time.perf_counter()

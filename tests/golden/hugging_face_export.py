@@ -1,4 +1,4 @@
-"""Holds our export against transformers. Development only:
+"""Compares the export of longhand with transformers. Development only:
     python tests/golden/hugging_face_export.py make FAMILY THEIRS   # a small random model
     longhand import THEIRS --out RUN; longhand export RUN --out OURS
     python tests/golden/hugging_face_export.py compare THEIRS OURS

@@ -1,6 +1,7 @@
-"""Writes llama_*, qwen2_* and gemma3_*.safetensors: small random models of these families, with the logits, the loss, every gradient and 64 greedily decoded tokens that transformers 5.23.0 computes for
-a ragged batch, in f32. The metadata has the configuration in both forms: "config" as version 5
-writes it, "config_v4" as version 4 did. Development only:
+"""Writes llama_*, qwen2_* and gemma3_*.safetensors: small random models of these families, with
+the logits, the loss, every gradient and 64 greedily decoded tokens that transformers 5.23.0 computes
+for a ragged batch, in f32. The metadata contains the configuration in two forms: "config" in the form
+of version 5 and "config_v4" in the form of version 4. Development only:
     python tests/golden/llama.py
 """
 import json
@@ -44,13 +45,13 @@ for name, (Config, Model, sizes) in cases.items():
     config = Config(**{**common, **sizes})
     model = Model(config).eval()
     with torch.no_grad():
-        for parameter in model.parameters():  # far from the flat start, gains and biases too
+        for parameter in model.parameters():  # random values for all parameters, including gains and biases
             parameter.add_(torch.randn_like(parameter) * 0.2)
     tokens = [torch.randint(29, (n,)) for n in lengths]
     targets = [torch.randint(29, (n,)) for n in lengths]
     for t in targets:
         t[torch.rand(t.shape) < 0.25] = -100
-    logits = [model(t[None]).logits[0] for t in tokens]  # one by one: no padding anywhere
+    logits = [model(t[None]).logits[0] for t in tokens]  # one by one, so that nothing is padded
     loss = torch.nn.functional.cross_entropy(torch.cat(logits), torch.cat(targets))
     loss.backward()
 

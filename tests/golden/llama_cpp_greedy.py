@@ -1,12 +1,12 @@
-"""Greedy text of GGUF files by longhand and by llama.cpp, choice by choice. Not part of the tests.
+"""Compares greedy decoding of GGUF files by longhand and llama.cpp. Not part of the tests.
 
     pip install llama-cpp-python==0.3.36
     python tests/golden/llama_cpp_greedy.py build/release/apps/longhand FOLDER FILE.gguf...
 
-Each file is imported into FOLDER. llama.cpp reads the prompt and what longhand said, and is asked
-at each place what it would have said. Where that is another token, it tells how much likelier
-(in nats) that one is to it than ours: it rounds activations to 8 bits beside quantized weights, so
-choices that are nearly as likely may differ.
+Each file is imported into FOLDER. llama.cpp reads the prompt and longhand's tokens, and its most likely
+token is compared at each position. If the tokens differ, the script prints by how many nats llama.cpp's
+token is more likely, according to llama.cpp. llama.cpp rounds activations to 8 bits if weights are
+quantized, so tokens of almost equal probability may differ.
 """
 import json
 import pathlib

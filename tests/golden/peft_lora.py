@@ -1,9 +1,9 @@
-"""Writes llama_lora.safetensors: an adapter that peft puts onto the model of llama_biased.safetensors,
-with random numbers in all its matrices, and the logits of the two together; its metadata has
+"""Writes llama_lora.safetensors: an adapter of peft for the model of llama_biased.safetensors, with
+random numbers in all its matrices, and the logits of the model with the adapter. The metadata contains
 adapter_config.json. Development only:
     python tests/golden/peft_lora.py
-Given a folder that `longhand export --adapter` wrote for that model with that adapter, it has peft load
-the folder and prints the largest difference of a logit:
+With a folder that `longhand export --adapter` wrote for this model and adapter, the script loads the
+folder with peft and prints the largest difference of a logit:
     python tests/golden/peft_lora.py FOLDER
 """
 import json

@@ -1,6 +1,6 @@
 """Runs two small published models, SmolLM2-135M and Gemma 3 270M, with longhand and in plain numpy,
-and compares the negative log-likelihood of a text and every logit. Not part of the tests: the
-models come as Python packages of 98 and 253 MB.
+and compares the negative log-likelihood of a text and every logit. Not part of the tests, because the
+models are Python packages of 98 and 253 MB.
 
     pip install numpy safetensors gguf==0.19.0
     python tests/golden/real_models.py build/release/apps/longhand FOLDER
@@ -31,7 +31,7 @@ def fetch(folder):
 
 
 class Model:
-    """The forward pass by its formulas, token by token side by side, in f64."""
+    """The forward pass in f64, written as formulas for all tokens at once."""
 
     def __init__(self, path):
         reader = GGUFReader(path)
@@ -59,7 +59,7 @@ class Model:
 
     def heads_of(self, y, name, count):
         w = self.weight(name)
-        if not self.gemma and name[-1] in "qk":  # pairs of rows back to halves
+        if not self.gemma and name[-1] in "qk":  # converts interleaved pairs of rows to halves
             w = w.reshape(count, self.head // 2, 2, -1).swapaxes(1, 2).reshape(w.shape)
         return (y @ w.T).reshape(len(y), count, self.head)
 
@@ -72,7 +72,7 @@ class Model:
         q, k = self.turned(q, base), self.turned(k, base)
         k, v = (np.repeat(x, self.heads // self.key_heads, axis=1) for x in (k, v))
         scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(self.head)
-        scores += np.triu(np.full(scores.shape[1:], -np.inf), 1)  # texts are shorter than a window
+        scores += np.triu(np.full(scores.shape[1:], -np.inf), 1)  # no window is needed: texts are shorter
         p = np.exp(scores - scores.max(-1, keepdims=True))
         o = np.einsum("hqk,khd->qhd", p / p.sum(-1, keepdims=True), v)
         return o.reshape(len(y), -1) @ self.weight(block + "attn_output").T

@@ -1,10 +1,10 @@
 """Writes tokenizer_ids.json: small tokenizers of each supported kind, texts, and the ids and decoded
-texts that Hugging Face's tokenizers 0.23.3 gives for them.
+texts that Hugging Face's tokenizers 0.23.3 returns for them.
 
     pip install tokenizers==0.23.3
     python3 tests/golden/tokenizer_ids.py build/release/apps/longhand
 
-"trained" is what `longhand tokenize train` made of "training_text".
+"trained" is the tokenizer that `longhand tokenize train` trains on "training_text".
 """
 
 import json
@@ -64,7 +64,7 @@ def gpt2():
 
 
 def llama3():
-    """With a template and, as Llama 3 has it, words taken whole that no merge builds."""
+    """Has a template and, as in Llama 3, whole words in the vocabulary that no merge produces."""
     whole = trained(None, split_and_bytes(LLAMA3))
     whole["model"]["ignore_merges"] = True
     whole["model"]["vocab"]["Ġtokenizer"] = len(whole["model"]["vocab"])
@@ -76,8 +76,8 @@ def llama3():
 
 
 def gpt_neox():
-    """NFC, and added tokens that are found after it: runs of spaces, beside entries of the same text,
-    and a letter that NFC composes."""
+    """Has NFC, and added tokens that are matched after NFC: runs of spaces, which are also entries of
+    the vocabulary, and a letter that NFC composes."""
     whole = trained(normalizers.NFC(), pre_tokenizers.ByteLevel(add_prefix_space=False))
     assert "ĠĠ" in whole["model"]["vocab"]
     first = len(whole["model"]["vocab"])
@@ -93,7 +93,7 @@ def qwen2():
 
 
 def smollm2():
-    """Without some bytes, which are then dropped."""
+    """Lacks some bytes, which are dropped."""
     whole = trained(None, pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
                                                    pre_tokenizers.ByteLevel(add_prefix_space=False)]))
     for character in "ÿóôĀĂ":
@@ -102,7 +102,7 @@ def smollm2():
 
 
 def gemma():
-    """Characters, bytes for what is no token, and one merge that reaches from a letter to a space."""
+    """Has characters, bytes for all other characters, and a merge of a letter with a space."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
@@ -148,7 +148,7 @@ def main():
         ids = [tokenizer.encode(text).ids for text in TEXTS]
         bare = [tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS]
         size = tokenizer.get_vocab_size()
-        # Ids in an order that no text has: broken characters too.
+        # Ids in an order that no text has, including incomplete characters.
         mixed = [[(7 * i * k + k) % size for i in range(40)] for k in range(1, 9)]
         mixed = [[i for i in row if tokenizer.id_to_token(i) is not None] for row in mixed]
         result["tokenizers"][name] = {

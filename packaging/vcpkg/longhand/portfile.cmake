@@ -1,4 +1,4 @@
-# Builds the repository that this file lies in. Not run here: checked by reading only.
+# Builds the repository that contains this file. This file has not been run, only reviewed.
 vcpkg_check_linkage(ONLY_STATIC_LIBRARY)
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
 
