@@ -215,7 +215,8 @@ std::string Command::help(const Arguments& beside, bool rich) const {
     }
   }
   const bool more = hidden > 0;
-  add({"help", "", ""}, more ? "print this; `--help all`: every option there is" : "print this");
+  add({"help", "", ""},
+      more ? "print this help; `--help all`: with all options" : "print this help");
 
   std::ostringstream out;
   out << summary << "\n\n" << bold("usage", rich) << '\n' << forms();

@@ -8,12 +8,13 @@
 namespace longhand::app {
 
 void ComputeSettings::declare(nn::Options& list) {
-  list.text("backend", backend, "reference, cpu or cuda", "NAME", {"reference", "cpu", "cuda"})
+  list.text("backend", backend, "backend: reference, cpu or cuda", "NAME",
+            {"reference", "cpu", "cuda"})
       .common = true;
-  list.integer("threads", options.threads, 0, 1024, "threads of the backend; 0: one per core")
-      .common = true;
+  list.integer("threads", options.threads, 0, 1024, "number of threads; 0: one per core").common =
+      true;
   list.choice_of("math", options.math, {Math::exact, Math::fast, Math::bf16},
-                 "how products are computed: exact, fast or bf16", "MODE")
+                 "arithmetic of matrix products: exact, fast or bf16", "MODE")
       .common = true;
 }
 
@@ -25,7 +26,7 @@ std::vector<CliFlag> compute_options(std::string backend) {
   for (const nn::OptionSpec& option : list.all()) {
     flags.push_back({option.name, option.placeholder, option.help, option.default_value});
   }
-  flags.push_back({"seed", "N", "names the random numbers", "1"});
+  flags.push_back({"seed", "N", "seed of the random numbers", "1"});
   return flags;
 }
 

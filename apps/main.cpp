@@ -37,7 +37,7 @@ void print_overview() {
     std::cout << "  " << std::left << std::setw(static_cast<int>(width)) << name << "  "
               << command.summary << '\n';
   }
-  std::cout << "\n`longhand COMMAND --help` explains one, with examples.\n";
+  std::cout << "\n`longhand COMMAND --help` describes a command, with examples.\n";
 }
 
 const Command& find(const std::string& name) {
@@ -109,7 +109,7 @@ int guarded(const std::vector<std::string>& words) {
   } catch (const nn::FailedElsewhere&) {  // another rank reports the error
     return failed;
   } catch (const std::bad_alloc&) {
-    return report(failed, "memory is used up", words);
+    return report(failed, "out of memory", words);
   } catch (const std::exception& error) {
     return report(failed, message_of(error), words);
   }

@@ -277,22 +277,22 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
   }
 }
 
-const RegisterBenchmark benchmark{{.name = "attention",
-                                   .summary = "attention by softmax and other rules, ChaCAL, FAL "
-                                              "and the delta rule, forward and backward",
-                                   .sizes = "SEQUENCES,HEADS,SHORTEST,LONGEST,WIDTH",
-                                   .columns = {{"mechanism", "mechanism"},
-                                               {"sequences", "sequences"},
-                                               {"heads", "heads"},
-                                               {"longest", "longest"},
-                                               {"width", "width"},
-                                               {"forward_ms", "forward ms", "%.2f"},
-                                               {"backward_ms", "backward ms", "%.2f"},
-                                               {"best_ms", "best ms", "%.2f"},
-                                               {"gflops", "GFLOP/s", "%.1f"},
-                                               {"of_softmax", "of softmax", "%.2f"},
-                                               {"scratch_bytes", "scratch bytes", "%.0f"}},
-                                   .run = run}};
+const RegisterBenchmark benchmark{
+    {.name = "attention",
+     .summary = "softmax and other attention, ChaCAL, FAL and the delta rule, forward and backward",
+     .sizes = "SEQUENCES,HEADS,SHORTEST,LONGEST,WIDTH",
+     .columns = {{"mechanism", "mechanism"},
+                 {"sequences", "sequences"},
+                 {"heads", "heads"},
+                 {"longest", "longest"},
+                 {"width", "width"},
+                 {"forward_ms", "forward ms", "%.2f"},
+                 {"backward_ms", "backward ms", "%.2f"},
+                 {"best_ms", "best ms", "%.2f"},
+                 {"gflops", "GFLOP/s", "%.1f"},
+                 {"of_softmax", "of softmax", "%.2f"},
+                 {"scratch_bytes", "scratch bytes", "%.0f"}},
+     .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::attention_benchmark

@@ -182,7 +182,8 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
 
 const RegisterBenchmark benchmark{
     {.name = "decoding",
-     .summary = "a language model's next token beside reading memory, its prompt beside a product",
+     .summary =
+         "decoding of one token against memory bandwidth, and the prompt against a matrix product",
      .sizes = "MODEL: smollm2-135m, qwen2.5-0.5b, llama-3.2-1b",
      .columns = {{"model", "model"},
                  {"weights", "weights"},

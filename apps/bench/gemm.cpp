@@ -96,19 +96,20 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
   }
 }
 
-const RegisterBenchmark benchmark{{.name = "gemm",
-                                   .summary = "matrix products, as forward and backward meet them",
-                                   .sizes = "M,N,K",
-                                   .columns = {{"m", "m"},
-                                               {"n", "n"},
-                                               {"k", "k"},
-                                               {"layout", "layout"},
-                                               {"math", "math"},
-                                               {"gflops", "GFLOP/s", "%.1f"},
-                                               {"best_gflops", "best", "%.1f"},
-                                               {"milliseconds", "ms", "%.3f"},
-                                               {"error", "error", "%.1e"}},
-                                   .run = run}};
+const RegisterBenchmark benchmark{
+    {.name = "gemm",
+     .summary = "matrix products with the layouts of the forward and backward passes",
+     .sizes = "M,N,K",
+     .columns = {{"m", "m"},
+                 {"n", "n"},
+                 {"k", "k"},
+                 {"layout", "layout"},
+                 {"math", "math"},
+                 {"gflops", "GFLOP/s", "%.1f"},
+                 {"best_gflops", "best", "%.1f"},
+                 {"milliseconds", "ms", "%.3f"},
+                 {"error", "error", "%.1e"}},
+     .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::gemm_benchmark

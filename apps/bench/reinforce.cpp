@@ -77,19 +77,20 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
   }
 }
 
-const RegisterBenchmark benchmark{{.name = "reinforce",
-                                   .summary = "attention, forward, with and without reinforced "
-                                              "weights: one pair a token, in all heads",
-                                   .sizes = "SEQUENCES,HEADS,LENGTH,WIDTH",
-                                   .columns = {{"attention", "attention"},
-                                               {"sequences", "sequences"},
-                                               {"heads", "heads"},
-                                               {"length", "length"},
-                                               {"width", "width"},
-                                               {"ms", "ms", "%.3f"},
-                                               {"best_ms", "best ms", "%.3f"},
-                                               {"of_plain", "of plain", "%.3f"}},
-                                   .run = run}};
+const RegisterBenchmark benchmark{
+    {.name = "reinforce",
+     .summary =
+         "attention, forward, with and without reinforced weights; one pair per token in all heads",
+     .sizes = "SEQUENCES,HEADS,LENGTH,WIDTH",
+     .columns = {{"attention", "attention"},
+                 {"sequences", "sequences"},
+                 {"heads", "heads"},
+                 {"length", "length"},
+                 {"width", "width"},
+                 {"ms", "ms", "%.3f"},
+                 {"best_ms", "best ms", "%.3f"},
+                 {"of_plain", "of plain", "%.3f"}},
+     .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::reinforce_benchmark

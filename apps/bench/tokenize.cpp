@@ -37,16 +37,17 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
   }
 }
 
-const RegisterBenchmark benchmark{{.name = "tokenize",
-                                   .summary = "--tokenizer loaded, --text encoded, on one thread",
-                                   .sizes = "",
-                                   .columns = {{"tokenizer", "tokenizer"},
-                                               {"load_seconds", "load s", "%.3f"},
-                                               {"megabytes", "MB", "%.1f"},
-                                               {"tokens", "tokens", "%.0f"},
-                                               {"mb_per_second", "MB/s", "%.1f"},
-                                               {"best_mb_per_second", "best", "%.1f"}},
-                                   .run = run}};
+const RegisterBenchmark benchmark{
+    {.name = "tokenize",
+     .summary = "loading of --tokenizer and encoding of --text, on one thread",
+     .sizes = "",
+     .columns = {{"tokenizer", "tokenizer"},
+                 {"load_seconds", "load s", "%.3f"},
+                 {"megabytes", "MB", "%.1f"},
+                 {"tokens", "tokens", "%.0f"},
+                 {"mb_per_second", "MB/s", "%.1f"},
+                 {"best_mb_per_second", "best", "%.1f"}},
+     .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::tokenize_benchmark

@@ -149,7 +149,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
 }
 
 const RegisterBenchmark benchmark{{.name = "tokenwise",
-                                   .summary = "kernels bound by memory, beside a copy of memory",
+                                   .summary = "memory-bound kernels, compared with a memory copy",
                                    .sizes = "ROWS,COLUMNS",
                                    .columns = {{"kernel", "kernel"},
                                                {"rows", "rows"},

@@ -174,17 +174,17 @@ const Register command{
     {.name = "audit",
      .summary = "writes inputs, outputs and gradients of every op, and a script that verifies them",
      .usage = {"[OP...] --out DIR"},
-     .options = {{"out", "DIR", "the folder"},
-                 {"seed", "N", "names the random numbers", "1"},
+     .options = {{"out", "DIR", "the folder to write"},
+                 {"seed", "N", "seed of the random numbers", "1"},
                  json_option()},
      .examples = {"audit --out audit", "audit attention fal chacal --out audit"},
-     .notes =
-         "Each test case of an op is a .npz file: its inputs x, outputs y and random\n"
-         "gradients dy, the gradients dx, and the outputs with each input moved to both\n"
-         "sides along a random direction. All of it is f64 from the reference backend;\n"
-         "audit.json lists the files. `python3 DIR/verify.py` needs NumPy alone: it compares\n"
-         "every gradient with a difference quotient, and by formulas.py the outputs of the common\n"
-         "ops again. It knows nothing of this program.",
+     .notes = "Each test case of an op is a .npz file. It contains the inputs x, the outputs y,\n"
+              "random output gradients dy, the input gradients dx, and the outputs for each input\n"
+              "moved by plus and minus a small step along a random direction. Everything is f64\n"
+              "from the reference backend; audit.json lists the files. `python3 DIR/verify.py`\n"
+              "requires only NumPy and is independent of this program. It compares every gradient\n"
+              "with a difference quotient, and recomputes the outputs of the common ops with\n"
+              "formulas.py.",
      .takes_words = true,
      .run = run}};
 

@@ -41,18 +41,18 @@ const Register command{
     {.name = "bench",
      .summary = "times kernels and training steps",
      .usage = {"list [--json]", "NAME [--size N,N,...]... [--seconds S] [--json] ..."},
-     .options =
-         join({{"size", "N,N,...", "what to time; `bench list` says how it is named", {}, true},
-               {"seconds", "S", "time for each row, at least three rounds", "0.3"},
-               {"mechanism", "NAME", "attention: only this row; softmax comes first", {}, true},
-               {"tokenizer", "PATH", "tokenize: a tokenizer.json or its folder", {}, true},
-               {"text", "FILE", "tokenize: the text"},
-               {"dtype", "TYPE", "of the activations or operands: f32 or bf16", "f32"}},
-              join(compute_options(), {json_option()})),
+     .options = join({{"size", "N,N,...", "size to time; `bench list` shows the form", {}, true},
+                      {"seconds", "S", "seconds per row; at least three rounds are timed", "0.3"},
+                      {"mechanism", "NAME", "attention: time only softmax and this row", {}, true},
+                      {"tokenizer", "PATH", "tokenize: a tokenizer.json or its folder", {}, true},
+                      {"text", "FILE", "tokenize: the text to encode"},
+                      {"dtype", "TYPE", "type of the activations or operands: f32 or bf16", "f32"}},
+                     join(compute_options(), {json_option()})),
      .examples = {"bench gemm", "bench gemm --size 4096,4096,64 --math exact --threads 1",
                   "bench tokenwise --json", "bench training --size ffl-fal"},
-     .notes = "Each row is one warm-up and then rounds until its time is used. Products and\n"
-              "training steps are run in all three math modes unless --math picks one.",
+     .notes = "Each row is one warm-up round followed by timed rounds until its time is used.\n"
+              "Matrix products and training steps are timed in all three math modes unless --math\n"
+              "selects one.",
      .takes_words = true,
      .run = run}};
 

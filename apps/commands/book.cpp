@@ -19,7 +19,7 @@ fs::path find_source() {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path installed = program.parent_path().parent_path() / "share/longhand/source";
   if (!error && fs::exists(installed / "docs/math/README.md")) return installed;
-  fail("--source: expected a checkout of longhand; neither the current folder is one nor is there ",
+  fail("--source: expected a checkout of longhand; the current folder is not one, and there is no ",
        printable(installed.string()));
 }
 
@@ -46,19 +46,19 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "book",
-     .summary = "writes the mathematics as a site, with what this machine finds when it checks it",
+     .summary = "writes the mathematics as a site, with the results of checks on this machine",
      .usage = {"--out DIR [--source DIR] [--no-checks]"},
-     .options = {{"out", "DIR", "where it goes: a new or empty folder, or a book's"},
-                 {"source", "DIR", "a checkout of longhand [this folder, or the installed copy]"},
-                 {"no-checks", "", "without what this machine finds: in a second"},
-                 {"seed", "N", "of the numbers that derivatives and kernels are checked with", "1"},
+     .options = {{"out", "DIR", "folder of the book: new, empty, or with an earlier book"},
+                 {"source", "DIR",
+                  "a checkout of longhand; default: this folder, or the installed copy"},
+                 {"no-checks", "", "skip the checks on this machine; takes a second"},
+                 {"seed", "N", "seed of the random numbers of the checks", "1"},
                  json_option()},
      .examples = {"book --out book"},
      .notes =
-         "Pages need no network and no server: open index.html in a browser. Every derivative is\n"
-         "checked against difference quotients and every kernel against its plain loop as the "
-         "book\n"
-         "is made, which takes about a minute.",
+         "The pages require no network and no server: open index.html in a browser. While the\n"
+         "book is written, every derivative is checked against difference quotients and every\n"
+         "kernel against its plain loop. This takes about a minute.",
      .run = run}};
 
 }  // namespace

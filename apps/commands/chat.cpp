@@ -215,23 +215,23 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "chat",
-     .summary = "talks with a run's model of text, line by line",
+     .summary = "chats with a run's language model, line by line",
      .usage = {"RUN [--template NAME] [--system TEXT] [--tokens N] [--temperature X]"},
      .options = join(
          run_options(),
-         join(sampling_options(), {{"template", "NAME",
-                                    "how conversations are written: none, auto, or one of " +
-                                        nn::ChatTemplate::names() + "; the run's if not given"},
-                                   {"system", "TEXT", "the system message"},
-                                   {"tokens", "N", "tokens of an answer, at most", "512"},
-                                   {"context", "N",
-                                    "tokens that the model reads, at most; as many as it "
-                                    "can if not given"}})),
+         join(sampling_options(),
+              {{"template", "NAME",
+                "chat template: none, auto, or one of " + nn::ChatTemplate::names() +
+                    "; default: the run's"},
+               {"system", "TEXT", "the system message"},
+               {"tokens", "N", "maximum number of tokens of an answer", "512"},
+               {"context", "N",
+                "maximum number of tokens that the model reads; default: the model's maximum"}})),
      .examples = {"chat runs/smol", "chat runs/smol --temperature 0.7 --top-p 0.9",
                   "chat runs/faq < questions.txt"},
-     .notes = "Each line of standard input is answered. /reset begins another conversation, /quit\n"
-              "or Ctrl-D ends, Ctrl-C ends an answer. Where a conversation has become longer than\n"
-              "the model reads, its oldest questions are forgotten with their answers.",
+     .notes = "The model answers each line of standard input. /reset begins a new conversation;\n"
+              "/quit or Ctrl-D ends the program; Ctrl-C ends an answer. If a conversation exceeds\n"
+              "the context, its oldest questions and answers are dropped.",
      .takes_words = true,
      .run = run}};
 

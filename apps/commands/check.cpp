@@ -81,13 +81,13 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "check",
-     .summary = "reads all of a run's files and compares checkpoints with their checksums",
+     .summary = "reads all files of a run and compares checkpoints with their checksums",
      .usage = {"RUN"},
      .options = {json_option()},
      .examples = {"check runs/flip-flop-1"},
      .notes =
-         "Exits with 1 if something is damaged. `longhand train --resume RUN --from-step N` goes\n"
-         "on from a checkpoint that is not the latest.",
+         "The exit status is 1 if a file is damaged. `longhand train --resume RUN --from-step\n"
+         "N` resumes from a checkpoint that is not the latest.",
      .takes_words = true,
      .run = run}};
 

@@ -152,11 +152,12 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "compare",
-     .summary = "puts the settings and scores of several runs side by side",
+     .summary = "shows the settings and scores of several runs side by side",
      .usage = {"RUN RUN... [--figure FILE]"},
-     .options = {{"figure", "FILE", "their curves too, as a page"}, json_option()},
+     .options = {{"figure", "FILE", "also write a page with their curves"}, json_option()},
      .examples = {"compare runs/flip-flop-1 runs/flip-flop-2 --figure compare.html"},
-     .notes = "Settings are shown where the runs differ; figures are those last written.",
+     .notes = "Only settings that differ between the runs are shown. Scores are those of the last\n"
+              "evaluation.",
      .takes_words = true,
      .run = run}};
 

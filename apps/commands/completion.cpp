@@ -170,13 +170,13 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "completion",
-     .summary = "prints what lets a shell complete this program's words",
+     .summary = "prints a shell script that completes this program's commands and options",
      .usage = {"bash|zsh|fish"},
      .options = {},
      .examples = {"completion bash > ~/.local/share/bash-completion/completions/longhand",
                   "completion fish > ~/.config/fish/completions/longhand.fish"},
-     .notes = "For the shell at hand: `source <(longhand completion bash)`. An installed longhand\n"
-              "has them in place.",
+     .notes = "For the current shell: `source <(longhand completion bash)`. An installed longhand\n"
+              "includes these scripts.",
      .takes_words = true,
      .run = run}};
 

@@ -224,29 +224,31 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "data",
-     .summary = "prints samples of a task or a training step's data, or checks outside answers",
+     .summary =
+         "prints samples of a task or the batches of a training step, or checks a file of answers",
      .usage = {"--task NAME [--on NAME] [--count N]", "--task NAME --text SAMPLE [--mask]",
                "RUN --step N [--out FILE]", "--task NAME [flags of train] --step N [--out FILE]",
                "check FILE --task NAME"},
-     .options = join({{"count", "N", "samples", "10"},
-                      {"on", "NAME", "a distribution of the task; that of training if not given"},
-                      {"head", "N", "the output head asked", "0"},
-                      {"mask", "", "with --json or --text: where each answer finds what it needs"},
-                      {"step", "N", "the batches that a training takes at that step"},
-                      {"out", "FILE", "with --step: write them as .npz or .safetensors"},
-                      {"config", "FILE", "a config.ini whose settings flags may override"}},
-                     join(config_options({"batch", "seed"}), {json_option()})),
+     .options =
+         join({{"count", "N", "number of samples", "10"},
+               {"on", "NAME", "a distribution of the task; default: the one used for training"},
+               {"head", "N", "output head that is evaluated", "0"},
+               {"mask", "", "with --json or --text: the positions that each answer depends on"},
+               {"step", "N", "print the batches of training step N"},
+               {"out", "FILE", "with --step: write the batches as .npz or .safetensors"},
+               {"config", "FILE", "a config.ini; options override its settings"}},
+              join(config_options({"batch", "seed"}), {json_option()})),
      .examples = {"data --task flip-flop --task.instructions 16 --count 3",
                   "data --task reversal --text dh13=31hd --mask", "data runs/flip-flop-1 --step 7",
                   "data runs/flip-flop-1 --step 7 --out 7.npz",
                   "data check answers.jsonl --task cycle-tracing"},
      .notes =
-         "`check` reads one object {\"prompt\": ..., \"answer\": ...} a line and judges each by\n"
-         "the task's definition; it exits with 1 if one is wrong.\n"
-         "--step: of each sequence, in quotes, the places of the tokens at which something is to\n"
-         "be said, and what: its number, and its text where the next token is said. FILE has for\n"
-         "each batch K batches.K.tokens, lengths, targets [tokens, choices] (-1: not counted),\n"
-         "head, and weights and positions where there are any.",
+         "`check` reads one object {\"prompt\": ..., \"answer\": ...} per line and judges each by\n"
+         "the task's definition. The exit status is 1 if an answer is wrong.\n"
+         "--step prints, for each sequence in quotes, the positions of the scored tokens and\n"
+         "their targets: the number, and also the text if the target is the next token. FILE\n"
+         "contains for each batch K the arrays batches.K.tokens, lengths, targets [tokens,\n"
+         "choices] (-1: not scored) and head, and weights and positions if they exist.",
      .takes_words = true,
      .run = run}};
 

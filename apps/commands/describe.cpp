@@ -174,15 +174,17 @@ void run(const Arguments& arguments) {
   }
 }
 
-const Register command{{.name = "describe",
-                        .summary = "tells what a run is: its model's parts, settings and figures",
-                        .usage = {"RUN [--json]"},
-                        .options = {json_option()},
-                        .examples = {"describe runs/flip-flop-1"},
-                        .notes = "Parameters of one name and shape in several blocks stand in one "
-                                 "row. No checkpoint is read.",
-                        .takes_words = true,
-                        .run = run}};
+const Register command{
+    {.name = "describe",
+     .summary = "describes a run: its model, settings and metrics",
+     .usage = {"RUN [--json]"},
+     .options = {json_option()},
+     .examples = {"describe runs/flip-flop-1"},
+     .notes =
+         "Parameters with the same name and shape in several blocks share a row. No checkpoint\n"
+         "is read.",
+     .takes_words = true,
+     .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::describe_command

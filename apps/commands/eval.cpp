@@ -147,24 +147,24 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "eval",
-     .summary = "scores a run on its task's distributions",
+     .summary = "scores a run on the distributions of its task",
      .usage = {"RUN [--on NAME]... [--samples N] [--out FILE]", "RUN --text FILE [--samples N]",
                "RUN --token-file FILE [--out FILE]",
                "RUN --sweep OPTION=VALUES... [--figure FILE]"},
-     .options =
-         join(run_options(),
-              {{"seed", "N", "names the samples", "1"},
-               {"on", "NAME", "a distribution of the task; all of them if not given", {}, true},
-               {"text", "FILE", "of task text: what is scored, in place of the run's own"},
-               {"sweep", "OPTION=VALUES", "a task option and the values it goes through", {}, true},
-               {"figure", "FILE", "with --sweep: the metrics against its values, as a page"},
-               {"head", "N", "the output head asked", "0"},
-               {"samples", "N", "sequences of each", "1000"},
-               {"reading", "HOW", "forced or decoded", "forced"},
-               {"token-file", "FILE", "tokens from outside in place of samples: see below"},
-               {"out", "FILE", "also write what was said to each sample, as arrays"},
-               {"logits", "", "with --out: the logits too"},
-               json_option()}),
+     .options = join(
+         run_options(),
+         {{"seed", "N", "seed of the samples", "1"},
+          {"on", "NAME", "a distribution of the task; default: all", {}, true},
+          {"text", "FILE", "task text: the file to score; default: the run's own"},
+          {"sweep", "OPTION=VALUES", "a task option and the values to evaluate it at", {}, true},
+          {"figure", "FILE", "with --sweep: write a page with the metrics against the values"},
+          {"head", "N", "output head that is evaluated", "0"},
+          {"samples", "N", "sequences per distribution", "1000"},
+          {"reading", "HOW", "forced (teacher forcing) or decoded", "forced"},
+          {"token-file", "FILE", "score the tokens of a file instead of samples; see below"},
+          {"out", "FILE", "also write the predictions for each sample, as arrays"},
+          {"logits", "", "with --out: also write the logits"},
+          json_option()}),
      .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
                   "eval runs/gemma --text book.txt --samples 20",
                   "eval runs/cycle-tracing-1 --reading decoded --samples 100",
@@ -173,18 +173,19 @@ const Register command{
                   "eval runs/sorting-1 --on test --out said.npz --logits",
                   "eval runs/book --token-file tokens.npy --out losses.npz"},
      .notes =
-         "forced: the model sees the sample's own tokens (teacher forcing). decoded: where it\n"
-         "was asked it goes on from what it said itself.\n"
-         "--sweep: values are words, numbers or ranges A..B or A..B:STEP, parted by commas;\n"
-         "several sweeps go through all combinations. Other options are those of training.\n"
-         "Files are .npy, .npz or .safetensors. --token-file: integers [n] or [sequences, n], in "
-         "a\n"
-         "file of several arrays called tokens, with lengths, targets (the next tokens if there\n"
-         "are none), weights and positions beside it; or what `data --step --out` wrote. --out:\n"
-         "for each distribution NAME its NAME.tokens, lengths, asked, asked_lengths, said, "
-         "wanted,\n"
-         "losses and scores.METRIC, with --logits NAME.logits [asked, classes]; of tokens from\n"
-         "outside tokens, lengths, targets, said, losses and logits.",
+         "forced: the model reads the sample's own tokens (teacher forcing). decoded: the\n"
+         "model continues from its own answers.\n"
+         "--sweep: values are words, numbers or ranges A..B or A..B:STEP, separated by commas.\n"
+         "Several sweeps evaluate all combinations. Other task options keep the values used\n"
+         "for training.\n"
+         "Files are .npy, .npz or .safetensors. --token-file contains integers [n] or\n"
+         "[sequences, n]. In a file of several arrays they are named tokens, with optional\n"
+         "arrays lengths, targets (default: the next tokens), weights and positions. Files\n"
+         "written by `data --step --out` are accepted too.\n"
+         "--out writes, for each distribution NAME, the arrays NAME.tokens, lengths, asked,\n"
+         "asked_lengths, said, wanted, losses and scores.METRIC, and with --logits NAME.logits\n"
+         "[asked, classes]. For --token-file it writes tokens, lengths, targets, said, losses\n"
+         "and logits.",
      .takes_words = true,
      .run = run}};
 

@@ -60,19 +60,21 @@ const Register command{
      .summary =
          "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
      .usage = {"RUN --out DIR [--adapter] [--step N]"},
-     .options = join({{"out", "DIR",
-                       "gets config.json, model.safetensors, the run's tokenizer and, where the "
-                       "run knows them, the tokens that begin and end a text"},
-                      {"adapter", "", "only what LoRA added, in the form of the package peft"},
-                      {"part_mib", "N", "largest file of the weights; 0: no limit", "0"}},
-                     join(run_options(), {json_option()})),
+     .options =
+         join({{"out", "DIR",
+                "folder for config.json, model.safetensors, the run's tokenizer and, if the run "
+                "defines them, the tokens that begin and end a text"},
+               {"adapter", "", "write only the LoRA matrices, in the format of the package peft"},
+               {"part_mib", "N", "maximum size of a weight file, in MiB; 0: no limit", "0"}},
+              join(run_options(), {json_option()})),
      .examples = {"export runs/flip-flop-1 --out flip-flop-hf"},
      .notes =
-         "Learned positions: GPT-2. Rotary positions: with LayerNorms GPT-NeoX, with RMS norms "
-         "and\n"
-         "a gate Llama, Qwen 2 where queries, keys and values alone have biases, or Gemma 3 with\n"
-         "norms after as well. Models of no such form, as those with heads that are not softmax,\n"
-         "are refused. What LoRA added is merged into the matrices, or written alone: --adapter.",
+         "Models with learned positions are written as GPT-2. Models with rotary positions are\n"
+         "written as GPT-NeoX if they have LayerNorms. With RMS norms and a gate they are\n"
+         "written as Llama, as Qwen 2 if only queries, keys and values have biases, or as\n"
+         "Gemma 3 if each sublayer also has a norm after it. Other models are refused, such as\n"
+         "models with heads other than softmax. LoRA matrices are merged into the weights, or\n"
+         "written alone with --adapter.",
      .takes_words = true,
      .run = run}};
 

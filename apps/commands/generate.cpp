@@ -176,28 +176,30 @@ const Register command{
      .summary = "continues a prompt with a run's model",
      .usage = {"RUN --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]",
                "RUN --token-file FILE [--tokens N] [--out FILE]"},
-     .options = join(
-         run_options(),
-         join(sampling_options(),
-              {{"prompt", "TEXT", "what the model reads first; - for standard input", {}, true},
-               {"tokens", "N", "new tokens, at most", "32"},
-               {"stop", "TEXT", "end before this text; in tasks of words: after this token"},
-               {"head", "N", "the output head", "0"},
-               {"token-file", "FILE", "the prompts' tokens, in place of --prompt: see below"},
-               {"out", "FILE", "also write what was said, as arrays"},
-               {"logits", "FILE", "also write the logits at every token of the prompt"},
-               json_option()})),
+     .options =
+         join(run_options(),
+              join(sampling_options(),
+                   {{"prompt", "TEXT", "text to continue; - for standard input", {}, true},
+                    {"tokens", "N", "maximum number of new tokens", "32"},
+                    {"stop", "TEXT",
+                     "stop before this text; for tasks whose tokens are words: after this token"},
+                    {"head", "N", "output head", "0"},
+                    {"token-file", "FILE", "prompts as tokens, instead of --prompt; see below"},
+                    {"out", "FILE", "also write the generated tokens, as arrays"},
+                    {"logits", "FILE", "also write the logits at every token of the prompt"},
+                    json_option()})),
      .examples = {"generate runs/flip-flop-1 --prompt w1i0i0r --tokens 1",
                   "generate runs/book --prompt \"Once upon\" --temperature 0.8 --top-p 0.95",
                   "generate runs/book --prompt - --json < prompt.txt",
                   "generate runs/book --token-file prompts.npy --out answers.npz"},
-     .notes =
-         "--prompt may be given several times: the prompts are continued together.\n"
-         "The same seed gives the same text on any number of threads.\n"
-         "Files are .npy, .npz or .safetensors. --token-file: integers [n] or [prompts, n], in\n"
-         "a file of several arrays called tokens, with lengths [prompts] where they differ.\n"
-         "--out: tokens, lengths, log_probabilities, prompt_tokens, prompt_lengths. --logits:\n"
-         "logits [tokens, classes] and tokens. A .npy file has the first of these alone.",
+     .notes = "--prompt may be given several times; the prompts are continued as one batch. The\n"
+              "same seed produces the same text for any number of threads.\n"
+              "Files are .npy, .npz or .safetensors. --token-file contains integers [n] or\n"
+              "[prompts, n]. In a file of several arrays they are named tokens, with lengths\n"
+              "[prompts] if the lengths differ.\n"
+              "--out writes tokens, lengths, log_probabilities, prompt_tokens and prompt_lengths.\n"
+              "--logits writes logits [tokens, classes] and tokens. A .npy file contains only the\n"
+              "first of these arrays.",
      .takes_words = true,
      .run = run}};
 

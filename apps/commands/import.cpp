@@ -182,19 +182,19 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "import",
-     .summary = "makes a run of a GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3 from elsewhere",
+     .summary = "converts a GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3 into a run",
      .usage = {"DIR|FILE.gguf --out RUN [--task NAME] [flags]"},
      .options =
          join({{"out", "RUN", "the run folder"}}, join(config_options({"task"}), {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"The dog\"",
                   "import gpt2 --out runs/chained --heads chacal:12 --gamma 0.1"},
-     .notes = "Reads config.json and model.safetensors, or the shards of\n"
-              "model.safetensors.index.json, in f32, f16 or bf16; or a GGUF file\n"
-              "of a Llama, Qwen 2 or Gemma 3, quantized or not. Where the source has a\n"
-              "tokenizer (tokenizer.json, or vocab.json and merges.txt) the run is one of text;\n"
-              "otherwise, without --task, its tokens are numbers. A task must have the model's\n"
-              "vocabulary. Other flags set what the run goes on with, heads of another kind\n"
-              "included.",
+     .notes =
+         "Reads config.json and model.safetensors, or the shards of\n"
+         "model.safetensors.index.json, in f32, f16 or bf16. Also reads a GGUF file of a\n"
+         "Llama, Qwen 2 or Gemma 3, quantized or not. If the source has a tokenizer\n"
+         "(tokenizer.json, or vocab.json and merges.txt), the run's task is text. Otherwise,\n"
+         "without --task, the task is tokens. The task must have the model's vocabulary. Other\n"
+         "options change the run's settings, including the kinds of heads.",
      .takes_words = true,
      .run = run}};
 

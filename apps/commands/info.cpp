@@ -148,21 +148,22 @@ void print(const Json& facts) {
   }
 }
 
-const Register info{{.name = "info",
-                     .summary = "backends, instruction sets in use, memory, versions",
-                     .usage = {"[--json]"},
-                     .options = {json_option()},
-                     .examples = {"info", "info --json"},
-                     .notes = "LONGHAND_CPU=portable|neon|avx2|avx512|avx512bf16|amx in the "
-                              "environment forces an\ninstruction set.",
-                     .run = [](const Arguments& arguments) {
-                       const Json facts = gather();
-                       if (arguments.json()) {
-                         std::cout << facts << '\n';
-                       } else {
-                         print(facts);
-                       }
-                     }}};
+const Register info{
+    {.name = "info",
+     .summary = "prints backends, instruction sets in use, memory and versions",
+     .usage = {"[--json]"},
+     .options = {json_option()},
+     .examples = {"info", "info --json"},
+     .notes = "The environment variable LONGHAND_CPU=portable|neon|avx2|avx512|avx512bf16|amx\n"
+              "selects an instruction set.",
+     .run = [](const Arguments& arguments) {
+       const Json facts = gather();
+       if (arguments.json()) {
+         std::cout << facts << '\n';
+       } else {
+         print(facts);
+       }
+     }}};
 
 }  // namespace
 }  // namespace longhand::app::info_command

@@ -141,36 +141,39 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "inspect",
-     .summary = "shows what a run's heads look at and what its tokens hold",
+     .summary = "shows the attention of a run's heads and the residual stream of its tokens",
      .usage = {"RUN [--reference] [--on NAME] [--samples N] [--out FILE]"},
-     .options =
-         join(run_options(),
-              {{"reference", "", "how attention compares with the task's reference"},
-               {"on", "NAME", "a distribution of the task; that of training if not given"},
-               {"samples", "N", "samples over which is counted", "200"},
-               {"seed", "N", "names the samples", "1"},
-               {"sample", "N", "which of them is drawn", "0"},
-               {"tokens", "N", "how many of its tokens are drawn; with --reference 104", "48"},
-               {"prompt", "TEXT", "looked into in place of a sample"},
-               {"position",
-                "N",
-                "a token whose residual stream is projected on the model's bases",
-                {},
-                true},
-               {"out", "FILE", "the page; RUN/inspect.html or RUN/attention.html if not given"},
-               json_option()}),
+     .options = join(
+         run_options(),
+         {{"reference", "", "compare attention with the task's reference"},
+          {"on", "NAME", "a distribution of the task; default: the one used for training"},
+          {"samples", "N", "number of samples for the statistics", "200"},
+          {"seed", "N", "seed of the samples", "1"},
+          {"sample", "N", "index of the sample that is drawn", "0"},
+          {"tokens", "N",
+           "number of the sample's tokens that are drawn; default with --reference: 104", "48"},
+          {"prompt", "TEXT", "text to inspect instead of a sample"},
+          {"position",
+           "N",
+           "a token whose residual stream is projected on the model's bases",
+           {},
+           true},
+          {"out", "FILE",
+           "the page; default: RUN/inspect.html, or RUN/attention.html with --reference"},
+          json_option()}),
      .examples = {"inspect runs/flip-flop-1", "inspect runs/reversal-1 --reference --on ood",
                   "inspect runs/flip-flop-1 --on sparse --json",
                   "inspect runs/sorting-1 --prompt \"5 17 43 ⊥ 5\" --position 2 --position 3"},
      .notes =
-         "A FAL head at position i finds the last earlier key m that agrees with its query and\n"
-         "reads the value at m + 1. It reads what it should when m + 1 is where the task's\n"
-         "answer stands; in Flip-Flop, when m is the last write or read.\n"
-         "--reference: the share of attention rollout on the tokens that the task says are\n"
-         "needed, of tokens predicted rightly and wrongly with Welch's test; every head's\n"
-         "attention on them and its entropy; errors by place, accuracy over length.\n"
-         "--position: the products of the residual stream with the rows of the embedding\n"
-         "(encoder basis) and of the output layer (decoder basis), at every layer, before and\n"
+         "A FAL head at position i finds the last earlier key m whose score with its query is\n"
+         "positive, and reads the value at m + 1. The read is correct if m + 1 is the position\n"
+         "of the task's answer; in Flip-Flop, if m is the last write or read.\n"
+         "--reference reports the share of attention rollout on the tokens that the answer\n"
+         "depends on, for correct and wrong predictions, with Welch's test; the attention of\n"
+         "every head on these tokens and its entropy; errors by position; and accuracy against\n"
+         "length.\n"
+         "--position prints the products of the residual stream with the rows of the embedding\n"
+         "(encoder basis) and of the output layer (decoder basis), in every layer, before and\n"
          "after its feed forward.",
      .takes_words = true,
      .run = run}};

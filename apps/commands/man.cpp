@@ -49,11 +49,10 @@ std::string page_of_program() {
   for (const auto& [name, command] : commands()) {
     out << ".TP\n.BR longhand\\-" << roff(name) << " (1)\n" << roff(command.summary) << '\n';
   }
-  out << ".SH EXIT STATUS\n0 when done, 1 when something failed, 2 when used wrongly; stopped by "
-         "a\n"
-         "signal, 128 and its number.\n"
-         ".SH ENVIRONMENT\n.TP\n.B LONGHAND_CPU\nthe instruction set that is used\n"
-         ".TP\n.B NO_COLOR\nif not empty, plain text on terminals too\n";
+  out << ".SH EXIT STATUS\n0 on success, 1 on failure, 2 on wrong usage; if stopped by a "
+         "signal,\n128 plus its number.\n"
+         ".SH ENVIRONMENT\n.TP\n.B LONGHAND_CPU\nthe instruction set to use\n"
+         ".TP\n.B NO_COLOR\nif not empty, print plain text on terminals too\n";
   return out.str();
 }
 
@@ -118,9 +117,9 @@ void run(const Arguments& arguments) {
 }
 
 const Register command{{.name = "man",
-                        .summary = "prints or writes the manual pages, of what --help says",
+                        .summary = "prints or writes manual pages with the contents of --help",
                         .usage = {"[COMMAND]", "--out DIR"},
-                        .options = {{"out", "DIR", "where the pages of all commands go"}},
+                        .options = {{"out", "DIR", "folder for the pages of all commands"}},
                         .examples = {"man train | man -l -", "man --out ~/.local/share/man/man1"},
                         .takes_words = true,
                         .run = run}};

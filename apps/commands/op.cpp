@@ -90,7 +90,7 @@ void print_description(const Json& facts) {
             << "\n\ninputs, tensors of the --in file\n";
   for (const Json& input : facts["inputs"]) {
     entry(input["name"].string(), input["shape"].string() + "; " + input["type"].string() +
-                                      (input["optional"].boolean() ? ", may be left out" : ""));
+                                      (input["optional"].boolean() ? ", optional" : ""));
   }
   if (!facts["attributes"].empty()) std::cout << "\nattributes, --attr NAME=VALUE\n";
   for (const Json& attribute : facts["attributes"]) {
@@ -103,12 +103,13 @@ void print_description(const Json& facts) {
     std::cout << "\nno gradient\n";
   } else {
     std::cout << "\nwith --grad\n";
-    entry("read", joined(read) + (read.size() == 1 && read[0] == "dloss" ? ", 1 if left out" : ""));
+    entry("read", joined(read) + (read.size() == 1 && read[0] == "dloss" ? "; default: 1" : ""));
     entry("written", joined(facts["gradients_written"]) + ", for the inputs given");
   }
-  std::cout << "\nActivations have the type of the run: --dtype, or else the file's first "
-               "activation's;\nmasters f64 with f64, else f32; indices are integers. Floats are "
-               "converted.\n";
+  std::cout
+      << "\nThe type of activations is --dtype; default: that of the first activation in the "
+         "file.\nMasters are f64 if activations are f64, otherwise f32. Indices are integers. "
+         "Tensors of\nother float types are converted.\n";
 }
 
 /// Parses arguments NAME=VALUE. If the attribute's default is a number, VALUE must be a number.
@@ -228,27 +229,28 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "op",
-     .summary = "runs one op, forward and backward, on tensors from a safetensors or NumPy file",
+     .summary = "runs one op forward and backward on tensors from a safetensors or NumPy file",
      .usage = {"list [--json]", "describe NAME [--json]",
                "NAME --in FILE --out FILE [--attr NAME=VALUE]... [--grad] [--dtype TYPE] ..."},
      .options =
-         join({{"in", "FILE", "the inputs: .safetensors, .npz, or the first of them as .npy"},
-               {"out", "FILE", "where the results go, in the form that its name says"},
+         join({{"in", "FILE",
+                "file with the inputs: .safetensors, .npz, or .npy for the first input only"},
+               {"out", "FILE", "file for the results; its extension selects the format"},
                {"attr", "NAME=VALUE", "an attribute of the op", {}, true},
                {"grad", "", "also compute the gradients of the inputs"},
                {"dtype", "TYPE",
-                "f64, f32 or bf16; the default is the type of the file. f64 runs on the "
-                "reference, unless --backend names another"}},
+                "type: f64, f32 or bf16; default: the type of the file; f64 selects the reference "
+                "backend unless --backend is given"}},
               join(compute_options(), {json_option()})),
      .examples = {"op list", "op describe layer_norm",
                   "op layer_norm --in x.safetensors --attr epsilon=1e-6 --grad --out y.safetensors",
                   "op softmax --in x.npy --out y.npy",
                   "op matmul --in x.npz --out y.npz --backend reference --dtype f64"},
-     .notes =
-         "The file holds the inputs under the names `describe` gives and, with --grad, the\n"
-         "gradient of each differentiable output y as \"dy\". The result holds the outputs and,\n"
-         "with --grad, the gradient of each differentiable input x as \"dx\". A missing output\n"
-         "gradient is an error, but for an output named loss: it is 1.",
+     .notes = "The input file contains the inputs under the names that `op describe` prints and,\n"
+              "with --grad, the gradient of each differentiable output y as \"dy\". The result\n"
+              "contains the outputs and, with --grad, the gradient of each differentiable input x\n"
+              "as \"dx\". A missing output gradient is an error, except that the gradient of an\n"
+              "output named loss defaults to 1.",
      .takes_words = true,
      .run = run}};
 

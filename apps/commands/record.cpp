@@ -89,16 +89,16 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "record",
-     .summary =
-         "rewrites the tables of a folder of results pages from their JSON files, and judges "
-         "the papers' claims",
+     .summary = "rewrites the tables of results pages from their JSON files, and evaluates the "
+                "papers' claims",
      .usage = {"FOLDER [--claims FILE,FILE]"},
-     .options = {{"claims", "LIST", "files whose block \"claims\" becomes the board of all claims"},
+     .options = {{"claims", "LIST",
+                  "files whose block \"claims\" is replaced by the table of all claims"},
                  json_option()},
      .examples = {"record docs/results --claims README.md,docs/papers.md"},
-     .notes = "Rewrites the table of each page, the index in README.md and, if that file exists, "
-              "the table of all figures in figures.md. claims.json gets the verdict on each claim. "
-              "`longhand repro RECIPE --page FILE.md` writes the pages themselves.",
+     .notes = "Rewrites the table of each page, the index in README.md and, if that file exists,\n"
+              "the table of all figures in figures.md. Writes the verdict on each claim to\n"
+              "claims.json. `longhand repro RECIPE --page FILE.md` writes the pages themselves.",
      .takes_words = true,
      .run = run}};
 

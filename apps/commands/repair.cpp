@@ -280,28 +280,24 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "repair",
-     .summary = "changes a run's attention, or trains only that, and writes a repaired run",
+     .summary = "changes or fine-tunes only a run's attention, and writes a repaired run",
      .usage = {"RUN --method NAME --out DIR [--on NAME]... [flags of train]",
                "RUN --method NAME --out DIR --sweep OPTION=VALUES... [--figure FILE]"},
      .options = join(
          {{"method", "NAME", repair_names()},
-          {"out", "DIR", "the repaired run's folder"},
-          {"from-step", "N", "the checkpoint of RUN that is repaired; the best if not given"},
-          {"on", "NAME", "a distribution that is scored; all of them if not given", {}, true},
-          {"sweep",
-           "OPTION=VALUES",
-           "a task option and the values at which it is scored",
-           {},
-           true},
-          {"figure", "FILE", "with --sweep: the metrics against its values, as a page"},
-          {"samples", "N", "sequences of each", "1000"},
-          {"reading", "HOW", "forced or decoded", "forced"},
-          {"top", "LIST", "reinforce: how many heads; 1, 2, 3, 4, 8, ... if not given"},
-          {"delta", "LIST", "reinforce: what is added to weights of reference tokens", "0.5,1,2,4"},
-          {"threshold", "LIST", "reinforce: which such weights must exceed", "0,0.1"},
-          {"rank-on", "NAME", "reinforce: the distribution on which heads are ranked", "train"},
-          {"search-on", "NAME", "reinforce: that on which settings are compared", "train"},
-          {"search-samples", "N", "reinforce: samples of these two", "200"}},
+          {"out", "DIR", "folder of the repaired run"},
+          {"from-step", "N", "step of the checkpoint to repair; default: the best"},
+          {"on", "NAME", "a distribution to score; default: all", {}, true},
+          {"sweep", "OPTION=VALUES", "a task option and the values to score it at", {}, true},
+          {"figure", "FILE", "with --sweep: write a page with the metrics against the values"},
+          {"samples", "N", "sequences per distribution", "1000"},
+          {"reading", "HOW", "forced (teacher forcing) or decoded", "forced"},
+          {"top", "LIST", "reinforce: numbers of heads to try; default: 1, 2, 3, 4, 8, ..."},
+          {"delta", "LIST", "reinforce: increases of the weights on reference tokens", "0.5,1,2,4"},
+          {"threshold", "LIST", "reinforce: thresholds that these weights must exceed", "0,0.1"},
+          {"rank-on", "NAME", "reinforce: distribution on which heads are ranked", "train"},
+          {"search-on", "NAME", "reinforce: distribution on which settings are compared", "train"},
+          {"search-samples", "N", "reinforce: samples of each of these two distributions", "200"}},
          join(manner_options(),
               join(config_options({"steps", "batch", "rate", "train_on", "columns", "seed"}),
                    {json_option()}))),
@@ -312,14 +308,15 @@ const Register command{
           "repair runs/addition-1 --method bias-heads --steps 1000 --out runs/biased",
           "repair runs/reversal-1 --method reinforce --sweep length=5..50:5 --out runs/looks"},
      .notes =
-         "columns: of all the model only these columns of every head's W_Q and W_K learn, the\n"
-         "last if --columns does not say others. rope-off: no rotary positions; nothing learns.\n"
-         "bias-matrix, bias-heads: a bias added to every score learns, a matrix for each head or\n"
-         "the weights of further heads. What learns does so on --train-on, ood if not given; the\n"
-         "control of such a repair is the same command on a run that has not learned the task.\n"
-         "reinforce: softmax heads are ranked by their attention on reference tokens; the first\n"
-         "of them look more at these. Every combination of --top, --delta and --threshold is\n"
-         "tried, on other samples than are scored; the best one makes the run.",
+         "columns: train only these columns of every head's W_Q and W_K; default: the last.\n"
+         "rope-off: turn rotary positions off, without training. bias-matrix, bias-heads:\n"
+         "train only a bias that is added to every score, from a matrix per head or from the\n"
+         "attention weights of additional heads. Training uses --train-on, default: ood. As a\n"
+         "control, run the same command on a run that has not learned the task.\n"
+         "reinforce: rank softmax heads by their attention on reference tokens and increase\n"
+         "the weights of the first heads on these tokens. Every combination of --top, --delta\n"
+         "and --threshold is tried on samples that are not used for scoring; the best\n"
+         "combination is written.",
      .takes_words = true,
      .run = run}};
 

@@ -285,7 +285,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
         std::cout << Json{{"recipe", id}, {"scale", arguments.word("scale")}, {"stopped", true}}
                   << '\n';
       } else {
-        std::cout << "stopped; the same command goes on\n";
+        std::cout << "stopped; the same command continues\n";
       }
       return;
     }
@@ -366,7 +366,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   report.print(std::cout, arguments.json());
   if (!arguments.json()) {
     if (reported) std::cout << "report: " << printable(file.string()) << '\n';
-    if (result.stopped) std::cout << "stopped; the same command goes on\n";
+    if (result.stopped) std::cout << "stopped; the same command continues\n";
   }
 }
 
@@ -376,41 +376,41 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "repro",
-     .summary = "makes a table or figure of a paper again, ours beside the paper's",
+     .summary = "reproduces a table or figure of a paper and shows it beside the published one",
      .usage = {"list", "RECIPE [--scale smoke|laptop|extended|paper] [--out DIR]",
                "RECIPE --list-runs", "RECIPE --page FILE.md", "RECIPE --only K/N|NAME [--out DIR]"},
      .options = join(
          join(compute_options(), manner_options()),
-         {{"scale", "NAME", "smoke, laptop or paper; some recipes also have extended", "smoke"},
-          {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
+         {{"scale", "NAME",
+           "size of the experiment: smoke, laptop or paper; some recipes also have extended",
+           "smoke"},
+          {"out", "DIR", "folder for runs and report; default: runs/RECIPE-SCALE"},
           {"page", "FILE.md",
-           "also a page of the results for a repository, with their JSON and pictures"},
-          {"part_mib", "N", "largest file of the runs' checkpoints; 0: no limit", "0"},
-          {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
-          {"list-runs", "", "names the runs of a grid, with what each computes, and trains none"},
-          {"model", "RUN", "the trained or imported run that a recipe begins with"},
-          {"text", "FILE", "the text that a recipe learns"},
-          {"heads", "KIND", "heads that a recipe puts into the model, such as chacal"},
+           "also write a Markdown page of the results, with their JSON and figures"},
+          {"part_mib", "N", "maximum size of a checkpoint file, in MiB; 0: no limit", "0"},
+          {"seeds", "N", "number of seeds per model; 0: the scale's default", "0"},
+          {"list-runs", "", "list the runs of a grid and the operations of each, without training"},
+          {"model", "RUN", "trained or imported run that a recipe starts from"},
+          {"text", "FILE", "text that a recipe trains on"},
+          {"heads", "KIND", "heads that a recipe inserts into the model, such as chacal"},
           {"optimizer", "NAME",
-           "of attentionspan's recipes: published, as its program ran, or text"},
+           "optimizer of attentionspan's recipes: published or text; published: as in the authors' "
+           "program; text: as in the paper's text"},
           {"mechanisms", "LIST",
-           "of the matrix and attentionspan/mechanisms: some, such as rope,fal; those of the scale "
-           "if not "
-           "given"},
+           "matrix and attentionspan/mechanisms: mechanisms to run, such as rope,fal; default: "
+           "those of the scale"},
           {"tasks", "LIST",
-           "of the matrix, of fal/table1 and of attentionspan's recipes: some of its tasks, such "
-           "as "
+           "matrix, fal/table1 and attentionspan's recipes: tasks to run, such as "
            "flip-flop,recall"},
           {"only", "K/N|NAME",
-           "trains part K of N of a grid's runs, or the run of that name; no table"},
+           "train only part K of N of a grid's runs, or the run with this name; no table"},
           json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",
                   "repro chacal/table1 --scale laptop --only 2/6",
                   "repro matrix --mechanisms rope,fal --tasks flip-flop,copying"},
-     .notes =
-         "Runs that are already in the folder are gone on with, not repeated.\n"
-         "`mpirun -np N longhand repro ...` spreads a grid's runs over N ranks, each a run by\n"
-         "itself, and rank 0 makes the table.",
+     .notes = "Runs that already exist in the folder are resumed, not repeated. `mpirun -np N\n"
+              "longhand repro ...` distributes the runs of a grid over N ranks. Each rank trains\n"
+              "one run at a time, and rank 0 writes the table.",
      .takes_words = true,
      .run = run}};
 

@@ -64,13 +64,12 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "runs",
-     .summary = "lists the runs below a folder, with their scores",
+     .summary = "lists the runs below a folder with their scores",
      .usage = {"[FOLDER]..."},
      .options = {json_option()},
      .examples = {"runs", "runs runs/fal-table1-smoke"},
-     .notes =
-         "Without a folder, those below runs/. The score is the task's main one, of its first\n"
-         "distribution, in the last evaluation; minutes are those of its steps.",
+     .notes = "FOLDER defaults to runs/. The score is the task's main metric on its first\n"
+              "distribution in the last evaluation. Minutes are those of the training steps.",
      .takes_words = true,
      .run = run}};
 

@@ -27,15 +27,17 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "serve",
-     .summary = "shows runs in a browser as they train",
+     .summary = "shows the progress of runs in a browser",
      .usage = {"[FOLDER]... [--port N] [--address ADDRESS]"},
-     .options = {{"port", "N", "where it listens; 0: any free port", "8765"},
-                 {"address", "ADDRESS", "of this machine, in numbers; 0.0.0.0: all of them",
+     .options = {{"port", "N", "port to listen on; 0: any free port", "8765"},
+                 {"address", "ADDRESS",
+                  "numeric address to listen on; 0.0.0.0: all addresses of this machine",
                   "127.0.0.1"}},
      .examples = {"serve", "serve runs/fal-table1-smoke --port 0"},
-     .notes = "Without a folder, the runs below runs/. Who opens the printed address, token and\n"
-              "all, may also stop and resume runs of this machine; without its last part one only\n"
-              "looks. Runs that were resumed here go on when the server ends.",
+     .notes =
+         "FOLDER defaults to runs/. The printed address ends with a token. With the token you\n"
+         "can stop and resume runs on this machine; without it the page is read-only. Runs\n"
+         "that were resumed here continue when the server ends.",
      .takes_words = true,
      .run = run}};
 

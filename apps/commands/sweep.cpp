@@ -296,16 +296,21 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "sweep",
-     .summary = "trains a grid of runs and tells which settings score best",
+     .summary = "trains a grid of runs and reports the settings with the best scores",
      .usage = {"--grid NAME=VALUE,VALUE... [--grid ...] [--seeds N] --out DIR [flags of train]"},
      .options = join(
-         {{"grid", "NAME=LIST", "a setting and its values; by | where they have commas", {}, true},
-          {"seeds", "N", "runs of each place in the grid, by seeds from --seed on", "1"},
-          {"halving", "N", "drop all but the best 1/N after 1/N^k of the steps, again and again"},
-          {"out", "DIR", "the folder of the runs and of report.html"},
-          {"config", "FILE", "a config.ini whose settings flags may override"},
-          {"only", "K/N", "train only the K-th of N parts of the runs"},
-          {"list-runs", "", "print the runs' folders and stop"}},
+         {{"grid",
+           "NAME=LIST",
+           "a setting and its values, separated by commas, or by | if the values contain commas",
+           {},
+           true},
+          {"seeds", "N", "runs per point of the grid, with consecutive seeds from --seed on", "1"},
+          {"halving", "N",
+           "successive halving: keep only the best 1/N of the settings at each stage"},
+          {"out", "DIR", "folder for the runs and report.html"},
+          {"config", "FILE", "a config.ini; options override its settings"},
+          {"only", "K/N", "train only part K of N of the runs"},
+          {"list-runs", "", "print the runs' folders without training"}},
          join(manner_options(), join(config_options(), {json_option()}))),
      .examples =
          {"sweep --task sorting --steps 300 --grid rate=1e-3,3e-3 --grid layers=2,4 --seeds 3 "
@@ -313,14 +318,15 @@ const Register command{
           "sweep --task sorting --steps 900 --grid rate=1e-4,3e-4,1e-3,3e-3,1e-2 --halving 3 "
           "--out runs/sorting-rates"},
      .notes =
-         "Each run is what `longhand train` with these flags would be. Stopped, by Ctrl-C or\n"
-         "--max-minutes, the same command goes on where it was; with --only several processes\n"
-         "or machines share the runs, and whoever ends last writes the report. `mpirun -np N\n"
-         "longhand sweep ...`, or srun, shares them among N ranks.\n"
-         "--halving 3: nine settings are trained for 1/9 of --steps, the best three of them go on\n"
-         "to 1/3, and the best of these to the end; the learning rate's schedule is that of all\n"
-         "steps. Of equal scores the lower loss goes on. With --only a stage begins when every\n"
-         "process has ended the one before: start them again until one writes the report.",
+         "Each run equals a run of `longhand train` with these options. After Ctrl-C or\n"
+         "--max-minutes, the same command resumes the sweep. With --only, several processes or\n"
+         "machines share the runs, and the last to finish writes the report. `mpirun -np N\n"
+         "longhand sweep ...`, or srun, distributes the runs over N ranks.\n"
+         "Example for --halving 3: nine settings are trained for 1/9 of --steps, the best\n"
+         "three of them for 1/3, and the best of these to the end. The learning rate schedule\n"
+         "covers all steps. If scores are equal, the lower loss wins. With --only, a stage\n"
+         "begins when every process has finished the previous one: start the processes again\n"
+         "until one writes the report.",
      .run = run}};
 
 }  // namespace

@@ -133,21 +133,21 @@ const Register command{
      .usage = {"--task NAME [flags] [--out DIR]", "--config FILE [flags] [--out DIR]",
                "--from RUN [--from-step N] [flags] [--out DIR]", "--resume DIR [--from-step N]"},
      .options = join(
-         {{"out", "DIR", "the run folder; runs/TASK-N if not given"},
-          rarely({"config", "FILE", "a config.ini whose settings flags may override"}),
-          {"from", "RUN", "begin with a run's best weights, its model and task"},
-          {"resume", "DIR", "go on with a run from its latest checkpoint"},
-          rarely({"from-step", "N", "with --resume or --from: that step's checkpoint"}),
-          rarely(
-              {"dump-step", "N", "write all of one step: data, activations, gradients, moments"}),
-          rarely({"dump-out", "FILE", "where: .npz or .safetensors; RUN/step-N.npz if not given"})},
+         {{"out", "DIR", "the run folder; default: runs/TASK-N"},
+          rarely({"config", "FILE", "a config.ini; options override its settings"}),
+          {"from", "RUN", "start from a run's model, task and best weights"},
+          {"resume", "DIR", "resume a run from its latest checkpoint"},
+          rarely({"from-step", "N", "with --resume or --from: use the checkpoint of step N"}),
+          rarely({"dump-step", "N", "write data, activations, gradients and moments of step N"}),
+          rarely({"dump-out", "FILE",
+                  "file for --dump-step: .npz or .safetensors; default: RUN/step-N.npz"})},
          join(manner_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes =
-         "Ctrl-C and --max-minutes leave a checkpoint; --resume goes on to the same bits, and\n"
-         "`mpirun -np N longhand train ...` has those of one process (docs/scaling.md).",
+     .notes = "Ctrl-C and --max-minutes write a checkpoint. A resumed run, and a run of several\n"
+              "ranks with `mpirun -np N longhand train ...`, computes the same bits as one\n"
+              "uninterrupted process (docs/scaling.md).",
      .run = run}};
 
 }  // namespace

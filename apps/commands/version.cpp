@@ -22,11 +22,11 @@ void run(const Arguments& arguments) {
 }
 
 const Register command{{.name = "version",
-                        .summary = "the program's version and how it was built",
+                        .summary = "prints the program's version and build",
                         .usage = {"[--json]"},
                         .options = {json_option()},
                         .examples = {"version"},
-                        .notes = "`longhand info` tells more, of the machine too.",
+                        .notes = "`longhand info` prints more, including facts about the machine.",
                         .run = run}};
 
 }  // namespace

@@ -49,12 +49,15 @@ bool Continuation::is_whole(std::size_t until) const {
 }
 
 std::vector<CliFlag> sampling_options() {
-  return {{"temperature", "X", "0: the likeliest token; 1: as the model has it", "0"},
-          {"top-k", "N", "only the N likeliest; 0: all", "0"},
-          {"top-p", "X", "the fewest that together have this probability", "1"},
-          {"min-p", "X", "those at least this likely beside the likeliest", "0"},
-          {"repetition-penalty", "X", "divides the logits of tokens that came before", "1"},
-          {"seed", "N", "names the random numbers", "1"}};
+  return {{"temperature", "X",
+           "sampling temperature; 0: always the most probable token; 1: the model's probabilities",
+           "0"},
+          {"top-k", "N", "sample from the N most probable tokens; 0: from all", "0"},
+          {"top-p", "X", "sample from the fewest tokens with at least this total probability", "1"},
+          {"min-p", "X", "minimum probability of a token, relative to the most probable one", "0"},
+          {"repetition-penalty", "X",
+           "penalty on the logits of tokens that already occurred; 1: none", "1"},
+          {"seed", "N", "seed of the random numbers", "1"}};
 }
 
 nn::Sampling sampling_from(const Arguments& arguments) {

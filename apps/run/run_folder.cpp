@@ -132,11 +132,12 @@ std::vector<Json> RunFolder::metrics() const {
 }
 
 std::vector<CliFlag> run_options() {
-  return {{"step", "N", "the checkpoint; the best if not given"},
-          {"backend", "NAME", "reference, cpu or cuda; the run's if not given"},
-          {"threads", "N", "threads of the backend; 0: one per core"},
-          {"math", "MODE", "how products are computed: exact, fast or bf16"},
-          {"weights", "TYPE", "how matrices are held: f32, or bf16 in half the room"}};
+  return {
+      {"step", "N", "step of the checkpoint; default: the best"},
+      {"backend", "NAME", "backend: reference, cpu or cuda; default: the run's"},
+      {"threads", "N", "number of threads; 0: one per core; default: the run's"},
+      {"math", "MODE", "arithmetic of matrix products: exact, fast or bf16; default: the run's"},
+      {"weights", "TYPE", "type of the matrices: f32 or bf16; bf16 halves their memory"}};
 }
 
 LoadOptions load_options(const Arguments& arguments) {

@@ -38,8 +38,8 @@ TrainingManner manner_from(const Arguments& arguments) {
 }
 
 std::vector<CliFlag> manner_options() {
-  return {{"max-minutes", "N", "stop after that time, with a checkpoint to resume from"},
-          {"quiet", "", "no progress"}};
+  return {{"max-minutes", "N", "stop after N minutes with a checkpoint to resume from"},
+          {"quiet", "", "do not show progress"}};
 }
 
 namespace {
