@@ -44,11 +44,13 @@ std::vector<std::string> parse_lora_targets(std::string_view list) {
 
 void LoraOptions::declare(Options& options) {
   options.integer("lora", rank, 0, 1 << 12,
-                  "matrices of this rank learn beside the blocks' own, which stay; 0: none",
+                  "rank of LoRA matrices, which are trained while the blocks' own matrices are "
+                  "frozen; 0: no LoRA",
                   "RANK");
-  options.number("lora_alpha", alpha, 0, 1e6, "their factor times the rank; 0: the rank");
+  options.number("lora_alpha", alpha, 0, 1e6,
+                 "LoRA's alpha; the LoRA matrices are scaled by alpha / rank; 0: the rank");
   options.bind("lora_targets", targets, joined, parse_lora_targets, "LIST",
-               "which projections have them: query, key, value, output, gate, up, down");
+               "projections with LoRA matrices: query, key, value, output, gate, up, down");
 }
 
 Lora::Lora(const Scope& scope, std::int64_t in, const Projected& part, const LoraOptions& options)

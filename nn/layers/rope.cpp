@@ -21,15 +21,19 @@ std::int64_t position_rows(std::int64_t longest, std::int64_t at_least) {
 }
 
 void RopeOptions::declare(Options& options) {
-  options.number("rope_share", share, 0, 1, "share of a softmax head's entries that rotate");
+  options.number("rope_share", share, 0, 1, "share of a head's entries that are rotated");
   options.number("rope_base", base, 1, 1e12,
-                 "of the wavelengths of rotary and sinusoidal positions");
-  options.flag("rope_interleaved", interleaved, "1: neighbouring entries rotate together");
-  options.number("rope_factor", factor, 1, 1e6, "how far long wavelengths are stretched; 1: not");
-  options.number("rope_low", low, 1e-6, 1e6, "of the stretching: where it is whole");
-  options.number("rope_high", high, 1e-6, 1e6, "of the stretching: where it begins");
+                 "base of the wavelengths of rotary and sinusoidal positions");
+  options.flag("rope_interleaved", interleaved,
+               "1: rotate pairs of neighbouring entries; 0: pairs from the two halves");
+  options.number("rope_factor", factor, 1, 1e6,
+                 "factor by which long wavelengths are stretched (Llama 3's scaling); 1: none");
+  options.number("rope_low", low, 1e-6, 1e6,
+                 "wavelengths above rope_original / rope_low are stretched by the full factor");
+  options.number("rope_high", high, 1e-6, 1e6,
+                 "wavelengths below rope_original / rope_high are not stretched");
   options.integer("rope_original", original, 1, 1 << 30,
-                  "of the stretching: tokens that the wavelengths were made for");
+                  "context length before stretching, in tokens");
 }
 
 std::int64_t RopeOptions::dims(std::int64_t width) const {

@@ -23,12 +23,14 @@ BiasedHeads::BiasedHeads(const SoftmaxHeads& plain)
 
 void BiasedHeads::declare(Options& options) {
   options.choice("score_bias", bias,
-                 "what is added to scores of biased heads: a matrix, or the weights of heads");
+                 "learned bias of the scores of biased heads: matrix or heads; heads: attention "
+                 "weights of additional heads");
   options.integer("score_bias_longest", longest, 1, 1 << 14,
-                  "tokens of a sequence that the matrix is made for");
+                  "maximum sequence length of the bias matrix, in tokens");
   AttentionHeads::declare(options);
   scores.declare(options);
-  options.integer("window", window, 0, 1 << 24, "keys that a softmax head sees; 0: all");
+  options.integer("window", window, 0, 1 << 24,
+                  "attention window of softmax heads, in keys; 0: all keys");
 }
 
 std::int64_t BiasedHeads::cached_columns() const {

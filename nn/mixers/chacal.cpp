@@ -9,8 +9,9 @@
 namespace longhand::nn {
 
 void ChacalHeads::declare(Options& options) {
-  options.number("gamma", gamma, 0, 1, "ChaCAL's gamma, at first when it is learned");
-  options.choice("learned_gamma", learned_gamma, "no, or one for each layer or head");
+  options.number("gamma", gamma, 0, 1, "ChaCAL's gamma; initial value if it is learned");
+  options.choice("learned_gamma", learned_gamma,
+                 "learned gammas: no, layer or head; layer, head: one per layer or head");
   AttentionHeads::declare(options);
   scores.declare(options);
 }

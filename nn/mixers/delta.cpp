@@ -23,13 +23,14 @@ class DeltaHeads final : public AttentionHeads {
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<DeltaHeads>(*this); }
   std::string_view kind() const override { return "delta"; }
   void declare(Options& options) override {
-    options.flag("delta_gate", gate, "1: what delta heads hold fades as fast as a token says");
-    options.flag(
-        "delta_negative", negative,
-        "1: delta heads correct by up to twice what is missing, which can turn the sign of "
-        "what is held; 0: by up to that");
-    options.integer("delta_convolution", convolution, 0, ShortConvolution::most_taps,
-                    "tokens that queries, keys and values of delta heads are mixed from; 0: none");
+    options.flag("delta_gate", gate,
+                 "1: the state of delta heads decays at a rate that each token sets");
+    options.flag("delta_negative", negative,
+                 "1: delta heads correct up to twice the error, which allows the sign of the state "
+                 "to flip; 0: up to the error");
+    options.integer(
+        "delta_convolution", convolution, 0, ShortConvolution::most_taps,
+        "taps of the convolutions of queries, keys and values in delta heads; 0: no convolution");
   }
   std::int64_t cached_columns() const override { return 0; }
   std::vector<std::int64_t> cached_memories() const override {

@@ -19,10 +19,10 @@ class DeltaformerHeads final : public AttentionHeads {
   std::string_view kind() const override { return "deltaformer"; }
   void declare(Options& options) override {
     AttentionHeads::declare(options);
-    options.flag("rope_in_deltaformer", turned, "1: DeltaFormer heads turn positions");
+    options.flag("rope_in_deltaformer", turned, "1: rotary positions in DeltaFormer heads too");
     options.number("deltaformer_bias", erase, -100, 100,
-                   "of DeltaFormer heads: a token takes away the part sigmoid(w.x + b) of what it "
-                   "finds, b at first this");
+                   "initial b of DeltaFormer heads, in which a token subtracts the share "
+                   "sigmoid(w.x + b) of the value that it retrieves");
   }
 
   void build(MixerScope& layer, const MixerPlace& place) override {

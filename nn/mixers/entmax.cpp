@@ -21,8 +21,9 @@ class EntmaxHeads final : public RuleHeads {
   void declare(Options& options) override {
     options.flag("rope_in_entmax", turned, "1: rotary positions in entmax heads too");
     RuleHeads::declare(options);
-    options.flag("entmax_scale", scaled,
-                 "1: scores of entmax heads are times a learned function of token and length");
+    options.flag(
+        "entmax_scale", scaled,
+        "1: scores of entmax heads are multiplied by a learned function of token and length");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     RuleHeads::build(layer, place);

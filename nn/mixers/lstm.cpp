@@ -19,7 +19,7 @@ class LstmHeads final : public Mixer {
   std::string_view kind() const override { return "lstm"; }
   void declare(Options& options) override {
     options.number("lstm_forget", forget, -100, 100,
-                   "bias of LSTM heads' forget gates at first; 1: most is kept");
+                   "initial bias of the forget gates of LSTM heads; 1: most of the state is kept");
   }
   std::int64_t projection_columns() const override { return 4 * columns(); }
   std::int64_t cached_columns() const override { return 0; }

@@ -28,9 +28,9 @@ class PathHeads final : public AttentionHeads {
   void declare(Options& options) override {
     AttentionHeads::declare(options);
     options.integer("path_rank", rank, 1, 1 << 12,
-                    "of the product that gives PaTH heads' reflections");
+                    "rank of the projection that computes the reflections of PaTH heads");
     options.integer("path_convolution", convolution, 1, ShortConvolution::most_taps,
-                    "tokens that they are mixed from");
+                    "taps of the convolution that computes the reflections of PaTH heads");
   }
   void check() const override {
     LONGHAND_CHECK(key_heads == heads, "path heads: expected no key heads, got ", key_heads);

@@ -29,11 +29,14 @@ class SelectiveRopeHeads final : public AttentionHeads {
   std::string_view kind() const override { return "selective_rope"; }
   void declare(Options& options) override {
     options.integer("angle_rank", rank, 1, 1 << 12,
-                    "of the product that gives selective_rope heads' angles");
+                    "rank of the projection that computes the angles of selective_rope heads");
     options.integer("angle_convolution", convolution, 1, ShortConvolution::most_taps,
-                    "tokens that they are mixed from");
-    options.number("angle_base", base, 1, 1e12, "pair p turns base^(-2p/width) times as fast");
-    options.flag("angle_gate", gate, "1: tokens say how much of their angles counts");
+                    "taps of the convolution that computes the angles of selective_rope heads");
+    options.number("angle_base", base, 1, 1e12,
+                   "selective_rope heads multiply the angle of pair p by base^(-2p/width)");
+    options.flag(
+        "angle_gate", gate,
+        "1: a gate computed from each token scales the token's angles in selective_rope heads");
   }
   void check() const override {
     LONGHAND_CHECK(key_heads == heads, "selective_rope heads: expected no key heads, got ",

@@ -14,8 +14,9 @@ class SinkHeads final : public AttentionHeads {
   std::string_view kind() const override { return "sink"; }
   void declare(Options& options) override {
     AttentionHeads::declare(options);
-    options.number("sink", sink, -1e4, 1e4, "b of sink heads, a score without a value; at first");
-    options.flag("learned_sink", learned_sink, "1: b of sink heads is learned, one a head");
+    options.number("sink", sink, -1e4, 1e4,
+                   "b of sink heads, a score without a value; initial value if it is learned");
+    options.flag("learned_sink", learned_sink, "1: b of sink heads is learned, one per head");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     AttentionHeads::build(layer, place);

@@ -7,10 +7,11 @@ namespace longhand::nn {
 void SoftmaxHeads::declare(Options& options) {
   AttentionHeads::declare(options);
   scores.declare(options);
-  options.integer("window", window, 0, 1 << 24, "keys that a softmax head sees; 0: all");
+  options.integer("window", window, 0, 1 << 24,
+                  "attention window of softmax heads, in keys; 0: all keys");
   options.number("reinforce", reinforce, 0, 1,
-                 "softmax heads that look more at a task's reference attention, where their weight "
-                 "exceeds this; they are not trained");
+                 "threshold above which softmax heads' weights on the task's reference tokens are "
+                 "increased; the increase of each head is not trained");
 }
 
 void SoftmaxHeads::build(MixerScope& layer, const MixerPlace& place) {

@@ -17,7 +17,8 @@ class SsmaxHeads final : public AttentionHeads {
   void declare(Options& options) override {
     AttentionHeads::declare(options);
     options.number("ssmax", first, -1e6, 1e6,
-                   "s of ssmax heads at first, whose scores are times s ln n; learned, one a head");
+                   "initial s of ssmax heads, whose scores are multiplied by s ln n, n the number "
+                   "of keys; learned, one per head");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     AttentionHeads::build(layer, place);

@@ -17,7 +17,8 @@ class TraHeads final : public RuleHeads {
   void declare(Options& options) override {
     RuleHeads::declare(options);
     options.number("tra_bias", bias, -100, 100,
-                   "b of what tra heads add to a score for each positive one, ln sigmoid(w.x + b)");
+                   "initial b of tra heads, which add ln sigmoid(w.x + b) to a score for each "
+                   "positive score from its key to the query");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     RuleHeads::build(layer, place);

@@ -47,9 +47,10 @@ void AttentionHeads::declare(Options& options) {
   // If the norm is the default, it is written as `default`, whichever of its names was given. Equal
   // mixers then have equal texts.
   if (head_norm == default_head_norm()) head_norm = HeadNorm::standard;
-  options.choice("head_norm", head_norm,
-                 "norm of each head's queries and keys: none, rms, rms_plus_one or, without a "
-                 "gain, rms_fixed; default: rms_fixed for tra heads, none for all others");
+  options.choice(
+      "head_norm", head_norm,
+      "norm of each head's queries and keys: default, none, rms, rms_plus_one or rms_fixed; "
+      "rms_fixed: without a gain; default: rms_fixed for tra heads, none for all others");
   rope.declare(options);
 }
 
@@ -177,11 +178,12 @@ std::vector<LearnedNumber> AttentionHeads::numbers_of_heads(std::string_view nam
 }
 
 void ScoreOptions::declare(Options& options) {
-  options.number("score_scale", scale, 0, 1e6, "factor of all scores; 0: 1/sqrt(a head's width)");
+  options.number("score_scale", scale, 0, 1e6, "factor of all scores; 0: 1/sqrt(head width)");
   options.choice("temper", temper,
-                 "none; position or length: scores times beta ln n, n the keys up to there or in "
-                 "all");
-  options.number("beta", beta, -1e6, 1e6, "the temper's beta at first; learned, one a layer");
+                 "tempered softmax: none, position or length; scores are multiplied by beta ln n, "
+                 "n the number of keys up to the query (position) or in the sequence (length)");
+  options.number("beta", beta, -1e6, 1e6,
+                 "initial beta of the tempered softmax; learned, one per layer");
 }
 
 Parameter ScoreOptions::build(MixerScope& layer) const {

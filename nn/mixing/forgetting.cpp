@@ -6,7 +6,7 @@ namespace longhand::nn {
 
 void ForgetGates::declare(Options& options) {
   options.number("forget_bias", bias, -100, 100,
-                 "b of forgetting heads' gates sigmoid(w.x + b) at first; 6: little is forgotten");
+                 "initial b of the forget gates sigmoid(w.x + b); 6: little is forgotten");
 }
 
 void ForgetGates::build(const Scope& own, std::int64_t heads, std::int64_t width) {
@@ -26,7 +26,8 @@ Var ForgetGates::shift(const MixerPass& pass) const {
 
 void RuleHeads::declare(Options& options) {
   AttentionHeads::declare(options);
-  options.flag("forgets", forgets, "1: stick, tra and entmax heads forget, as fox heads do");
+  options.flag("forgets", forgets,
+               "1: stick, tra and entmax heads have forget gates, as fox heads do");
   gates.declare(options);
 }
 
