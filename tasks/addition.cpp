@@ -105,9 +105,10 @@ TaskKind addition() {
   return character_kind(
       {.name = "addition",
        .summary = "the sum of numbers, all with their last digit first",
-       .options = {{"digits", "1-4", "digits of each number: a number, or a range"},
-                   {"operands", "2", "numbers that are added"},
-                   {"pad", "1", "1: all have the longest one's digits and one more, with zeros"}},
+       .options = {{"digits", "1-4", "digits per number: a number or a range"},
+                   {"operands", "2", "count of numbers to add"},
+                   {"pad", "1",
+                    "1: pad all numbers with zeros to one digit more than the longest"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD", [](OptionValues& v) { v.set("digits", "5-10"); }}},
        .make_with = [](const OptionValues& values) {

@@ -245,7 +245,7 @@ class Boxes final : public Task {
 
 TaskKind boxes() {
   return {.name = "boxes",
-          .summary = "say what is in each box after objects were put, removed and moved",
+          .summary = "list the contents of each box after objects were put, removed and moved",
           .options = BoxesRules::options(),
           .distributions = {{"train", "First states trained on",
                              [](OptionValues& values) { values.set("split", "train"); }},

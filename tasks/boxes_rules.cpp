@@ -42,30 +42,35 @@ int integer_or(const OptionValues& options, std::string_view name, int least, in
 
 std::vector<TaskOption> BoxesRules::options() {
   return {
-      {"version", "default", "default, or advanced: half the boxes in use, whole boxes move"},
-      {"boxes", "0", "boxes, 2 to 26; 0: the version's, 7 or 8"},
-      {"objects", "100", "how many of the 100 objects there are, the most frequent words first"},
-      {"most-items", "0", "the most objects in a box; 0: the version's, 3 or 2"},
-      {"operations", "0", "operations, or the most there can be; 0: the version's, 32 or 31"},
+      {"version", "default",
+       "default or advanced; advanced: half of the boxes are occupied, and all contents of a box "
+       "move together"},
+      {"boxes", "0", "number of boxes, 2 to 26; 0: the version's default, 7 or 8"},
+      {"objects", "100", "number of different objects, taken from 100 words in order of frequency"},
+      {"most-items", "0", "maximum number of objects in a box; 0: the version's default, 3 or 2"},
+      {"operations", "0",
+       "number of operations, or its maximum; 0: the version's default, 32 or 31"},
       {"lengths", "version",
-       "how many operations: fixed, log-uniform (from 1, rounded down) or log-uniform-rounded; "
-       "version: fixed or log-uniform"},
+       "distribution of the number of operations: fixed, log-uniform (from 1, rounded down) or "
+       "log-uniform-rounded; version: the version's default, fixed or log-uniform"},
       {"occupied", "version",
-       "boxes that hold something: any; start (half of them at first, then any); at-most (half at "
-       "first, no more later); exactly (half, always); version: any or exactly"},
+       "number of occupied boxes: any; start (half initially, then any); at-most (half initially, "
+       "never more); exactly (always half); version: the version's default, any or exactly"},
       {"start-items", "version",
-       "objects in a box at first: poisson (mean 2, cut at the most) or one; version: poisson or "
-       "one"},
+       "initial number of objects in a box: poisson (mean 2, limited to most-items) or one; "
+       "version: the version's default, poisson or one"},
       {"clauses", "version",
-       "order of the first sentence: shuffled or ascending; version: shuffled or ascending"},
+       "order of the boxes in the first sentence: shuffled or ascending; version: the version's "
+       "default, shuffled or ascending"},
       {"kinds", "proposed",
-       "proposed: kind and boxes drawn again until they are possible; feasible: the kind is drawn "
-       "among the possible ones"},
-      {"put-items", "poisson", "objects put at a time: poisson (mean 1, at least 1) or one"},
-      {"loss", "answer", "what is trained: answer (with its end) or all (every token)"},
+       "how operations are drawn: proposed (draw kind and boxes again until they are possible) or "
+       "feasible (draw the kind from the possible kinds)"},
+      {"put-items", "poisson",
+       "number of objects per put operation: poisson (mean 1, at least 1) or one"},
+      {"loss", "answer", "tokens that contribute to the loss: answer (including its end) or all"},
       {"split", "train",
-       "first states drawn: train (15 of 16), test (the others) or all; a state is always on the "
-       "same side"}};
+       "initial states to draw from: train (15 of 16), test (the others) or all; each state is "
+       "always in the same part"}};
 }
 
 BoxesRules::BoxesRules(const OptionValues& o)

@@ -210,9 +210,10 @@ TaskKind chains() {
   return {
       .name = "chains",
       .summary = "follow every reference through blocks of shuffled positions, down to a value",
-      .options = {{"blocks", "16", "blocks in a sample; the longest chain has one reference less"},
-                  {"size", "8", "tokens in a block, and values there are"},
-                  {"score", "all", "all choices together, or depths: by references too"}},
+      .options = {{"blocks", "16", "blocks per sample; the longest chain has one reference fewer"},
+                  {"size", "8", "tokens per block, and number of values"},
+                  {"score", "all",
+                   "all or depths; depths: also score by the number of references"}},
       .distributions = {{"train", "Test", [](OptionValues&) {}}},
       .make_with = [](const OptionValues& values) { return std::make_unique<Chains>(values); }};
 }

@@ -163,10 +163,11 @@ Distribution more_places(std::int64_t factor) {
 TaskKind copying() {
   return {
       .name = "copying",
-      .summary = "repeat the symbols that stand at random places among noise",
-      .options = {{"data", "16", "symbols to be copied; 0: one at every place, plain copying"},
-                  {"symbols", "16", "different symbols there are"},
-                  {"noise", "64-256", "places before the mark: a number, or a range"}},
+      .summary = "repeat the symbols at random places among noise",
+      .options = {{"data", "16",
+                   "number of symbols to copy; 0: one at every place (plain copying)"},
+                  {"symbols", "16", "number of different symbols"},
+                  {"noise", "64-256", "number of places before the mark: a number or a range"}},
       .distributions = {{"train", "Train", [](OptionValues&) {}}, more_places(4), more_places(16)},
       .make_with = [](const OptionValues& values) { return std::make_unique<Copying>(values); }};
 }

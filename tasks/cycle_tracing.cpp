@@ -245,13 +245,13 @@ TaskKind cycle_tracing() {
   return {.name = "cycle-tracing",
           .summary = "walk along a directed cycle whose edges are listed in random order",
           .options =
-              {{"min-nodes", "10", "the fewest nodes of a cycle"},
-               {"max-nodes", "50", "the most nodes of a cycle; sizes between are equally likely"},
+              {{"min-nodes", "10", "minimum number of nodes in a cycle"},
+               {"max-nodes", "50", "maximum number of nodes in a cycle; sizes are drawn uniformly"},
                {"tokens", "0",
-                "the budget of a sample, prompt included; 0: room for a walk of five quarters of "
-                "the largest cycle"},
-               {"tokenization", "characters", "characters, or numbers: one token for a node"},
-               {"loss", "answer", "what is trained: answer (the walk) or all (every token)"}},
+                "length of a sample in tokens, including the prompt; 0: enough for a walk of 1.25 "
+                "times the largest cycle"},
+               {"tokenization", "characters", "characters or numbers; numbers: one token per node"},
+               {"loss", "answer", "tokens that contribute to the loss: answer (the walk) or all"}},
           .distributions = {{"train", "Train cycle", [](OptionValues&) {}}, larger(4), larger(8)},
           .make_with = [](const OptionValues& values) {
             return std::make_unique<CycleTracing>(values);

@@ -112,11 +112,12 @@ class Ffml final : public CharacterTask {
 TaskKind ffml() {
   return character_kind(
       {.name = "ffml",
-       .summary = "read a register's bit after writes, flips and what is to be ignored",
-       .options = {{"commands", "10", "commands with the last read: a number, or a range"},
-                   {"registers", "2", "registers of a bit"},
-                   {"flips", "1", "1: some commands flip a register; 0: none"},
-                   {"reads", "0", "1: some commands before the last are reads with their bits"}},
+       .summary = "read the bit of a register after writes, flips and ignored commands",
+       .options = {{"commands", "10",
+                    "number of commands, including the last read: a number or a range"},
+                   {"registers", "2", "number of registers, each of one bit"},
+                   {"flips", "1", "1: some commands flip a register"},
+                   {"reads", "0", "1: some earlier commands are reads, with their bits"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD", [](OptionValues& v) { v.set("commands", "11-100"); }}},
        .make_with = [](const OptionValues& values) {

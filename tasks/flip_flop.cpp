@@ -167,13 +167,14 @@ std::unique_ptr<Task> FlipFlop::make() const { return std::make_unique<FlipFlopT
 
 TaskKind flip_flop() {
   return {.name = "flip-flop",
-          .summary = "read back the last bit written, through any number of instructions to ignore",
-          .options = {{"instructions", "512", "instructions in a sample; each is two tokens"},
-                      {"ignore", "0.6", "the share p of instructions to ignore, in F(p)"},
-                      {"loss", "reads", "what is trained: reads (their bits) or all (every token)"},
+          .summary = "read the last written bit, after any number of ignored instructions",
+          .options = {{"instructions", "512", "instructions per sample, each of two tokens"},
+                      {"ignore", "0.6", "share p of ignore instructions, as in F(p)"},
+                      {"loss", "reads",
+                       "tokens that contribute to the loss: reads (their bits) or all"},
                       {"letters", "steady",
-                       "steady: as likely anywhere; drift: first writes, then hardly anything but "
-                       "ignores, in the end reads, whatever p"}},
+                       "distribution of instructions: steady (the same everywhere) or drift "
+                       "(writes first, then almost only ignores, reads at the end, for any p)"}},
           .distributions = {{"train", "In-dist.", [](OptionValues&) {}},
                             {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
                             longer(2),

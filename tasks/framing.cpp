@@ -71,18 +71,20 @@ void append(std::vector<std::int32_t>& all, const std::vector<std::int32_t>& mor
 }  // namespace
 
 std::vector<TaskOption> Framing::options() {
-  return {{"tokenizer", "characters",
-           "characters: the task's own are the tokens; a tokenizer.json, or a folder with one",
-           "tokenizer"},
-          {"vocabulary", "0", "with a tokenizer: the model's tokens; 0: as many as it has"},
-          {"template", "none",
-           "with a tokenizer: none, auto (its own), or one of " + nn::ChatTemplate::names()},
-          {"date", "26 Jul 2024", "the day that llama3.2's template names"},
-          {"instruction", "",
-           "with a tokenizer: a text before every prompt; auto: one that the task has"},
-          {"examples", "",
-           "with a tokenizer: lines before every prompt, with \\n between them; auto: two that the "
-           "task has"}};
+  return {
+      {"tokenizer", "characters",
+       "characters (one token per character of the task), a tokenizer.json, or a folder with one",
+       "tokenizer"},
+      {"vocabulary", "0",
+       "with a tokenizer: vocabulary size of the model; 0: that of the tokenizer"},
+      {"template", "none",
+       "with a tokenizer: chat template: none, auto (the tokenizer's own), or one of " +
+           nn::ChatTemplate::names()},
+      {"date", "26 Jul 2024", "date in llama3.2's template"},
+      {"instruction", "", "with a tokenizer: text before every prompt; auto: the task's default"},
+      {"examples", "",
+       "with a tokenizer: example lines before every prompt, separated by \\n; auto: the task's "
+       "two default examples"}};
 }
 
 Framing::Framing(const OptionValues& options, const Own& own) {

@@ -185,7 +185,7 @@ class Increment final : public Task {
 TaskKind increment() {
   std::vector<TaskOption> options{
       {"hint", "none", "helper task: none or carry"},
-      {"nines", "0.1", "the mix: the share of numbers that end with nines"}};
+      {"nines", "0.1", "training mix: share of numbers that end with nines"}};
   std::ranges::copy(LengthMix::options(4, 10), std::back_inserter(options));
   return {
       .name = "increment",

@@ -15,9 +15,13 @@ LengthMix::LengthMix(const OptionValues& options)
 }
 
 std::vector<TaskOption> LengthMix::options(int short_length, int long_length) {
-  return {{"length", "0", "0: the mix of training; else exactly this length, all uniform"},
-          {"short", std::to_string(short_length), "the mix: lengths of 2 to this make 80%"},
-          {"long", std::to_string(long_length), "the mix: longer ones up to this make 20%"}};
+  return {{"length", "0",
+           "exact length of all samples, with uniform digits or numbers; 0: the training mix of "
+           "lengths"},
+          {"short", std::to_string(short_length),
+           "training mix: 80% of samples have lengths from 2 to this"},
+          {"long", std::to_string(long_length),
+           "training mix: 20% of samples are longer, up to this length"}};
 }
 
 Distribution LengthMix::exactly(std::int64_t length, std::string_view title) {

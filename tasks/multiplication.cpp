@@ -142,9 +142,10 @@ class Multiplication final : public CharacterTask {
 TaskKind multiplication() {
   return character_kind(
       {.name = "multiplication",
-       .summary = "the product of two numbers with all that is written on the way",
-       .options = {{"digits", "1-3", "digits of each number: a number, or a range"},
-                   {"pad", "1", "1: all have twice the larger one's digits, with zeros"}},
+       .summary = "the product of two numbers with all intermediate products and sums",
+       .options = {{"digits", "1-3", "digits per number: a number or a range"},
+                   {"pad", "1",
+                    "1: pad all numbers with zeros to twice the digits of the larger factor"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD", [](OptionValues& v) { v.set("digits", "4-6"); }}},
        .make_with = [](const OptionValues& values) {

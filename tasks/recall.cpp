@@ -286,14 +286,15 @@ Distribution longer_tables(std::int64_t factor) {
 TaskKind recall() {
   return {
       .name = "recall",
-      .summary = "say the value that a table gives to each key asked for later (MQAR)",
-      .options = {{"pairs", "32", "keys of the longest samples; others have as many a token"},
-                  {"tokens", "64-256", "tokens in a sample: an even number, or a range of them"},
-                  {"vocabulary", "8192",
-                   "tokens there are: keys are of the first half, values of "
-                   "the second"},
-                  {"repeats", "1", "values that the table gives to a key, one after another"},
-                  {"back", "1", "which of them is to be said: 1 the last, 2 the one before, ..."}},
+      .summary = "look up the values of keys in a table (MQAR)",
+      .options =
+          {{"pairs", "32",
+            "keys in the longest samples; shorter samples have proportionally fewer"},
+           {"tokens", "64-256", "tokens per sample: an even number or a range of even numbers"},
+           {"vocabulary", "8192",
+            "vocabulary size; keys are tokens of the first half, values of the second"},
+           {"repeats", "1", "number of values that the table assigns to a key, one after another"},
+           {"back", "1", "which of these values to predict: 1: the last, 2: the one before, ..."}},
       .distributions = {{"train", "Train", [](OptionValues&) {}},
                         longer_tables(2),
                         longer_tables(4),

@@ -82,7 +82,7 @@ TaskKind reversal() {
   return character_kind(
       {.name = "reversal",
        .summary = "a string's characters from the last to the first",
-       .options = {{"length", "1-10", "characters of the string: a number, or a range"}},
+       .options = {{"length", "1-10", "length of the string in characters: a number or a range"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD", [](OptionValues& v) { v.set("length", "11-50"); }}},
        .make_with = [](const OptionValues& values) {

@@ -383,17 +383,18 @@ TaskKind sorting() {
   std::vector<TaskOption> options{
       {"hint", "none", "helper task: none, successor, count, fill or all three"},
       {"successor", "greater",
-       "the hint's answer for a number that has copies: greater (the next greater number) or copy "
-       "(the number again, which follows it in the sorted order)"},
+       "successor hint for a number that has copies: greater (the next greater number) or copy "
+       "(the number itself, which follows it in sorted order)"},
       {"repetition", "0",
-       "the mix: the share of inputs drawn from half as many distinct numbers as they are long"},
+       "training mix: share of inputs of length n that are drawn from n / 2 distinct numbers"},
       {"repeat", "0",
-       "with a length i, r makes rep(i, r): i / r distinct numbers r times each, the rest uniform"},
-      {"numbers", "100", "numbers are 1 to this"}};
+       "r in rep(i, r), for a given length i: i / r distinct numbers, r times each, the rest "
+       "uniform; 0: off"},
+      {"numbers", "100", "largest number; numbers start at 1"}};
   std::ranges::copy(LengthMix::options(5, 20), std::back_inserter(options));
   return {
       .name = "sorting",
-      .summary = "sort numbers, with helper tasks on output heads of their own",
+      .summary = "sort numbers, with helper tasks on additional output heads",
       .options = std::move(options),
       .distributions = {{"train", "Train", [](OptionValues&) {}},
                         LengthMix::exactly(50, "Test Acc. 50"),

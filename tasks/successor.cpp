@@ -99,8 +99,9 @@ TaskKind successor() {
   return character_kind(
       {.name = "successor",
        .summary = "the numbers that follow a number",
-       .options = {{"start", "1-90", "the first number: a number, or a range"},
-                   {"numbers", "2-4", "numbers with the first: a number, or a range"}},
+       .options = {{"start", "1-90", "the first number: a number or a range"},
+                   {"numbers", "2-4",
+                    "count of numbers, including the first: a number or a range"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD",
                           [](OptionValues& v) {

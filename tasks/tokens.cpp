@@ -54,12 +54,12 @@ class Tokens final : public Task {
 }  // namespace
 
 TaskKind tokens() {
-  return {.name = "tokens",
-          .summary = "random token numbers: for imported models, whose text is not known here",
-          .options = {{"vocabulary", "256", "tokens there are"},
-                      {"length", "64", "tokens in a sample"}},
-          .distributions = {{"train", "Random", [](OptionValues&) {}}},
-          .make_with = [](const OptionValues& values) { return std::make_unique<Tokens>(values); }};
+  return {
+      .name = "tokens",
+      .summary = "random token ids, for imported models without a tokenizer",
+      .options = {{"vocabulary", "256", "vocabulary size"}, {"length", "64", "tokens per sample"}},
+      .distributions = {{"train", "Random", [](OptionValues&) {}}},
+      .make_with = [](const OptionValues& values) { return std::make_unique<Tokens>(values); }};
 }
 
 }  // namespace longhand::tasks

@@ -130,10 +130,10 @@ std::string read_values(const OptionValues& options) {
 TaskKind value_assignment() {
   return character_kind(
       {.name = "value-assignment",
-       .summary = "translate a string by a table of letters and values",
-       .options = {{"pairs", "5", "pairs of the table: a number, or a range"},
-                   {"length", "5", "letters of the string: a number, or a range"},
-                   {"values", "01", "the digits that are values"}},
+       .summary = "translate a string with a table of letters and values",
+       .options = {{"pairs", "5", "pairs in the table: a number or a range"},
+                   {"length", "5", "length of the string in letters: a number or a range"},
+                   {"values", "01", "digits that are used as values"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD",
                           [](OptionValues& v) {
