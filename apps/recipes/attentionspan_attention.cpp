@@ -356,7 +356,8 @@ const RegisterRecipe recipe5{
 
 const RegisterRecipe recipe_digits{
     {.id = "attentionspan/digits",
-     .summary = "Tables 4 and 5 with the paper's lengths: sums of 5 digits, of 60, and repaired",
+     .summary =
+         "Tables 4 and 5 at the paper's lengths: sums of 5 digits, of 60 digits, and after repair",
      .scales = {{Scale::smoke, "a model and its repair: minutes on 2 cores"},
                 {Scale::laptop, "a model and its repair, three seeds: half an hour on one core"},
                 {Scale::paper, "width 512, three seeds; for a GPU"}},

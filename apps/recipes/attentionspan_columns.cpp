@@ -83,7 +83,7 @@ RecipeResult run(const RecipeOptions& options) {
 
 const RegisterRecipe recipe{
     {.id = "attentionspan/columns",
-     .summary = "the repair of section 6.4 with one of five columns of every head",
+     .summary = "the repair of section 6.4 with each of five columns of every head",
      .scales =
          {{Scale::smoke, "a small model of addition and five repairs: minutes on 2 cores"},
           {Scale::laptop,

@@ -173,8 +173,8 @@ const RegisterRecipe recipe{grid_recipe(
      .summary = "other heads and positions on the six tasks, in distribution and beyond it",
      .scales = {{Scale::smoke, "77 mechanisms and tasks, three seeds: an hour on 2 cores"},
                 {Scale::laptop,
-                 "the models of attentionspan/table6 on four of the tasks: two hours on one core "
-                 "by estimate"},
+                 "the models of attentionspan/table6 on four of the tasks: estimated two hours on "
+                 "one core"},
                 {Scale::paper, "8 layers of width 512; for a GPU"}},
      .runs = mechanism_runs,
      .report = report,

@@ -70,7 +70,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "attentionspan/protocol",
-     .summary = "Table 6 by its own protocol: random weights, 1,500 steps of 4 samples at 5e-6",
+     .summary =
+         "Table 6 with the paper's protocol: random weights, 1,500 steps, batch size 4, rate 5e-6",
      .scales = {{Scale::smoke, "20 steps of small models: seconds"},
                 {Scale::laptop, "8 layers of width 256, three seeds: an hour on one core"},
                 {Scale::paper, "the shape of Llama-3.2-1B; for a GPU"}},

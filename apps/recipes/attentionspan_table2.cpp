@@ -100,11 +100,11 @@ const RegisterRecipe recipe{
      .summary =
          "a pretrained model fine-tuned on six algorithmic tasks, and longer samples of each",
      .scales = {{Scale::smoke,
-                 "20 steps a task; ten minutes on 2 cores for 135M parameters by estimate"},
+                 "20 steps per task; estimated ten minutes on 2 cores for 135M parameters"},
                 {Scale::laptop,
-                 "300 steps a task at a higher rate, three seeds: two hours on one core for 135M "
-                 "parameters by estimate"},
-                {Scale::paper, "1,500 steps of 4 samples at 5e-6 a task; for a GPU"}},
+                 "300 steps per task at a higher rate, three seeds: estimated two hours on one "
+                 "core for 135M parameters"},
+                {Scale::paper, "1,500 steps per task, batch size 4, rate 5e-6; for a GPU"}},
      .run = run,
      .takes = {"model", "tasks", "optimizer"}}};
 

@@ -51,7 +51,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig3",
      .summary = "accuracy on chains during training, several seeds, with the band of all runs",
-     .scales = {{Scale::smoke, "the models of chacal/table1, two seeds, its runs used if there"},
+     .scales = {{Scale::smoke, "the models of chacal/table1, two seeds; existing runs are reused"},
                 {Scale::laptop, "the same with all six models, three seeds"},
                 {Scale::paper, "the paper's sizes, four seeds; for a GPU"}},
      .runs = runs_of,

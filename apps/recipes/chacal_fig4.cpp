@@ -45,7 +45,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig4",
      .summary = "exact match on the advanced boxes during training, 2 to 5 layers against ChaCAL",
-     .scales = {{Scale::smoke, "the runs of chacal/table2, trained if they are not there"},
+     .scales = {{Scale::smoke, "the runs of chacal/table2, trained if missing"},
                 {Scale::laptop, "the same, at its laptop scale"},
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
      .runs = runs_of,

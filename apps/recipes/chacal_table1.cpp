@@ -59,7 +59,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::extended,
                  "all six models at width 128 with all of the paper's samples, two seeds: days on "
                  "two cores"},
-                {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
+                {Scale::paper, "width 512, 24k steps with batch size 128, four seeds; for a GPU"}},
      .runs = toy_runs,
      .report = report,
      .reuse_from = reuse_from})};

@@ -267,10 +267,10 @@ RecipeResult run(const RecipeOptions& options) {
 const RegisterRecipe recipe{
     {.id = "chacal/table3",
      .summary = "a language model trained on as it is and with ChaCAL heads in place of its own",
-     .scales = {{Scale::smoke, "a model of bytes, 2 layers of width 64: a minute on 2 cores"},
+     .scales = {{Scale::smoke, "a byte-level model, 2 layers of width 64: a minute on 2 cores"},
                 {Scale::laptop,
-                 "a model of bytes, 4 layers of width 128, three seeds: 20 minutes on one core"},
-                {Scale::paper, "GPT-2, imported, 10k steps of 256 windows; for a GPU"}},
+                 "a byte-level model, 4 layers of width 128, three seeds: 20 minutes on one core"},
+                {Scale::paper, "imported GPT-2, 10k steps with batch size 256; for a GPU"}},
      .run = run,
      .pieces = pieces,
      .takes = {"model", "text", "heads"}}};

@@ -66,15 +66,15 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   result.sections.emplace_back("Softmax heads", attention_maps(*task, sample, views));
 }
 
-const RegisterRecipe recipe{grid_recipe(
-    {.id = "fal/figure2",
-     .summary = "which positions the FAL heads of a trained model select",
-     .scales = {{Scale::smoke, "the FAL model of fal/table1, trained if it is not there"},
-                {Scale::laptop, "the same at the paper's lengths, ten seeds"},
-                {Scale::paper, "the same at the paper's size; for a GPU"}},
-     .runs = runs_of,
-     .report = report,
-     .reuse_from = reuse_from})};
+const RegisterRecipe recipe{
+    grid_recipe({.id = "fal/figure2",
+                 .summary = "which positions the FAL heads of a trained model select",
+                 .scales = {{Scale::smoke, "the FAL model of fal/table1, trained if missing"},
+                            {Scale::laptop, "the same at the paper's lengths, ten seeds"},
+                            {Scale::paper, "the same at the paper's size; for a GPU"}},
+                 .runs = runs_of,
+                 .report = report,
+                 .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app::fal_figure2

@@ -59,7 +59,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "fal/heads",
-     .summary = "Cycle Tracing by the plain model with 1, 2 and 4 heads of the same width in all",
+     .summary = "Cycle Tracing with the plain model and 1, 2 or 4 heads of the same total width",
      .scales = {{Scale::smoke, "one run of 100 steps each: ten seconds on 2 cores"},
                 {Scale::laptop, "the plain model of fal/table1, three seeds: hours on one core"},
                 {Scale::extended, "the same at the extended scale: days on two cores"},

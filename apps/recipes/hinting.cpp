@@ -193,13 +193,14 @@ Recipe hinting_recipe(HintingRecipe recipe) {
   return grid_recipe(
       {.id = recipe.id,
        .summary = recipe.summary,
-       .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
-                  {Scale::laptop,
-                   "small models for two minutes each, three seeds; the paper's orderings"},
-                  {Scale::extended,
-                   "small models with all of the paper's training samples, three seeds; hours on "
-                   "one core for each run"},
-                  {Scale::paper, "the paper's sizes; for a GPU"}},
+       .scales =
+           {{Scale::smoke, "narrow models, trained for seconds, short lengths"},
+            {Scale::laptop,
+             "small models, trained for two minutes each, three seeds; the paper's orderings"},
+            {Scale::extended,
+             "small models with all of the paper's training samples, three seeds; hours on "
+             "one core for each run"},
+            {Scale::paper, "the paper's sizes; for a GPU"}},
        .runs =
            [models = std::move(recipe.models), with_seeds](const RecipeOptions& options) {
              return hinting_runs(models(options.scale), with_seeds(options));

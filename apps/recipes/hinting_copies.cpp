@@ -190,13 +190,12 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "hinting/copies",
-     .summary = "what hinted models lack while they know successors and no copies: loss, "
-                "probabilities and "
-                "attention where a copy is due",
+     .summary =
+         "loss, probabilities and attention of hinted models where the next number is a copy",
      .scales =
-         {{Scale::smoke, "narrow models for seconds"},
+         {{Scale::smoke, "narrow models, trained for seconds"},
           {Scale::laptop,
-           "both readings of the hint and none, three seeds: a quarter of an hour on one core"},
+           "both readings of the hint and no hint, three seeds: a quarter of an hour on one core"},
           {Scale::paper, "the paper's sizes; for a GPU"}},
      .runs = runs_of,
      .report = report,

@@ -9,11 +9,10 @@
 namespace longhand::app::hinting_probes {
 namespace {
 
-const std::map<Scale, std::string> scales{{Scale::smoke,
-                                           "runs of the other recipes at this scale, "
-                                           "trained if they are not there"},
-                                          {Scale::laptop, "the same with its small models"},
-                                          {Scale::paper, "the paper's sizes; for a GPU"}};
+const std::map<Scale, std::string> scales{
+    {Scale::smoke, "runs of the other recipes at this scale, trained if missing"},
+    {Scale::laptop, "the same with its small models"},
+    {Scale::paper, "the paper's sizes; for a GPU"}};
 
 // The recipe of Figures 4.12 to 4.14.
 
