@@ -24,7 +24,7 @@ std::string found(const AddedTokenFinder& finder, std::string_view text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_leftmost_match_is_taken_and_the_longest_of_these) {
+BOOST_AUTO_TEST_CASE(the_leftmost_match_wins_and_then_the_longest) {
   const AddedTokenFinder finder({{1, "\n", false},
                                  {2, "\n\n", false},
                                  {3, "\n\n\n\n", false},

@@ -53,7 +53,7 @@ BOOST_FIXTURE_TEST_SUITE(array_commands_test, array_commands_test::Commands)
 
 using namespace array_commands_test;
 
-BOOST_AUTO_TEST_CASE(generate_reads_tokens_and_writes_what_the_model_chose) {
+BOOST_AUTO_TEST_CASE(generate_reads_tokens_and_writes_the_predicted_ones) {
   train("--task flip-flop --task.instructions 8");
   const Json typed = json("generate r --prompt w1i0r --tokens 3 --json");
   std::vector<std::int32_t> prompt, said;
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(generate_reads_tokens_and_writes_what_the_model_chose) {
   refuses(1, "generate r --token-file text.npy", "not a NumPy array");
 }
 
-BOOST_AUTO_TEST_CASE(eval_writes_the_answer_to_each_sample) {
+BOOST_AUTO_TEST_CASE(eval_writes_the_predictions_for_each_sample) {
   train("--task sorting --task.numbers 20");
   for (const char* reading : {"forced", "decoded"}) {
     const Json told = json(
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(eval_writes_the_answer_to_each_sample) {
   refuses(1, "eval r --on train --samples 2 --out no/o.npz", "no/o.npz");
 }
 
-BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_outside) {
+BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_a_file) {
   train("--task flip-flop --task.instructions 8 --batch 4 --accumulation 2");
   BOOST_TEST((*this)("data r --step 2 --out step.npz").status == 0);
   const Json told = json("eval r --token-file step.npz --out o.npz --logits --json");

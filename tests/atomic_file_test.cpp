@@ -46,7 +46,7 @@ class FileSizeLimit {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nothing_is_visible_before_commit_and_everything_after) {
+BOOST_AUTO_TEST_CASE(the_file_appears_only_on_commit_and_then_is_complete) {
   const TemporaryFolder folder;
   AtomicFile file(folder / "a.txt");
   file.write("one ");
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_visible_before_commit_and_everything_after) {
   BOOST_CHECK_THROW(file.commit(), Error);
 }
 
-BOOST_AUTO_TEST_CASE(an_abandoned_file_leaves_the_old_one_and_no_trace) {
+BOOST_AUTO_TEST_CASE(an_abandoned_file_leaves_the_old_file_and_no_temporary_file) {
   const TemporaryFolder folder;
   write_atomically(folder / "a.txt", "old");
   {
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_file_leaves_the_old_one_and_no_trace) {
   BOOST_TEST(contents(folder / "a.txt") == "new");
 }
 
-BOOST_AUTO_TEST_CASE(a_full_disk_leaves_the_old_file_and_no_trace) {
+BOOST_AUTO_TEST_CASE(a_full_disk_leaves_the_old_file_and_no_temporary_file) {
   const TemporaryFolder folder;
   write_atomically(folder / "a.txt", "old");
   for (const std::size_t size : {std::size_t{5000}, std::size_t{1} << 20}) {
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_leaves_the_old_file_and_no_trace) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_impossible_target_is_refused) {
+BOOST_AUTO_TEST_CASE(a_target_that_cannot_be_created_is_refused) {
   const TemporaryFolder folder;
   BOOST_CHECK_THROW(AtomicFile(folder / "missing/a.txt"), Error);
   BOOST_CHECK_THROW(AtomicFile(folder / ""), Error);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(an_impossible_target_is_refused) {
   BOOST_TEST(folder.count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_file_gets_the_usual_mode) {
+BOOST_AUTO_TEST_CASE(a_new_file_has_the_default_permissions) {
   const TemporaryFolder folder;
   const mode_t before = ::umask(027);
   write_atomically(folder / "a.txt", "x");
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_new_file_gets_the_usual_mode) {
   BOOST_TEST((status.st_mode & 0777) == 0640u);
 }
 
-BOOST_AUTO_TEST_CASE(mapping_takes_files_only) {
+BOOST_AUTO_TEST_CASE(only_regular_files_can_be_mapped) {
   const TemporaryFolder folder;
   write_atomically(folder / "empty", "");
   BOOST_TEST(MappedFile(folder / "empty").bytes().empty());

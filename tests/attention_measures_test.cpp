@@ -105,7 +105,7 @@ Matrix rollout_by_hand(const std::vector<Matrix>& layers, std::size_t n) {
 
 // A has the rows (1), (1/2 1/2), (1/4 1/4 1/2). With a second layer A = I, R = (A + I) / 2; with
 // two layers A, R = (A + I)^2 / 4.
-BOOST_AUTO_TEST_CASE(rollout_of_a_small_example) {
+BOOST_AUTO_TEST_CASE(rollout_of_a_small_example_is_right) {
   const auto backend = make_reference_backend();
   const Matrix a{1, 0, 0, 0.5, 0.5, 0, 0.25, 0.25, 0.5};
   const Tensor layer = Tensor::from(*backend, {3, 3}, DType::f64, a);
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
 }
 
 // The counts by place and by length add up to the counts of evaluate().
-BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
+BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("successor");
   nn::Decoder model = mixed_model(*backend, *task, DType::f32);

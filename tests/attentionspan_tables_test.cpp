@@ -40,7 +40,7 @@ const Row& row_of(const RecipeResult& result, const std::string& name, const std
 }  // namespace
 
 // Makes Tables 3 and 4 from runs to rows, with models that are trained too briefly to learn.
-BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
+BOOST_AUTO_TEST_CASE(attention_is_measured_in_and_out_of_distribution) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
   for (const std::string table : {"table3", "table4"}) {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
 
 // Table 5 contains the model of Table 4 and its repaired version, each measured with its own
 // weights.
-BOOST_AUTO_TEST_CASE(a_repair_is_measured_beside_its_model) {
+BOOST_AUTO_TEST_CASE(a_repaired_model_is_measured_beside_the_original) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table5-smoke");
   const auto table5 = [&] { return recipes().at("attentionspan/table5").run(options); };
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_repair_is_measured_beside_its_model) {
 }
 
 // Figure 1 shows one head at each length, with the share of its weight on the reference.
-BOOST_AUTO_TEST_CASE(a_head_is_followed_over_lengths) {
+BOOST_AUTO_TEST_CASE(one_head_is_measured_at_several_lengths) {
   const TemporaryFolder folder;
   const RecipeResult result =
       recipes().at("attentionspan/fig1").run(tiny(folder / "attentionspan-fig1-smoke"));

@@ -59,7 +59,7 @@ void check_percent(const RecipeResult& result) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(both_tables_from_scratch_share_their_runs) {
+BOOST_AUTO_TEST_CASE(both_tables_of_models_trained_from_scratch_share_runs) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table6-smoke");
   with_small_model(options);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(both_tables_from_scratch_share_their_runs) {
   BOOST_CHECK_THROW(recipes().at("attentionspan/table6").run(options), Error);
 }
 
-BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
+BOOST_AUTO_TEST_CASE(table_2_fine_tunes_the_given_run_on_every_task) {
   const TemporaryFolder folder;
   const fs::path tokenizer = folder / "tokenizer.json", text = folder / "text.txt";
   write_atomically(tokenizer,

@@ -34,7 +34,7 @@ BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_value_used_twice_is_the_sum_of_both, F
   BOOST_TEST(grad(x) == Doubles({5, 7}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_shared_first_gradient_is_copied_before_adding, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_gradient_that_two_values_share_is_copied_before_adding, Fixture) {
   // Both inputs of an addition receive the same tensor dy. x then receives a second contribution,
   // which must not change the gradient of y.
   const Var x = leaf({1}), y = leaf({1});
@@ -48,7 +48,7 @@ BOOST_FIXTURE_TEST_CASE(a_shared_first_gradient_is_copied_before_adding, Fixture
   BOOST_TEST(grad(y) == Doubles({1}));
 }
 
-BOOST_FIXTURE_TEST_CASE(frozen_values_get_no_gradient_and_cost_no_record, Fixture) {
+BOOST_FIXTURE_TEST_CASE(frozen_values_get_no_gradient_and_are_not_recorded, Fixture) {
   const Var x = leaf({1, 2}), frozen = leaf({3, 4}, false);
   Tape tape;
   {
@@ -83,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE(gradients_accumulate_over_backwards_until_cleared, Fixtu
   BOOST_TEST(!x.grad());
 }
 
-BOOST_FIXTURE_TEST_CASE(an_output_that_reaches_no_loss_is_passed_over, Fixture) {
+BOOST_FIXTURE_TEST_CASE(an_output_that_no_loss_depends_on_is_skipped, Fixture) {
   const Var x = leaf({1, 2});
   Tape tape;
   {
@@ -100,7 +100,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_recorded_without_a_recording, Fixture) {
   BOOST_TEST(!sum(x).wants_grad());
 }
 
-BOOST_FIXTURE_TEST_CASE(slices_send_their_gradient_to_their_rows, Fixture) {
+BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_slice_is_added_to_its_rows, Fixture) {
   const Var x = leaf({1, 2, 3, 4});
   Tape tape;
   {
@@ -117,7 +117,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
   BOOST_CHECK_THROW(tape.backward(scale(x, 2)), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(used_records_free_their_memory_during_backward, Fixture) {
+BOOST_FIXTURE_TEST_CASE(backward_frees_each_record_after_its_use, Fixture) {
   // A chain of n activations stores n tensors in forward. Backward frees each one after its use, so
   // its peak is that of forward plus a few gradients, not twice as much.
   constexpr std::int64_t n = 1 << 16;
@@ -142,7 +142,7 @@ BOOST_FIXTURE_TEST_CASE(used_records_free_their_memory_during_backward, Fixture)
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(consumed_logits_hold_their_own_gradient, Fixture) {
+BOOST_FIXTURE_TEST_CASE(consuming_the_logits_does_not_change_the_gradient, Fixture) {
   const Var w(Tensor::from(*backend, {2, 3}, DType::f64, Doubles{1, 2, 3, 4, 5, 6}), true);
   const Tensor targets = Tensor::from(*backend, {2, 1}, std::vector<std::int32_t>{0, 2});
   const auto gradient = [&](bool consume) {
@@ -155,7 +155,7 @@ BOOST_FIXTURE_TEST_CASE(consumed_logits_hold_their_own_gradient, Fixture) {
   BOOST_TEST(gradient(true) == gradient(false));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_complete_after_its_last_use_and_not_before, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_reported_only_when_its_gradient_is_complete, Fixture) {
   // In forward, x is used first and last, y in between, z in a recomputed part, and `idle` nowhere.
   // Backward completes the gradient of z, then of y, then of x.
   const Var x = leaf({2}), y = leaf({3}), z = leaf({5}), idle = leaf({7});

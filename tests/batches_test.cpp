@@ -65,11 +65,11 @@ std::set<std::int32_t> distinct(const std::vector<std::int32_t>& list) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(without_a_set_no_sample_comes_twice) {
+BOOST_AUTO_TEST_CASE(without_a_training_set_no_sample_is_drawn_twice) {
   BOOST_TEST(distinct(numbers(1, 0, 100).at(0)).size() == 800u);
 }
 
-BOOST_AUTO_TEST_CASE(a_set_has_its_size_and_its_samples_are_used_equally_often) {
+BOOST_AUTO_TEST_CASE(samples_of_a_training_set_are_used_equally_often) {
   const auto drawn = numbers(1, 10, 400).at(0);
   std::map<std::int32_t, double> counts;
   for (const std::int32_t number : drawn) counts[number] += 1;
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_set_has_its_size_and_its_samples_are_used_equally_often) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_set_depends_on_seed_and_size) {
+BOOST_AUTO_TEST_CASE(a_training_set_depends_on_seed_and_size) {
   const auto small = distinct(numbers(1, 10, 100).at(0));
   const auto large = distinct(numbers(1, 20, 200).at(0));
   BOOST_TEST(large.size() == 20u);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_set_depends_on_seed_and_size) {
   for (const std::int32_t number : other) BOOST_TEST(!small.contains(number));
 }
 
-BOOST_AUTO_TEST_CASE(heads_share_a_set_in_equal_parts) {
+BOOST_AUTO_TEST_CASE(output_heads_get_equal_parts_of_a_training_set) {
   const auto seen = numbers(3, 11, 600);
   BOOST_TEST(distinct(seen.at(0)).size() == 4u);
   BOOST_TEST(distinct(seen.at(1)).size() == 4u);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(heads_share_a_set_in_equal_parts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_depends_on_step_and_part_alone) {
+BOOST_AUTO_TEST_CASE(a_batch_depends_only_on_step_and_part) {
   const auto whole = training_batches(std::make_shared<Echo>(1), 1, {.sequences = 8, .set = 1000});
   const auto halves = training_batches(std::make_shared<Echo>(1), 1, {.sequences = 4, .set = 1000});
   whole(1, 0);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_batch_depends_on_step_and_part_alone) {
   BOOST_TEST(parts == whole(5, 0).tokens);
 }
 
-BOOST_AUTO_TEST_CASE(a_useless_set_is_refused) {
+BOOST_AUTO_TEST_CASE(a_training_set_of_an_invalid_size_is_refused) {
   const auto task = std::make_shared<Echo>(3);
   BOOST_CHECK_THROW(training_batches(task, 1, {.sequences = 8, .set = 2}), Error);
   BOOST_CHECK_THROW(training_batches(task, 1, {.sequences = 8, .set = -1}), Error);

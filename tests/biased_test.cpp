@@ -38,7 +38,7 @@ std::vector<double> weights_of(Decoder& model, std::size_t layer) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(at_first_they_are_softmax_heads_with_the_same_parameters) {
+BOOST_AUTO_TEST_CASE(biased_heads_start_as_softmax_heads_with_the_same_parameters) {
   for (const auto& [backend, type, tolerance] :
        {std::tuple{make_reference_backend(), DType::f64, 1e-12},
         std::tuple{make_cpu_backend(), DType::f32, 1e-4},
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(at_first_they_are_softmax_heads_with_the_same_parameters) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_matrix_adds_its_number_of_head_query_and_key) {
+BOOST_AUTO_TEST_CASE(a_bias_matrix_adds_its_entry_for_head_query_and_key) {
   const auto backend = make_reference_backend();
   Decoder plain(*backend, shape("softmax:4/2"), 5, {.type = DType::f64});
   Decoder biased(*backend, shape(kinds[0]), 5, {.type = DType::f64});
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_adds_its_number_of_head_query_and_key) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(further_heads_add_their_weights) {
+BOOST_AUTO_TEST_CASE(additional_heads_add_their_attention_weights) {
   // All queries of the additional heads prefer one key, so the scores of that key increase by
   // nearly 1.
   const auto backend = make_reference_backend();

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
   BOOST_TEST(contains(html, ">20†<"));
 }
 
-BOOST_AUTO_TEST_CASE(drawn_mechanisms_read_what_their_formulas_say) {
+BOOST_AUTO_TEST_CASE(drawn_mechanisms_follow_their_formulas) {
   for (const Mechanism& one : mechanisms()) {
     const std::string name(one.name);
     for (std::size_t i = 0; i < one.weights.size(); ++i) {
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_with_other_things_is_left_alone) {
+BOOST_AUTO_TEST_CASE(a_folder_with_other_files_is_refused_and_not_changed) {
   const longhand::TemporaryFolder folder;
   fs::create_directories(folder / "mine/notes");
   const fs::path source = fs::path(longhand::test_data).parent_path();

@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(violations_of_the_advanced_version_are_reported) {
              "expected 1 operations at least, got 0");
 }
 
-BOOST_AUTO_TEST_CASE(wrong_answers_are_told_apart_from_wrong_wording) {
+BOOST_AUTO_TEST_CASE(wrong_answers_and_wrong_wording_have_different_errors) {
   const auto task = make({{"operations", "6"}});
   const auto reason = [&](std::string_view what, std::string_view with) {
     return task->check(short_prompt, replaced(short_answer, what, with)).value_or("right");
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(following_each_object_gives_the_same_answer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_default_version_is_distributed_as_it_should_be) {
+BOOST_AUTO_TEST_CASE(the_default_version_has_the_specified_distributions) {
   const Counts counts = count(*make(), 7, 2000);
   BOOST_TEST(counts.lengths.size() == 1u);
   BOOST_TEST(counts.operations() == 64'000);
@@ -429,7 +429,7 @@ BOOST_AUTO_TEST_CASE(the_default_version_is_distributed_as_it_should_be) {
   near(counts.answer, 48.6, .6);
 }
 
-BOOST_AUTO_TEST_CASE(the_advanced_version_is_distributed_as_it_should_be) {
+BOOST_AUTO_TEST_CASE(the_advanced_version_has_the_specified_distributions) {
   struct Expected {
     const char* most;
     double implicit, put, remove;
@@ -579,7 +579,7 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
                               "Box A. Put the egg into Box H.") == "depth 1");
 }
 
-BOOST_AUTO_TEST_CASE(each_first_state_belongs_to_one_side_of_the_split) {
+BOOST_AUTO_TEST_CASE(each_initial_state_belongs_to_either_train_or_test) {
   const TaskOptions small{{"version", "advanced"}, {"boxes", "4"}, {"objects", "8"}};
   const auto starts = [&](std::string_view distribution, std::uint32_t samples) {
     const auto task = make(small, distribution);

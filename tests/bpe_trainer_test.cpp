@@ -67,7 +67,7 @@ TrainedBpe by_definition(std::vector<std::pair<std::vector<TokenId>, std::uint64
   return trained;
 }
 
-BOOST_AUTO_TEST_CASE(every_merge_is_the_one_a_fresh_count_would_choose) {
+BOOST_AUTO_TEST_CASE(every_merge_is_the_most_frequent_pair_of_a_fresh_count) {
   // With few letters, runs of equal letters overlap, and different pairs give the same bytes.
   std::string text;
   std::map<std::string, std::uint64_t> counts;
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(every_merge_is_the_one_a_fresh_count_would_choose) {
   BOOST_TEST(trained.merges.size() >= 50u);
 }
 
-BOOST_AUTO_TEST_CASE(special_tokens_cut_the_text_and_stay_whole) {
+BOOST_AUTO_TEST_CASE(special_tokens_split_the_text_and_are_never_merged) {
   const TrainedBpe trained =
       train_bpe("<s>aaaa<s>aaaa<s>", {.size = 270, .special = {"<s>"}, .least_count = 1});
   for (std::size_t id = 1; id < trained.tokens.size(); ++id) {
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(special_tokens_cut_the_text_and_stay_whole) {
   BOOST_TEST((Encoder(tokenizer).encode("<s>aaaa") == std::vector<TokenId>{0, 258}));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_trained_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_training_settings_are_refused) {
   BOOST_CHECK_THROW((void)train_bpe("a", {.size = 255}), Error);
   BOOST_CHECK_THROW((void)train_bpe("\xff", {.size = 300}), Error);
   BOOST_CHECK_THROW((void)train_bpe("a", {.size = 300, .special = {"x"}}), Error);

@@ -19,7 +19,7 @@ Tensor number(Backend& backend, double value, DType type) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_the_docs_is_right) {
   const auto backend = make_reference_backend();
   const Segments four(*backend, std::vector<std::int32_t>{4});
   const ScoreVars s{
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
+BOOST_AUTO_TEST_CASE(bf16_keeps_the_share_1_minus_gamma) {
   // All results are multiplied by 1 - gamma. If it were computed from gamma in bf16, it would have
   // an error of 2% at 0.9, and be 0 at 0.999.
   const auto reference = make_reference_backend(), backend = make_backend("cpu");
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(its_matrix_has_entries_between_zero_and_one) {
+BOOST_AUTO_TEST_CASE(entries_of_the_attention_matrix_are_between_zero_and_one) {
   // R = (1 - g) (I - g P-)^-1, and its product with P. In the row-sum norm, the condition number of
   // I - g P- is at most (1 + g) / (1 - g).
   const auto backend = make_reference_backend();

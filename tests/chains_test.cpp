@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
 }
 
 // Computes every target from the tokens by the definition: x_k, x_(x_k), ...
-BOOST_AUTO_TEST_CASE(each_group_s_target_is_the_chain_s_element_in_its_block) {
+BOOST_AUTO_TEST_CASE(the_target_of_a_group_is_the_element_of_the_chain_in_its_block) {
   for (const auto& [blocks, size] : {std::pair(16, 8), {5, 3}, {1, 4}, {7, 1}}) {
     const auto task = make({{"blocks", std::to_string(blocks)}, {"size", std::to_string(size)}});
     for (std::uint32_t index = 0; index < 20; ++index) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(each_group_s_target_is_the_chain_s_element_in_its_block) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(values_are_fair_and_all_orders_of_a_block_equally_likely) {
+BOOST_AUTO_TEST_CASE(values_and_orders_of_a_block_are_uniform) {
   const auto task = make({{"blocks", "3"}, {"size", "4"}});
   std::vector<double> values(4);
   std::map<std::vector<std::int32_t>, double> orders[2];
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(values_are_fair_and_all_orders_of_a_block_equally_likely) {
   fair(pairs, 16);
 }
 
-BOOST_AUTO_TEST_CASE(chance_is_an_eighth_and_depths_add_up) {
+BOOST_AUTO_TEST_CASE(guessing_is_right_one_time_in_eight_and_depths_add_up) {
   const auto task = make({{"score", "depths"}});
   Tally tally;
   Rng rng(5, Purpose::test);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(chance_is_an_eighth_and_depths_add_up) {
   BOOST_TEST(all == tally.at("choices").count);
 }
 
-BOOST_AUTO_TEST_CASE(outside_chains_are_judged_word_by_word) {
+BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_word_by_word) {
   const auto task = make({{"blocks", "3"}, {"size", "2"}});
   const std::string prompt = "v1 v0 1 0 3 2";
   const std::string answer = "v1; v0; 1 v0; 0 v1; 3 0 v1; 2 1 v0";

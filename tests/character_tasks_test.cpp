@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(masks_point_at_what_an_answer_needs) {
+BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
   BOOST_TEST((mask(*make_task("reversal"), "dh13=31hd") == Pairs{{5, 3}, {6, 2}, {7, 1}, {8, 0}}));
   BOOST_TEST((mask(*make_task("addition"), "12+9=03") == Pairs{{5, 0}, {5, 3}, {6, 1}}));
   // 12 * 3 with padding zeros. The rows begin at 10, 15, 20 and 25.
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(samples_follow_their_rules) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(draws_are_uniform) {
+BOOST_AUTO_TEST_CASE(options_and_characters_are_drawn_uniformly) {
   std::vector<double> lengths(10), letters(62), digits(9), starts(90), counts(3), commands(3),
       registers(2), reads(2), values(2), names(52);
   const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(draws_are_uniform) {
 }
 
 // As in the paper's example, earlier reads also show the register's bit.
-BOOST_AUTO_TEST_CASE(an_ffml_with_reads_draws_all_commands_and_reads_right_bits) {
+BOOST_AUTO_TEST_CASE(ffml_with_reads_draws_all_commands_and_reads_the_right_bits) {
   const auto task = make_task("ffml", {{"reads", "1"}});
   std::vector<double> commands(4);
   for (std::uint32_t i = 0; i < 4000; ++i) {
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(an_ffml_with_reads_draws_all_commands_and_reads_right_bits)
   }
 }
 
-BOOST_AUTO_TEST_CASE(values_are_distinct_while_there_are_enough) {
+BOOST_AUTO_TEST_CASE(values_of_a_table_are_distinct_while_there_are_enough) {
   const auto few = make_task("value-assignment", {{"values", "0123456789"}, {"pairs", "10"}});
   for (std::uint32_t i = 0; i < 50; ++i) {
     const std::string prompt = drawn_text(*few, i).first;
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(values_are_distinct_while_there_are_enough) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_line_that_is_no_sample_gets_a_one_line_error) {
+BOOST_AUTO_TEST_CASE(an_invalid_sample_is_refused_in_one_line) {
   const auto says = [](std::string_view name, std::string_view sample, std::string_view what) {
     BOOST_TEST(contains(refusal([&] { make_task(name)->sample_of(sample); }), what));
   };

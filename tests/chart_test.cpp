@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_chart_is_drawn_for_any_points) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_short_logarithmic_axis_has_marks_too) {
+BOOST_AUTO_TEST_CASE(a_short_logarithmic_axis_has_tick_marks) {
   const std::string svg = line_chart({.x_label = "step",
                                       .y_label = "loss",
                                       .series = {{.name = "loss", .points = {{0, 1.6}, {1, 1.1}}}},
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_short_logarithmic_axis_has_marks_too) {
   BOOST_TEST(contains(svg, ">1.4<"));
 }
 
-BOOST_AUTO_TEST_CASE(a_series_has_the_colour_of_its_place_unless_it_has_its_own) {
+BOOST_AUTO_TEST_CASE(the_colour_of_a_series_depends_on_its_index_unless_it_is_given) {
   const auto drawn = [](std::optional<std::size_t> hue) {
     const Series second{.name = "b", .points = {{0, 2}, {1, 3}}, .dashed = true, .hue = hue};
     return line_chart({.x_label = "x",
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_series_has_the_colour_of_its_place_unless_it_has_its_own)
   BOOST_TEST(contains(drawn(0), "stroke-dasharray"));
 }
 
-BOOST_AUTO_TEST_CASE(marks_are_short) {
+BOOST_AUTO_TEST_CASE(tick_labels_are_short) {
   BOOST_TEST(mark_label(0) == "0");
   BOOST_TEST(mark_label(-2500) == "-2500");
   BOOST_TEST(mark_label(20000) == "20k");
@@ -64,14 +64,14 @@ BOOST_AUTO_TEST_CASE(marks_are_short) {
   BOOST_TEST(mark_label(1e-5) == "1e-05");
 }
 
-BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {
+BOOST_AUTO_TEST_CASE(ticks_are_round_numbers_inside_the_range) {
   BOOST_TEST(ticks(0, 1, 5) == (std::vector<double>{0, 0.2, 2 * 0.2, 3 * 0.2, 4 * 0.2, 1}),
              boost::test_tools::per_element());
   BOOST_TEST(ticks(3, 3, 5) == std::vector<double>{3}, boost::test_tools::per_element());
   for (const double mark : ticks(-0.01, 0.99, 5)) BOOST_TEST(!(mark == 0 && std::signbit(mark)));
 }
 
-BOOST_AUTO_TEST_CASE(points_need_neither_a_line_nor_a_legend_entry) {
+BOOST_AUTO_TEST_CASE(points_without_a_line_need_no_legend_entry) {
   const std::vector<Point> points{{10, 0.1}, {100, 0.01}, {1000, 0.001}};
   const auto drawn = [&](const Series& series) {
     return line_chart(
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(points_need_neither_a_line_nor_a_legend_entry) {
   BOOST_TEST(contains(diamonds, ">paper</text>"));
 }
 
-BOOST_AUTO_TEST_CASE(a_series_without_a_name_has_no_line_of_the_legend) {
+BOOST_AUTO_TEST_CASE(a_series_without_a_name_has_no_legend_entry) {
   const auto lines = [](const std::string& name) {
     const std::string svg = line_chart(
         {.x_label = "x", .y_label = "y", .series = {{.name = name, .points = {{0, 1}, {1, 2}}}}});
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_series_without_a_name_has_no_line_of_the_legend) {
   BOOST_TEST(lines("a") == lines("") + 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_logarithmic_axis_marks_only_powers) {
+BOOST_AUTO_TEST_CASE(a_long_logarithmic_axis_has_ticks_only_at_powers_of_ten) {
   const std::string svg = line_chart({.x_label = "n",
                                       .y_label = "e",
                                       .series = {{.name = "s", .points = {{800, 1}, {2e6, 0.3}}}},
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_long_logarithmic_axis_marks_only_powers) {
   BOOST_TEST(svg.find(">20k<") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_line_is_cut_where_it_leaves_the_range) {
+BOOST_AUTO_TEST_CASE(a_line_is_clipped_to_the_range_of_the_axes) {
   const std::string svg =
       line_chart({.x_label = "n",
                   .y_label = "e",

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_interrupt_ends_the_answer_but_not_the_program) {
   BOOST_TEST(chat.finish() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_chat_template_marks_the_turns) {
+BOOST_AUTO_TEST_CASE(the_chat_template_separates_messages) {
   const Json golden = golden_json("chat_templates");
   std::filesystem::create_directory(folder / "words");
   write_atomically(folder / "words" / "tokenizer.json", golden["tokenizer"].dump());

@@ -36,7 +36,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(what_is_saved_is_loaded_bit_for_bit, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_saved_checkpoint_is_loaded_bit_for_bit, Fixture) {
   for (const DType type : {DType::f32, DType::f64}) {
     const Parameters saved = make({3, 5}, 1, type), loaded = make({3, 5}, 2, type);
     const AdamOptimizer adam(saved, {}), other(loaded, {});
@@ -80,7 +80,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   expect_refusal([&] { load_checkpoint(folder / "none", saved); }, "model.safetensors");
 }
 
-BOOST_FIXTURE_TEST_CASE(matrices_may_be_held_in_bf16_whatever_the_file_has, Fixture) {
+BOOST_FIXTURE_TEST_CASE(matrices_are_loaded_as_bf16_from_files_of_any_float_type, Fixture) {
   const auto cpu = make_cpu_backend({.threads = 1});
   const auto make_in = [&](std::optional<DType> matrices, std::uint64_t seed) {
     Parameters parameters(*cpu, {.matrices = matrices}, seed);
@@ -226,7 +226,7 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_too_large_for_any_file_is_refused_before_saving
   BOOST_TEST(fs::exists(folder / "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_flipped_bit_anywhere_is_noticed, Fixture) {
+BOOST_FIXTURE_TEST_CASE(every_flipped_bit_is_detected, Fixture) {
   Parameters saved(*backend, {DType::f32}, 1), loaded(*backend, {DType::f32}, 2);
   for (Parameters* p : {&saved, &loaded}) {
     p->add("first", {3, 5}, normal(1), false);
@@ -304,7 +304,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
   BOOST_TEST(load_checkpoint(folder / "kept", loaded, &other).step == 4000);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_score_that_is_no_number_is_damage, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_score_that_is_not_a_number_is_reported_as_damage, Fixture) {
   const Parameters saved = make({3, 5}, 1);
   save_checkpoint(folder / "a", {.step = 1, .score = 0.5}, saved, nullptr);
   for (const char* score : {"nan", "-nan", "NAN\n", "x", "0.5.5"}) {
@@ -315,7 +315,7 @@ BOOST_FIXTURE_TEST_CASE(a_score_that_is_no_number_is_damage, Fixture) {
   BOOST_TEST(read_checkpoint_info(folder / "a").score.value() < 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(numbers_that_are_not_finite_are_refused_whatever_the_checksums, Fixture) {
+BOOST_FIXTURE_TEST_CASE(values_that_are_not_finite_are_refused_even_with_valid_checksums, Fixture) {
   for (const DType type : {DType::f32, DType::f64}) {
     for (const double bad :
          {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
@@ -340,7 +340,7 @@ BOOST_FIXTURE_TEST_CASE(numbers_that_are_not_finite_are_refused_whatever_the_che
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(the_best_is_told_by_its_file_or_refused, Fixture) {
+BOOST_FIXTURE_TEST_CASE(the_file_best_names_the_best_checkpoint_or_is_refused, Fixture) {
   const Parameters parameters = make({3, 5}, 1);
   const AdamOptimizer adam(parameters, {});
   CheckpointStore store(folder.path(), 9);
@@ -367,7 +367,7 @@ BOOST_FIXTURE_TEST_CASE(the_best_is_told_by_its_file_or_refused, Fixture) {
   BOOST_TEST(store.steps() == (std::vector<std::int64_t>{1}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_moved_folder_gets_its_checkpoint_and_an_error, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_moved_run_folder_gets_its_checkpoint_and_an_error, Fixture) {
   const Parameters parameters = make({3, 5}, 1);
   const AdamOptimizer adam(parameters, {});
   CheckpointStore store(folder / "run", 1);

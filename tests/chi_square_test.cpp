@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(probabilities_agree_with_published_tables) {
   BOOST_TEST(std::abs(with_statistic(10, 9.342) - 0.5) < 1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_proportions_are_seen) {
+BOOST_AUTO_TEST_CASE(wrong_proportions_are_detected) {
   const std::vector<double> counts{2000, 1000, 1000};
   BOOST_TEST(chi_square_p(counts) < 1e-50);
   BOOST_TEST(chi_square_p(counts, std::vector<double>{2, 1, 1}) == 1.0);

@@ -42,7 +42,7 @@ Verdict verdict(const ClaimCondition& condition, const Results& results, std::in
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_order_is_shown_when_all_runs_agree_with_intervals_apart) {
+BOOST_AUTO_TEST_CASE(an_order_is_shown_if_all_runs_agree_and_intervals_do_not_overlap) {
   const auto a_above_b = [](const std::vector<double>& x, const std::vector<double>& y,
                             double half = 0.01) { return verdict(above(a, b), page(x, y, half)); };
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}) == Verdict::shown));
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(an_order_is_shown_when_all_runs_agree_with_intervals_apart)
   BOOST_TEST((a_above_b({0.9, 0.8}, {0.5, 0.6}) == Verdict::part));
 }
 
-BOOST_AUTO_TEST_CASE(a_bound_is_held_by_every_run_or_by_more_than_half) {
+BOOST_AUTO_TEST_CASE(a_bound_holds_for_every_run_or_for_more_than_half) {
   const auto with = [](const std::vector<double>& x) { return page(x, x); };
   BOOST_TEST((verdict(at_least(a, 0.9), with({0.9, 1, 0.95})) == Verdict::shown));
   BOOST_TEST((verdict(at_least(a, 0.9), with({0.89, 1, 0.95})) == Verdict::part));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_bound_is_held_by_every_run_or_by_more_than_half) {
   BOOST_TEST((verdict(within(a, b, 0.04), pairs) == Verdict::part));
 }
 
-BOOST_AUTO_TEST_CASE(a_claim_is_shown_by_all_of_its_parts) {
+BOOST_AUTO_TEST_CASE(a_claim_is_shown_if_all_its_parts_are_shown) {
   const auto results = page({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4});
   const ClaimPart holds{"holds", {{above(a, b)}}}, fails{"fails", {{at_least(b, 0.9)}}};
   const auto of = [&](std::vector<ClaimPart> parts) {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_claim_is_shown_by_all_of_its_parts) {
 }
 
 // As soon as the page of a larger setting exists, it determines the verdict, even if this is worse.
-BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_page_counts) {
+BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_results_page_counts) {
   const ClaimFigure larger{"larger", "a", "accuracy"};
   const Claim claim{"X", "x", {{"x", {{at_least(larger, 0.95)}, {at_least(a, 0.5)}}}}};
   Results results = page({0.9, 0.8, 0.7}, {0, 0, 0});
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_page_counts) {
   BOOST_TEST(judge(claim, {}).page.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_row_that_ends_in_a_star_is_the_greatest_of_each_run) {
+BOOST_AUTO_TEST_CASE(a_row_with_a_star_takes_the_greatest_value_of_each_run) {
   Json rows = Json::array();
   for (const auto& [name, values] : {std::pair("layer 0", std::vector{0.1, 1.0, 0.2}),
                                      std::pair("layer 1", std::vector{1.0, 0.3, 1.0})}) {

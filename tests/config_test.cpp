@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(an_invalid_value_names_its_line_wherever_it_is_read) {
                             "1099511627776, got \"many\""));
 }
 
-BOOST_AUTO_TEST_CASE(a_model_set_from_outside_reads_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(a_model_set_by_a_program_reads_back_unchanged) {
   const Config plain("flip-flop");
   nn::DecoderConfig model = plain.model(*plain.task());
   model.mixers = nn::parse_layers(
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_model_set_from_outside_reads_back_as_it_was) {
   BOOST_TEST((again.embedding_scale == 8 && again.output_bias));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_without_a_setting_has_its_default) {
+BOOST_AUTO_TEST_CASE(settings_missing_in_a_file_have_their_defaults) {
   const Config config =
       Config::read(file("[task]\nname = flip-flop\n[model]\nlayers = 3\nheads = softmax:4\n"));
   const nn::DecoderConfig model = config.model(*config.task());
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(broken_files_are_refused_with_the_line) {
   BOOST_TEST(twice.ends_with("run.ini:2"));
 }
 
-BOOST_AUTO_TEST_CASE(a_configuration_without_end_is_refused_while_it_is_read) {
+BOOST_AUTO_TEST_CASE(a_configuration_of_unlimited_size_is_refused_while_it_is_read) {
   BOOST_TEST(contains(refused_file(std::string((1 << 20) + 1, 'x')),
                       ": expected at most 1048576 bytes, got more"));
   BOOST_TEST(refusal<Error>({"--config", "/dev/zero"}) ==

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_shape_type_or_backend_is_named) {
   refused(op, "layer_norm: y: expected the backend of x (reference), got another (reference)");
 }
 
-BOOST_AUTO_TEST_CASE(an_optional_argument_may_be_left_out_but_not_be_wrong) {
+BOOST_AUTO_TEST_CASE(an_optional_argument_can_be_omitted_but_must_be_valid) {
   LayerNorm op = layer_norm();
   op.bias = {};
   BOOST_CHECK_NO_THROW(run(op));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(elementwise_arguments_agree_in_shape_and_type) {
   refused(Fill{.value = 0.5, .y = i32({2})}, "fill: value: expected a value of type i32, got 0.5");
 }
 
-BOOST_AUTO_TEST_CASE(matmul_refuses_what_does_not_fit_together) {
+BOOST_AUTO_TEST_CASE(matmul_refuses_shapes_that_do_not_match) {
   const Tensor a = f32({4, 3}), b = f32({3, 5}), c = f32({4, 5});
   BOOST_CHECK_NO_THROW(run(Matmul{.a = a, .b = b, .c = c}));
   refused(Matmul{.a = a, .b = f32({4, 5}), .c = c},
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(indices_are_i32_and_in_range) {
           "gather: index: expected [2, 1] i32, got [3, 1] i32");
 }
 
-BOOST_AUTO_TEST_CASE(losses_measure_their_arguments_by_the_groups) {
+BOOST_AUTO_TEST_CASE(losses_check_the_shapes_of_grouped_arguments) {
   CrossEntropy op{.logits = f32({2, 6}),
                   .targets = i32({2, 3}),
                   .weights = {},
@@ -182,12 +182,12 @@ BOOST_AUTO_TEST_CASE(losses_measure_their_arguments_by_the_groups) {
   refused(op, "cross_entropy: targets: expected [2, 2] i32, got [2, 3] i32");
 }
 
-BOOST_AUTO_TEST_CASE(triangles_are_square) {
+BOOST_AUTO_TEST_CASE(triangular_matrices_must_be_square) {
   refused(Triangle{.x = f32({2, 3}), .y = f32({2, 3})},
           "triangle: x: expected square matrices, got [2, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(rearranging_stays_within_its_tensors) {
+BOOST_AUTO_TEST_CASE(rearrange_refuses_steps_outside_its_tensors) {
   Rearrange op{.shape = {2, 3},
                .x = f32({3, 2}),
                .from = {.along = {1, 2}},
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(rearranging_stays_within_its_tensors) {
   refused(op, "rearrange: y: expected memory of its own, got memory shared with x");
 }
 
-BOOST_AUTO_TEST_CASE(adam_names_the_entry_of_the_list) {
+BOOST_AUTO_TEST_CASE(adam_names_the_wrong_entry_of_the_list) {
   Adam op{.parameters = {f32({2}), f32({3})},
           .gradients = {f32({2}), f32({2})},
           .m = {f32({2}), f32({3})},
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(adam_names_the_entry_of_the_list) {
   BOOST_CHECK_THROW(adam_now(1e-3, 0), Error);
 }
 
-BOOST_AUTO_TEST_CASE(sgd_names_the_entry_of_the_list) {
+BOOST_AUTO_TEST_CASE(sgd_names_the_wrong_entry_of_the_list) {
   Sgd op{.parameters = {f32({2}), f32({3})},
          .gradients = {f32({2}), f32({3})},
          .velocities = {f32({2}), f32({2})},
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_dropout_rate_of_one_is_refused) {
   refused(op, "dropout: step: expected [1] i32, got [1] f32");
 }
 
-BOOST_AUTO_TEST_CASE(backends_are_made_by_name) {
+BOOST_AUTO_TEST_CASE(backends_are_created_by_name) {
   BOOST_TEST(make_backend("reference")->name() == "reference");
   BOOST_TEST(refusal([] { make_backend("abacus"); }) ==
              "backend: expected reference, cpu or cuda, got abacus");

@@ -26,7 +26,7 @@ Segments sequences_of(Backend& backend, const std::vector<std::int32_t>& lengths
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_token_is_mixed_with_those_before_it_in_its_sequence) {
+BOOST_AUTO_TEST_CASE(a_token_is_mixed_with_earlier_tokens_of_its_sequence) {
   const auto backend = make_reference_backend();
   const auto leaf = [&](const Shape& shape, const Doubles& values) {
     return Var(Tensor::from(*backend, shape, DType::f64, values), true);

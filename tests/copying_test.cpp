@@ -38,7 +38,7 @@ std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Tas
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(after_the_mark_come_the_symbols_in_their_order) {
+BOOST_AUTO_TEST_CASE(the_answer_lists_the_symbols_in_order) {
   const auto task = make();
   BOOST_TEST(task->vocabulary().size() == 18);  // symbols, noise, mark
   for (std::uint32_t index = 0; index < 50; ++index) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(after_the_mark_come_the_symbols_in_their_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(all_choices_of_places_are_equally_likely_and_symbols_independent) {
+BOOST_AUTO_TEST_CASE(places_are_uniform_and_symbols_are_independent) {
   const auto task = make({{"data", "2"}, {"noise", "6"}, {"symbols", "4"}});
   std::map<std::vector<std::size_t>, double> places;
   std::map<std::vector<std::string>, double> symbols;
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(plain_copying_has_no_noise) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_symbol_is_found_where_it_stands) {
+BOOST_AUTO_TEST_CASE(the_reference_of_a_symbol_is_its_place_in_the_noise) {
   const auto task = make({{"data", "3"}, {"noise", "6"}});
   const auto tokens = task->vocabulary().encode(". 7 7 . . 3 ⊥ 7 7 3");
   const Sample sample{.tokens = tokens, .targets = {}, .asked = {6, 7, 8}};
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(distributions_have_more_noise) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(outside_answers_are_judged_symbol_by_symbol) {
+BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_symbol_by_symbol) {
   const auto task = make({{"data", "3"}, {"noise", "6"}});
   const auto verdict = [](const auto& of, const std::string& prompt, const std::string& answer) {
     return of->check(prompt, answer).value_or("right");

@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(crc32c_test)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(known_checksums) {
+BOOST_AUTO_TEST_CASE(known_checksums_are_computed) {
   // The examples of RFC 3720, B.4, and the usual check value.
   BOOST_TEST(crc32c("") == 0u);
   BOOST_TEST(crc32c("123456789") == 0xE3069283u);

@@ -90,7 +90,7 @@ GenerateOptions ending_apart(std::int64_t most) { return {.most_each = {most, mo
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(recorded_decoding_has_the_bits_of_unrecorded_decoding) {
+BOOST_AUTO_TEST_CASE(recorded_decoding_has_the_same_bits_as_unrecorded_decoding) {
   const std::vector<DecoderConfig> forms{llama(), config("softmax:2x4,fal:2x4"),
                                          config("chacal:2x8")};
   for (const MakeBackend make : devices()) {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(recorded_decoding_has_the_bits_of_unrecorded_decoding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_mixer_can_be_recorded_or_says_that_it_cannot) {
+BOOST_AUTO_TEST_CASE(every_mixer_can_be_recorded_or_reports_that_it_cannot) {
   for (const MakeBackend make : devices()) {
     for (const MixerKind* const kind : mixer_kinds()) {
       BOOST_TEST_CONTEXT(kind->name) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(every_mixer_can_be_recorded_or_says_that_it_cannot) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(options_of_mixers_are_recorded_as_well) {
+BOOST_AUTO_TEST_CASE(mixers_with_options_can_be_recorded) {
   DecoderConfig learned = config("softmax:2x8"), sinusoidal = learned;
   learned.positions = Positions::learned;
   sinusoidal.positions = Positions::sinusoidal;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(options_of_mixers_are_recorded_as_well) {
 
 // After a shape has occurred a few times, a token needs one graph, three uploads and a download:
 // the input tokens, their positions and the lengths of the sequences, and the chosen tokens.
-BOOST_AUTO_TEST_CASE(a_token_is_one_graph_and_few_copies) {
+BOOST_AUTO_TEST_CASE(decoding_a_token_launches_one_graph_and_few_copies) {
   for (const bool probabilities : {false, true}) {
     const Said said = say(make_emulated_cuda_backend, llama(),
                           {.most = 30, .probabilities = probabilities}, Run::recorded);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_token_is_one_graph_and_few_copies) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_sampled_text_is_the_same_when_recorded) {
+BOOST_AUTO_TEST_CASE(sampled_text_is_the_same_with_recording) {
   const GenerateOptions options{
       .most = 24, .sampling = {.repetition_penalty = 1.1, .temperature = 1}, .seed = 5};
   for (const MakeBackend make : devices()) {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(recordings_do_not_outlive_the_tables_they_read) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sequences_that_grow_too_long_are_refused_by_recordings_too) {
+BOOST_AUTO_TEST_CASE(recorded_decoding_also_refuses_sequences_that_are_too_long) {
   DecoderConfig form = llama();
   form.positions = Positions::learned;
   form.longest = 30;
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_grow_too_long_are_refused_by_recordings_too)
   }
 }
 
-BOOST_AUTO_TEST_CASE(tokens_at_asked_places_are_the_same_when_recorded) {
+BOOST_AUTO_TEST_CASE(predictions_at_scored_positions_are_the_same_with_recording) {
   // All tokens from the seventh on are replaced by predictions, and in the longest sequence also
   // some earlier ones.
   std::vector<Tokens> sequences(3), asked(3);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(tokens_at_asked_places_are_the_same_when_recorded) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(memory_of_recordings_is_given_back) {
+BOOST_AUTO_TEST_CASE(memory_of_recordings_is_released) {
   for (const MakeBackend make : devices()) {
     const auto backend = make({});
     Decoder decoder(*backend, llama(), 3);

@@ -135,7 +135,7 @@ std::string failure(void (*kernel)(Parameters...), Arguments... arguments) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_missing_barrier_gives_another_result_in_another_order) {
+BOOST_AUTO_TEST_CASE(a_missing_barrier_makes_the_result_depend_on_the_order_of_threads) {
   std::vector<int> x(64), zeros(64);
   for (int i = 0; i < 64; ++i) x[static_cast<std::size_t>(i)] = 3 * i;
   const Array<int> in(x);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(writes_past_shared_memory_and_misaligned_packs_are_reported
   BOOST_TEST(contains(crooked, "no multiple of 16"));
 }
 
-BOOST_AUTO_TEST_CASE(copies_arrive_only_once_they_are_waited_for) {
+BOOST_AUTO_TEST_CASE(asynchronous_copies_arrive_only_after_a_wait) {
   std::vector<int> x(288), expected(288);
   for (int i = 0; i < 288; ++i) {
     x[static_cast<std::size_t>(i)] = 3 * i;
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(sums_over_a_block_reach_every_thread) {
   for (const float value : got) BOOST_TEST(value == sum);
 }
 
-BOOST_AUTO_TEST_CASE(warp_operations_behave_like_cudas) {
+BOOST_AUTO_TEST_CASE(warp_operations_behave_as_on_a_gpu) {
   Array<unsigned> out(std::vector<unsigned>(6 * 32));
   Stream stream;
   launch(stream, 1, 32, 0, &warp_words, out.data());

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
 }
 
 // cuBLASLt's kernels may read a bias and an auxiliary matrix 16 bytes at a time.
-BOOST_AUTO_TEST_CASE(tensors_off_16_bytes_are_not_read_by_an_epilogue) {
+BOOST_AUTO_TEST_CASE(epilogues_read_only_tensors_aligned_to_16_bytes) {
   Bench b;
   const auto shifted = [&](std::int64_t rows, std::int64_t columns, DType type) {
     const Tensor room(*b.backend, {rows * columns + 1}, type);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(uploads_of_any_size_arrive_and_wrap_around_the_ring) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(running_out_of_memory_reports_the_request_and_the_figures) {
+BOOST_AUTO_TEST_CASE(running_out_of_memory_reports_the_request_and_the_memory_in_use) {
   Bench b;
   const Tensor live = b.tensor(1024, 1024);
   const std::string told = refusal([&] { b.tensor(65536, 65536); });

@@ -118,7 +118,7 @@ constexpr double always = 1e9;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(repeated_steps_have_the_bits_of_unrecorded_steps) {
+BOOST_AUTO_TEST_CASE(repeated_steps_have_the_same_bits_as_unrecorded_steps) {
   for (const MakeBackend make : devices()) {
     for (const Math math : {Math::fast, Math::bf16}) {
       const Trained run = train(make, of_several_shapes, {.steps = 14, .recorded = 0}, math);

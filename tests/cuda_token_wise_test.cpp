@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(reductions_take_rows_of_any_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nan_is_found_wherever_it_stands) {
+BOOST_AUTO_TEST_CASE(nan_is_found_at_any_position) {
   const auto backend = make_emulated_cuda_backend();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const std::int64_t n : {40, 1500, 17000}) {
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(an_index_out_of_range_gives_nan_and_touches_nothing) {
   BOOST_TEST(std::isnan(loss.item()));
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_may_be_written_over_the_logits) {
+BOOST_AUTO_TEST_CASE(a_gradient_can_be_written_over_the_logits) {
   const auto backend = make_emulated_cuda_backend();
   Rng rng(6, Purpose::test);
   const Tensor logits =

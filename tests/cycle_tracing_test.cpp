@@ -58,7 +58,7 @@ Sample sample_of(const Task& task, std::string_view prompt, const std::string& a
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_printed_example) {
+BOOST_AUTO_TEST_CASE(the_printed_example_is_right) {
   for (const char* tokenization : {"characters", "numbers"}) {
     const auto task = make({{"tokenization", tokenization}});
     BOOST_TEST(task->answer(printed_prompt) == " 984 456 345");
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_printed_example) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(both_tokenizations_cut_the_same_text) {
+BOOST_AUTO_TEST_CASE(both_tokenizations_split_the_same_text) {
   const auto characters = make();
   const auto numbers = make({{"tokenization", "numbers"}});
   BOOST_TEST(characters->vocabulary().size() == 14);
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(the_reference_of_a_digit_is_its_edge) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_option_trained_chooses_the_targets) {
+BOOST_AUTO_TEST_CASE(the_option_loss_selects_the_targets) {
   Rng rng(1, Purpose::test);
   const Sample answer = make()->sample(rng, 0);
   Rng again(1, Purpose::test);

@@ -7,7 +7,7 @@ using namespace longhand;
 
 BOOST_FIXTURE_TEST_SUITE(data_command_test, Program)
 
-BOOST_AUTO_TEST_CASE(a_sample_s_mask_is_printed_as_pairs_and_in_words) {
+BOOST_AUTO_TEST_CASE(the_mask_of_a_sample_is_printed_as_pairs_and_in_words) {
   const Json mask = json("data --task reversal --text dh13=31hd --mask --json");
   BOOST_TEST(mask.dump() == R"({"pairs":[[5,3],[6,2],[7,1],[8,0]]})");
   const Json table = json("data --task value-assignment --text 'B1A0 AB=01' --mask --json");
@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(a_sample_s_mask_is_printed_as_pairs_and_in_words) {
   BOOST_TEST(tokens["asked"].size() == 2u);  // the bit and the end are scored
 }
 
-BOOST_AUTO_TEST_CASE(samples_are_lines_that_are_read_again) {
+BOOST_AUTO_TEST_CASE(printed_samples_can_be_read_again) {
   for (const char* task :
        {"reversal", "addition", "multiplication", "ffml", "value-assignment", "successor"}) {
     const Outcome drawn = (*this)(text("data --task ", task, " --count 3 --on ood"));
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(samples_are_lines_that_are_read_again) {
   BOOST_TEST((*this)("data check b.jsonl --task reversal").status == 1);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_sample_of_the_task_is_refused) {
+BOOST_AUTO_TEST_CASE(text_that_is_not_a_sample_of_the_task_is_refused) {
   refuses(1, "data --task reversal --text 'a b=b a' --mask", "reversal: expected letters");
   refuses(1, "data --task addition --text 1+1=3 --mask", "addition: character 1 of the answer");
   refuses(1, "data --task flip-flop --text w1r1 --mask",

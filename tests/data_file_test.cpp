@@ -48,7 +48,7 @@ struct Fixture {
 
 BOOST_FIXTURE_TEST_SUITE(data_file_test, Fixture)
 
-BOOST_AUTO_TEST_CASE(bytes_are_read_by_position_and_have_a_sum) {
+BOOST_AUTO_TEST_CASE(bytes_are_read_by_position_and_have_a_checksum) {
   const DataFile file(path);
   BOOST_TEST(file.size() == bytes.size());
   BOOST_TEST(file.sum().crc == crc32c(bytes));
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(bytes_are_read_by_position_and_have_a_sum) {
   BOOST_TEST(DataFile(folder / "empty").size() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_that_is_cut_grows_or_is_overwritten_is_an_error_at_the_next_read) {
+BOOST_AUTO_TEST_CASE(the_next_read_fails_if_the_file_was_changed_in_place) {
   const auto changes = [&](auto change) {
     write_atomically(path, bytes);
     const DataFile file(path);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_cut_grows_or_is_overwritten_is_an_error_at_t
   });
 }
 
-BOOST_AUTO_TEST_CASE(other_times_of_the_same_bytes_and_a_new_file_of_the_name_change_nothing) {
+BOOST_AUTO_TEST_CASE(a_changed_time_or_a_new_file_of_the_same_name_is_no_error) {
   const DataFile file(path);
   wait_for_a_tick();
   fs::last_write_time(path, fs::file_time_type::clock::now());
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(other_times_of_the_same_bytes_and_a_new_file_of_the_name_ch
   BOOST_TEST(DataFile(path).size() == 7u);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_file_is_refused_by_name) {
+BOOST_AUTO_TEST_CASE(names_that_are_not_files_are_refused) {
   BOOST_TEST(contains(refusal([&] { DataFile(folder / "absent"); }), "No such file"));
   BOOST_TEST(contains(refusal([&] { DataFile(folder.path()); }), "got a folder"));
   BOOST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);

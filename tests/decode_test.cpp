@@ -52,7 +52,7 @@ BOOST_FIXTURE_TEST_CASE(cached_and_batched_decoding_agrees_with_token_by_token_d
   BOOST_TEST(said.size() > 2u);
 }
 
-BOOST_FIXTURE_TEST_CASE(each_has_its_own_limit_and_ends_at_the_stop_token, Fixture) {
+BOOST_FIXTURE_TEST_CASE(each_sequence_has_its_own_limit_and_ends_at_the_stop_token, Fixture) {
   const auto free = generate(decoder, prompts, {.most = 20});
   const std::int32_t stop = free[0][5];
   const auto answers = generate(decoder, prompts, {.most_each = {20, 0, 3, 1}, .stops = {stop}});
@@ -63,14 +63,14 @@ BOOST_FIXTURE_TEST_CASE(each_has_its_own_limit_and_ends_at_the_stop_token, Fixtu
   BOOST_TEST(answers[3].size() == 1u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_cache_takes_no_more_than_it_was_made_for, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_cache_accepts_no_more_tokens_than_its_capacity, Fixture) {
   KeyValueCache cache = decoder.make_cache(std::vector<std::int32_t>{3, 6});
   cache.extend(Tokens{3, 1});
   cache.extend(Tokens{0, 5});
   BOOST_CHECK_THROW(cache.extend(Tokens{1, 0}), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(asked_tokens_are_replaced_by_the_models_answers, Fixture) {
+BOOST_FIXTURE_TEST_CASE(scored_tokens_are_replaced_by_the_models_answers, Fixture) {
   // The requested outputs are scattered, at the first token, at the last token, adjacent, or
   // absent.
   const std::vector<Tokens> sequences{{1, 2, 3, 4, 5, 6, 7, 8}, {4, 4}, {5, 6, 7}, {8, 8, 1, 0, 2}};
@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(asked_tokens_are_replaced_by_the_models_answers, Fixture
   BOOST_CHECK_THROW(decode_asked(decoder, pair, std::vector<Tokens>{}), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(positions_go_on_beyond_the_first_tables, Fixture) {
+BOOST_FIXTURE_TEST_CASE(decoding_continues_beyond_the_first_rope_table, Fixture) {
   DecoderConfig small = config;
   small.longest = 4;
   Decoder grown(*backend, small, 3);

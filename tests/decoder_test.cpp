@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(an_output_bias_counts_with_many_classes) {
   BOOST_TEST(loss_of(decoder, batch) < before);
 }
 
-BOOST_AUTO_TEST_CASE(every_variant_changes_what_is_computed) {
+BOOST_AUTO_TEST_CASE(every_variant_changes_the_result) {
   const auto backend = make_reference_backend();
   std::map<double, std::string> seen;
   for (const auto& [name, config] : variants()) {
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(every_variant_decodes_with_a_cache_as_in_one_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gamma_moves_by_layer_or_by_head) {
+BOOST_AUTO_TEST_CASE(gamma_is_learned_by_layer_or_by_head) {
   const auto backend = make_cpu_backend({.threads = 1});
   for (const auto& [name, size] : {std::pair("gamma of layers", 1), {"gamma of heads", 3}}) {
     Decoder decoder(*backend, variants().at(name), 2);
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(gamma_moves_by_layer_or_by_head) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sinusoids_are_the_formula_at_any_length) {
+BOOST_AUTO_TEST_CASE(sinusoidal_positions_follow_the_formula_at_any_length) {
   const auto backend = make_reference_backend();
   Sinusoids tables(10000, 2);
   tables.table(*backend, DType::f64, 6, 2);
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(sequences_beyond_a_learned_table_are_refused) {
   BOOST_TEST(contains(refusal(four), "at most 3 tokens"));
 }
 
-BOOST_AUTO_TEST_CASE(outputs_to_the_stream_can_start_smaller) {
+BOOST_AUTO_TEST_CASE(initial_weights_of_residual_projections_can_be_scaled_down) {
   const auto backend = make_reference_backend();
   DecoderConfig config = small();
   const auto deviation = [&](const char* name) {
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(outputs_to_the_stream_can_start_smaller) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_tied_model_has_one_table_for_both_ends) {
+BOOST_AUTO_TEST_CASE(a_tied_model_shares_one_table_between_embedding_and_output_layer) {
   const auto backend = make_reference_backend();
   DecoderConfig config = small();
   const std::int64_t apart = Decoder(*backend, config, 2).parameters().count();
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(impossible_configurations_are_refused_in_one_line) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(sequences_of_a_batch_do_not_see_each_other_nor_what_comes_later) {
+BOOST_AUTO_TEST_CASE(tokens_see_neither_other_sequences_nor_later_tokens) {
   const auto backend = make_reference_backend();
   Decoder decoder(*backend, small(), 2);
   const Batch batch = batch_of(1, 0);
@@ -400,7 +400,7 @@ BOOST_AUTO_TEST_CASE(sequences_of_a_batch_do_not_see_each_other_nor_what_comes_l
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_rope_table_grown_late_is_the_one_made_early) {
+BOOST_AUTO_TEST_CASE(a_rope_table_that_grew_equals_one_of_the_full_length) {
   const auto backend = make_reference_backend();
   DecoderConfig config = small();
   const Batch batch = batch_of(1, 0);
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_rope_table_grown_late_is_the_one_made_early) {
   BOOST_TEST(loss_of(late, batch) == loss_of(early, batch));
 }
 
-BOOST_AUTO_TEST_CASE(positions_matter_to_softmax_heads_and_to_fal_heads_only_when_asked) {
+BOOST_AUTO_TEST_CASE(rotary_positions_affect_fal_heads_only_if_enabled) {
   const auto backend = make_reference_backend();
   const auto loss = [&](const char* heads, double share, bool in_fal) {
     DecoderConfig config = small();
@@ -449,7 +449,7 @@ BOOST_AUTO_TEST_CASE(rotating_in_place_gives_the_same_bits) {
   BOOST_CHECK(run(true) == run(false));
 }
 
-BOOST_AUTO_TEST_CASE(parts_are_found_by_their_types) {
+BOOST_AUTO_TEST_CASE(modules_are_found_by_their_types) {
   const auto backend = make_reference_backend();
   const Decoder decoder(*backend, small(), 2);
   BOOST_TEST(decoder.block(1).mixer<SoftmaxHeads>(0).heads == 2);
@@ -458,7 +458,7 @@ BOOST_AUTO_TEST_CASE(parts_are_found_by_their_types) {
   BOOST_TEST(decoder.block(0).mixing.projection.weight.value().shape() == Shape({48, 16}));
 }
 
-BOOST_AUTO_TEST_CASE(each_output_layer_learns_from_its_own_batches) {
+BOOST_AUTO_TEST_CASE(each_output_layer_learns_only_from_its_own_batches) {
   const auto backend = make_cpu_backend({.threads = 1});
   DecoderConfig config = small();
   config.outputs = {7, 3};
@@ -481,7 +481,7 @@ BOOST_AUTO_TEST_CASE(each_output_layer_learns_from_its_own_batches) {
   BOOST_CHECK_THROW(decoder.loss_of(none), Error);
 }
 
-BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_bits_of_a_whole_one) {
+BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_same_bits_as_an_uninterrupted_one) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
   const auto one_thread = make_cpu_backend({.threads = 1});
   Decoder whole(*one_thread, small(), 2);
@@ -509,7 +509,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_bits_of_a_whole_one) {
   BOOST_CHECK(values_of(second) == values_of(whole));
 }
 
-BOOST_AUTO_TEST_CASE(in_bf16_it_computes_nearly_the_same_and_learns) {
+BOOST_AUTO_TEST_CASE(a_bf16_model_computes_nearly_the_same_and_learns) {
   const auto exact = make_cpu_backend({.threads = 2, .math = Math::exact});
   const auto rounded = make_cpu_backend({.threads = 2, .math = Math::bf16});
   Decoder one(*exact, small(), 2), two(*rounded, small(), 2);

@@ -77,7 +77,7 @@ HeadVars rows_from(const HeadVars& x, std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_worked_example_of_a_memory_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_the_docs_is_right) {
   const auto backend = make_reference_backend();
   const auto leaf = [&](const Doubles& values) { return Var(column(*backend, values), true); };
   const HeadVars ones{leaf({1, 1, 1}), 0, 1, 1}, values{leaf({3, 5, 0}), 0, 1, 1};
@@ -119,12 +119,12 @@ BOOST_AUTO_TEST_CASE(a_beta_of_2_or_0_computes_parity) {
   check_near(y.value().to_doubles(), expected, 0);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_attention_without_softmax_over_a_solved_system) {
+BOOST_AUTO_TEST_CASE(delta_heads_equal_attention_without_softmax_over_a_solved_system) {
   check_composed("delta",
                  [](const catalog::Call& c) { return catalog::find("composed_delta").run(c); });
 }
 
-BOOST_AUTO_TEST_CASE(memories_continue_from_their_cache) {
+BOOST_AUTO_TEST_CASE(states_continue_from_their_cache) {
   for (const auto& [backend, type, tolerance] :
        {std::tuple{make_reference_backend(), DType::f64, 1e-13},
         std::tuple{make_cpu_backend(), DType::f32, 2e-5},
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(memories_continue_from_their_cache) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_keeps_its_memory) {
+BOOST_AUTO_TEST_CASE(a_sequence_without_new_tokens_keeps_its_state) {
   for (const auto& backend : {make_cpu_backend(), make_emulated_cuda_backend({})}) {
     const DeltaProblem p(*backend, DType::f32, {3, 0}, 1, 1, 5, 3);
     const Tensor before = random_tensor(*backend, {2, 15}, DType::f32, 3);

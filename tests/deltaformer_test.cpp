@@ -59,7 +59,7 @@ struct Problem {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_the_docs_is_right) {
   for (const auto& [backend, type] :
        {std::pair{make_reference_backend(), DType::f64}, std::pair{make_cpu_backend(), DType::f32},
         std::pair{make_emulated_cuda_backend({}), DType::f32}}) {
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_is_a_triangular_system_of_strict_softmax) {
+BOOST_AUTO_TEST_CASE(deltaformer_equals_a_triangular_system_of_strict_softmax_weights) {
   check_composed("chain",
                  [](const catalog::Call& c) { return catalog::find("composed_chain").run(c); });
 }

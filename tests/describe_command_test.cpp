@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_described_from_its_files) {
   refuses(2, "describe", "one run");
 }
 
-BOOST_AUTO_TEST_CASE(a_training_begins_with_its_plan) {
+BOOST_AUTO_TEST_CASE(training_prints_its_plan_first) {
   const Outcome trained = (*this)(small);
   BOOST_TEST(trained.status == 0);
   BOOST_TEST(contains(trained.err, "# 4 steps, about 2 sequences and "));

@@ -53,7 +53,7 @@ struct Trained {
 
 // Decoding as many tokens as the right answer has is equivalent to free generation up to the end
 // token.
-BOOST_AUTO_TEST_CASE(exact_match_agrees_with_generating) {
+BOOST_AUTO_TEST_CASE(exact_match_under_teacher_forcing_agrees_with_generation) {
   double seen = 0;
   for (const std::int64_t steps : {0, 10, 20, 30, 40, 60, 100}) {
     Trained run(steps);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
 
 // Each rank evaluates every n-th sample, and scores are added in order, so each rank has the result
 // of a single process.
-BOOST_AUTO_TEST_CASE(ranks_find_together_what_one_finds_alone) {
+BOOST_AUTO_TEST_CASE(several_ranks_compute_the_same_scores_as_one) {
   for (const Reading reading : {Reading::forced, Reading::decoded}) {
     const EvaluationOptions options{
         .samples = 30, .tokens_at_once = 60, .seed = 3, .reading = reading};
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(ranks_find_together_what_one_finds_alone) {
 }
 
 // If one rank is interrupted during its samples, all ranks abandon the evaluation.
-BOOST_AUTO_TEST_CASE(all_ranks_abandon_an_evaluation_when_one_is_asked_to) {
+BOOST_AUTO_TEST_CASE(all_ranks_abandon_an_evaluation_when_one_is_interrupted) {
   std::atomic<int> left{0};
   nn::run_ranks(4, [&](nn::Communicator& ranks) {
     Trained run(0);

@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(events_test)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(every_record_has_its_length_and_both_checksums) {
+BOOST_AUTO_TEST_CASE(every_record_has_its_length_and_two_checksums) {
   const TemporaryFolder folder;
   const Folder held(folder.path());
   {

@@ -12,7 +12,7 @@ using namespace longhand;
 using namespace longhand::app;
 using namespace longhand::app::book;
 
-BOOST_AUTO_TEST_CASE(answers_are_right_and_mistakes_are_wrong) {
+BOOST_AUTO_TEST_CASE(right_answers_pass_and_mistakes_fail) {
   const std::string page = contents(std::filesystem::path(test_data) / "../docs/exercises.md");
   const std::vector<std::string> exercises = blocks_of(page, "exercise");
   BOOST_TEST(exercises.size() >= 10);
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(broken_exercises_are_refused) {
                  "expected a variable of the function");
 }
 
-BOOST_AUTO_TEST_CASE(answers_are_folded_away) {
+BOOST_AUTO_TEST_CASE(answers_are_hidden_until_opened) {
   const std::string html = exercise_html(parse_exercise("x^2\nright: 2*x\nwrong: x\n"));
   BOOST_TEST(contains(html, "<details><summary>answer</summary>"));
   BOOST_TEST(contains(html, "gradcheck --expression 'x^2' --derivative '...'"));

@@ -27,7 +27,7 @@ BOOST_FIXTURE_TEST_SUITE(expression_test, Program)
 
 using namespace expression_test;
 
-BOOST_AUTO_TEST_CASE(formulas_have_the_values_that_algebra_gives_them) {
+BOOST_AUTO_TEST_CASE(formulas_have_the_right_values) {
   BOOST_TEST(value_of("1 + 2*3 - 4/8") == 6.5);
   BOOST_TEST(value_of("2^3^2") == 512.0);
   BOOST_TEST(value_of("-2^2") == -4.0);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_broken_formula_is_refused_with_the_position) {
   says(std::string(400, '1'), "expected a number at character 1");  // exceeds the range of double
 }
 
-BOOST_AUTO_TEST_CASE(random_text_is_either_read_or_refused) {
+BOOST_AUTO_TEST_CASE(random_text_is_parsed_or_refused) {
   Rng rng(5, Purpose::test);
   const std::string letters = "x1.e+-*/^(), sincoxpmay";
   for (int i = 0; i < 20'000; ++i) {

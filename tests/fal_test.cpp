@@ -42,7 +42,7 @@ using Ints = std::vector<std::int32_t>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_the_docs_is_right) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     const Answer a = answer(*backend, {1, -1, -2, 1}, {1, -1, 0, 3}, {5, 6, 7, 8}, {4});
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_score_of_exactly_zero_does_not_qualify) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_value_after_the_match_may_be_the_querys_own) {
+BOOST_AUTO_TEST_CASE(the_value_after_the_match_can_belong_to_the_query_itself) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     const Answer a = answer(*backend, {1, 1, 1}, {2, 3, 4}, {5, 6, 7}, {3});
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(the_value_after_the_match_may_be_the_querys_own) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_last_match_is_found_from_any_distance) {
+BOOST_AUTO_TEST_CASE(the_last_match_is_found_at_any_distance) {
   // A single key agrees, near or far back, in any position relative to a kernel's blocks.
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);

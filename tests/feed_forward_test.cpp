@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(feed_forward_test)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_twin_in_every_gradient) {
+BOOST_AUTO_TEST_CASE(the_fused_feed_forward_has_the_gradients_of_separate_operations) {
   check_composed("feed_forward", [](const catalog::Call& c) -> std::vector<catalog::Output> {
     return {{"y", feed_forward_composed(c.in("x"), {.up = c.in("up"),
                                                     .up_bias = c.maybe("up_bias"),

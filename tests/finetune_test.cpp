@@ -36,7 +36,7 @@ struct Fixture {
 
 BOOST_FIXTURE_TEST_SUITE(finetune_test, Fixture)
 
-BOOST_AUTO_TEST_CASE(a_run_starts_from_a_copy_of_anothers_weights) {
+BOOST_AUTO_TEST_CASE(a_run_can_start_from_a_copy_of_another_runs_weights) {
   const Json made = longhand.json(
       "train --from first --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 --checkpoint_every "
       "2 --evaluate_samples 2 --quiet --json --out second");
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_run_starts_from_a_copy_of_anothers_weights) {
   longhand.json("eval second --samples 2 --json");
 }
 
-BOOST_AUTO_TEST_CASE(an_unusable_start_is_a_one_line_error_and_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(an_invalid_source_run_is_refused_in_one_line_and_leaves_no_files) {
   longhand.refuses(1, "train --from nowhere --out second", "holds no run");
   longhand.refuses(1, "train --from first --from-step 2 --out second", "no checkpoint of step 2");
   longhand.refuses(1, "train --from first --out first", "already holds a run");
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(an_unusable_start_is_a_one_line_error_and_leaves_nothing) {
   BOOST_TEST(!fs::exists(longhand.path("second")));
 }
 
-BOOST_AUTO_TEST_CASE(only_the_named_parts_learn) {
+BOOST_AUTO_TEST_CASE(only_the_named_parameters_are_trained) {
   const auto outcome = longhand(
       "train --from first --train 'blocks.1.mixing,*norm1.bias' --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --out second");
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(only_the_named_parts_learn) {
   BOOST_TEST(contents(longhand.path("second/checkpoints/step-4/model.safetensors")) == whole);
 }
 
-BOOST_AUTO_TEST_CASE(lora_adapters_learn_alone_and_export_merged_or_separately) {
+BOOST_AUTO_TEST_CASE(only_lora_adapters_are_trained_and_can_be_exported_merged_or_alone) {
   longhand.json(
       "train --task flip-flop --task.instructions 8 --heads softmax:2/1 --width 8 --layers 2 "
       "--norm rms --order sequential --gated 1 --activation silu --attention_bias 0 "
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(lora_adapters_learn_alone_and_export_merged_or_separately) 
   BOOST_TEST(changed(ended, longhand.model("more", 0)).empty());
 }
 
-BOOST_AUTO_TEST_CASE(lora_adapters_learn_in_a_model_of_bf16_matrices) {
+BOOST_AUTO_TEST_CASE(lora_adapters_can_be_trained_with_bf16_matrices) {
   const std::string tuned =
       "train --from first --lora 2 --lora-targets query,output --weights bf16 --steps 4 --rate "
       "1e-2 --keep 9 --checkpoint_every 2 --evaluate_samples 2 ";

@@ -47,7 +47,7 @@ Counts count(const Task& task, std::uint32_t samples) {
 }  // namespace
 
 // The paper's example: writes 1, overwrites it with 0, ignores an instruction and reads 0.
-BOOST_AUTO_TEST_CASE(the_printed_example) {
+BOOST_AUTO_TEST_CASE(the_printed_example_is_right) {
   const auto task = make({});
   BOOST_TEST(task->answer("w1w0i0r") == "0");
   BOOST_TEST(!task->check("w1w0i0r", "0").has_value());
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(the_printed_example) {
   BOOST_TEST(!task->check("", "w1w0i0r0").has_value());
 }
 
-BOOST_AUTO_TEST_CASE(each_broken_flip_flop_text_has_its_own_error) {
+BOOST_AUTO_TEST_CASE(each_invalid_flip_flop_text_has_its_own_error) {
   const auto task = make({});
   BOOST_TEST(task->check("i0r", "0").value() == "instruction 2: reads before anything was written");
   BOOST_TEST(task->check("w1i0r", "").value() ==
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(each_broken_flip_flop_text_has_its_own_error) {
   BOOST_CHECK_THROW(task->answer(""), Error);
 }
 
-BOOST_AUTO_TEST_CASE(instructions_come_as_often_as_they_should) {
+BOOST_AUTO_TEST_CASE(instructions_have_the_specified_frequencies) {
   for (const auto& [ignore, distribution] :
        {std::pair{0.6, ""}, {0.98, "sparse"}, {0.6, "2x"}, {0.0, ""}}) {
     const auto task = make({{"instructions", "128"}, {"ignore", text(ignore)}}, distribution);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
 // The expected shares by index of the instruction, averaged over all lengths of both ends. For
 // instruction k of the first 16, the probability that the first part has not yet ended is (16 - k)
 // / 16. The same holds at the end, where the last part has 16 to 64 instructions.
-BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
+BOOST_AUTO_TEST_CASE(drifting_letters_have_the_frequencies_of_each_part) {
   const auto task = make({}, "drift");
   BOOST_TEST(task->longest() == 512);
   constexpr std::size_t samples = 16'000, count = 256;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
   BOOST_TEST(std::abs(rare - rare_expected) < 4 * std::sqrt(rare_expected));
 }
 
-BOOST_AUTO_TEST_CASE(reads_are_scored_and_the_option_trained_chooses_the_targets) {
+BOOST_AUTO_TEST_CASE(reads_are_scored_and_the_option_loss_selects_the_targets) {
   for (const bool all : {false, true}) {
     const auto task = make({{"instructions", "50"}, {"loss", all ? "all" : "reads"}});
     Rng rng(1, Purpose::test);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(reads_are_scored_and_the_option_trained_chooses_the_targets
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_is_right_when_all_its_reads_are) {
+BOOST_AUTO_TEST_CASE(a_sequence_is_right_if_all_its_reads_are_right) {
   const auto task = make({});
   const auto tokens = task->vocabulary().encode("w1r1i0r1w0r0");
   Sample sample{.tokens = tokens, .targets = std::vector<std::int32_t>(12, -1)};
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_right_when_all_its_reads_are) {
   BOOST_TEST(tally.at("sequences").count == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_read_looks_at_the_last_write_or_read) {
+BOOST_AUTO_TEST_CASE(the_reference_of_a_read_is_the_last_write_or_read) {
   const auto task = make({});
   const Sample sample{.tokens = task->vocabulary().encode("w1i0r1i1i0r1w0r0"), .targets = {}};
   const auto rows = task->reference(sample);
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(distributions_change_their_named_options) {
   BOOST_TEST(make({{"instructions", "8"}}, "drift")->longest() == 512);
 }
 
-BOOST_AUTO_TEST_CASE(options_may_be_set_without_text) {
+BOOST_AUTO_TEST_CASE(options_can_be_set_as_typed_values) {
   const auto typed = FlipFlop{.instructions = 9, .ignore = 0.8, .every_token = true}.make();
   const auto named = make({{"instructions", "9"}, {"ignore", "0.8"}, {"loss", "all"}});
   Rng a(1, Purpose::test), b(1, Purpose::test);

@@ -80,7 +80,7 @@ const std::vector<std::pair<std::string, std::string>> printed{
 BOOST_FIXTURE_TEST_SUITE(framing_test, Framed)
 
 // Each expected list is written in the documented order of a sample's parts.
-BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
+BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
   const Values told{{"instruction", "Turn it around:\\n"}, {"examples", "ab=ba\\nxyz=zyx"}};
   const Ids instruction = encoded("Turn it around:\n");
   // The instruction is encoded as text, not one token per character.
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
   BOOST_TEST((dated->sample_of("a=a").tokens != undated->sample_of("a=a").tokens));
 }
 
-BOOST_AUTO_TEST_CASE(the_answer_is_learned_with_its_end_but_for_successor) {
+BOOST_AUTO_TEST_CASE(the_answer_and_its_end_are_trained_except_for_successor) {
   for (const auto& [name, text] : printed) {
     const auto task = make_task(name, with("plain.json", "qwen2", {{"instruction", "auto"}}));
     const auto bare = make_task(name, {});
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_learned_with_its_end_but_for_successor) {
 }
 
 // The framed task has the same samples as the plain task, with other tokens and positions.
-BOOST_AUTO_TEST_CASE(samples_and_masks_are_shifted_and_otherwise_the_same) {
+BOOST_AUTO_TEST_CASE(framed_samples_and_masks_are_only_shifted) {
   for (const auto& [name, text] : printed) {
     for (const char* distribution : {"train", "ood"}) {
       const auto bare = make_task(name, {}, distribution);
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(samples_and_masks_are_shifted_and_otherwise_the_same) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_task_s_own_examples_are_samples_of_it) {
+BOOST_AUTO_TEST_CASE(the_default_examples_of_a_task_are_samples_of_the_task) {
   for (const auto& [name, text] : printed) {
     const auto bare = make_task(name, {});
     const auto none = make_task(name, with("plain.json", "chatml"));
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   says("reversal", {{"tokenizer", path("absent")}}, "absent");
 }
 
-BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
+BOOST_AUTO_TEST_CASE(a_text_run_can_be_fine_tuned_on_a_task_and_resumed) {
   std::string book;
   for (int i = 0; i < 200; ++i) book += "abc=cba and the dog ran to the cat.\n";
   write_atomically(folder / "book", book);

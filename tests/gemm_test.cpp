@@ -305,7 +305,7 @@ constexpr DType types[] = {DType::f32, DType::bf16};
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(every_size_around_the_tiles_and_every_transposition, Bench) {
+BOOST_FIXTURE_TEST_CASE(sizes_around_the_tile_size_in_every_transposition, Bench) {
   for (const std::int64_t m : {1, 2, 5, 6, 7, 13, 14, 15, 29, 33}) {
     for (const std::int64_t n : {1, 3, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
       for (const std::int64_t k : {1, 2, 7, 16, 33}) {
@@ -444,7 +444,7 @@ BOOST_FIXTURE_TEST_CASE(few_rows, Bench) {
 
 /// The error of fast products relative to |a_row| |b_col|. The two bf16 parts of an operand contain
 /// about 16 of its bits.
-BOOST_AUTO_TEST_CASE(fast_is_within_2_to_the_minus_15) {
+BOOST_AUTO_TEST_CASE(fast_mode_has_a_relative_error_below_2_to_the_minus_15) {
   ThreadPool pool(2);
   GemmWorkspace workspace;
   for (const Table& table : tables()) {
@@ -597,7 +597,7 @@ BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(infinities_and_nans_go_where_they_belong) {
+BOOST_AUTO_TEST_CASE(infinities_and_nans_reach_only_the_entries_that_depend_on_them) {
   ThreadPool pool(1);
   GemmWorkspace workspace;
   const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");

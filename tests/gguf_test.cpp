@@ -52,7 +52,7 @@ GgufWriter small() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(values_and_tensors_are_what_was_written) {
+BOOST_AUTO_TEST_CASE(written_values_and_tensors_are_read_back) {
   for (const std::uint32_t version : {2u, 3u}) {
     const std::string bytes = small().file(version);
     const GgufFile file = parse(bytes);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(values_and_tensors_are_what_was_written) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(blocks_hold_what_their_authors_read_from_them) {
+BOOST_AUTO_TEST_CASE(quantized_blocks_are_decoded_as_by_their_authors) {
   const SafetensorsFile file = SafetensorsFile::open(golden("gguf_blocks.safetensors"));
   for (const std::uint32_t code : {2u, 3u, 6u, 7u, 8u, 12u, 13u, 14u}) {
     const GgufType& type = *gguf_type(code);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
 
 /// The golden Llama converted to GGUF's layout, in which the rows of queries and keys are
 /// interleaved.
-BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_in_both_formats) {
+BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_as_gguf_and_as_safetensors) {
   const auto backend = make_reference_backend();
   const SafetensorsFile published = SafetensorsFile::open(golden("llama_tied.safetensors"));
   ForeignConfig foreign = parse_config(published.metadata().at("config"), "golden");
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_in_both_formats) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_come_out_of_the_file) {
+BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_the_file) {
   GgufWriter writer;
   writer.text("general.architecture", "llama");
   writer.text("tokenizer.ggml.model", "gpt2");

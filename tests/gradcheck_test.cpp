@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
 }
 
 // The error of the derivative is 5e-9 relative to the input's largest derivative, 2000.
-BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
+BOOST_AUTO_TEST_CASE(a_slightly_wrong_derivative_is_found) {
   catalog::Operation square = catalog::find("scale");
   square.attributes.clear();
   square.cases = [](Rng&) { return std::vector<catalog::Case>{{{{"x", {{2}, {1000, 1e-5}}}}}}; };

@@ -27,7 +27,7 @@ constexpr app::Scale scales[] = {app::Scale::smoke, app::Scale::laptop, app::Sca
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_parts_of_a_grid_run_everything_once) {
+BOOST_AUTO_TEST_CASE(the_parts_of_a_grid_together_train_every_run_once) {
   std::vector<GridRun> runs;
   for (int i = 0; i < 7; ++i) runs.push_back({std::to_string(i), Config("chains")});
   for (const std::size_t parts : {1, 2, 3, 7, 9}) {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(runs_of_a_task_differ_in_the_settings_that_are_named) {
   BOOST_TEST(differences(one, other) == "task.group = s2\ntraining.rate = 3e-3\n");
 }
 
-BOOST_AUTO_TEST_CASE(configurations_are_whole_once_a_task_and_then_differences) {
+BOOST_AUTO_TEST_CASE(configurations_are_printed_once_per_task_and_then_as_differences) {
   const TemporaryFolder folder;
   Config one("words"), other("words"), third("chains");
   other.set("training.rate", "3e-3");
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(configurations_are_whole_once_a_task_and_then_differences) 
   BOOST_TEST(contains(listed, "\n# third\n" + third.ini()));
 }
 
-BOOST_AUTO_TEST_CASE(every_grid_s_runs_have_names_of_their_own_and_can_be_configured) {
+BOOST_AUTO_TEST_CASE(all_runs_of_a_grid_have_different_names_and_valid_settings) {
   int grids = 0;
   for (const auto& [id, recipe] : recipes()) {
     if (!recipe.runs) continue;
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(every_grid_s_runs_have_names_of_their_own_and_can_be_config
 
 // The number of threads changes no bit of a run, so a run is reused for another number of threads,
 // but not for another number of steps.
-BOOST_AUTO_TEST_CASE(a_finished_run_serves_whatever_threads_are_asked_for_later) {
+BOOST_AUTO_TEST_CASE(a_finished_run_is_reused_for_any_number_of_threads) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
   options.manner.quiet = true;
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_finished_run_serves_whatever_threads_are_asked_for_later)
   BOOST_CHECK_THROW(train_runs(with("1", "3"), options), Error);
 }
 
-BOOST_AUTO_TEST_CASE(a_recipe_goes_on_with_runs_of_an_older_version) {
+BOOST_AUTO_TEST_CASE(a_recipe_continues_runs_of_an_older_version) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
   options.manner.quiet = true;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_recipe_goes_on_with_runs_of_an_older_version) {
 
 // Runs every ChaCAL recipe from training to its table, with models that are trained too briefly to
 // learn.
-BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
+BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
   for (const std::string id : {"chacal/table1", "chacal/fig3", "chacal/fig5", "chacal/theorem1"}) {
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
 }
 
 // Trains a language model, then continues its training once unchanged and once with other heads.
-BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
+BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   const TemporaryFolder folder;
   {
     std::ofstream text(folder / "text.txt");
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
 
 // Runs both recipes of First-After-Last, with two seeds of models that are trained too briefly to
 // learn.
-BOOST_AUTO_TEST_CASE(fal_s_recipes_train_every_seed_and_share_runs) {
+BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
   const TemporaryFolder folder;
   const auto make = [&](const std::string& id, std::int64_t seeds) {
     RecipeOptions options{.seeds = seeds, .out = folder / ("fal-" + id.substr(4) + "-smoke")};

@@ -23,7 +23,7 @@ BOOST_FIXTURE_TEST_SUITE(halving_test, Program)
 
 using namespace halving_test;
 
-BOOST_AUTO_TEST_CASE(stages_keep_the_best_share_until_one_is_left) {
+BOOST_AUTO_TEST_CASE(each_stage_keeps_the_best_share_until_one_setting_remains) {
   using Stages = std::vector<HalvingStage>;
   BOOST_TEST((app::halving_stages(9, 3, 900) == Stages{{9, 100}, {3, 300}, {1, 900}}));
   BOOST_TEST((app::halving_stages(5, 2, 16) == Stages{{5, 2}, {3, 4}, {2, 8}, {1, 16}}));
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(stages_keep_the_best_share_until_one_is_left) {
   BOOST_TEST((app::best_of(scores, true, 3) == Places{2, 4, 0}));
 }
 
-BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
+BOOST_AUTO_TEST_CASE(the_best_settings_continue_their_own_runs) {
   const Json told = json(halved + "--json");
   BOOST_TEST(told["stages"].size() == 4u);
   BOOST_REQUIRE(told["rows"].size() == 5u);
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
   BOOST_TEST(json(halved + "--json")["rows"] == told["rows"]);
 }
 
-BOOST_AUTO_TEST_CASE(a_halving_resumes_and_can_be_divided) {
+BOOST_AUTO_TEST_CASE(halving_can_be_resumed_and_divided_among_processes) {
   BOOST_TEST(!json(halved + "--max-minutes 0 --json")["finished"].boolean());
   // Each process stops before a stage that needs the runs of the other process.
   BOOST_TEST(!json(halved + "--only 1/2 --json")["finished"].boolean());
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_halving_resumes_and_can_be_divided) {
   BOOST_TEST(whole["rows"] == last["rows"]);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_halved_is_refused) {
+BOOST_AUTO_TEST_CASE(settings_that_cannot_be_halved_are_refused) {
   refuses(2, halved_with(4, 20), "--halving: halving: expected more steps");
   refuses(2, halved_with(16, 0), "--halving: evaluate-samples must be above 0");
   refuses(2, halved + "--grid steps=8,16", "--halving cannot be combined with a --grid of steps");

@@ -20,7 +20,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(squares_show_their_values_and_the_reference_is_outlined) {
+BOOST_AUTO_TEST_CASE(squares_show_values_and_the_reference_is_outlined) {
   const std::string svg = heat_map({.rows = {"a", "<"},
                                     .columns = {"x", "y"},
                                     .height = 2,
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(squares_show_their_values_and_the_reference_is_outlined) {
 
 // Labels have a fixed font size. If there is no room for all labels, only some are written. Long
 // labels of columns are rotated.
-BOOST_AUTO_TEST_CASE(labels_can_be_read_at_any_size) {
+BOOST_AUTO_TEST_CASE(labels_are_readable_at_any_size) {
   for (const std::int64_t n : {1, 20, 48, 400}) {
     const std::vector<std::string> names(static_cast<std::size_t>(n), "abcdefghijklmnop");
     const std::string svg =
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_map_is_drawn_for_any_values) {
   BOOST_TEST(count(svg, "<title>") == 1u);  // only the infinite entry has a colour
 }
 
-BOOST_AUTO_TEST_CASE(the_scale_runs_from_nothing_to_the_full_colour) {
+BOOST_AUTO_TEST_CASE(the_colour_scale_ranges_from_no_colour_to_full_colour) {
   const std::string svg = colour_scale(0.2, "share");
   for (const char* mark : {">0<", ">0.1<", ">0.2<", ">share<"}) {
     BOOST_TEST(svg.find(mark) != std::string::npos);

@@ -24,7 +24,7 @@ struct Sorting : Program {
 
 BOOST_FIXTURE_TEST_SUITE(hinting_commands_test, Sorting)
 
-BOOST_AUTO_TEST_CASE(heads_take_turns_and_batches_keep_to_their_tokens) {
+BOOST_AUTO_TEST_CASE(output_heads_take_turns_and_batches_respect_the_token_limit) {
   std::string heads;
   for (const Json& line : metrics("a")) {
     if (!line.contains("loss")) continue;

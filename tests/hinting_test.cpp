@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
 }
 
 // If two recipes use the same run, it has one configuration and is trained once.
-BOOST_AUTO_TEST_CASE(each_name_has_one_configuration) {
+BOOST_AUTO_TEST_CASE(each_run_name_has_one_configuration) {
   for (const app::Scale scale :
        {app::Scale::smoke, app::Scale::laptop, app::Scale::paper, app::Scale::extended}) {
     std::map<std::string, std::string> seen;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(each_name_has_one_configuration) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_paper_scale_has_the_papers_sizes) {
+BOOST_AUTO_TEST_CASE(the_paper_scale_has_the_sizes_of_the_paper) {
   const auto runs = runs_of("hinting/table2", app::Scale::paper);
   BOOST_TEST(runs.size() == 2u);
   const Config& config = runs.at("sorting-successor-tempered-160M");
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {
   BOOST_TEST(runs_of("hinting/fig4.12", app::Scale::laptop).size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(shares_of_several_runs_are_a_mean_and_each_of_them) {
+BOOST_AUTO_TEST_CASE(shares_of_several_runs_are_reported_as_a_mean_and_single_values) {
   const auto run_with = [](std::int64_t hits) {
     SweepPoint point{.values = {"25"}, .task = nullptr};
     point.tally.add_share("sequences", hits, 100);

@@ -53,7 +53,7 @@ std::string same(const std::string& link) { return link; }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_run_of_26000_characters_is_tokens_that_give_it_back) {
+BOOST_AUTO_TEST_CASE(a_text_of_26000_equal_characters_is_encoded_and_decoded) {
   for (const nn::WordPattern pattern : {nn::WordPattern::gpt2, nn::WordPattern::llama3,
                                         nn::WordPattern::qwen2, nn::WordPattern::digits_gpt2}) {
     const nn::TrainedBpe trained =
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(options_nested_60000_deep_are_refused) {
   refuses([] { app::Config::parse("[model]\nheads = softmax:1" + repeated("{", nested), "ini"); });
 }
 
-BOOST_AUTO_TEST_CASE(a_heading_without_words_and_a_cell_without_a_row_do_not_end_the_program) {
+BOOST_AUTO_TEST_CASE(an_empty_heading_and_a_cell_without_a_row_do_not_end_the_program) {
   for (const char* marks : {"#", "##", "######", "#########"}) {
     BOOST_TEST(contains(app::book::markdown_page(marks, same).html, "<h"));
   }
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_heading_without_words_and_a_cell_without_a_row_do_not_end
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_arrow_is_no_end_of_a_bracket) {
+BOOST_AUTO_TEST_CASE(an_arrow_does_not_close_a_bracket) {
   BOOST_TEST(contains(app::book::mathml("\\left( a \\rightarrow b \\right)", false), "→"));
 }
 
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(models_of_too_many_layers_are_refused_in_every_family) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_long_token_that_would_be_cut_everywhere_is_refused) {
+BOOST_AUTO_TEST_CASE(a_long_token_that_is_split_everywhere_is_refused) {
   GgufWriter writer;
   writer.text("general.architecture", "gemma3");
   writer.text("tokenizer.ggml.model", "llama");
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_long_token_that_would_be_cut_everywhere_is_refused) {
                  "file: token 1: expected at most 1024 bytes, got 26000");
 }
 
-BOOST_AUTO_TEST_CASE(messages_that_are_no_utf8_are_refused) {
+BOOST_AUTO_TEST_CASE(messages_that_are_not_utf8_are_refused) {
   for (const char* name : {"chatml", "llama3", "gemma"}) {
     const nn::ChatTemplate known(name);
     for (const char* text : {"\xf0", "a\xe2\x82", "\x80", "\xff "}) {

@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_half_precision_number_is_read_as_itself) {
+BOOST_AUTO_TEST_CASE(every_half_precision_number_is_read_exactly) {
   const auto backend = make_reference_backend();
   const Parameters parameters(*backend, {DType::f64}, 0);
   Parameters mine(*backend, {DType::f64}, 0);
@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
   BOOST_TEST(!fs::exists(folder / "out"));
 }
 
-BOOST_AUTO_TEST_CASE(heads_of_other_kinds_read_the_same_weights) {
+BOOST_AUTO_TEST_CASE(heads_of_other_kinds_load_the_same_weights) {
   // GPT-2's weights loaded into a model with ChaCAL layers. At gamma 0 the model equals GPT-2.
   const auto backend = make_reference_backend();
   const Golden expected("gpt2_separate");
@@ -483,7 +483,7 @@ BOOST_AUTO_TEST_CASE(weights_of_another_model_are_refused_naming_the_tensor) {
       gpt2, [](auto& c) { c.tied = false; }, "has no tensor \"lm_head.weight\"");
 }
 
-BOOST_AUTO_TEST_CASE(a_configuration_larger_than_its_weights_takes_no_memory) {
+BOOST_AUTO_TEST_CASE(a_configuration_larger_than_its_weights_allocates_no_memory) {
   const auto backend = make_reference_backend();
   const Golden file("gpt2_tied");
   const Folder folder;

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(an_export_names_the_tokens_that_end_a_text) {
   longhand.refuses(1, "import model --out other", "generation_config.json: eos_token_id");
 }
 
-BOOST_AUTO_TEST_CASE(an_imported_model_trains_on_with_heads_of_another_kind) {
+BOOST_AUTO_TEST_CASE(an_imported_model_can_be_trained_with_heads_of_another_kind) {
   for (const std::string golden : {"gpt2_separate", "gpt_neox_parallel"}) {
     folder(golden, golden);
     const std::string heads = golden == "gpt2_separate" ? "'softmax:3;chacal:3'" : "chacal:2";
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(an_imported_model_trains_on_with_heads_of_another_kind) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(impossible_imports_and_exports_are_refused_in_one_line_and_leave_nothing) {
+BOOST_AUTO_TEST_CASE(invalid_imports_and_exports_are_refused_and_leave_no_files) {
   longhand.refuses(1, "import nope.gguf --out other", "nope.gguf: expected a folder with a ");
   longhand.refuses(1, "import nope.gguf --out other", "got no such file or folder");
   for (const char* const form : {".gguf", ".safetensors"}) {

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_next_number) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(outside_answers_are_judged) {
+BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked) {
   const auto task = make({{"hint", "carry"}});
   const auto reason = [&](int head, std::string_view prompt, std::string_view answer) {
     return task->check(prompt, answer, head).value_or("right");
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged) {
   BOOST_CHECK_THROW(task->answer("", 0), Error);
 }
 
-BOOST_AUTO_TEST_CASE(lengths_and_digits_are_the_mix) {
+BOOST_AUTO_TEST_CASE(lengths_and_digits_follow_the_training_mix) {
   const auto task = make({{"nines", "0"}});
   std::vector<double> lengths(9), first(9), other(10);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(lengths_and_digits_are_the_mix) {
   BOOST_TEST(chi_square_p(other) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(a_share_of_numbers_ends_with_nines) {
+BOOST_AUTO_TEST_CASE(the_specified_share_of_numbers_ends_with_nines) {
   const auto task = make();
   std::vector<double> nines(4), expected(4);
   double numbers = 0;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_share_of_numbers_ends_with_nines) {
   BOOST_TEST(ends < 200);
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_is_found_at_its_digits) {
+BOOST_AUTO_TEST_CASE(the_reference_of_an_answer_is_its_digit) {
   const auto task = make({{"length", "3"}, {"hint", "carry"}});
   const Sample sample = draw(*task, 0);
   const auto rows = task->reference(sample);

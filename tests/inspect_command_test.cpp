@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(attention_is_compared_with_the_reference) {
   BOOST_TEST(text.out.ends_with("pictures: page.html\n"));
 }
 
-BOOST_AUTO_TEST_CASE(what_has_no_reference_is_refused) {
+BOOST_AUTO_TEST_CASE(a_task_without_a_reference_is_refused) {
   refuses(2, "inspect a --reference --prompt ab=", "--prompt");
   refuses(2, "inspect a --reference --on nowhere", "--on");
   std::ofstream(path("words.txt")) << std::string(4000, 'x');

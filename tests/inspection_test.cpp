@@ -12,7 +12,7 @@ using namespace longhand;
 
 // The pictures show the computed weights: multiplied by the values, they give the outputs of the
 // heads, also with a window, a temper and another scale.
-BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
+BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, n = 7, window = 3;
   nn::Decoder model(
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
 }
 
 // Two heads of each kind, because with one head, a value per head cannot be told from a shared one.
-BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_give_the_outputs_of_both_heads) {
+BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_reproduce_the_outputs_of_both_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, each = width / 2, values = 2 * width;
   const std::vector<std::int32_t> tokens{0, 3, 1, 4, 4, 2, 0};
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_give_the_outputs_of_both_heads)
   }
 }
 
-BOOST_AUTO_TEST_CASE(token_labels_can_be_seen) {
+BOOST_AUTO_TEST_CASE(token_labels_are_visible) {
   const tasks::ByteVocabulary bytes;
   const auto label = [&](char c) { return app::token_label(bytes, static_cast<unsigned char>(c)); };
   BOOST_TEST(label('a') == "a");

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(members_and_elements_are_read_in_order) {
   BOOST_TEST(found["d"] == "array");
 }
 
-BOOST_AUTO_TEST_CASE(a_value_passed_over_can_be_read_later) {
+BOOST_AUTO_TEST_CASE(a_skipped_value_can_be_read_later) {
   const std::string text = R"({"late": {"n": [5, "six"]}, "early": 1})";
   const JsonReader whole(text, "file");
   JsonReader reader = whole;

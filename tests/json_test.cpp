@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_real_number_has_the_fewest_digits_and_a_point_or_an_expon
   }
 }
 
-BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_zero_or_none) {
+BOOST_AUTO_TEST_CASE(numbers_out_of_range_become_zero_or_are_refused) {
   BOOST_TEST(Json::parse("1e-400")->number() == 0.0);
   BOOST_TEST(Json::parse("-0")->is_integer());
   BOOST_TEST(Json::parse("9223372036854775807")->is_int64());
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(members_keep_their_order_and_are_added_by_name) {
   BOOST_TEST(!object.find("b"));
 }
 
-BOOST_AUTO_TEST_CASE(asking_for_what_is_not_there_is_an_error) {
+BOOST_AUTO_TEST_CASE(reading_a_missing_member_is_an_error) {
   const Json object{{"a", {1}}, {"big", std::numeric_limits<std::uint64_t>::max()}};
   BOOST_CHECK_THROW(object["b"], Error);
   BOOST_CHECK_THROW(object["a"][1], Error);

@@ -95,7 +95,7 @@ BOOST_DATA_TEST_CASE(choices_are_learned_from_floats, data::make(ways), way) {
   BOOST_TEST(train_losses(net, signs, options(way, 600)).back() < 0.3);
 }
 
-BOOST_DATA_TEST_CASE(an_interrupted_and_resumed_run_has_the_bits_of_a_whole_one,
+BOOST_DATA_TEST_CASE(a_resumed_run_has_the_same_bits_as_an_uninterrupted_one,
                      data::make(ways) * data::make({0.0, 0.25}), way, rate) {
   const auto backend = make_cpu_backend({.threads = 1}), other = make_cpu_backend({.threads = 3});
   TrainerOptions o = options(way, 30);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_optimizer_is_refused) {
                       ": expected the state of adam, got the state of sgd"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
+BOOST_AUTO_TEST_CASE(frozen_layers_do_not_change_and_have_no_backward_pass) {
   const auto backend = make_cpu_backend({.threads = 1});
   const auto products = [&](bool frozen) {
     Net net(*backend);

@@ -89,7 +89,7 @@ Batch batch_of(int sequences, int length, int every, bool weighted) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_agrees_with_a_product_and_the_plain_loss_in_every_gradient) {
+BOOST_AUTO_TEST_CASE(the_fused_loss_has_the_gradients_of_a_product_and_a_plain_loss) {
   check_composed(
       "linear_cross_entropy", [](const catalog::Call& c) -> std::vector<catalog::Output> {
         const Tensor hits(c.backend(), {1}, master_type(c.activations()));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(it_agrees_with_a_product_and_the_plain_loss_in_every_gradie
       });
 }
 
-BOOST_AUTO_TEST_CASE(a_model_of_many_classes_has_the_gradients_of_the_plain_loss) {
+BOOST_AUTO_TEST_CASE(a_model_with_many_classes_has_the_gradients_of_the_plain_loss) {
   for (const bool weighted : {false, true}) {
     for (const int every : {1, 5}) {  // targets in all rows, or in every fifth row only
       const Batch batch = batch_of(3, 210, every, weighted);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_step_has_the_same_bits_on_any_number_of_threads) {
   BOOST_TEST((alone.gradients == together.gradients));
 }
 
-BOOST_AUTO_TEST_CASE(counted_rows_are_listed_where_they_are_few) {
+BOOST_AUTO_TEST_CASE(rows_with_targets_are_listed_if_they_are_few) {
   Batch batch{.tokens = std::vector<std::int32_t>(100, 1),
               .lengths = {100},
               .targets = std::vector<std::int32_t>(200, -1),

@@ -44,7 +44,7 @@ class Language {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(numbers_are_written_and_read_alike_in_every_locale) {
+BOOST_AUTO_TEST_CASE(numbers_are_written_and_read_the_same_in_every_locale) {
   for (const char* name : languages) {
     const Language language(name);
     BOOST_TEST_CONTEXT(name) {

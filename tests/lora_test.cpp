@@ -56,7 +56,7 @@ struct Adapted {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_operation_agrees_with_its_composed_twin_in_every_gradient) {
+BOOST_AUTO_TEST_CASE(the_lora_operation_has_the_gradients_of_separate_operations) {
   check_composed("low_rank", [](const catalog::Call& c) -> std::vector<catalog::Output> {
     return {{"z", low_rank_composed(
                       c.in("y"), c.in("x"), c.in("a"), c.in("b"),
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(every_adapter_has_the_gradient_of_the_loss) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_adapter_is_written_in_the_form_of_peft) {
+BOOST_AUTO_TEST_CASE(an_adapter_is_written_in_the_format_of_peft) {
   const auto backend = make_cpu_backend();
   const Adapted adapted(*backend);
   const TemporaryFolder folder;

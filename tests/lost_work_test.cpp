@@ -74,7 +74,7 @@ struct Disturbed : Program {
 
 BOOST_FIXTURE_TEST_SUITE(lost_work_test, Disturbed)
 
-BOOST_AUTO_TEST_CASE(distributions_longer_than_the_model_reads_are_skipped_by_name) {
+BOOST_AUTO_TEST_CASE(distributions_too_long_for_the_model_are_skipped_by_name) {
   const std::string learned = tiny + "--steps 4 --positions learned ";
   const Json result = json(learned + "--json --out a");
   BOOST_TEST(result["finished"] == true);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(removing_the_folder_ends_the_run_and_it_is_not_created_agai
   BOOST_TEST(!fs::exists(folder / "b"));
 }
 
-BOOST_AUTO_TEST_CASE(every_signal_that_asks_to_end_saves_and_sets_the_exit_status) {
+BOOST_AUTO_TEST_CASE(every_terminating_signal_saves_a_checkpoint_and_sets_the_exit_status) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXCPU}) {
     const std::string out = "run" + std::to_string(signal);
     const pid_t child = start_training(out);
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(every_signal_that_asks_to_end_saves_and_sets_the_exit_statu
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_and_ends_a_list_silently) {
+BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_run_and_ends_a_listing_silently) {
   const std::string loud = tiny.substr(0, tiny.find("--quiet"));
   shell("(" + std::string(built_program) + " " + loud +
         "--steps 1000000 --out a; echo $? >status) 2>&1 | head -1 >/dev/null");
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_and_ends_a_list_silently) {
   BOOST_TEST(contents(folder / "err") == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_long_step_is_abandoned_and_the_one_before_it_saved) {
+BOOST_AUTO_TEST_CASE(a_long_step_is_abandoned_and_the_previous_step_is_saved) {
   // A step of 2^16 parts takes minutes.
   const pid_t child = start(
       "train --task flip-flop --width 64 --layers 2 --batch 65536 --accumulation 65536 --steps 3 "
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_sweep_stopped_in_a_last_evaluation_says_so_and_completes_later) {
+BOOST_AUTO_TEST_CASE(a_sweep_stopped_in_its_last_evaluation_reports_it_and_completes_later) {
   const std::string slow =
       "sweep --task flip-flop --task.instructions 8 --width 16 --layers 1 --heads softmax:1 "
       "--batch 4 --steps 4 --evaluate_samples 1500 --threads 1 --quiet --grid rate=1e-3,3e-3 ";
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_stopped_in_a_last_evaluation_says_so_and_completes_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_text_that_changes_under_a_training_ends_it_with_its_last_step_saved) {
+BOOST_AUTO_TEST_CASE(a_text_that_changes_during_training_ends_the_run_after_saving_its_last_step) {
   std::string book;
   for (int i = 0; book.size() < 100'000; ++i) book += text("sentence ", i, " of a book. ");
   const auto change = [&](int number) {
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_text_that_changes_under_a_training_ends_it_with_its_last_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_signal_while_a_text_is_made_into_tokens_ends_the_run_by_its_status) {
+BOOST_AUTO_TEST_CASE(a_signal_during_tokenization_ends_the_run_with_the_status_of_the_signal) {
   std::string book;
   while (book.size() < 40'000'000) book += "ab abc cab ba ";
   std::ofstream(folder / "book") << book;
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_reported_with_the_last_undamaged_on
   BOOST_TEST((*this)("check a").status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(whatever_would_take_another_model_than_it_says_is_found_by_check_and_refused) {
+BOOST_AUTO_TEST_CASE(a_checkpoint_that_is_not_what_its_name_says_is_found_and_refused) {
   const std::string train = tiny + "--steps 8 --checkpoint_every 2 --keep 4 --json --out ";
   const auto broken = [&](const std::string& run, const std::string& what,
                           const std::vector<std::string>& refusing) {
@@ -396,7 +396,7 @@ BOOST_AUTO_TEST_CASE(leftovers_of_killed_runs_are_removed_and_empty_checkpoints_
   BOOST_TEST(json("eval a --samples 5 --json")["step"] == 4);
 }
 
-BOOST_AUTO_TEST_CASE(failing_to_start_threads_is_a_one_line_error) {
+BOOST_AUTO_TEST_CASE(a_failure_to_start_threads_is_reported_in_one_line) {
   for (int tries = 0; tries < 5; ++tries) {
     const int err = ::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     BOOST_REQUIRE(err >= 0);

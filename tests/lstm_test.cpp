@@ -26,7 +26,7 @@ Segments lengths_of(Backend& backend, const std::vector<std::int32_t>& lengths) 
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_worked_example_of_two_tokens_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_two_tokens_is_right) {
   const auto backend = make_reference_backend();
   const Doubles values{0, 0, 0, std::atanh(0.5), 0, 0, 0, 0};
   const Var x = Tensor::from(*backend, {2, 4}, DType::f64, values);
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(the_worked_example_of_two_tokens_comes_out) {
   BOOST_TEST(std::abs(y[1] - 0.5 * std::tanh(0.125)) < 1e-15);
 }
 
-BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_form) {
+BOOST_AUTO_TEST_CASE(the_fused_lstm_agrees_with_separate_operations) {
   check_composed("lstm",
                  [](const catalog::Call& c) { return catalog::find("composed_lstm").run(c); });
 }

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(every_page_of_operations_has_a_worked_example) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(worked_examples_are_what_the_reference_loops_give) {
+BOOST_AUTO_TEST_CASE(worked_examples_agree_with_the_reference_backend) {
   int examples = 0;
   for (const auto& entry : std::filesystem::directory_iterator(pages)) {
     for (const std::string& block : app::book::blocks_of(contents(entry.path()), "example")) {
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(worked_examples_are_what_the_reference_loops_give) {
   BOOST_TEST(examples > 15);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_example_is_noticed) {
+BOOST_AUTO_TEST_CASE(a_wrong_example_is_detected) {
   const auto wrong = [](const std::string& text) {
     return app::book::disagreement(app::book::parse_example(text));
   };
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_example_is_noticed) {
   expect_refusal([] { app::book::parse_example("scal\n"); }, "there is no op");
 }
 
-BOOST_AUTO_TEST_CASE(every_page_that_the_index_names_is_there) {
+BOOST_AUTO_TEST_CASE(every_page_that_the_index_names_exists) {
   const std::string index = contents(pages / "README.md");
   int named = 0;
   for (std::size_t at = index.find("]("); at != std::string::npos; at = index.find("](", at + 1)) {

@@ -61,7 +61,7 @@ std::string usage_error(const RecipeOptions& options) {
 
 BOOST_AUTO_TEST_SUITE(matrix_test)
 
-BOOST_AUTO_TEST_CASE(every_cell_can_be_configured_and_every_test_be_drawn) {
+BOOST_AUTO_TEST_CASE(every_cell_has_valid_settings_and_tests) {
   for (const app::Scale scale : all_scales) {
     const RecipeOptions options{.scale = scale, .out = "unused"};
     std::set<std::string> names;
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size)
   }
 }
 
-BOOST_AUTO_TEST_CASE(names_are_chosen_or_refused) {
+BOOST_AUTO_TEST_CASE(mechanisms_and_tasks_are_selected_by_name_or_refused) {
   RecipeOptions options{.out = "unused"};
   BOOST_TEST(choose(options).mechanisms.size() == 6u);
   BOOST_TEST(choose(options).tasks.size() == 4u);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(published_figures_belong_to_cells) {
   for (const MatrixTask& task : matrix_tasks()) BOOST_TEST(!task.best.empty(), task.name);
 }
 
-BOOST_AUTO_TEST_CASE(a_guess_is_the_most_frequent_answer) {
+BOOST_AUTO_TEST_CASE(the_score_of_guessing_is_that_of_the_most_frequent_answer) {
   Config coins("words");
   for (const auto& [key, value] : Settings{{"task.group", "s2"}, {"task.max", "30"}}) {
     coins.set(key, value);
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_guess_is_the_most_frequent_answer) {
   BOOST_TEST(score_of(values, *recall.task()) < 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_is_given_up_for_its_latest_losses) {
+BOOST_AUTO_TEST_CASE(a_run_is_stopped_early_because_of_its_latest_losses) {
   std::vector<double> losses(100, 0.1);
   BOOST_TEST(!is_hopeless(losses, 1));
   for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // these are the last tenth of the steps
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_given_up_for_its_latest_losses) {
   BOOST_TEST(!is_hopeless({}, 1));
 }
 
-BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
+BOOST_AUTO_TEST_CASE(a_cell_is_trained_once_and_then_reused) {
   const TemporaryFolder folder;
   const RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
   const Recipe& recipe = recipes().at("matrix");
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
 }
 
 // These runs learn nothing and are stopped at half of their steps.
-BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
+BOOST_AUTO_TEST_CASE(cells_that_do_not_learn_end_early_and_interrupted_cells_continue) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::laptop);
   options.tasks = "parity";
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
 
 // The model quickly learns that nodes and separators alternate, so this run is not stopped at half
 // of its steps.
-BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_has_their_median_and_spread) {
+BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_shows_their_median_and_range) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
   options.settings["training.steps"] = "240";
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_has_their_median_and_spread) {
   BOOST_TEST(found == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_part_of_the_cells_can_be_made_separately) {
+BOOST_AUTO_TEST_CASE(parts_of_the_cells_can_be_trained_separately) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
   const Recipe& recipe = recipes().at("matrix");
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_the_cells_can_be_made_separately) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_background_of_a_figure_shows_its_share) {
+BOOST_AUTO_TEST_CASE(the_background_colour_of_a_figure_shows_its_share_above_guessing) {
   const std::string html = html::heat_table(
       {.groups = {{"A<", {"x", "y"}}},
        .rows = {

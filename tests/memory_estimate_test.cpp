@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_estimate_lists_what_a_rank_holds) {
+BOOST_AUTO_TEST_CASE(the_estimate_lists_the_memory_of_a_rank_by_purpose) {
   const Case c = cases[1];
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const auto of = [&](nn::Sharing sharing, std::int64_t ranks) {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(the_estimate_lists_what_a_rank_holds) {
   BOOST_TEST(gradients.gradients <= whole.gradients);
 }
 
-BOOST_AUTO_TEST_CASE(the_estimate_lists_what_the_memory_holds) {
+BOOST_AUTO_TEST_CASE(the_estimate_lists_the_memory_by_purpose) {
   const Case c = cases[1];
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 2));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(the_estimate_lists_what_the_memory_holds) {
   BOOST_TEST(need.activations > 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_need_beyond_any_machine_is_known_at_once) {
+BOOST_AUTO_TEST_CASE(the_memory_of_a_model_larger_than_any_machine_can_be_estimated) {
   const Case c{"huge", 1 << 15, 500, 1 << 16, 1, 64, "softmax:8"};
   const auto made = [&](Backend& backend) { return model_of(c, backend, 0); };
   const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 1), 1 << 24);
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_need_beyond_any_machine_is_known_at_once) {
   BOOST_TEST(need.activations > 1e14);
 }
 
-BOOST_AUTO_TEST_CASE(a_training_that_cannot_fit_is_refused_with_its_size) {
+BOOST_AUTO_TEST_CASE(training_that_does_not_fit_in_memory_is_refused_with_its_estimate) {
   app::Config config("flip-flop");
   config.set("task.instructions", "16");
   BOOST_TEST(app::require_memory(config, *config.task()).starts_with("needs about "));

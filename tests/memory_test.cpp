@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_size_class_is_at_most_an_eighth_larger_than_the_request) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(freed_blocks_are_used_again_and_the_figures_add_up) {
+BOOST_AUTO_TEST_CASE(freed_blocks_are_reused_and_statistics_add_up) {
   CachingAllocator memory("test", host_memory());
   void* const a = memory.allocate(1000);
   BOOST_TEST(memory.use().live == 1024u);
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(cached_blocks_are_freed_before_a_request_fails) {
 }
 
 // A large request uses an idle block of at most twice its size; the block keeps its size.
-BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
+BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) {
   constexpr std::size_t mib = std::size_t{1} << 20;
   CachingAllocator memory("test", host_memory());
   void* const block = memory.allocate(12 * mib);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   BOOST_TEST(take_plain() != before);  // the first set still reserves the block
 }
 
-BOOST_AUTO_TEST_CASE(released_blocks_serve_any_request_again) {
+BOOST_AUTO_TEST_CASE(released_blocks_can_serve_any_request) {
   CachingAllocator memory("test", host_memory());
   void *idle = nullptr, *live = nullptr;
   {

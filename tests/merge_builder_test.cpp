@@ -90,7 +90,7 @@ TokenTable table_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(cutting_a_text_where_no_merge_crosses_changes_no_id) {
+BOOST_AUTO_TEST_CASE(splitting_a_text_where_no_merge_crosses_changes_no_id) {
   std::size_t cuts = 0;
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     Rng rng(1, Purpose::test, seed);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(cutting_a_text_where_no_merge_crosses_changes_no_id) {
   BOOST_TEST(cuts > 1000u);
 }
 
-BOOST_AUTO_TEST_CASE(adjacent_bytes_join_if_a_merge_or_a_character_joins_them) {
+BOOST_AUTO_TEST_CASE(bytes_are_joined_if_a_merge_or_a_character_joins_them) {
   const TokenTable tokens = table_of({"ab", ",", "ab,", "c", "cab", "<0x80>", "<0x80>c"});
   MergeBuilder builder(tokens);
   builder.add("ab", ",");

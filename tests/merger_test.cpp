@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(words_of_all_lengths_are_merged_as_defined) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_later_of_two_merges_of_a_pair_counts) {
+BOOST_AUTO_TEST_CASE(of_two_merges_of_a_pair_the_later_one_counts) {
   MergeTable table(3);
   table.add(1, 2, {0, 7});
   table.add(1, 2, {1, 8});

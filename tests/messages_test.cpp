@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(names_in_files_are_shown_escaped) {
   one_printable_line("import model --out x");
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_of_such_a_name_is_used_and_shown_escaped) {
+BOOST_AUTO_TEST_CASE(a_folder_with_an_escaped_name_can_be_used) {
   const std::string folder = "run\x1b[2J\xe2\x80\xae";
   const Program::Outcome trained = longhand(
       "train --task flip-flop --task.instructions 8 --width 16 --layers 1 --heads softmax:1 "

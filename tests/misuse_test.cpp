@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_SUITE(misuse_test)
 using namespace longhand;
 using namespace ::misuse_test;
 
-BOOST_AUTO_TEST_CASE(an_operation_during_one_of_another_thread_is_refused) {
+BOOST_AUTO_TEST_CASE(an_operation_is_refused_while_another_thread_runs_one) {
   std::atomic<bool> runs = false, ends = false;
   const auto backend = std::make_shared<Forwarding<Calling>>([&] {
     runs = true;
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(an_operation_during_one_of_another_thread_is_refused) {
   BOOST_CHECK_NO_THROW((*backend)(Fill{.value = 1, .y = y}));
 }
 
-BOOST_AUTO_TEST_CASE(an_operation_within_another_is_accepted_and_a_failed_one_ends) {
+BOOST_AUTO_TEST_CASE(nested_operations_are_accepted_and_a_failed_one_releases_the_backend) {
   int depth = 0;
   std::shared_ptr<Backend> backend;
   std::optional<Tensor> y;
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(sampling_with_settings_outside_their_range_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rates_that_are_no_number_are_refused) {
+BOOST_AUTO_TEST_CASE(rates_that_are_nan_are_refused) {
   for (const double rate : {nan, infinity, -1.0}) {
     expect_refusal([&] { (void)nn::Schedule{.peak = rate, .steps = 8}.at(1); }, "schedule: linear");
     expect_refusal([&] { (void)nn::Schedule{.first = rate, .steps = 8}.at(1); }, "schedule");

@@ -61,7 +61,7 @@ Input input_of(Backend& backend, const std::vector<std::int32_t>& lengths,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
+BOOST_AUTO_TEST_CASE(heads_without_a_width_share_the_remaining_width) {
   const auto list = [](std::string_view text, std::int64_t width) {
     return text_of(parse_mixers(text, width));
   };
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
 
 // Each of these mixers differs from softmax attention in one way. Its output is compared with
 // softmax heads that have the same projection, or with the formula of its weights.
-BOOST_AUTO_TEST_CASE(variants_of_softmax_differ_from_it_as_their_formulas_say) {
+BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const Input input = input_of(*backend, lengths);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_differ_from_it_as_their_formulas_say) {
   BOOST_TEST(std::abs(tempered[10] - plain[10]) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(lists_of_layers_are_parted_by_semicolons) {
+BOOST_AUTO_TEST_CASE(lists_of_layers_are_separated_by_semicolons) {
   BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
   // A list that is equal for all layers is written once.
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:2", 8)) == "softmax:2x4");
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(lists_of_layers_are_parted_by_semicolons) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(options_stand_in_braces_over_those_of_all_mixers) {
+BOOST_AUTO_TEST_CASE(options_in_braces_override_those_of_all_mixers) {
   const MixerOptions given{{"window", "16"}, {"gamma", "0.5"}};
   const auto layers =
       parse_layers("softmax:2,softmax:1{window=3,temper=position};chacal:3", 12, given);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(broken_lists_of_heads_are_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_what_each_does_alone) {
+BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_the_same_as_each_alone) {
   // If the projections are identity matrices, the layer consists of its mechanism only.
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_what_each_does_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
+BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_even_of_a_layer_used_twice) {
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{4, 3};
   Layer layer(*backend,
@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(mixers_decode_in_chunks_of_any_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_mixer_shows_what_it_computed) {
+BOOST_AUTO_TEST_CASE(a_mixer_returns_the_weights_that_it_computed) {
   const auto backend = make_reference_backend();
   Layer layer(*backend, "softmax:2x3,fal:1x3", 9, DType::f64, true);
   const Input input = input_of(*backend, {5, 2});
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(a_mixer_shows_what_it_computed) {
   BOOST_TEST(seen.at("") == Shape({7, 9}));
 }
 
-BOOST_AUTO_TEST_CASE(lists_of_mixers_can_be_built_without_text) {
+BOOST_AUTO_TEST_CASE(lists_of_mixers_can_be_built_in_code) {
   SoftmaxHeads windowed = heads_of<SoftmaxHeads>(2, 16);
   windowed.window = 7;
   const MixerList typed{windowed, heads_of<FalHeads>(1, 8)};

@@ -24,7 +24,7 @@ struct Fixture {
 };
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(matrices_of_bf16_begin_as_the_others_rounded) {
+BOOST_AUTO_TEST_CASE(initial_bf16_matrices_equal_rounded_f32_matrices) {
   const auto backend = make_cpu_backend({.threads = 2});
   Parameters wide(*backend, {DType::f32}, 7), narrow(*backend, {.matrices = DType::bf16}, 7);
   for (Parameters* each : {&wide, &narrow}) {
@@ -55,7 +55,7 @@ BOOST_FIXTURE_TEST_CASE(names_follow_the_scopes, Fixture) {
   BOOST_CHECK_THROW(Linear(layer / "dense", 2, 5, true, normal(0.02)), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(freezing_holds_wherever_the_parameter_is_used, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_frozen_parameter_is_frozen_in_every_use, Fixture) {
   const Linear linear(Scope(parameters), 2, 5, false, normal(0.02));
   parameters.all()[0].freeze();
   BOOST_TEST(!linear.weight.var().wants_grad());
@@ -63,7 +63,7 @@ BOOST_FIXTURE_TEST_CASE(freezing_holds_wherever_the_parameter_is_used, Fixture) 
   BOOST_TEST(linear.weight.var().wants_grad());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_value_depends_on_its_name_and_seed_and_on_nothing_else, Fixture) {
+BOOST_FIXTURE_TEST_CASE(initial_values_depend_only_on_name_and_seed, Fixture) {
   const auto values = [&](std::uint64_t seed, std::vector<std::string> names) {
     Parameters some(*backend, {DType::f32}, seed);
     for (const auto& name : names) some.add(name, {3, 4}, normal(1), true);

@@ -11,7 +11,7 @@ using longhand::did_you_mean;
 
 const std::vector<std::string> commands{"train", "eval", "generate", "op", "repro"};
 
-BOOST_AUTO_TEST_CASE(a_slip_gets_a_suggestion_and_another_word_does_not) {
+BOOST_AUTO_TEST_CASE(a_misspelled_name_gets_a_suggestion_and_an_unrelated_word_does_not) {
   for (const char* const slip : {"trian", "tran", "traain", "traib"}) {
     BOOST_TEST(did_you_mean(slip, commands) == "; did you mean train?", slip);
   }

@@ -19,7 +19,7 @@ std::string nfc(std::string_view text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(bases_and_marks_are_joined_and_sorted) {
+BOOST_AUTO_TEST_CASE(marks_are_sorted_and_composed_with_their_base) {
   BOOST_TEST(nfc("e\u0301") == "\u00e9");
   BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // marks in the opposite order
   BOOST_TEST(nfc("a\u0315\u0300b") == "\u00e0\u0315b");
@@ -33,12 +33,12 @@ BOOST_AUTO_TEST_CASE(bases_and_marks_are_joined_and_sorted) {
   BOOST_TEST(nfc("\u0301\u0301") == "\u0301\u0301");  // there is no base character
 }
 
-BOOST_AUTO_TEST_CASE(a_code_point_later_than_unicode_9_stays) {
+BOOST_AUTO_TEST_CASE(code_points_newer_than_unicode_9_are_not_changed) {
   // Only Unicode 13 and later compose these.
   BOOST_TEST(nfc("\U00011935\U00011930") == "\U00011935\U00011930");
 }
 
-BOOST_AUTO_TEST_CASE(the_rewritten_parts_are_listed) {
+BOOST_AUTO_TEST_CASE(rewritten_parts_of_the_text_are_listed) {
   const std::string text = "ab e\u0301 cd \u212b!";
   std::string buffer;
   std::vector<Rewritten> changes;

@@ -31,12 +31,12 @@ BOOST_FIXTURE_TEST_SUITE(npy_test, Program)
 
 using namespace npy_test;
 
-BOOST_AUTO_TEST_CASE(the_checksum_is_that_of_zip_files) {
+BOOST_AUTO_TEST_CASE(the_checksum_equals_that_of_zip_files) {
   BOOST_TEST(crc32("123456789") == 0xcbf43926u);
   BOOST_TEST(crc32("") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_written_is_read_again) {
+BOOST_AUTO_TEST_CASE(written_arrays_are_read_back) {
   const auto tensors = some_tensors();
   save_numpy(path("x.npz"), tensors);
   const std::vector<std::byte> bytes = numpy_as_safetensors(path("x.npz"), "");
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(an_array_as_numpy_writes_it_is_read) {
   BOOST_TEST((load_tensor(*backend, file, "x").to_doubles() == std::vector{1.5, -2.}));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
+BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   const auto says = [&](const std::string& bytes, const char* words, const char* name = "x.npy") {
     write_atomically(path(name), bytes);
     BOOST_TEST(contains(refusal([&] { numpy_as_safetensors(path(name), "x"); }), words));
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
                       "overlaps the array before it"));
 }
 
-BOOST_AUTO_TEST_CASE(an_op_runs_on_numpy_files) {
+BOOST_AUTO_TEST_CASE(op_reads_and_writes_numpy_files) {
   const auto backend = make_reference_backend();
   const std::vector<double> values{1, 2, 3, 0.5, 0.25, -1};
   const Tensor x = Tensor::from(*backend, {2, 3}, DType::f32, values);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(an_op_runs_on_numpy_files) {
   refuses(1, "op softmax --in in.npz --grad --out y.npy", "expected .npz for y, dx");
 }
 
-BOOST_AUTO_TEST_CASE(an_op_of_f64_runs_on_the_reference_unless_a_backend_is_named) {
+BOOST_AUTO_TEST_CASE(op_with_f64_uses_the_reference_backend_by_default) {
   const auto backend = make_reference_backend();
   const Tensor x = Tensor::from(*backend, {2, 2}, DType::f64, std::vector<double>{1, 2, 3, 4});
   save_numpy(path("x.npy"), std::vector<NamedTensor>{{"x", x}});
@@ -189,14 +189,14 @@ BOOST_AUTO_TEST_CASE(an_op_of_f64_runs_on_the_reference_unless_a_backend_is_name
   BOOST_TEST(!std::filesystem::exists(path("z.npy")));
 }
 
-BOOST_AUTO_TEST_CASE(integers_where_an_op_reads_floats_are_refused_with_the_types_it_reads) {
+BOOST_AUTO_TEST_CASE(integers_instead_of_floats_are_refused_with_the_accepted_types) {
   write_atomically(path("i.npy"), npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }",
                                       std::string(16, '\0')));
   refuses(1, "op softmax --in i.npy --out y.npy",
           "i.npy: tensor \"x\": expected F64, F32 or BF16, got I64");
 }
 
-BOOST_AUTO_TEST_CASE(arrays_are_written_to_names_of_a_known_form_alone) {
+BOOST_AUTO_TEST_CASE(arrays_are_written_only_to_names_with_a_known_extension) {
   const auto backend = make_reference_backend();
   const Tensor x = Tensor::from(*backend, {2}, DType::f32, std::vector<double>{1, 2});
   const std::vector<NamedTensor> tensors{{"x", x}};

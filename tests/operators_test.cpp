@@ -30,7 +30,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_formula_is_written_as_it_stands, Fixture) {
+BOOST_FIXTURE_TEST_CASE(formulas_can_be_written_with_operators, Fixture) {
   const Var x = leaf({2, 2}, {1, 2, 4, 8}), w = leaf({2, 2}, {1, 0, 1, 1}), b = leaf({2}, {10, 20});
   Tape tape;
   {
@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(a_formula_is_written_as_it_stands, Fixture) {
   BOOST_TEST(grad(b) == Doubles({0.2, 0.2}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_repeated_operand_gets_the_sum_over_its_places, Fixture) {
+BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_broadcast_operand_is_summed, Fixture) {
   const Var x = leaf({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   const Var middle = leaf({3, 1}, {1, 10, 100}), ends = leaf({2, 1, 2}, {1, 2, 3, 4});
   backpropagate([&] { return sum(x * middle + x * ends); });
@@ -54,7 +54,7 @@ BOOST_FIXTURE_TEST_CASE(a_repeated_operand_gets_the_sum_over_its_places, Fixture
   BOOST_TEST(grad(x) == Doubles({2, 3, 11, 12, 101, 102, 4, 5, 13, 14, 103, 104}));
 }
 
-BOOST_FIXTURE_TEST_CASE(among_equals_the_first_gets_the_gradient, Fixture) {
+BOOST_FIXTURE_TEST_CASE(the_first_of_equal_maxima_gets_the_gradient, Fixture) {
   const Var a = leaf({3}, {1, 5, 2}), b = leaf({3}, {1, 4, 3}),
             x = leaf({2, 3}, {4, 4, 1, 0, 2, 2});
   Tape tape;
@@ -67,7 +67,7 @@ BOOST_FIXTURE_TEST_CASE(among_equals_the_first_gets_the_gradient, Fixture) {
   BOOST_TEST(grad(x) == Doubles({2, 1, 0, 0, 1, 1}));
 }
 
-BOOST_FIXTURE_TEST_CASE(values_that_where_does_not_choose_leave_no_trace, Fixture) {
+BOOST_FIXTURE_TEST_CASE(where_ignores_nan_in_values_that_it_does_not_select, Fixture) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Var a = leaf({2, 2}, {1, infinity, NAN, 4}), b = leaf({2}, {7, 8});
   const Var mask = Tensor::from(*backend, {2, 2}, DType::f64, Doubles{1, 0, 0, 1});
@@ -82,7 +82,7 @@ BOOST_FIXTURE_TEST_CASE(values_that_where_does_not_choose_leave_no_trace, Fixtur
   BOOST_TEST(grad(b) == Doubles({5, 3}));
 }
 
-BOOST_FIXTURE_TEST_CASE(concatenated_parts_give_the_whole, Fixture) {
+BOOST_FIXTURE_TEST_CASE(concatenating_all_parts_restores_the_tensor, Fixture) {
   const Var x = leaf({2, 5}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   Tape tape;
   {
@@ -99,7 +99,7 @@ BOOST_FIXTURE_TEST_CASE(concatenated_parts_give_the_whole, Fixture) {
   BOOST_CHECK_THROW(concat({x, leaf({1, 4}, {0, 0, 0, 0})}, 0), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(axes_change_places, Fixture) {
+BOOST_FIXTURE_TEST_CASE(axes_can_be_permuted, Fixture) {
   const Var x = leaf({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   const Var y = permute(x, {2, 0, 1});
   BOOST_TEST(y.shape() == Shape({2, 2, 3}));

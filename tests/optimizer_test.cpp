@@ -35,7 +35,7 @@ const auto close = boost::test_tools::tolerance(1e-12);
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(decay_moves_matrices_and_leaves_biases, Fixture) {
+BOOST_FIXTURE_TEST_CASE(weight_decay_applies_to_matrices_and_not_to_biases, Fixture) {
   AdamOptimizer adam(parameters, {.epsilon = 0, .decay = 0.5});
   send(w, {2, 2, 2, 2});
   send(b, {2, 2});
@@ -56,7 +56,7 @@ BOOST_FIXTURE_TEST_CASE(clipping_scales_all_gradients_by_one_factor, Fixture) {
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.8 / 1.8, close);
 }
 
-BOOST_FIXTURE_TEST_CASE(parameters_that_no_loss_reaches_stay, Fixture) {
+BOOST_FIXTURE_TEST_CASE(parameters_that_no_loss_depends_on_do_not_change, Fixture) {
   AdamOptimizer adam(parameters, {.decay = 0.1});
   for (int step = 1; step <= 2; ++step) {
     send(b, {1, 1});
@@ -102,7 +102,7 @@ BOOST_FIXTURE_TEST_CASE(frozen_parameters_have_no_state, Fixture) {
   BOOST_CHECK_THROW(AdamOptimizer(parameters, {}), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(rows_that_do_not_learn_keep_every_bit_and_count_for_nothing, Fixture) {
+BOOST_FIXTURE_TEST_CASE(frozen_rows_keep_every_bit_and_do_not_count_in_the_norm, Fixture) {
   const Parameter c = parameters.add("c", {6, 3}, normal(1), true);
   c.learn_only({{1, 2}, {4, 1}});
   BOOST_TEST(c.learning() == 9);
@@ -130,7 +130,7 @@ BOOST_FIXTURE_TEST_CASE(rows_that_do_not_learn_keep_every_bit_and_count_for_noth
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(learning_rows_step_like_a_parameter_of_these_rows_alone, Fixture) {
+BOOST_FIXTURE_TEST_CASE(trained_rows_are_updated_like_a_separate_parameter, Fixture) {
   const Parameter c = parameters.add("c", {3, 2}, constant(1), true);
   const AdamOptions options{.decay = 0.25, .clip = 1.5};
   w.freeze();
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(learning_rows_step_like_a_parameter_of_these_rows_alone,
   BOOST_TEST((std::vector<double>(rows.begin() + 2, rows.end()) == w.value().to_doubles()));
 }
 
-BOOST_FIXTURE_TEST_CASE(momentum_continues_when_the_gradient_ends, Fixture) {
+BOOST_FIXTURE_TEST_CASE(momentum_continues_after_the_gradient_becomes_zero, Fixture) {
   SgdOptimizer sgd(parameters, {.momentum = 0.5, .decay = 0.25});
   send(w, {2, 0, 0, 0});
   send(b, {4, 0});
@@ -168,7 +168,7 @@ BOOST_FIXTURE_TEST_CASE(momentum_continues_when_the_gradient_ends, Fixture) {
   BOOST_TEST(sgd.state()[0].name == "w.velocity");
 }
 
-BOOST_FIXTURE_TEST_CASE(groups_have_a_rate_and_a_decay_of_their_own, Fixture) {
+BOOST_FIXTURE_TEST_CASE(parameter_groups_have_their_own_rate_and_decay, Fixture) {
   const Parameter c = parameters.add("c", {1, 1}, constant(1), true);
   const ParameterGroup slow{.parameters = {w, b}, .rate = 0.1, .decay = 0};
   for (const OptimizerOptions& options :
@@ -189,7 +189,7 @@ BOOST_FIXTURE_TEST_CASE(groups_have_a_rate_and_a_decay_of_their_own, Fixture) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_frozen_group_stays_as_it_is, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_frozen_group_does_not_change, Fixture) {
   const ParameterGroup frozen{.parameters = {w}, .frozen = true};
   SgdOptimizer sgd(parameters, {.decay = 0.5}, std::array{frozen});
   BOOST_TEST(w.frozen());
@@ -200,7 +200,7 @@ BOOST_FIXTURE_TEST_CASE(a_frozen_group_stays_as_it_is, Fixture) {
   BOOST_TEST(b.value().to_doubles()[0] == 0.9, close);
 }
 
-BOOST_FIXTURE_TEST_CASE(groups_that_make_no_sense_are_refused, Fixture) {
+BOOST_FIXTURE_TEST_CASE(invalid_parameter_groups_are_refused, Fixture) {
   Parameters others(*backend, {DType::f64}, 1);
   const Parameter other = others.add("w", {2, 2}, constant(1), true);
   const auto refused = [&](std::vector<ParameterGroup> groups, const std::string& words) {
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_bf16_second_moment_shrinks_without_gradients) {
+BOOST_AUTO_TEST_CASE(a_bf16_second_moment_decays_without_gradients) {
   const auto cpu = make_cpu_backend();
   Parameters parameters(*cpu, {}, 1);
   const Parameter w = parameters.add("w", {2}, constant(1), true);

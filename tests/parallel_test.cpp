@@ -99,7 +99,7 @@ BOOST_DATA_TEST_CASE(pieces_are_cut_by_the_problem_alone, data::make(crews), thr
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_crew_has_the_requested_size) {
+BOOST_AUTO_TEST_CASE(a_thread_crew_has_the_requested_size) {
   BOOST_TEST(ThreadPool(0).threads() >= 1);
   BOOST_CHECK_THROW(ThreadPool(-1), Error);
   BOOST_CHECK_THROW(ThreadPool(1025), Error);

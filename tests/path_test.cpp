@@ -12,7 +12,7 @@ using namespace longhand;
 // catalog cover gradients and parity, the tests of all mixers cover decoding.
 BOOST_AUTO_TEST_SUITE(path_test)
 
-BOOST_AUTO_TEST_CASE(a_key_is_reflected_by_every_token_between) {
+BOOST_AUTO_TEST_CASE(a_key_is_reflected_by_every_token_between_key_and_query) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t heads = 2, width = 3, n = 6;
   const HeadProblem p(*backend, DType::f64, {n, 1}, heads, heads, width, width);

@@ -62,7 +62,7 @@ nn::DecoderConfig small_decoder(const tasks::Task& task, nn::Positions positions
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(tokens_that_belong_together_share_a_number) {
+BOOST_AUTO_TEST_CASE(tokens_that_belong_together_share_a_position_id) {
   BOOST_TEST(couplings("reversal", "abc=cba\n") == (Ids{1, 2, 3, 4, 3, 2, 1, 0}));
   BOOST_TEST(couplings("addition", "210+900=120\n") == (Ids{1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 4}));
   BOOST_TEST(couplings("multiplication", "21*34=36+84") == (Ids{1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(tokens_that_belong_together_share_a_number) {
 }
 
 // A sequence that is being generated has the same position ids as the complete sequence.
-BOOST_AUTO_TEST_CASE(numbers_follow_from_the_tokens_before_and_stay_below_their_bound) {
+BOOST_AUTO_TEST_CASE(position_ids_depend_on_earlier_tokens_and_stay_below_their_bound) {
   for (const Coupled& c : coupling_tasks) {
     const auto task = make_task(c.kind, c.options);
     std::int64_t most = 0;
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(numbers_follow_from_the_tokens_before_and_stay_below_their_
   }
 }
 
-BOOST_AUTO_TEST_CASE(samples_are_the_same_whatever_their_positions) {
+BOOST_AUTO_TEST_CASE(position_ids_do_not_change_the_samples) {
   const auto plain = make_task("addition");
   for (const PositionIds ids : {PositionIds::random, PositionIds::coupled, PositionIds::abacus}) {
     const auto task = with_ids("addition", ids, 64);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(samples_are_the_same_whatever_their_positions) {
   BOOST_TEST(draw(*plain, 1).positions.empty());
 }
 
-BOOST_AUTO_TEST_CASE(random_positions_ascend_and_reach_all_of_the_range) {
+BOOST_AUTO_TEST_CASE(random_positions_ascend_and_cover_the_range) {
   const auto task = with_ids("reversal", PositionIds::random, 30, {{"length", "4"}});
   std::vector<int> times(30, 0);
   for (std::uint32_t i = 0; i < 2000; ++i) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(random_positions_ascend_and_reach_all_of_the_range) {
   BOOST_TEST(draw(*full, 1).positions == (Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-BOOST_AUTO_TEST_CASE(coupled_positions_begin_anywhere_and_end_below_the_range) {
+BOOST_AUTO_TEST_CASE(coupled_positions_start_anywhere_and_stay_in_the_range) {
   for (const PositionIds ids : {PositionIds::coupled, PositionIds::abacus}) {
     const auto task = with_ids("addition", ids, 12, {{"digits", "2"}});
     std::set<std::int32_t> starts;
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(position_ids_equal_to_the_places_change_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(batches_carry_positions_and_so_does_what_fills_them_up) {
+BOOST_AUTO_TEST_CASE(batches_and_their_padding_carry_positions) {
   const std::shared_ptr<const tasks::Task> task = with_ids("addition", PositionIds::coupled, 40);
   const auto source = app::training_batches(task, 3, {.sequences = 20});
   const nn::Batch batch = source(2, 1);
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
 }
 
 // The position ids of a growing sequence equal those of its complete sample, except for the offset.
-BOOST_AUTO_TEST_CASE(positions_of_a_growing_sequence_stay_as_they_were) {
+BOOST_AUTO_TEST_CASE(positions_of_earlier_tokens_do_not_change_while_a_sequence_grows) {
   for (const PositionIds ids : {PositionIds::random, PositionIds::coupled, PositionIds::abacus}) {
     const auto task = with_ids("addition", ids, 40);
     const tasks::Sample sample = draw(*task, 3);
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(positions_of_a_growing_sequence_stay_as_they_were) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_step_recorded_on_a_device_is_the_step_that_is_run) {
+BOOST_AUTO_TEST_CASE(a_recorded_step_equals_the_step_executed_directly) {
   const std::shared_ptr<const tasks::Task> task = with_ids("addition", PositionIds::coupled, 40);
   const auto losses = [&](bool watched) {
     const auto backend = make_emulated_cuda_backend({});
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_step_recorded_on_a_device_is_the_step_that_is_run) {
 // A small version of the published experiment. After training on up to 4 digits, more than half of
 // the tokens of sums with 5 and 6 digits are right, compared with a sixth for consecutive
 // positions. A run that is interrupted and resumed has the same bits.
-BOOST_AUTO_TEST_CASE(with_coupled_positions_addition_goes_on_to_longer_numbers) {
+BOOST_AUTO_TEST_CASE(addition_with_coupled_positions_generalizes_to_longer_numbers) {
   app::Config config("addition");
   for (const auto& [key, value] :
        std::map<std::string, std::string>{{"model.layers", "2"},

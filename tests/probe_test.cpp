@@ -58,7 +58,7 @@ constexpr std::int64_t samples = 50;
 
 BOOST_FIXTURE_TEST_SUITE(probe_test, Rigged)
 
-BOOST_AUTO_TEST_CASE(orthogonal_and_parallel_vectors_have_their_numbers) {
+BOOST_AUTO_TEST_CASE(cosines_of_orthogonal_and_parallel_vectors_are_right) {
   const Tensor axes = f64({3, 4}, {2, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 0});
   BOOST_TEST(cosines_within(axes).largest == 0);
   BOOST_TEST(cosines_between(axes, axes).largest == 1);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(orthogonal_and_parallel_vectors_have_their_numbers) {
   BOOST_TEST(spread_of_lengths(f64({2, 2}, {1, 0, 0, 1})) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(projections_are_products_with_both_bases) {
+BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   embed({{}, {0, 1, 2}, {3, 4}, {0, 0, 0, 5}, {6}, {}});
   const Bases bases = bases_of(*model);
   const nn::Batch batch{.tokens = {2, 1, 4}, .lengths = {3}};
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_both_bases) {
 
 // The mark has its largest product with 1, the number 1 with itself and 2, and the number 2 with
 // itself and 1.
-BOOST_AUTO_TEST_CASE(mechanisms_are_counted_where_they_hold) {
+BOOST_AUTO_TEST_CASE(mechanisms_are_counted) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});
   std::int64_t minimum = 0, successor = 0, followed = 0;

@@ -53,7 +53,7 @@ std::vector<std::string> command_names(const Program& program) {
 
 BOOST_FIXTURE_TEST_SUITE(program_test, Door)
 
-BOOST_AUTO_TEST_CASE(every_command_explains_itself_with_an_example) {
+BOOST_AUTO_TEST_CASE(every_command_has_help_with_an_example) {
   const std::vector<std::string> names = command_names(*this);
   BOOST_TEST(names.size() >= 3);
   for (const std::string& name : names) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_command_explains_itself_with_an_example) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(help_shows_what_is_often_wanted_a_tasks_own_or_all) {
+BOOST_AUTO_TEST_CASE(help_shows_common_options_those_of_a_task_or_all) {
   const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
   const std::string often = (*this)("train --help").out, all = (*this)("train --help all").out;
   BOOST_TEST(lines(often) <= 52);
@@ -165,14 +165,14 @@ BOOST_AUTO_TEST_CASE(longhand_cpu_forces_an_instruction_set) {
   BOOST_TEST(contains(unknown.err, "mmx"));
 }
 
-BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_a_failure) {
+BOOST_AUTO_TEST_CASE(failed_writes_to_standard_output_are_errors) {
   const std::string line = std::string(built_program) + " op list >/dev/full 2>" + path("stderr");
   const int status = std::system(line.c_str());
   BOOST_TEST(WEXITSTATUS(status) == 1);
   BOOST_TEST(contains(contents(path("stderr")), "standard output"));
 }
 
-BOOST_AUTO_TEST_CASE(gradcheck_reports_each_op_it_was_asked_for) {
+BOOST_AUTO_TEST_CASE(gradcheck_reports_each_named_op) {
   const Json report = json("gradcheck softmax scale argmax --json");
   BOOST_TEST(report["rows"].size() == 3);
   BOOST_TEST(report["rows"][0]["op"] == "softmax");
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(gradcheck_reports_each_op_it_was_asked_for) {
   BOOST_TEST(report["rows"][2]["error"].is_null());
 }
 
-BOOST_AUTO_TEST_CASE(gradcheck_holds_another_backend_against_the_reference) {
+BOOST_AUTO_TEST_CASE(gradcheck_compares_other_backends_with_the_reference) {
   for (const char* math : {"exact", "bf16"}) {
     const Json report =
         json(std::string("gradcheck softmax matmul argmax --backend cpu --json --math ") + math);
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(gradcheck_holds_another_backend_against_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(op_list_names_the_whole_catalog_and_each_is_described) {
+BOOST_AUTO_TEST_CASE(op_list_names_every_op_and_op_describe_describes_each) {
   const Json list = json("op list --json");
   BOOST_TEST(list["rows"].size() == catalog::operations().size());
   for (const Json& row : list["rows"]) {
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(op_writes_outputs_and_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_op_gives_the_same_result_as_a_command_and_in_the_library) {
+BOOST_AUTO_TEST_CASE(every_op_gives_the_same_result_as_command_and_as_library_call) {
   const auto reference = make_reference_backend();
   for (const catalog::Operation& operation : catalog::operations()) {
     Rng rng(7, Purpose::test);
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   refuses(2, "bench gemm --seconds soon", "--seconds");
 }
 
-BOOST_AUTO_TEST_CASE(op_takes_lengths_of_zero) {
+BOOST_AUTO_TEST_CASE(op_accepts_lengths_of_zero) {
   write("x", {{"a", {0, 3}, {}}, {"b", {3, 2}, {1, 2, 3, 4, 5, 6}}, {"dy", {0, 2}, {}}});
   json("op matmul --in x --out y --grad --json");
   equal(read("y", "y"), {});
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(op_takes_lengths_of_zero) {
   equal(read("y", "db"), {0, 0, 0, 0, 0, 0});
 }
 
-BOOST_AUTO_TEST_CASE(the_gradient_of_a_loss_is_one_unless_given) {
+BOOST_AUTO_TEST_CASE(the_output_gradient_of_a_loss_defaults_to_one) {
   write("x", {{"logits", {2}, {0, 0}}, {"targets", {2}, {1, 0}}});
   write("x2", {{"logits", {2}, {0, 0}}, {"targets", {2}, {1, 0}}, {"dloss", {1}, {2}}});
   json("op binary_cross_entropy --in x --out y --grad --json");

@@ -21,7 +21,7 @@ const ProgressState half{.step = 500,
 
 BOOST_AUTO_TEST_SUITE(progress_test)
 
-BOOST_AUTO_TEST_CASE(a_line_shows_as_much_as_fits) {
+BOOST_AUTO_TEST_CASE(a_progress_line_shows_as_many_parts_as_fit) {
   BOOST_TEST(progress_line(half, 0) ==
              "step 500/1000  loss 0.2500  accuracy 87.5%  20.0 ms/step  200000 tokens/s  "
              "43.1% of peak  48 MiB  0:10 left");
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(a_line_shows_as_much_as_fits) {
              "200000 tokens/s  43.1% of peak  48 MiB  0:10 left");
 }
 
-BOOST_AUTO_TEST_CASE(several_ranks_show_the_slowest) {
+BOOST_AUTO_TEST_CASE(the_progress_of_several_ranks_is_that_of_the_slowest) {
   ProgressState state = half;
   state.slowest = {.rank = 3, .seconds = 0.0171};
   BOOST_TEST(progress_line(state, 0) ==

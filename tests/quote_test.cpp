@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(quote_test)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(plain_and_wide_text_stays_as_it_is) {
+BOOST_AUTO_TEST_CASE(plain_and_wide_text_is_not_changed) {
   BOOST_TEST(quote("") == "\"\"");
   BOOST_TEST(quote("layers.0.weight") == "\"layers.0.weight\"");
   BOOST_TEST(quote("größe 数 😀") == "\"größe 数 😀\"");
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(invisible_and_direction_changing_characters_are_escaped) {
              "\"\u00a0\u00ae\u2010\u2027\u202f\u2070\"");
 }
 
-BOOST_AUTO_TEST_CASE(printable_text_is_whole_and_without_quotes) {
+BOOST_AUTO_TEST_CASE(printable_text_is_complete_and_has_no_quotes) {
   BOOST_TEST(printable("say \"größe\" \\x") == "say \"größe\" \\x");
   BOOST_TEST(printable("a\nb\x1b[2J\u202e\xff") == "a\\x0ab\\x1b[2J\\u{202e}\\xff");
   const std::string text(1000, 'x');

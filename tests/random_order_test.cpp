@@ -24,7 +24,7 @@ std::vector<std::uint64_t> whole(std::uint64_t count, std::uint64_t seed, std::u
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_number_comes_once) {
+BOOST_AUTO_TEST_CASE(each_number_occurs_once) {
   for (const std::uint64_t count : {1, 2, 3, 4, 5, 7, 16, 17, 63, 64, 65, 255, 1000, 4097}) {
     std::vector<std::uint64_t> numbers = whole(count, 3, 5), all(count);
     std::ranges::sort(numbers);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(places_and_neighbours_are_uniform) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(large_counts_cost_nothing) {
+BOOST_AUTO_TEST_CASE(large_counts_take_no_memory) {
   const std::uint64_t count = (std::uint64_t{1} << 62) + 12345;
   const RandomOrder order(count, 1, Purpose::test, 0);
   double sum = 0;

@@ -47,7 +47,7 @@ double fairness(const auto& counted, std::size_t cells) {
 }  // namespace
 
 // Checks every property by the definition, using only the tokens.
-BOOST_AUTO_TEST_CASE(each_key_is_asked_for_once_and_its_value_is_the_target) {
+BOOST_AUTO_TEST_CASE(each_key_is_queried_once_and_its_value_is_the_target) {
   struct Form {
     std::size_t tokens, keys, repeats, back;
     std::int32_t vocabulary;
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(each_key_is_asked_for_once_and_its_value_is_the_target) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(keys_values_and_all_else_are_uniform) {
+BOOST_AUTO_TEST_CASE(keys_values_and_other_tokens_are_uniform) {
   const auto task = make({{"tokens", "14"}, {"pairs", "2"}, {"vocabulary", "12"}});
   std::map<std::pair<std::int32_t, std::int32_t>, double> keys, values;
   std::map<std::int32_t, double> other, first_other;
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(keys_values_and_all_else_are_uniform) {
 }
 
 // The slots of keys 1, 2 and 3 in this order: all 60 ordered draws of 3 out of 5.
-BOOST_AUTO_TEST_CASE(slots_are_drawn_in_proportion_to_a_power_without_replacement) {
+BOOST_AUTO_TEST_CASE(slots_are_drawn_without_replacement_by_a_power_law) {
   const auto task = make({{"tokens", "16"}, {"pairs", "3"}, {"vocabulary", "32"}});
   std::map<std::vector<std::size_t>, double> counted;
   for (std::uint32_t index = 0; index < 20'000; ++index) {
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(the_first_keys_slot_follows_the_power_law) {
   BOOST_TEST(chi_square_p(counts, expected) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(repeated_keys_come_in_any_order) {
+BOOST_AUTO_TEST_CASE(repeated_keys_are_in_any_order) {
   const auto task = make({{"tokens", "16"}, {"pairs", "2"}, {"repeats", "2"}, {"back", "2"}});
   std::map<std::string, double> orders;
   for (std::uint32_t index = 0; index < 3000; ++index) {
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(repeated_keys_come_in_any_order) {
   BOOST_TEST(fairness(orders, 3) > 1e-3);  // the three possible orders are aabb, abab, abba
 }
 
-BOOST_AUTO_TEST_CASE(lengths_are_even_and_equally_dense) {
+BOOST_AUTO_TEST_CASE(lengths_are_even_and_have_the_same_density_of_keys) {
   const auto task = make();
   std::map<std::size_t, double> lengths;
   for (std::uint32_t index = 0; index < 3000; ++index) {
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(lengths_are_even_and_equally_dense) {
   BOOST_TEST(draw(*make({{"tokens", "4-256"}, {"pairs", "1"}}), 0).asked.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_value_is_found_where_the_table_has_it) {
+BOOST_AUTO_TEST_CASE(the_reference_of_a_value_is_its_place_in_the_table) {
   const auto task = make({{"tokens", "96"},
                           {"pairs", "8"},
                           // a small vocabulary, so that values also occur after the table
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_value_is_found_where_the_table_has_it) {
 
 // Keys are 1 to 3, values are 4 to 7. Key 1 has value 6, key 3 has value 4. Key 3 is in slot 8, and
 // by chance also in slot 12.
-BOOST_AUTO_TEST_CASE(outside_answers_are_judged_place_by_place) {
+BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   const auto task = make({{"tokens", "14"}, {"pairs", "2"}, {"vocabulary", "8"}});
   const std::string prompt = "1 6 3 4 2 2 1 0 3 7 0 1 3 3";
   const auto verdict = [&](const std::string& p, const std::string& a) {
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_place_by_place) {
 
 // In a small vocabulary, keys also occur by chance. The text answers them too, but the sample does
 // not score them.
-BOOST_AUTO_TEST_CASE(a_key_drawn_by_chance_is_not_asked_for) {
+BOOST_AUTO_TEST_CASE(a_key_that_occurs_by_chance_is_not_scored) {
   const auto task = make({{"tokens", "40"}, {"pairs", "3"}, {"vocabulary", "8"}});
   std::size_t by_chance = 0;
   for (std::uint32_t index = 0; index < 50; ++index) {

@@ -51,7 +51,7 @@ Step step(Backend& backend, DecoderConfig config, bool recompute, const std::str
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_step_that_recomputes_has_the_same_bits_and_takes_less_memory) {
+BOOST_AUTO_TEST_CASE(recomputation_has_the_same_bits_and_uses_less_memory) {
   DecoderConfig parallel{.vocabulary = 11, .width = 32, .layers = 6, .mixers = {}, .inner = 96};
   parallel.mixers = {
       {heads_of<SoftmaxHeads>(1, 16), heads_of<FalHeads>(1, 8), heads_of<ChacalHeads>(1, 8)}};
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_recomputes_has_the_same_bits_and_takes_less_mem
   }
 }
 
-BOOST_AUTO_TEST_CASE(values_without_gradients_need_no_tape) {
+BOOST_AUTO_TEST_CASE(values_without_gradients_are_not_recorded) {
   const auto backend = make_cpu_backend();
   const double numbers[] = {1, 2, 3};
   const Var x(Tensor::from(*backend, {3}, DType::f32, numbers), false);

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(softmax_forward_and_backward) {
                 0.0140894768876724, 0.18138506856631, -0.208455914810489, 0.0129813693565066});
 }
 
-BOOST_AUTO_TEST_CASE(causal_softmax_sees_up_to_the_diagonal) {
+BOOST_AUTO_TEST_CASE(causal_softmax_ignores_entries_after_the_diagonal) {
   const Tensor y = blank({1, 2, 3});
   run(Softmax{.x = f64({1, 2, 3}, {1, 2, 3, 0, -1, 5}), .causal = true, .y = y});
   check_values(y, {0.268941421369995, 0.731058578630005, 0, 0.00667641251337645,
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(binary_cross_entropy_forward_and_backward) {
                {-0.0529790764542745, 0.0168368189955512, 0.222222222222222, 0});
 }
 
-BOOST_AUTO_TEST_CASE(global_norm_clips_only_what_is_larger) {
+BOOST_AUTO_TEST_CASE(global_norm_clips_only_larger_norms) {
   const Tensor a = f64({2}, {3, 0}), b = f64({1, 1}, {-4}), norm = blank({1}), factor = blank({1});
   const auto clip = [&](double largest, double expected) {
     run(Fill{.value = 1, .y = factor});
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(sgd_adds_the_gradient_to_the_velocity) {
   check_values(w, {0.99375, -2.018});
 }
 
-BOOST_AUTO_TEST_CASE(dropout_follows_the_stream_of_its_name) {
+BOOST_AUTO_TEST_CASE(dropout_uses_the_random_stream_of_its_name) {
   const Tensor x = f64({11}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), y = blank({11});
   const std::uint64_t seed = 0x123456789abcdef0;
   run(Dropout{.x = x,

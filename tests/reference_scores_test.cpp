@@ -33,7 +33,7 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
 }  // namespace
 
 // Computing one head and one sequence at a time gives the same weights as computing all together.
-BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {
+BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
   nn::Decoder model = mixed_model(*backend, *task);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {
 
 // In dh1=1hd, each of the rows that predict 1, h and d has one reference column. The row that
 // predicts the end has none.
-BOOST_AUTO_TEST_CASE(a_reference_as_a_matrix) {
+BOOST_AUTO_TEST_CASE(a_reference_becomes_a_matrix) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
   const ReferenceMask mask =
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_reference_as_a_matrix) {
 }
 
 // Compares with sums over the output of look_inside for each sample.
-BOOST_AUTO_TEST_CASE(scores_are_sums_over_the_reference) {
+BOOST_AUTO_TEST_CASE(scores_are_sums_of_weights_on_the_reference) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
   nn::Decoder model = mixed_model(*backend, *task);

@@ -15,7 +15,7 @@ using namespace longhand;
 
 BOOST_FIXTURE_TEST_SUITE(reference_test, Reference)
 
-BOOST_AUTO_TEST_CASE(fill_and_copy_convert) {
+BOOST_AUTO_TEST_CASE(fill_and_copy_convert_types) {
   const Tensor bytes(run, {2}, DType::u8);
   run(Fill{.value = 200, .y = bytes});
   check_values(bytes, {200, 200});
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(scale_multiplies_by_a_number) {
   check_target(*this, Scale{.x = a, .alpha = -2, .y = {}}, &Scale::y, {3}, {-2, 4, -1});
 }
 
-BOOST_AUTO_TEST_CASE(two_tensors_are_combined) {
+BOOST_AUTO_TEST_CASE(binary_operations_combine_two_tensors) {
   using C = Combination;
   const Tensor a = f64({4}, {1, -2, 0.5, 0}), b = f64({4}, {4, -2, 0, infinity});
   const auto combined = [&](C f, const Values& expected) {
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(two_tensors_are_combined) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(operands_are_repeated_to_a_common_shape) {
+BOOST_AUTO_TEST_CASE(operands_are_broadcast_to_a_common_shape) {
   const Tensor column = f64({2, 1}, {10, 20}), row = f64({3}, {1, 2, 3});
   check_target(*this, Combine{.a = column, .b = row, .y = {}}, &Combine::y, {2, 3},
                {11, 12, 13, 21, 22, 23});
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_gate_multiplies_the_halves_of_each_row) {
   check_values(x, dx);
 }
 
-BOOST_AUTO_TEST_CASE(bias_and_residual_may_be_left_out) {
+BOOST_AUTO_TEST_CASE(bias_and_residual_are_optional) {
   const Tensor x = f64({2, 2}, {1, 2, 3, 4}), y = blank({2, 2});
   const Tensor bias = f64({2}, {10, 20}), residual = f64({2, 2}, {0.5, 0.25, -1, -2});
   run(AddBias{.x = x, .bias = bias, .residual = residual, .y = y});
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(matmul_transposes_either_side) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(matmul_ends_with_bias_activation_residual_and_the_old_c) {
+BOOST_AUTO_TEST_CASE(the_epilogue_of_matmul_adds_bias_activation_residual_and_the_old_c) {
   const Tensor a = f64({2, 3}, {1, 2, -1, 0.5, -3, 2}), b = f64({3, 2}, {2, -1, 0, 1.5, 1, 4});
   const Tensor c = f64({2, 2}, {10, 20, 30, 40}), pre = blank({2, 2});
   run(Matmul{.a = a,
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(matmul_ends_with_bias_activation_residual_and_the_old_c) {
   check_values(dz, {20.3661638834136, 39.9766141011337, 61.6769303936372, 79.8721522983827});
 }
 
-BOOST_AUTO_TEST_CASE(matmul_takes_batches) {
+BOOST_AUTO_TEST_CASE(matmul_supports_batches) {
   const Tensor a = f64({2, 2, 3}, {1, 2, -1, 0.5, -3, 2, 3, 5, -1, 2, -5, 5});
   const Tensor b = f64({3, 2}, {2, -1, 0, 1.5, 1, 4}), c = blank({2, 2, 2});
   run(Matmul{.a = a, .b = b, .c = c});
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(column_sums_and_row_reductions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rope_turns_pairs_and_back) {
+BOOST_AUTO_TEST_CASE(rope_rotates_pairs_and_its_inverse_restores_them) {
   const std::vector<double> frequencies{1.0, 0.1};
   const Values half{-1.41335252078005, 0.728592151605854, -2.82885748174147, 4.4123863698251};
   const Values side{-1.27223251272018, -1.83886498514102, 1.68392864073146, 4.70790657648644};
@@ -268,13 +268,13 @@ BOOST_AUTO_TEST_CASE(an_index_out_of_range_is_refused_before_anything_is_written
   check_values(y, {77, 77, 77, 77});
 }
 
-BOOST_AUTO_TEST_CASE(argmax_takes_the_first_among_equals) {
+BOOST_AUTO_TEST_CASE(argmax_returns_the_first_of_equal_maxima) {
   const Tensor y(run, {3}, DType::i32);
   run(Argmax{.x = f64({3, 3}, {1, 5, 5, -2, -3, -4, -infinity, -infinity, 0}), .y = y});
   BOOST_TEST(y.to_ints() == (std::vector<std::int32_t>{1, 0, 2}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(triangle_keeps_one_side) {
+BOOST_AUTO_TEST_CASE(triangle_keeps_one_triangle) {
   const Tensor x = f64({1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   const auto kept = [&](bool upper, std::int64_t diagonal, const Values& expected) {
     check_target(*this, Triangle{.x = x, .upper = upper, .diagonal = diagonal, .alpha = 2, .y = {}},
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(triangle_keeps_one_side) {
   kept(true, 1, {0, 4, 6, 0, 0, 12, 0, 0, 0});
 }
 
-BOOST_AUTO_TEST_CASE(solve_triangular_reads_one_side_only) {
+BOOST_AUTO_TEST_CASE(solve_triangular_reads_only_one_triangle) {
   const Tensor a = f64({3, 3}, {2, 9, 9, 1, 4, 9, -1, 0.5, 0.5});
   const Values b_values{1, 2, 3, -1, 0.5, 4};
   const auto solved = [&](bool upper, bool transpose, bool unit, const Values& expected) {

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(only_a_regular_file_is_opened_and_the_error_names_the_kind)
   BOOST_TEST(refused("socket") == at + "/socket: expected a file, got a socket");
 }
 
-BOOST_AUTO_TEST_CASE(a_link_is_followed_only_where_links_are) {
+BOOST_AUTO_TEST_CASE(links_are_followed_only_where_links_are_allowed) {
   write_atomically(path() / "file", "text");
   fs::create_symlink("file", path() / "link");
   fs::create_symlink("loop", path() / "loop");
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_link_is_followed_only_where_links_are) {
   BOOST_TEST(contents(path() / "file") == "text");
 }
 
-BOOST_AUTO_TEST_CASE(a_created_file_takes_the_place_of_a_link_or_a_pipe) {
+BOOST_AUTO_TEST_CASE(a_created_file_replaces_a_link_or_a_pipe) {
   write_atomically(path() / "kept", "text");
   fs::create_symlink("kept", path() / "log");
   const auto write_log = [&] {
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_created_file_takes_the_place_of_a_link_or_a_pipe) {
   BOOST_TEST(contains(refusal([&] { here.create_file("folder"); }), "got a folder"));
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_below_is_reached_without_links) {
+BOOST_AUTO_TEST_CASE(subfolders_are_opened_without_following_links) {
   fs::create_directories(path() / "a/b");
   write_atomically(path() / "a/b/file", "text");
   fs::create_directory_symlink("a", path() / "link");

@@ -33,7 +33,7 @@ bool same_bytes(const SafetensorsFile& a, const SafetensorsFile& b, const std::s
 
 BOOST_FIXTURE_TEST_SUITE(repair_test, Fixture)
 
-BOOST_AUTO_TEST_CASE(only_the_chosen_columns_of_queries_and_keys_learn) {
+BOOST_AUTO_TEST_CASE(only_the_selected_columns_of_queries_and_keys_are_trained) {
   for (const auto& [flags, columns] :
        {std::pair{"", std::vector<std::size_t>{3}},
         std::pair{"--columns 0,2..3", std::vector<std::size_t>{0, 2, 3}}}) {
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(turning_rotary_positions_off_keeps_the_weights) {
   longhand.refuses(2, "repair first --method rope-off --steps 3 --out third", "--steps");
 }
 
-BOOST_AUTO_TEST_CASE(a_bias_learns_beside_the_frozen_model) {
+BOOST_AUTO_TEST_CASE(a_bias_is_trained_while_the_model_is_frozen) {
   for (const char* const method : {"bias-matrix", "bias-heads"}) {
     const std::string run = text("by-", method);
     const Json begun =
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_bias_learns_beside_the_frozen_model) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_best_settings_of_reinforced_heads_make_the_run) {
+BOOST_AUTO_TEST_CASE(the_repaired_run_has_the_best_settings_of_reinforced_heads) {
   const Json made = repair(
       "--method reinforce --top 1..3 --delta 0.5,2 --threshold 0,0.2 --search-samples 8 "
       "--search-on ood --out second");
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_of_reinforced_heads_make_the_run) {
   BOOST_TEST(!fs::exists(longhand.path("other")));
 }
 
-BOOST_AUTO_TEST_CASE(an_impossible_repair_is_refused_in_one_line_and_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(an_invalid_repair_is_refused_in_one_line_and_leaves_no_files) {
   const std::string columns = "repair first --method columns --out other ";
   longhand.refuses(2, "repair first --out other", "--method");
   longhand.refuses(2, "repair first --method all --out other",

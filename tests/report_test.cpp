@@ -6,7 +6,7 @@ BOOST_FIXTURE_TEST_SUITE(report_test, longhand::Program)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(a_report_has_curves_with_values_answers_and_links) {
+BOOST_AUTO_TEST_CASE(a_report_contains_curves_with_values_answers_and_links) {
   BOOST_REQUIRE((*this)("train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 "
                         "--width 8 --steps 6 --batch 2 --evaluate-every 3 --evaluate-samples 2 "
                         "--threads 1 --quiet --out run")

@@ -61,7 +61,7 @@ Provenance made_by(const std::string& recipe) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_report_reads_the_same_as_markdown) {
+BOOST_AUTO_TEST_CASE(a_report_has_the_same_content_in_markdown) {
   const html::Markdown page = converted(
       html::paragraph("a <b> & *c*") +
       html::table({"", "ours"}, {{"x | y", "<b>0.5</b> <small>[0.4, 0.6]</small><br>paper"}}) +
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_report_reads_the_same_as_markdown) {
   BOOST_TEST(page.pictures[0].ends_with("</style><text>1</text></svg>"));
 }
 
-BOOST_AUTO_TEST_CASE(headings_over_several_columns_stand_before_each) {
+BOOST_AUTO_TEST_CASE(a_heading_over_several_columns_is_repeated_for_each_column) {
   const html::HeatTable table{
       .groups = {{"parity", {"ID", "2x"}}, {"copying", {"ID"}}},
       .rows = {{"rope", {{.text = "100", .small = "99 to 100"}, {.text = "50"}, {.text = "7"}}}}};
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(headings_over_several_columns_stand_before_each) {
              "| rope | 100<br>99 to 100 | 50 | 7 |\n\n");
 }
 
-BOOST_AUTO_TEST_CASE(long_listings_are_files) {
+BOOST_AUTO_TEST_CASE(long_listings_are_written_to_files) {
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += "a = 1 < 2\n";
   const html::Markdown page = converted(html::code(lines));
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(long_listings_are_files) {
   BOOST_TEST(page.listings == std::vector<std::string>{lines}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
+BOOST_AUTO_TEST_CASE(a_rewritten_page_keeps_its_notes) {
   const longhand::TemporaryFolder folder;
   const fs::path page = folder.path() / "fal-table1.md";
   write_results_page(page, made_by("fal/table1"), example);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
   BOOST_TEST(paper_table(results, "").find("rank") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_table_comes_last) {
+BOOST_AUTO_TEST_CASE(a_long_table_is_at_the_end) {
   const longhand::TemporaryFolder folder;
   const fs::path page = folder.path() / "matrix.md";
   RecipeResult many = example;
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(the_values_beside_a_figure_are_named) {
   BOOST_TEST(contains(table, "| 0.125 to 0.500 (worst to best) | 0.200, 0.300 | 0.151 |"));
 }
 
-BOOST_AUTO_TEST_CASE(a_table_of_many_runs_shows_the_least_and_the_greatest) {
+BOOST_AUTO_TEST_CASE(a_table_of_many_runs_shows_minimum_and_maximum) {
   const longhand::TemporaryFolder folder;
   const fs::path page = folder.path() / "many.md";
   RecipeResult many{.rows = {{.row = "r", .column = "c", .value = 0.5}}};
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_replaced_and_nothing_else) {
                            "expected a page with a table of results");
 }
 
-BOOST_AUTO_TEST_CASE(a_large_picture_is_left_out_with_a_note) {
+BOOST_AUTO_TEST_CASE(a_large_picture_is_replaced_by_a_note) {
   const longhand::TemporaryFolder folder;
   RecipeResult result;
   result.sections.emplace_back(
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
 
 /// Verdicts are not written by hand: `longhand record docs/results --claims
 /// README.md,docs/papers.md` computes them from the pages.
-BOOST_AUTO_TEST_CASE(committed_verdicts_follow_from_the_figures) {
+BOOST_AUTO_TEST_CASE(committed_verdicts_agree_with_the_figures) {
   const fs::path source = fs::path(longhand::test_data).parent_path();
   const auto judged = judge_all(results_in(source / "docs/results"));
   const std::string command =

@@ -24,7 +24,7 @@ Words first_words(Rng rng) { return {rng.next(), rng.next(), rng.next(), rng.nex
 }  // namespace
 
 // The vectors published by Random123 for philox4x32-10: zeros, ones, and the digits of pi.
-BOOST_AUTO_TEST_CASE(philox_gives_the_published_words) {
+BOOST_AUTO_TEST_CASE(philox_produces_the_published_words) {
   BOOST_TEST(
       (philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   const std::uint32_t ones = ~std::uint32_t{0};
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(philox_gives_the_published_words) {
               Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_consists_of_the_blocks_of_its_name) {
+BOOST_AUTO_TEST_CASE(a_stream_consists_of_the_philox_blocks_of_its_name) {
   const std::uint64_t seed = 0x0123456789abcdef;
   const std::uint64_t step = 0x00fedcba98765432;
   Rng rng(seed, Purpose::dropout, step, 77);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_stream_consists_of_the_blocks_of_its_name) {
   BOOST_CHECK_THROW(Rng(1, Purpose::data, std::uint64_t{1} << 56), Error);
 }
 
-BOOST_AUTO_TEST_CASE(drawing_many_words_at_once_gives_the_same_words) {
+BOOST_AUTO_TEST_CASE(drawing_words_one_by_one_or_in_bulk_is_the_same) {
   for (const int before : {0, 1, 3}) {
     Rng one(5, Purpose::test, 6, 7), many = one;
     for (int i = 0; i < before; ++i) BOOST_TEST(one.next() == many.next());
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(drawing_many_words_at_once_gives_the_same_words) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(any_other_name_is_another_stream) {
+BOOST_AUTO_TEST_CASE(different_names_have_different_streams) {
   std::set<Words> seen;
   for (const std::uint64_t seed : {0ull, 1ull, 1ull << 32}) {
     for (const Purpose purpose : {Purpose::parameters, Purpose::data, Purpose::evaluation}) {
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(normal_numbers_are_normal) {
   BOOST_TEST(chi_square_p(counts) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(chance_is_true_as_often_as_its_probability) {
+BOOST_AUTO_TEST_CASE(chance_is_true_with_its_probability) {
   Rng rng(7, Purpose::test);
   int hits = 0;
   for (int i = 0; i < 100'000; ++i) hits += rng.chance(0.02) ? 1 : 0;
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(chance_is_true_as_often_as_its_probability) {
   BOOST_TEST(rng.chance(1));
 }
 
-BOOST_AUTO_TEST_CASE(shuffling_gives_every_order_equally_often) {
+BOOST_AUTO_TEST_CASE(all_orders_are_equally_likely_after_shuffling) {
   std::vector<double> counts(24);
   for (std::uint32_t i = 0; i < 24'000; ++i) {
     std::array<int, 4> order{0, 1, 2, 3};

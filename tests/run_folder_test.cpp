@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_line_is_sk
   BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // the original line of step 2 was kept
 }
 
-BOOST_AUTO_TEST_CASE(a_metrics_file_of_rubbish_is_refused_at_once) {
+BOOST_AUTO_TEST_CASE(an_invalid_metrics_file_is_refused_at_once) {
   RunFolder::create(path, config).open();
   const auto with = [&](const std::string& line, int count) {
     std::ofstream file(path / "metrics.jsonl", std::ios::binary);
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_holds_a_run_is_refused_for_a_new_one) {
   BOOST_CHECK_THROW(load_run(path), Error);  // there is no checkpoint yet
 }
 
-BOOST_AUTO_TEST_CASE(only_one_of_two_writes_and_only_one_of_two_new_runs_is_made) {
+BOOST_AUTO_TEST_CASE(only_one_of_two_processes_can_write_or_create_a_run) {
   RunFolder first = RunFolder::create(path, config), second = RunFolder::create(path, config);
   {
     RunFolder holder = std::move(first);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(an_evaluation_that_will_be_repeated_is_dropped) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(settings_that_cannot_be_used_make_no_folder) {
+BOOST_AUTO_TEST_CASE(invalid_settings_create_no_folder) {
   config.set("model.heads", "soft:4");
   BOOST_CHECK_THROW(RunFolder::create(path, config), Error);
   BOOST_TEST(!fs::exists(path));

@@ -27,7 +27,7 @@ struct RunCommands : Program {
 
 BOOST_FIXTURE_TEST_SUITE(run_test, RunCommands)
 
-BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
+BOOST_AUTO_TEST_CASE(a_run_folder_has_all_its_files) {
   const Json result = train("a");
   BOOST_TEST(result["run"] == "a");
   BOOST_TEST(result["step"] == 6);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
   BOOST_TEST((checkpoint("a", 6) == checkpoint("b", 6)));
 }
 
-BOOST_AUTO_TEST_CASE(progress_tells_the_share_of_the_peak_where_it_is_known) {
+BOOST_AUTO_TEST_CASE(progress_shows_the_share_of_the_peak_if_it_is_known) {
   const auto said = [&](const std::string& backend) {
     const Outcome outcome = (*this)("train " + tiny + "--backend " + backend + " --out " + backend);
     BOOST_TEST(outcome.status == 0);
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(progress_tells_the_share_of_the_peak_where_it_is_known) {
   BOOST_TEST(contains(said("reference"), "  peak unknown  "));
 }
 
-BOOST_AUTO_TEST_CASE(wrong_settings_are_one_line_and_leave_no_folder) {
+BOOST_AUTO_TEST_CASE(invalid_settings_are_refused_in_one_line_and_leave_no_folder) {
   const std::string out = " --out x";
   // config_test tests every invalid flag; this test has one flag from each section.
   refuses(2, "train --steps many" + out, "--steps");
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   refuses(1, "eval b", "model.safetensors");
 }
 
-BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_one_line_naming_them) {
+BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_named_in_one_line) {
   train("whole");
   const auto with = [&](const std::string& file, const std::string& content) {
     fs::remove_all(folder / "a");
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_run_interrupted_by_a_signal_resumes_to_the_same_bits) {
   BOOST_TEST(cuts == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_full_disk_is_one_line_and_the_last_good_checkpoint_stays) {
+BOOST_AUTO_TEST_CASE(a_full_disk_is_reported_in_one_line_and_keeps_the_last_good_checkpoint) {
   train("a", "--checkpoint_every 2 --keep 3");
   fs::copy(folder / "a", folder / "b", fs::copy_options::recursive);
   fs::remove(folder / "b/checkpoints/best");
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_one_line_and_the_last_good_checkpoint_stays)
   BOOST_TEST((checkpoint("b", 6) == checkpoint("a", 6)));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_whose_checkpoints_lie_in_parts_is_like_any_other) {
+BOOST_AUTO_TEST_CASE(a_run_with_split_checkpoints_works_like_any_other) {
   const std::string wide =
       "train --task flip-flop --task.instructions 8 --width 192 --layers 1 --batch 4 --steps 4 "
       "--evaluate_samples 5 --threads 1 --checkpoint_every 2 --quiet --json ";
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(generate_continues_the_prompt) {
   BOOST_TEST(json("generate a --prompt w1i0r --stop " + first + " --json")["text"] == first);
 }
 
-BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
+BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_scores_the_reads_of_fal_heads) {
   json(
       "train --task flip-flop --task.instructions 8 --width 16 --layers 2 --heads softmax:2,fal:2 "
       "--batch 4 --steps 6 --evaluate_samples 5 --threads 1 --quiet --json --out a");
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
 }
 
 // Tasks whose outputs are labels of the current token instead of the next token.
-BOOST_AUTO_TEST_CASE(labels_are_learned_and_scored_but_not_decoded) {
+BOOST_AUTO_TEST_CASE(labels_are_trained_and_scored_but_not_decoded) {
   const std::map<std::string, std::string> tasks{
       {"words", "--task.group s3 --task.max 8 "},
       {"recall", "--task.tokens 16-32 --task.pairs 4 --task.vocabulary 512 "},
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(data_shows_samples_and_judges_answers) {
   refuses(1, "data check broken.jsonl", "broken.jsonl:1");
 }
 
-BOOST_AUTO_TEST_CASE(repro_lists_its_recipes_and_refuses_what_it_does_not_know) {
+BOOST_AUTO_TEST_CASE(repro_lists_its_recipes_and_refuses_unknown_ones) {
   const Json list = json("repro list --json");
   BOOST_TEST(!list["rows"].empty());
   for (const Json& row : list["rows"]) BOOST_TEST(row.contains("smoke"));

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_folder_without_permission_is_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(runs_are_compared_by_what_differs_and_by_their_figures) {
+BOOST_AUTO_TEST_CASE(compare_shows_settings_that_differ_and_scores) {
   const Json compared = json("compare runs/narrow runs/wide --figure page.html --json");
   std::map<std::string, Json> rows;
   for (const Json& row : compared["rows"].elements()) rows.emplace(row["what"].string(), row);

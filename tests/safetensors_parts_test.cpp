@@ -87,7 +87,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(no_part_is_larger_than_asked_and_all_of_it_reads_back) {
+BOOST_AUTO_TEST_CASE(no_part_exceeds_the_limit_and_all_tensors_are_read_back) {
   const Tensors tensors({400, 1, 0, 300, 200, 100, 999, 1, 1, 1, 500, 50, 3});
   for (const std::uint64_t most : {0, 5000, 6000, 9000, 1 << 20}) {
     const TemporaryFolder folder;
@@ -200,7 +200,7 @@ BOOST_FIXTURE_TEST_CASE(missing_truncated_or_changed_parts_are_refused, Fixture)
   BOOST_TEST(refusal(folder.path()) == "accepted");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_index_of_a_thousand_files_and_one_is_refused, Fixture) {
+BOOST_FIXTURE_TEST_CASE(an_index_of_more_than_a_thousand_files_is_refused, Fixture) {
   std::string map;
   for (int i = 0; i <= 1000; ++i) {
     const std::string name = longhand::text("p", i);

@@ -52,7 +52,7 @@ std::string refusal(const std::string& bytes) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_written_file_reads_back) {
+BOOST_AUTO_TEST_CASE(a_written_file_is_read_back) {
   const TemporaryFolder folder;
   const std::vector<std::uint8_t> bytes{1, 2, 3};
   const std::vector<float> floats{1, -2, 0.5f, std::numeric_limits<float>::infinity(), -0.0f, 7};
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_written_file_reads_back) {
   BOOST_TEST(folder.count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_without_tensors_reads_back) {
+BOOST_AUTO_TEST_CASE(a_file_without_tensors_is_read_back) {
   const TemporaryFolder folder;
   write_safetensors(folder / "a.safetensors", {});
   const auto file = SafetensorsFile::open(folder / "a.safetensors");
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(the_length_of_a_name_is_limited) {
   BOOST_TEST(folder.count() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(tensors_come_in_the_order_of_their_bytes) {
+BOOST_AUTO_TEST_CASE(tensors_are_listed_in_the_order_of_their_data) {
   const std::string bytes = file_of('{' + entry("late", "U8", "[2]", "[1,3]") + ',' +
                                         entry("early", "U8", "[1]", "[0,1]") + "}  ",
                                     "abc");
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(unsupported_types_are_listed_but_not_read) {
   BOOST_TEST(refusal([&] { (void)file.at("w"); }) == "x: has no tensor \"w\"");
 }
 
-BOOST_AUTO_TEST_CASE(integers_are_read_as_i32_when_they_fit) {
+BOOST_AUTO_TEST_CASE(integers_are_read_as_i32_if_they_fit) {
   const auto ints = [](const std::string& type, const auto& values) {
     std::string data(sizeof values, '\0');
     std::memcpy(data.data(), values.data(), data.size());
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(integers_are_read_as_i32_when_they_fit) {
       "x: tensor \"v\": expected values from -2^31 to 2^31 - 1, got 2147483648 at element 1");
 }
 
-BOOST_AUTO_TEST_CASE(impossible_files_are_refused_and_leave_no_trace) {
+BOOST_AUTO_TEST_CASE(files_that_cannot_be_written_are_refused_and_leave_no_file) {
   const TemporaryFolder folder;
   const std::vector<float> one{1};
   const auto refused = [&](std::vector<SafetensorsItem> items,
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(impossible_files_are_refused_and_leave_no_trace) {
   refused({}, {{"k", "\xff"}});
 }
 
-BOOST_AUTO_TEST_CASE(tensors_keep_every_bit_through_a_file) {
+BOOST_AUTO_TEST_CASE(tensors_are_bit_for_bit_the_same_after_writing_and_reading) {
   const TemporaryFolder folder;
   const auto backend = make_reference_backend();
   const std::vector<double> values{1.0 / 3, -2, 0, 1e300, 5, 6};

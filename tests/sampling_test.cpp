@@ -29,7 +29,7 @@ std::map<std::int32_t, int> counts(const Sampling& sampling, int draws = 4000,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(without_a_temperature_the_likeliest_is_chosen_the_lowest_among_equals) {
+BOOST_AUTO_TEST_CASE(temperature_0_selects_the_most_probable_token_of_lowest_id) {
   Rng rng(1, Purpose::test);
   const Choice choice = choose(logits, {}, {}, rng);
   BOOST_TEST(choice.token == 1);
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(without_a_temperature_the_likeliest_is_chosen_the_lowest_am
   BOOST_TEST(std::abs(choice.log_probability - (3 - std::log(sum))) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(tokens_come_as_often_as_their_probability_says) {
+BOOST_AUTO_TEST_CASE(tokens_are_sampled_with_their_probability) {
   for (const double temperature : {0.7, 1.0, 2.0}) {
     double sum = 0;
     for (const double logit : logits) sum += std::exp(logit / temperature);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(tokens_come_as_often_as_their_probability_says) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unlikely_tokens_are_left_out) {
+BOOST_AUTO_TEST_CASE(improbable_tokens_are_excluded) {
   const auto tokens = [](const Sampling& sampling) {
     std::vector<std::int32_t> all;
     for (const auto& [token, times] : counts(sampling)) all.push_back(token);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_penalty_applies_to_earlier_tokens) {
   BOOST_TEST(choose(low, std::vector<std::int32_t>{0}, {.repetition_penalty = 2}, rng).token == 1);
 }
 
-BOOST_AUTO_TEST_CASE(unusable_logits_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_logits_are_refused) {
   Rng rng(1, Purpose::test);
   BOOST_CHECK_THROW(choose({}, {}, {}, rng), Error);
   BOOST_CHECK_THROW(choose(std::vector<float>{-INFINITY, -INFINITY}, {}, {}, rng), Error);

@@ -39,7 +39,7 @@ RecipeResult make(const std::string& id, const TemporaryFolder& folder, Settings
 
 // Numbers of samples are 1, 4 and 16 times the smallest. At the paper's scale, the largest is the
 // paper's.
-BOOST_AUTO_TEST_CASE(sizes_go_up_by_fours_to_the_papers) {
+BOOST_AUTO_TEST_CASE(sizes_increase_by_factors_of_four_up_to_the_papers_size) {
   const std::map<std::string, std::int64_t> papers{{"scaling/flip-flop", 1'536'000},
                                                    {"scaling/chains", 3'072'000},
                                                    {"scaling/sorting", 102'400'000}};
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
 }
 
 // With one seed, a fit is based on three points.
-BOOST_AUTO_TEST_CASE(a_study_has_every_size_a_fit_or_its_absence_and_the_papers_figures) {
+BOOST_AUTO_TEST_CASE(a_study_reports_every_size_the_fit_and_the_papers_figures) {
   const TemporaryFolder folder;
   const RecipeResult result =
       make("scaling/chains", folder,

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_last_rate_is_above_0_and_a_run_of_warm_up_alone_never_f
   }
 }
 
-BOOST_AUTO_TEST_CASE(first_and_last_may_be_chosen) {
+BOOST_AUTO_TEST_CASE(first_and_last_rate_can_be_set) {
   const Schedule s{.peak = 1e-3, .first = 1e-4, .last = 2e-4, .warm_up = 9, .steps = 109};
   BOOST_TEST(s.at(1) == 1e-4, close);
   BOOST_TEST(s.at(4) == 4e-4, close);

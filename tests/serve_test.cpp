@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_growing_file_is_read_further_and_a_replaced_one_again) {
   BOOST_TEST(curves.samples().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
+BOOST_AUTO_TEST_CASE(zooming_into_a_long_run_shows_its_exact_values) {
   const std::filesystem::path file = path() / "metrics.jsonl";
   {
     std::ofstream out(file, std::ios::binary);
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
   BOOST_TEST(coarse[0].front().count > 1u);
 }
 
-BOOST_AUTO_TEST_CASE(values_near_the_largest_double_stay_numbers) {
+BOOST_AUTO_TEST_CASE(values_near_the_largest_double_stay_finite) {
   const std::filesystem::path file = path() / "metrics.jsonl";
   {
     std::ofstream out(file, std::ios::binary);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(values_near_the_largest_double_stay_numbers) {
   BOOST_TEST(Json::parse(list.body).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
+BOOST_AUTO_TEST_CASE(requests_are_fast_for_runs_of_any_size) {
   const std::filesystem::path file = path() / "metrics.jsonl";
   write_atomically(path() / "config.ini", "[task]\nname = reversal\n");
   std::string figures;
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(requests_are_taken_within_limits) {
+BOOST_AUTO_TEST_CASE(requests_have_size_limits) {
   const Echo echo({.header_bytes = 2048, .body_bytes = 100});
   const HttpAnswer good = http_request(echo.port(), "GET", "/a?x=1%202", "X-Longhand-Token: t\r\n");
   BOOST_TEST(good.status == 200);
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(garbage_never_ends_the_server) {
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
 }
 
-BOOST_AUTO_TEST_CASE(slow_and_many_clients_keep_nobody_waiting) {
+BOOST_AUTO_TEST_CASE(slow_or_many_clients_do_not_delay_others) {
   const Echo echo({.connections = 8, .idle = std::chrono::seconds(1)});
   std::vector<FileDescriptor> slow;
   for (int i = 0; i < 7; ++i) {
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(slow_and_many_clients_keep_nobody_waiting) {
   BOOST_TEST(receive_all(slow.front()) == "");  // it was closed before 10 seconds had passed
 }
 
-BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_lock_nobody_out) {
+BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_do_not_block_others) {
   const Echo echo({.connections = 8});  // each has a limit of 20 seconds
   std::vector<FileDescriptor> half;
   for (int i = 0; i < 24; ++i) {
@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_lock_nobody_out) {
   BOOST_TEST(receive_all(half.back()).starts_with("HTTP/1.1 200"));
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_expects_100_continue_is_told_to_go_on) {
+BOOST_AUTO_TEST_CASE(a_client_that_expects_100_continue_gets_it) {
   const Echo echo({.body_bytes = 100});
   const auto begin = [&](const std::string& expected, const std::string& length) {
     FileDescriptor socket = connect_to(echo.port());
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(unread_responses_are_bounded) {
   thread.join();
 }
 
-BOOST_AUTO_TEST_CASE(an_address_in_words_or_in_use_is_refused) {
+BOOST_AUTO_TEST_CASE(a_host_name_or_an_address_in_use_is_refused) {
   const Echo echo;
   const auto ignore = [](const HttpRequest&) { return HttpResponse(); };
   BOOST_TEST(contains(refusal([&] { HttpServer("localhost", 0, ignore); }), "127.0.0.1"));
@@ -422,7 +422,7 @@ BOOST_AUTO_TEST_CASE(an_address_in_words_or_in_use_is_refused) {
                       text("port ", echo.port(), ": cannot listen")));
 }
 
-BOOST_FIXTURE_TEST_CASE(runs_are_shown_and_only_by_their_numbers, Served) {
+BOOST_FIXTURE_TEST_CASE(runs_are_shown_by_number_only, Served) {
   const auto trained = (*this)(
       "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 --steps 6 "
       "--batch 2 --evaluate-every 3 --evaluate-samples 2 --threads 1 --quiet --out runs/small");
@@ -571,7 +571,7 @@ BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
   BOOST_TEST(fs::symlink_status(run / "serve.log").type() == fs::file_type::regular);
 }
 
-BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_stop_no_server, Served) {
+BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_do_not_stop_the_server, Served) {
   namespace fs = std::filesystem;
   const auto make = [&](const std::string& name) {
     fs::create_directories(folder / "runs" / name);
@@ -611,7 +611,7 @@ BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_stop_no_server, Served) {
   BOOST_TEST(finish(std::exchange(process, 0)) == 128 + SIGTERM);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_server_without_descriptors_rests_and_comes_back, Served) {
+BOOST_FIXTURE_TEST_CASE(a_server_without_free_descriptors_waits_and_recovers, Served) {
   serve(16);
   std::vector<FileDescriptor> clients;
   for (int i = 0; i < 40; ++i) clients.push_back(connect_to(port));

@@ -37,6 +37,8 @@ BOOST_AUTO_TEST_CASE(axes_count_from_either_end) {
   BOOST_CHECK_THROW(shape[-4], Error);
 }
 
-BOOST_AUTO_TEST_CASE(a_shape_prints_its_extents) { BOOST_TEST(text(Shape{2, 3}) == "[2, 3]"); }
+BOOST_AUTO_TEST_CASE(a_shape_is_printed_as_its_extents) {
+  BOOST_TEST(text(Shape{2, 3}) == "[2, 3]");
+}
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(each_command_has_a_page_with_its_options) {
   refuses(2, "man trian", "did you mean train?");
 }
 
-BOOST_AUTO_TEST_CASE(colours_are_for_terminals_that_want_them) {
+BOOST_AUTO_TEST_CASE(colours_are_used_only_on_terminals_that_allow_them) {
   const auto through_script = [&](const std::string& environment) {
     const std::string line = "cd " + folder.path().string() + " && " + environment +
                              " script -qec '" + built_program + " help train; " + built_program +

@@ -51,7 +51,7 @@ void for_each_isa(Body&& body) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(partial_loads_and_stores_touch_nothing_beyond) {
+BOOST_AUTO_TEST_CASE(partial_loads_and_stores_access_nothing_beyond) {
   for_each_isa([](const SimdProbe& probe) {
     for (std::int64_t n = 0; n <= 2 * probe.lanes + 1; ++n) {
       Guarded<float> x(n), y(n);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(bf16_rounds_as_the_scalar_type_does) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(sums_and_maxima_see_every_lane) {
+BOOST_AUTO_TEST_CASE(sums_and_maxima_include_every_lane) {
   for_each_isa([](const SimdProbe& probe) {
     std::vector<float> x(static_cast<std::size_t>(3 * probe.lanes), -1.0f);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_maximum_with_a_nan_is_its_second_operand) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(multiply_add_rounds_once_where_it_says_so) {
+BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_once) {
   const float a = 1.0f + std::numeric_limits<float>::epsilon();
   const float minus = -(1.0f + 2 * std::numeric_limits<float>::epsilon());  // -a^2, rounded
   const float once = std::fma(a, a, minus);

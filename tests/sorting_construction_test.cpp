@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(every_short_input_of_a_small_alphabet_is_sorted) {
   in_f64(SortingConstruction::for_inputs(1, 4)).sorts(every_input(1, 4));
 }
 
-BOOST_AUTO_TEST_CASE(one_made_for_long_inputs_sorts_short_ones_too) {
+BOOST_AUTO_TEST_CASE(a_model_built_for_long_inputs_also_sorts_short_ones) {
   const auto construction = SortingConstruction::for_inputs(3, 100000);
   in_f64(construction).sorts(every_input(3, 4));
 }
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(states_are_those_of_the_derivation) {
+BOOST_AUTO_TEST_CASE(hidden_states_agree_with_the_derivation) {
   const auto construction = SortingConstruction::for_inputs(9, 50);
   const Sorter sorter = in_f64(construction);
   const SortingDirections at(9);
@@ -205,14 +205,14 @@ BOOST_AUTO_TEST_CASE(states_are_those_of_the_derivation) {
   BOOST_TEST(states.at("blocks.1.feed_forward", 8, at.hat(4)) > 1 + construction.successor);
 }
 
-BOOST_AUTO_TEST_CASE(the_printed_construction_moves_on_too_early) {
+BOOST_AUTO_TEST_CASE(the_construction_printed_in_the_paper_moves_on_too_early) {
   const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
   const Tokens said = printed.sort({{5, 5, 6}}).front();
   BOOST_TEST(said[0] == 5);
   BOOST_TEST(said[1] == 6);  // with 2 copies before and 1 after, the mean 1/3 is less than epsilon
 }
 
-BOOST_AUTO_TEST_CASE(more_copies_than_designed_for_are_lost) {
+BOOST_AUTO_TEST_CASE(more_copies_than_the_design_allows_are_lost) {
   const Sorter sorter = in_f64(SortingConstruction::for_inputs(2, 4));
   const Tokens few = copies({{1, 4}, {2, 1}}, 9), many = copies({{1, 40}, {2, 1}}, 9);
   sorter.sorts({few});
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(more_copies_than_designed_for_are_lost) {
   BOOST_TEST(sorter.sort({many}).front() != sorted);
 }
 
-BOOST_AUTO_TEST_CASE(saved_as_a_run_it_loads_and_sorts) {
+BOOST_AUTO_TEST_CASE(a_saved_construction_can_be_loaded_and_sorts) {
   const TemporaryFolder folder;
   const Sorter sorter = in_f32(SortingConstruction::for_inputs(5, 20));
   const auto path = folder / "construction";

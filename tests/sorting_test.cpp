@@ -61,14 +61,14 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_made_with_their_masks) {
   BOOST_TEST(mask_of(*of_length("6", "fill"), 1, "5 5 5 ⊥ 5 ⊥ 5 5") == "00000110");
 }
 
-BOOST_AUTO_TEST_CASE(tokens_are_the_papers_numbers) {
+BOOST_AUTO_TEST_CASE(tokens_are_numbered_as_in_the_paper) {
   const auto task = make();
   BOOST_TEST(task->vocabulary().size() == 103);
   BOOST_TEST(task->vocabulary().encode("5 5 5 4 5 ⊥ 4") == (Numbers{5, 5, 5, 4, 5, 101, 4}));
   BOOST_TEST(task->vocabulary().encode("1 100") == (Numbers{1, 100}));
 }
 
-BOOST_AUTO_TEST_CASE(heads_follow_the_hint) {
+BOOST_AUTO_TEST_CASE(output_heads_depend_on_the_hint) {
   const auto names = [](const char* hint) {
     const auto task = make({{"hint", hint}});
     std::string all;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(heads_follow_the_hint) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(outside_answers_are_judged) {
+BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked) {
   const auto task = make({{"hint", "all"}});
   const auto reason = [&](int head, std::string_view prompt, std::string_view answer) {
     return task->check(prompt, answer, head).value_or("right");
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged) {
   BOOST_CHECK_THROW(task->answer("5 5", 3), Error);
 }
 
-BOOST_AUTO_TEST_CASE(the_successor_of_a_number_with_a_copy_is_the_copy_when_read_so) {
+BOOST_AUTO_TEST_CASE(with_option_copy_the_successor_of_a_repeated_number_is_its_copy) {
   const auto copy = make({{"hint", "successor"}, {"successor", "copy"}});
   const auto reason = [&](std::string_view prompt, std::string_view answer) {
     return copy->check(prompt, answer, 1).value_or("right");
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_number_with_a_copy_is_the_copy_when_read
   BOOST_TEST(copies > 200);
 }
 
-BOOST_AUTO_TEST_CASE(lengths_are_the_mix_on_every_head) {
+BOOST_AUTO_TEST_CASE(lengths_follow_the_training_mix_on_every_head) {
   const auto task = make({{"hint", "successor"}});
   std::vector<double> weights(19, 0.2 / 15);
   std::fill_n(weights.begin(), 4, 0.2);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_uniform_with_replacement) {
   BOOST_TEST(chi_square_p(repeats, expected) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(a_share_of_inputs_has_few_numbers) {
+BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
   const auto always = make({{"repetition", "1"}});
   // Counts of inputs of length 4 with one distinct number, and with two.
   std::vector<double> few(2);
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_share_of_inputs_has_few_numbers) {
              50u);  // a test of one length is uniform
 }
 
-BOOST_AUTO_TEST_CASE(the_hint_rep_repeats_distinct_numbers) {
+BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
   for (const auto& [length, repeat] :
        {std::pair<std::int64_t, std::int64_t>{100, 3}, {100, 2}, {20, 5}, {7, 7}, {11, 4}}) {
     const auto task = make({{"length", text(length)}, {"repeat", text(repeat)}});
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(the_hint_rep_repeats_distinct_numbers) {
   BOOST_TEST(chi_square_p(orders) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(the_number_before_is_picked_by_place) {
+BOOST_AUTO_TEST_CASE(the_given_number_of_the_successor_hint_is_picked_by_position) {
   const auto task = make({{"hint", "successor"}, {"length", "3"}, {"numbers", "2"}});
   const auto three = make({{"hint", "successor"}, {"length", "4"}, {"numbers", "3"}});
   std::vector<double> picked(
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(counts_differ_by_up_to_five) {
   BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(fills_have_uniform_lengths) {
+BOOST_AUTO_TEST_CASE(lengths_in_the_fill_hint_are_uniform) {
   const auto task = make({{"hint", "fill"}, {"length", "7"}});
   // Counts of numbers repeated 1 to 3 times, by the length of the second part.
   std::vector<double> shapes(9);
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(fills_have_uniform_lengths) {
   BOOST_TEST(chi_square_p(seen, std::vector<double>{6, 3, 3, 2, 2, 2}) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(edit_distances_are_the_fewest_changes) {
+BOOST_AUTO_TEST_CASE(edit_distance_is_the_minimum_number_of_changes) {
   const auto task = make({{"numbers", "9"}, {"length", "5"}});
   Sample sample{.tokens = task->vocabulary().encode("5 3 1 4 2 ⊥ 1 2 3 4 5"), .targets = {}};
   sample.targets = {-1, -1, -1, -1, -1, 1, 2, 3, 4, 5, -1};
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(edit_distances_are_the_fewest_changes) {
   BOOST_TEST(score("1 2 4 5 5").at("sequences").mean() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_is_found_where_its_number_stands) {
+BOOST_AUTO_TEST_CASE(the_reference_of_an_answer_is_the_place_of_its_number) {
   const auto task = make({{"hint", "all"}, {"length", "8"}, {"numbers", "5"}});
   for (std::uint32_t index = 0; index < 20; ++index) {
     const Sample sample = draw(*task, index);

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
   BOOST_TEST(student_two_sided(std::numeric_limits<double>::infinity(), 2) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_interval_of_a_mean) {
+BOOST_AUTO_TEST_CASE(the_interval_of_a_mean_is_right) {
   const auto interval = mean_interval(moments({4, 6, 8, 10, 12}));
   BOOST_REQUIRE(interval.has_value());
   // The interval is 8 +- 2.776 sqrt(10) / sqrt(5).
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(welchs_test) {
 }
 
 // The points are exactly e = 3 n^-0.5.
-BOOST_AUTO_TEST_CASE(a_power_law_is_found_where_there_is_one) {
+BOOST_AUTO_TEST_CASE(an_exact_power_law_is_found) {
   std::vector<SizeAndError> points;
   for (const double n : {100.0, 400.0, 400.0, 1600.0}) points.push_back({n, 3 / std::sqrt(n)});
   const auto law = power_law(points);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_power_law_is_found_where_there_is_one) {
 // Computed by hand in logarithms: x = -1, 0, 1 and y = 1, 0.5, -1. The slope is -1, the mean of y
 // is 1/6, and the residuals are -1/6, 1/3, -1/6. Their squares sum to 1/6; with one degree of
 // freedom, t is 12.706.
-BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
+BOOST_AUTO_TEST_CASE(intervals_of_a_noisy_power_law_are_students) {
   const std::vector<SizeAndError> points{
       {std::exp(-1.0), std::exp(1.0)}, {1, std::exp(0.5)}, {std::exp(1.0), std::exp(-1.0)}};
   const auto law = power_law(points);
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
 
 // For power laws with normal noise, 95% of the intervals contain the exponent, and 95% contain a
 // further point.
-BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_their_coverage) {
+BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_the_stated_coverage) {
   Rng rng(7, Purpose::test);
   int holds_exponent = 0, holds_next = 0, bent = 0;
   constexpr int trials = 2000;

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(products_with_kept_panels_have_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(overwritten_values_are_packed_again) {
+BOOST_AUTO_TEST_CASE(changed_values_are_packed_again) {
   const auto backend = make_cpu_backend({.threads = 2});
   const std::int64_t count = out_width * in_width;
   const Tensor x = normal_tensor(*backend, {64, in_width}, 2);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(panels_are_kept_until_the_end_and_counted) {
   first = value;
 }
 
-BOOST_AUTO_TEST_CASE(room_for_panels_is_bounded) {
+BOOST_AUTO_TEST_CASE(memory_for_panels_is_limited) {
   CachingAllocator memory("test", host_memory());
   KeptPanels kept(memory);
   std::vector<std::byte> values(1000);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(room_for_panels_is_bounded) {
   BOOST_TEST(memory.use().live == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(keeping_panels_changes_no_bit_of_training) {
+BOOST_AUTO_TEST_CASE(kept_panels_change_no_bit_of_training) {
   // A backend that forwards operations to another backend does not forward the declaration of
   // steady values.
   const nn::BatchSource batches = [](std::int64_t step, std::int64_t place) {

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   BOOST_CHECK(shape_of({batch, other}, {0, 1}) != StepShape{shape_of(batch)});
 }
 
-BOOST_AUTO_TEST_CASE(batches_of_one_length_stay_as_they_are) {
+BOOST_AUTO_TEST_CASE(batches_of_one_length_are_not_padded) {
   const Batch batch = filled_up(batch_of({7, 7, 7}, true));
   BOOST_TEST(batch.filling == 0);
   BOOST_TEST(batch.tokens.size() == 21u);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(ragged_batches_are_padded_with_uncounted_tokens) {
   BOOST_TEST(shape_of(full).longest == 16);  // padding has no positions
 }
 
-BOOST_AUTO_TEST_CASE(padding_is_small_and_leaves_few_shapes) {
+BOOST_AUTO_TEST_CASE(padding_is_small_and_produces_few_shapes) {
   std::vector<BatchShape> shapes;
   for (std::int32_t more = 0; more < 4000; more += 37) {
     std::vector<std::int32_t> lengths(100, 200);

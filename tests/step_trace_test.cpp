@@ -95,7 +95,7 @@ BOOST_FIXTURE_TEST_SUITE(step_trace_test, Program)
 
 using namespace step_trace_test;
 
-BOOST_AUTO_TEST_CASE(the_data_of_a_step_is_what_training_read) {
+BOOST_AUTO_TEST_CASE(the_printed_data_of_a_step_equals_that_of_training) {
   std::ofstream(folder / "book.txt") << std::string(500, 'a') + "b c d e f g\n";
   for (const char* flags :
        {"--task flip-flop --task.instructions 8 --batch 6", "--task sorting --batch 4 --parts 2",
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_data_of_a_step_is_what_training_read) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_data_of_a_step_is_told_in_words_and_json) {
+BOOST_AUTO_TEST_CASE(the_data_of_a_step_is_printed_as_text_and_json) {
   const std::string flags = "data --task reversal --task.length 2-2 --batch 2 --step 1";
   const Json told = json(flags + " --json");
   BOOST_TEST(told["step"].integer() == 1);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(the_data_of_a_step_is_told_in_words_and_json) {
   refuses(1, "data nothing-here --step 1", "holds no run");
 }
 
-BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
+BOOST_AUTO_TEST_CASE(a_step_can_be_repeated_from_its_trace) {
   const std::string flags = small +
                             "--task flip-flop --task.instructions 8 --batch 8 --accumulation 2 "
                             "--decay 0.1 --clip 0.5 --warm-up 2 --heads softmax:1,fal:1 ";
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_trace_changes_no_bit_with_recomputation_or_parts) {
+BOOST_AUTO_TEST_CASE(tracing_changes_no_bit_with_recomputation_or_several_parts) {
   for (const char* flags : {"--task sorting --batch 4 --recompute 1",
                             "--task flip-flop --batch 8 --parts 4 --moments bf16 --beta2 0.98"}) {
     BOOST_TEST_CONTEXT(flags) {
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_trace_changes_no_bit_with_recomputation_or_parts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(watching_changes_no_bit_with_many_classes) {
+BOOST_AUTO_TEST_CASE(tracing_changes_no_bit_with_many_classes) {
   app::Config config("sorting");
   config.set("model.layers", "1");
   config.set("model.width", "16");

@@ -17,7 +17,7 @@ BOOST_FIXTURE_TEST_SUITE(sweep_command_test, Program)
 
 using sweep_command_test::small;
 
-BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_reported) {
+BOOST_AUTO_TEST_CASE(a_sweep_trains_a_grid_and_writes_a_report) {
   const std::string grid = "--grid rate=1e-3,3e-3 --grid heads='softmax:2|softmax:1,fal:1' ";
   const Json told = json(small + grid + "--seeds 2 --json");
   BOOST_REQUIRE(told["rows"].size() == 4u);

@@ -20,7 +20,7 @@ std::string refusal(std::string_view text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_axis_is_words_numbers_and_ranges) {
+BOOST_AUTO_TEST_CASE(an_axis_consists_of_words_numbers_and_ranges) {
   BOOST_TEST(parse_axis("length=2..5").option == "length");
   BOOST_TEST(parse_axis("length=2..5").values == (Words{"2", "3", "4", "5"}));
   BOOST_TEST(parse_axis("length=10..35:10,50").values == (Words{"10", "20", "30", "50"}));
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(an_axis_is_words_numbers_and_ranges) {
   BOOST_TEST(parse_axis("x=-2..0").values == (Words{"-2", "-1", "0"}));
 }
 
-BOOST_AUTO_TEST_CASE(broken_axes_are_reported) {
+BOOST_AUTO_TEST_CASE(invalid_axes_are_reported) {
   BOOST_TEST(refusal("length") == "expected OPTION=VALUES, got \"length\"");
   BOOST_TEST(refusal("=3") == "expected OPTION=VALUES, got \"=3\"");
   BOOST_TEST(refusal("length=") == "expected a value, got none");
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(broken_axes_are_reported) {
   BOOST_TEST(refusal("x=1..1000000") == "expected at most 1000 values, got 1000000");
 }
 
-BOOST_AUTO_TEST_CASE(points_are_all_combinations_the_last_axis_fastest) {
+BOOST_AUTO_TEST_CASE(points_are_all_combinations_and_the_last_axis_varies_fastest) {
   Config config("sorting");
   config.set("task.hint", "successor");
   const std::vector<SweepAxis> axes{parse_axis("length=10,20"), parse_axis("repeat=2..4")};
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(points_are_all_combinations_the_last_axis_fastest) {
       sweep_points(config, {parse_axis("length=2..1000"), parse_axis("repeat=1..200")}), Error);
 }
 
-BOOST_AUTO_TEST_CASE(series_have_one_line_for_each_of_the_other_axes) {
+BOOST_AUTO_TEST_CASE(the_figure_has_one_line_per_combination_of_the_other_axes) {
   const std::vector<SweepAxis> axes{parse_axis("length=10,20"), parse_axis("repeat=2,3")};
   std::vector<SweepPoint> points;
   for (const char* length : {"10", "20"}) {

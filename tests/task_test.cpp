@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_sample_is_a_function_of_its_stream) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_ones_less) {
+BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_answers_less) {
   for_samples([](const Task& task, const Sample& sample) {
     if (sample.asked.empty()) return;
     std::vector<std::int32_t> said = right_answers(sample);

@@ -26,7 +26,7 @@ using Doubles = std::vector<double>;
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(values_survive_the_way_in_and_out, Fixture) {
+BOOST_FIXTURE_TEST_CASE(values_are_copied_in_and_out_unchanged, Fixture) {
   for (const DType type : {DType::f64, DType::f32, DType::i32, DType::u8}) {
     BOOST_TEST(counting({2, 2}, type).to_doubles() == Doubles({0, 1, 2, 3}));
   }

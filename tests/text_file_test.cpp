@@ -37,7 +37,7 @@ struct Fixture {
 
 BOOST_FIXTURE_TEST_SUITE(text_file_test, Fixture)
 
-BOOST_AUTO_TEST_CASE(a_text_is_read_whole_up_to_its_limit) {
+BOOST_AUTO_TEST_CASE(a_text_up_to_the_limit_is_read_completely) {
   for (const std::size_t size : {0u, 1u, 65'535u, 65'536u, 65'537u, 200'000u}) {
     const std::string text(size, 'x');
     BOOST_TEST((read_text(file(text), size) == text));
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_text_is_read_whole_up_to_its_limit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_file_without_end_is_refused_at_its_limit) {
+BOOST_AUTO_TEST_CASE(an_endless_file_is_refused_at_the_limit) {
   BOOST_TEST(refusal([] { read_text("/dev/zero", 1000); }) ==
              "/dev/zero: expected a file, got a device");
   BOOST_TEST(refusal([] { read_text_or_pipe("/dev/zero", 1000); }) ==
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_file_without_end_is_refused_at_its_limit) {
              "/dev/zero:1: expected a line of at most 1000 bytes, got more");
 }
 
-BOOST_AUTO_TEST_CASE(lines_come_without_their_breaks) {
+BOOST_AUTO_TEST_CASE(lines_are_returned_without_line_breaks) {
   using Lines = std::vector<std::string>;
   BOOST_TEST((lines("") == Lines{}));
   BOOST_TEST((lines("\n") == Lines{""}));
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(lines_come_without_their_breaks) {
   BOOST_TEST((lines(text) == many));
 }
 
-BOOST_AUTO_TEST_CASE(a_last_line_without_a_break_is_known_to_be_cut) {
+BOOST_AUTO_TEST_CASE(a_last_line_without_a_line_break_is_reported_as_cut) {
   for (const auto& [text, cut] : {std::pair("a\n", false), {"a\nb", true}, {"", false}}) {
     LineReader reader(file(text), 10);
     while (reader.next()) continue;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_is_read_to_its_end) {
   BOOST_TEST((read_text_or_pipe(pipe, text.size()) == text));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_file_is_refused) {
+BOOST_AUTO_TEST_CASE(names_that_are_not_files_are_refused) {
   BOOST_TEST(refusal([&] { read_text(folder.path(), 10); }) ==
              folder.path().string() + ": expected a file, got a folder");
   BOOST_TEST(refusal([&] { read_text(folder / "none", 10); }) ==

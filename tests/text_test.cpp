@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
   BOOST_TEST(least == 200);  // and validation starts with the first held-out token
 }
 
-BOOST_AUTO_TEST_CASE(validation_covers_every_window_once) {
+BOOST_AUTO_TEST_CASE(validation_reads_every_window_once) {
   write_atomically(folder / "t", places(250));
   const auto task = make({{"text", path("t")}, {"length", "9"}, {"held_out", "0.2"}}, "validation");
   BOOST_TEST(task->count() == 6u);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_window_begins_with_what_the_tokenizer_puts_before_a_text)
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_one_others) {
+BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_windows) {
   write_atomically(folder / "t", places(251));
   const std::shared_ptr<const Task> task =
       make({{"text", path("t")}, {"length", "10"}, {"held_out", "0"}});
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_one_others) {
   BOOST_CHECK_THROW(app::training_batches(task, 1, {.sequences = 6, .set = 5}), Error);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_held_out_begins_with_a_document) {
+BOOST_AUTO_TEST_CASE(the_held_out_part_begins_with_a_document) {
   write_atomically(folder / "t", "one two##three four five##six seven##eight");
   const auto validation = [&](const char* held_out) {
     const auto task = make(
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(what_is_held_out_begins_with_a_document) {
   BOOST_CHECK_THROW(make({{"separator", "\\x1"}}), Error);
 }
 
-BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_learned) {
+BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
   write_atomically(folder / "qa.jsonl",
                    "{\"prompt\": \"1+1=\", \"answer\": \"2\", \"more\": [1]}\n"
                    "\n"
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(unusable_texts_are_refused_when_they_are_needed) {
   BOOST_TEST(!std::filesystem::exists(folder / "r"));
 }
 
-BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
+BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_continues_it) {
   write_atomically(folder / "book", sentences(200));
   const auto trained = (*this)(
       "train --task text --text book --task.length 32 --width 32 --layers 2 --heads softmax:2 "
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
   BOOST_TEST((*this)("eval run --text strange").status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_run_goes_on_with_the_same_windows) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_reads_the_same_windows) {
   write_atomically(folder / "book", sentences(20));
   const auto trained = (*this)(
       "train --task text --text book --task.length 16 --width 16 --layers 1 --heads softmax:2 "
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_goes_on_with_the_same_windows) {
   BOOST_TEST(losses() == whole);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_of_tokens_carries_its_tokenizer) {
+BOOST_AUTO_TEST_CASE(a_run_with_a_tokenizer_contains_it) {
   write_atomically(folder / "book", sentences(200));
   BOOST_REQUIRE((*this)("tokenize train book --out t.json --size 300").status == 0);
   const auto trained = (*this)(
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_tokens_carries_its_tokenizer) {
   BOOST_TEST((*this)("eval run --samples 5").status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_words_are_refused_in_one_line) {
+BOOST_AUTO_TEST_CASE(invalid_options_are_refused_in_one_line) {
   refuses(1, "train --task text --steps 1 --quiet --out r", "--text FILE");
   refuses(1, "train --task text --text absent --steps 1 --quiet --out r", "absent");
   refuses(2, "train --task flip-flop --text absent --out r", "--text");

@@ -81,14 +81,14 @@ BOOST_AUTO_TEST_CASE(tokens_are_cached_until_the_text_or_the_tokenizer_changes) 
   BOOST_TEST((read(open(8)) == std::vector{2}));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_left_alone) {
+BOOST_AUTO_TEST_CASE(files_of_another_kind_are_not_overwritten) {
   write_atomically(text, "abc");
   write_atomically(tokens, "mine");
   BOOST_CHECK_THROW(open(), Error);
   BOOST_TEST(std::filesystem::file_size(tokens) == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(every_changed_byte_is_noticed) {
+BOOST_AUTO_TEST_CASE(every_changed_byte_is_detected) {
   write_atomically(text, "abcab");
   open();
   std::string whole(std::filesystem::file_size(tokens), ' ');

@@ -27,7 +27,7 @@ struct Files : Program {
 
 BOOST_FIXTURE_TEST_SUITE(tokenize_command_test, Files)
 
-BOOST_AUTO_TEST_CASE(a_file_goes_to_ids_and_back) {
+BOOST_AUTO_TEST_CASE(a_file_is_encoded_and_decoded) {
   const std::string& text = golden["training_text"].string();
   write("text", text);
   for (const auto& [name, kind] : golden["tokenizers"].members()) {
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_file_goes_to_ids_and_back) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(typed_text_is_shown_token_by_token) {
+BOOST_AUTO_TEST_CASE(text_on_the_command_line_is_shown_token_by_token) {
   const auto table = (*this)("tokenize --tokenizer llama3.json --offsets -- a1 'b  c'");
   BOOST_TEST(table.status == 0);
   BOOST_TEST(table.out.starts_with("1\t0\t0\t\"<|start|>\"\n"));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(one_long_word_takes_little_memory) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_with_a_vocabulary_and_merges_is_gpt2s) {
+BOOST_AUTO_TEST_CASE(a_folder_with_a_vocabulary_and_merges_is_read_as_gpt2) {
   const Json& model = golden["tokenizers"]["gpt2"]["tokenizer"]["model"];
   std::string merges = "#version: 0.2\n";
   for (const Json& merge : model["merges"]) {

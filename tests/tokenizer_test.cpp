@@ -38,7 +38,7 @@ Tokenizer tokenizer_of(const Json& kind) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(ids_and_decoded_texts_are_those_of_hugging_face) {
+BOOST_AUTO_TEST_CASE(ids_and_decoded_texts_equal_those_of_hugging_face) {
   BOOST_TEST(golden()["tokenizers"].members().size() == 7u);
   for (const auto& [name, kind] : golden()["tokenizers"].members()) {
     const Tokenizer tokenizer = tokenizer_of(kind);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(ids_and_decoded_texts_are_those_of_hugging_face) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranges_cover_the_text_and_the_ids_are_the_same) {
+BOOST_AUTO_TEST_CASE(byte_ranges_cover_the_text_and_ids_are_the_same) {
   for (const auto& [name, kind] : golden()["tokenizers"].members()) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     Encoder encoder(tokenizer);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(dropped_bytes_around_a_token_are_outside_its_range) {
   BOOST_TEST(tokens("bb") == "");
 }
 
-BOOST_AUTO_TEST_CASE(cutting_a_long_text_changes_no_id) {
+BOOST_AUTO_TEST_CASE(splitting_a_long_text_changes_no_id) {
   std::string text, end;
   for (int i = 0; text.size() < 600000; ++i) {
     for (const Json& line : golden()["texts"]) {
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(the_tokens_of_a_long_word_do_not_depend_on_its_parts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(merges_of_every_kind_leave_long_words_as_they_are) {
+BOOST_AUTO_TEST_CASE(the_ids_of_long_words_are_right_for_any_kind_of_merges) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     Rng rng(1, Purpose::test, seed);
     const int count = 1 + static_cast<int>(rng.below(5));
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(merges_of_every_kind_leave_long_words_as_they_are) {
   BOOST_TEST((encoded(tokenizer, word, 31) == encoded(tokenizer, word, whole_words)));
 }
 
-BOOST_AUTO_TEST_CASE(runs_of_one_character_take_no_more_than_linear_time) {
+BOOST_AUTO_TEST_CASE(repeated_characters_take_at_most_linear_time) {
   const Tokenizer tokenizer = tokenizer_of(golden()["tokenizers"]["gpt2"]);
   const Tokenizer gemma = tokenizer_of(golden()["tokenizers"]["gemma"]);
   for (const std::string unit : {"a", " ", "\n", "0", "e\u0301", "'", "\u0301", "<"}) {
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(broken_text_and_unknown_ids_are_refused) {
   BOOST_CHECK_THROW((void)tokenizer.decode(wrong), Error);
 }
 
-BOOST_AUTO_TEST_CASE(training_gives_the_tokenizer_that_was_checked_against_hugging_face) {
+BOOST_AUTO_TEST_CASE(training_reproduces_the_tokenizer_checked_against_hugging_face) {
   const Json& kind = golden()["tokenizers"]["trained"];
   const std::string& text = golden()["training_text"].string();
   const BpeTraining training{

@@ -30,7 +30,7 @@ double used(tolerance::Values y) { return compared({{"y", result(std::move(y))}}
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(equal_values_use_none_of_the_bound) { BOOST_TEST(used({1, -2, 0}) == 0); }
+BOOST_AUTO_TEST_CASE(equal_values_have_no_error) { BOOST_TEST(used({1, -2, 0}) == 0); }
 
 BOOST_AUTO_TEST_CASE(the_share_of_the_bound_is_reported) {
   BOOST_TEST(std::abs(used({1, -2, 6e-5}) - 0.5) < 0.01);
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(the_share_of_the_bound_is_reported) {
   BOOST_TEST(used({1, -2, 13e-5}) > 1);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_seen) {
+BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_detected) {
   BOOST_TEST(used({1, 2, 0}) > 1);
   BOOST_TEST(used({2, -2, 0}) > 1);
   BOOST_TEST(used({1, -2, std::nan("")}) > 1);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_seen) {
 }
 
 // A single one of a thousand entries may be 12 sigma off; all together only a hundredth of that.
-BOOST_AUTO_TEST_CASE(a_common_factor_is_seen_even_if_no_single_entry_stands_out) {
+BOOST_AUTO_TEST_CASE(a_common_factor_is_detected_even_if_no_single_entry_exceeds_its_bound) {
   Rng rng(1, Purpose::test);
   constexpr double sigma = 0.05;
   const auto noisy = [&](tolerance::Values x) {

@@ -70,7 +70,7 @@ TrainerOptions options(std::int64_t steps) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_learns_and_reports_every_step) {
+BOOST_AUTO_TEST_CASE(training_lowers_the_loss_and_reports_every_step) {
   const auto backend = make_cpu_backend({.threads = 2});
   Bigrams model(*backend);
   std::vector<StepReport> reports;
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(it_learns_and_reports_every_step) {
   BOOST_TEST(reports.back().memory.live == reports[10].memory.live);  // memory does not accumulate
 }
 
-BOOST_AUTO_TEST_CASE(a_schedule_takes_its_steps_from_the_trainer) {
+BOOST_AUTO_TEST_CASE(a_schedule_gets_its_number_of_steps_from_the_trainer) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);
   std::vector<double> rates;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_schedule_takes_its_steps_from_the_trainer) {
   BOOST_TEST(rates == (std::vector<double>{1, 0.75, 0.5, 0.25}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(the_gradients_of_parts_add_up_to_the_batchs) {
+BOOST_AUTO_TEST_CASE(the_gradients_of_parts_add_up_to_that_of_the_batch) {
   // Three parts of 10 rows compared with one part of the same 30: the same mean over all targets.
   const auto backend = make_reference_backend();
   Bigrams whole(*backend), cut(*backend);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_gradients_of_parts_add_up_to_the_batchs) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_interrupted_and_resumed_run_has_the_bits_of_a_whole_one) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_same_bits_as_an_uninterrupted_one) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams whole(*backend);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_and_resumed_run_has_the_bits_of_a_whole_one)
   BOOST_CHECK(values_of(whole) == values_of(second));
 }
 
-BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
+BOOST_AUTO_TEST_CASE(the_latest_checkpoints_and_the_best_are_kept) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);
   const TemporaryFolder folder;
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
   BOOST_TEST(info.more.at("who") == "test");
 }
 
-BOOST_AUTO_TEST_CASE(a_score_that_is_no_number_is_the_worst_and_a_damaged_mark_is_written_anew) {
+BOOST_AUTO_TEST_CASE(a_score_of_nan_is_the_worst_and_a_damaged_best_file_is_rewritten) {
   const auto backend = make_cpu_backend({.threads = 1});
   const TemporaryFolder folder;
   TrainerOptions o = options(30);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_stops_and_names_step_and_tensor) 
   BOOST_TEST(CheckpointStore(folder.path(), 2).latest().value() == 5);
 }
 
-BOOST_AUTO_TEST_CASE(checkpoints_by_time_come_after_every_step_that_takes_longer) {
+BOOST_AUTO_TEST_CASE(checkpoints_by_time_follow_every_step_that_takes_longer) {
   const auto backend = make_cpu_backend({.threads = 1});
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   using Steps = std::vector<std::int64_t>;
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   BOOST_CHECK(values_of(again) == values_of(model));
 }
 
-BOOST_AUTO_TEST_CASE(weights_with_a_useless_sum_are_refused) {
+BOOST_AUTO_TEST_CASE(weights_with_an_invalid_sum_are_refused) {
   const auto backend = make_cpu_backend({.threads = 1});
   for (const float weight : {-1.0f, std::numeric_limits<float>::quiet_NaN()}) {
     Bigrams model(*backend);
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(weights_with_a_useless_sum_are_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_last_finished_step_is_saved_whatever_ends_a_run) {
+BOOST_AUTO_TEST_CASE(the_last_finished_step_is_saved_however_a_run_ends) {
   const auto backend = make_cpu_backend({.threads = 1});
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   const auto ends = [&](TrainerHooks hooks, const BatchSource& data, std::int64_t at) {

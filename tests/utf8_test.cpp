@@ -6,7 +6,7 @@ BOOST_AUTO_TEST_SUITE(utf8_test)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(every_code_point_is_written_and_read_and_nothing_else_is_well_formed) {
+BOOST_AUTO_TEST_CASE(every_code_point_is_written_and_read_and_nothing_else_is_valid) {
   for (char32_t c = 0; c < 0x110000; ++c) {
     std::string text;
     append_utf8(text, c);
@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(every_code_point_is_written_and_read_and_nothing_else_is_we
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_first_broken_byte_is_found_wherever_it_stands) {
+BOOST_AUTO_TEST_CASE(the_first_invalid_byte_is_found_at_any_position) {
   for (std::size_t place = 0; place < 40; ++place) {
     for (const std::size_t after : {0, 1, 7, 8, 20}) {
       const std::string text = std::string(place, 'a') + "\xc3" + std::string(after, 'b');
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(the_first_broken_byte_is_found_wherever_it_stands) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_longest_part_of_a_broken_sequence_becomes_one_replacement) {
+BOOST_AUTO_TEST_CASE(each_maximal_invalid_part_becomes_one_replacement_character) {
   const std::string mark = "\xef\xbf\xbd";
   BOOST_TEST(replace_broken_utf8("a\xffz") == "a" + mark + "z");
   BOOST_TEST(replace_broken_utf8("\xe2\x82") == mark);             // a possible start of U+20AC

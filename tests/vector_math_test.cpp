@@ -74,7 +74,7 @@ void sweep(const std::string& name, SimdProbe::Map SimdProbe::*function, double 
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_error_measure_sees_signs_nans_and_overflow) {
+BOOST_AUTO_TEST_CASE(the_error_measure_detects_wrong_signs_nans_and_overflow) {
   BOOST_TEST(ulps(1.0f, 1.0) == 0);
   BOOST_TEST(ulps(std::nextafter(1.0f, 2.0f), 1.0) == 1);
   BOOST_TEST(ulps(-1.0f, 1.0) > 1e6);

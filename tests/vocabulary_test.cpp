@@ -15,7 +15,7 @@ using Tokens = std::vector<std::int32_t>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(text_becomes_tokens_and_back) {
+BOOST_AUTO_TEST_CASE(text_is_converted_to_tokens_and_back) {
   const WordVocabulary vocabulary = WordVocabulary::of_characters("wri01");
   BOOST_TEST(vocabulary.size() == 5);
   BOOST_TEST(vocabulary.encode("w1r1") == (Tokens{0, 4, 1, 4}));
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_their_own_tokens) {
   BOOST_CHECK_THROW(vocabulary.encode("07"), Error);
 }
 
-BOOST_AUTO_TEST_CASE(words_stand_between_separators) {
+BOOST_AUTO_TEST_CASE(words_are_separated_by_separators) {
   const WordVocabulary vocabulary({"1", "12", "⊥"}, " ");
   BOOST_TEST(vocabulary.encode("12 1 ⊥ 1") == (Tokens{1, 0, 2, 0}));
   BOOST_TEST(vocabulary.decode(Tokens{1, 0, 2, 0}) == "12 1 ⊥ 1");
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(tokens_are_found_by_their_text) {
   BOOST_TEST(vocabulary.text(0) == "a");
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
+BOOST_AUTO_TEST_CASE(text_without_matching_tokens_is_refused) {
   const WordVocabulary vocabulary({"ab", "c"});
   BOOST_CHECK_EXCEPTION(vocabulary.encode("abca"), Error, [](const Error& error) {
     return error.what() == std::string("text: no token fits at character 4: \"a\"");

@@ -27,7 +27,7 @@ std::string cut(const Scanner&, std::string_view text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(gpt2) {
+BOOST_AUTO_TEST_CASE(the_gpt2_pattern_splits_text_as_published) {
   const auto words = [](std::string_view text) { return cut(Gpt2Scanner(), text); };
   BOOST_TEST(words("Hello  world 12x") == "Hello| | world| 12|x");
   BOOST_TEST(words("it's IT'S we'll 'x") == "it|'s| IT|'|S| we|'ll| '|x");
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(gpt2) {
   BOOST_TEST(words("x\u00a0\u00a0y") == "x|\u00a0|\u00a0|y");
 }
 
-BOOST_AUTO_TEST_CASE(llama3_and_qwen2) {
+BOOST_AUTO_TEST_CASE(the_llama3_and_qwen2_patterns_split_text_as_published) {
   const auto llama = [](std::string_view text) { return cut(Llama3Scanner<3>(), text); };
   const auto qwen = [](std::string_view text) { return cut(Llama3Scanner<1>(), text); };
   BOOST_TEST(llama("a 12345") == "a| |123|45");
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(llama3_and_qwen2) {
   BOOST_TEST(llama("\u00a0\u00a0x") == "\u00a0|\u00a0x");
 }
 
-BOOST_AUTO_TEST_CASE(digits_are_words_of_their_own) {
+BOOST_AUTO_TEST_CASE(digits_are_separate_words) {
   const auto words = [](std::string_view text) { return cut(DigitsGpt2Scanner(), text); };
   BOOST_TEST(words("a 12 b") == "a| |1|2| b");
   BOOST_TEST(words("a   1") == "a|   |1");

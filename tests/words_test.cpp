@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(tokens_and_classes_are_elements_for_any_moves) {
 }
 
 // (a∘b)(x) = a(b(x)), computed by hand.
-BOOST_AUTO_TEST_CASE(the_inner_element_is_the_later_one) {
+BOOST_AUTO_TEST_CASE(the_later_element_is_the_inner_one_of_the_product) {
   // S3: 0 is 012, 1 is 021, 2 is 102, 3 is 120, 4 is 201, 5 is 210. The table of a∘b.
   const std::vector<std::string> table{"0 1 2 3 4 5", "1 0 4 5 2 3", "2 3 0 1 5 4",
                                        "3 2 5 4 0 1", "4 5 1 0 3 2", "5 4 3 2 1 0"};
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(the_inner_element_is_the_later_one) {
 }
 
 // All targets of drawn words, computed with permutations written as text.
-BOOST_AUTO_TEST_CASE(a_target_is_the_number_of_the_product_so_far) {
+BOOST_AUTO_TEST_CASE(a_target_is_the_index_of_the_product_so_far) {
   for (const auto& [group, points] : {std::pair{"s2", 2}, {"s3", 3}, {"a5", 5}, {"s5", 5}}) {
     const auto all = permutations(points, group[0] == 'a');
     const auto task = make({{"group", group}});
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(swaps_are_the_ten_elements_that_exchange_two_points) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(lengths_are_uniform_and_the_asked_places_are_the_chosen_ones) {
+BOOST_AUTO_TEST_CASE(lengths_are_uniform_and_the_option_asked_selects_the_scored_places) {
   const TaskOptions parity{{"group", "s2"}, {"min", "3"}, {"max", "10"}, {"asked", "last"}};
   const auto task = make(parity);
   std::vector<double> lengths(8);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(lengths_are_uniform_and_the_asked_places_are_the_chosen_one
   BOOST_TEST(task->reference(draw(*task, 0)).empty());
 }
 
-BOOST_AUTO_TEST_CASE(distributions_are_longer_words) {
+BOOST_AUTO_TEST_CASE(other_distributions_have_longer_words) {
   BOOST_TEST(make()->longest() == 128);
   const TaskOptions parity{{"group", "s2"}, {"min", "3"}, {"max", "40"}, {"asked", "last"}};
   for (const auto& [name, shortest, longest] :
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(distributions_are_longer_words) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(guesses_are_not_above_chance) {
+BOOST_AUTO_TEST_CASE(guessing_has_a_score_of_zero_above_chance) {
   const auto task = make({{"group", "s3"}});
   Tally right, guessed, some;
   Rng rng(3, Purpose::test);
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(guesses_are_not_above_chance) {
   BOOST_TEST(some.at("tokens").sum == 3);
 }
 
-BOOST_AUTO_TEST_CASE(outside_answers_are_judged_product_by_product) {
+BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_product_by_product) {
   const auto s3 = make({{"group", "s3"}});
   BOOST_TEST(verdict(*s3, "1 2 4", "1 4 3") == "right");
   BOOST_TEST(verdict(*s3, " 1  2 4 ", " 1 4  3") == "right");

@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(blocks_must_publish_and_wait_with_fences) {
   finds("a race with a write", 2, 0, &count, true, false);
 }
 
-BOOST_AUTO_TEST_CASE(accesses_out_of_bounds_or_off_their_boundary_are_found) {
+BOOST_AUTO_TEST_CASE(accesses_out_of_bounds_or_misaligned_are_found) {
   finds("outside of shared memory", 1, 256, &one_past, 0, 1);
   finds("out of bounds", 1, 0, &one_past_an_array, 0, 1);
   finds("off its boundary", 1, 0, &crooked_pair, 2, 1);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(static_and_dynamic_shared_memory_share_one_limit) {
   BOOST_TEST(contains(fault(1, limit - 2047, &much_shared, true), "2048 of static shared memory"));
 }
 
-BOOST_AUTO_TEST_CASE(words_in_a_wrong_lane_give_a_wrong_product) {
+BOOST_AUTO_TEST_CASE(words_in_a_wrong_lane_give_a_wrong_matrix_product) {
   const auto product = [](int wrong_by) {
     const Words y;
     Stream stream;
