@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(attention_is_compared_with_the_reference) {
 
   const std::string page = contents(folder / "a/attention.html");
   for (const char* heading :
-       {"Rollout and reference", "Heads by their attention", "Errors", "Accuracy over length"}) {
+       {"Rollout and reference", "Heads by their attention", "Errors", "Accuracy by length"}) {
     BOOST_TEST(page.find(heading) != std::string::npos);
   }
 

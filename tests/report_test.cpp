@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_CASE(a_report_contains_curves_with_values_answers_and_links) {
   const std::string page = contents(folder / "run/report.html");
   for (const char* part :
        {"data-name=\"loss\"", "data-name=\"rate\"", "data-name=\"gradient_norm\"",
-        "data-name=\"tokens/s\"", "<script>", "href=\"./config.ini\"", "Samples over training"}) {
+        "data-name=\"tokens/s\"", "<script>", "href=\"./config.ini\"", "Samples during training"}) {
     BOOST_TEST(contains(page, part));
   }
   const std::vector<Json> lines = metrics("run");

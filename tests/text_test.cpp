@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_continues_it) {
       "--quiet --out run");
   BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
   const std::string report = contents(path("run/report.html"));
-  for (const char* part : {"Samples over training", "Step 100<", "Step 300<", "bits_per_byte",
+  for (const char* part : {"Samples during training", "Step 100<", "Step 300<", "bits_per_byte",
                            "300 steps, 153600 tokens"}) {
     BOOST_TEST(contains(report, part));
   }

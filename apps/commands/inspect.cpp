@@ -90,7 +90,7 @@ void run(const Arguments& arguments) {
   const std::size_t shown = std::min(sample.tokens.size(), static_cast<std::size_t>(most));
 
   const std::string name = on.empty() ? loaded.config.kind().distributions[0].name : on;
-  html::Page page(folder.filename().string() + ", looked into",
+  html::Page page(folder.filename().string() + ", inspected",
                   arguments.given("prompt")
                       ? text("Step ", loaded.step, "; ", arguments.word("prompt"))
                       : text("Step ", loaded.step, "; sample ", index, " of distribution ", name));
@@ -103,9 +103,9 @@ void run(const Arguments& arguments) {
     const auto views =
         look_inside(*loaded.model, beginning_for(*loaded.model, *task, sample, shown));
     if (!shares.empty()) {
-      page.add("What FAL heads read",
-               html::paragraph(text("Share of the answers asked, over ", options.samples,
-                                    " samples, at which the head reads the place that the answer "
+      page.add("Reads of FAL heads",
+               html::paragraph(text("Share of the scored tokens of ", options.samples,
+                                    " samples at which the head reads the token that the answer "
                                     "depends on.")) +
                    shares_table(shares) + selection_pictures(*task, sample, views));
     }

@@ -161,7 +161,7 @@ html::Series line(const std::string& name, bool dashed = false) {
 
 std::string errors_chart(const AttentionMeasures& measures) {
   html::LineChart chart{
-      .x_label = "place in the answer, from 0", .y_label = "share wrong", .series = {}};
+      .x_label = "position in the answer, from 0", .y_label = "share wrong", .series = {}};
   chart.y_low = 0;
   html::Series errors = line("wrong tokens");
   for (const PlaceErrors& place : measures.places) {
@@ -173,15 +173,16 @@ std::string errors_chart(const AttentionMeasures& measures) {
   chart.series.push_back(std::move(errors));
   return html::figure(
       html::line_chart(chart),
-      "Of the answer's tokens at each place, those predicted wrongly, with Wilson's "
-      "95% interval; the model sees the sample's own tokens.");
+      "Share of wrong predictions at each position of the answer under teacher forcing, with "
+      "Wilson's 95% interval.");
 }
 
 std::string length_chart(const AttentionMeasures& measures) {
-  html::LineChart chart{.x_label = "tokens of the sample", .y_label = "share", .series = {}};
+  html::LineChart chart{
+      .x_label = "length of the sample in tokens", .y_label = "share", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
-  html::Series exact = line("whole answers right"), outputs = line("tokens right"),
+  html::Series exact = line("correct answers"), outputs = line("correct tokens"),
                score = line("attention score", true);
   for (const LengthScores& at : measures.lengths) {
     const double x = static_cast<double>(at.shortest + at.longest) / 2;
@@ -192,7 +193,7 @@ std::string length_chart(const AttentionMeasures& measures) {
     if (at.attention_score.count > 0) score.points.push_back({x, at.attention_score.mean});
   }
   chart.series = {std::move(exact), std::move(outputs), std::move(score)};
-  return html::figure(html::line_chart(chart), "By the number of a sample's tokens.");
+  return html::figure(html::line_chart(chart), "Shares by length of the sample.");
 }
 
 std::string heads_table(const AttentionMeasures& measures) {
@@ -239,7 +240,7 @@ std::string percent_of(const tasks::Moments& values) {
 }
 
 std::string text_of(const std::optional<tasks::Welch>& test) {
-  if (!test) return "none: it wants two right and two wrong tokens that vary";
+  if (!test) return "none: requires at least two right and two wrong tokens with different scores";
   char p[32];
   std::snprintf(p, sizeof p, "%.2g", test->p);
   return text("t = ", decimal(test->t, 2), " with ", decimal(test->freedom, 1),
@@ -310,10 +311,11 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
   all.emplace_back(
       "Attention on the reference",
       html::code(score_lines(measures)) +
-          html::paragraph("The attention score of a predicted token is the share of its attention "
-                          "rollout that lies on the tokens of the task's reference. Brackets hold "
-                          "95% intervals. Tokens of one sample hang together: the test takes them "
-                          "as independent."));
+          html::paragraph(
+              "The attention score of a predicted token is the share of its attention "
+              "rollout that lies on the tokens of the task's reference. Brackets contain "
+              "95% intervals. The test treats tokens as independent, although tokens of "
+              "one sample are correlated."));
   all.emplace_back("Rollout and reference",
                    html::colour_scale(largest, "share in the rollout") +
                        side_by_side(picture(rollout, largest, "Attention rollout") +
@@ -330,7 +332,7 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
                        html::colour_scale(1, "weight of a column's token for a row's") +
                        side_by_side(maps));
   all.emplace_back("Errors", errors_chart(measures));
-  all.emplace_back("Accuracy over length", length_chart(measures));
+  all.emplace_back("Accuracy by length", length_chart(measures));
   return all;
 }
 

@@ -23,7 +23,7 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   for (const Json& line : metrics) {
     if (line.contains("intervals")) last = &line;
   }
-  if (!last) return html::paragraph("None yet.");
+  if (!last) return html::paragraph("No evaluation yet.");
   html::LineChart chart{.x_label = "step", .y_label = "share right", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
@@ -45,12 +45,13 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   }
   if (const Json* const too_long = last->find("too_long")) {
     for (const Json& name : too_long->elements()) {
-      rows.push_back({html::escape(name.string()), "skipped: longer than the model reads", "", ""});
+      rows.push_back(
+          {html::escape(name.string()), "skipped: its samples are too long for the model", "", ""});
     }
   }
-  std::string content =
-      html::table({"distribution", "metric", "value", "95%"}, rows) +
-      html::paragraph("Step " + (*last)["step"].dump() + ", teacher forcing, Wilson's intervals.");
+  std::string content = html::table({"distribution", "metric", "value", "95%"}, rows) +
+                        html::paragraph("Step " + (*last)["step"].dump() +
+                                        ", teacher forcing, with Wilson's intervals.");
   const bool several = std::ranges::any_of(
       chart.series, [](const html::Series& series) { return series.points.size() > 1; });
   if (several) content += html::figure(line_chart(chart), "Evaluations during training");
@@ -74,8 +75,8 @@ std::string main_metric(const RunFolder& folder, const std::vector<Json>& metric
     if (!is_share && series.points.size() > 1) chart.series.push_back(std::move(series));
   }
   if (chart.series.empty()) return {};
-  return html::figure(line_chart(chart),
-                      text("Of every evaluation", task.less_is_better() ? "; less is better" : ""));
+  return html::figure(line_chart(chart), text("Main metric of each evaluation",
+                                              task.less_is_better() ? "; lower is better" : ""));
 }
 
 /// The model's continuations of the same prompts at several evaluations, including the last one.
@@ -100,9 +101,9 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
           "<pre style=\"white-space:pre-wrap\"><b>" + html::escape(prompt->string()) + "</b>";
       if (const Json* const expected = sample.find("expected"); expected && expected->is_string()) {
         answers = true;
-        content += *expected == *said ? "\nright:    " : "\nexpected: ";
+        content += *expected == *said ? "\ncorrect:   " : "\nexpected:  ";
         content += html::escape(expected->string());
-        if (!(*expected == *said)) content += "\nsaid:     " + html::escape(said->string());
+        if (!(*expected == *said)) content += "\npredicted: " + html::escape(said->string());
       } else {
         content += html::escape(said->string());
       }
@@ -111,10 +112,11 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
   }
   if (content.empty()) return {};
   return html::paragraph(
-             answers ? "The first samples of an evaluation and what the model answered, all tokens "
-                       "before each answer seen as they are."
-                     : "Prompts out of what is held out, and what the model went on with: drawn at "
-                       "a temperature of 0.8, every time with the same random numbers.") +
+             answers
+                 ? "The first samples of each evaluation and the model's predictions. The model "
+                   "reads the sample's own tokens (teacher forcing)."
+                 : "Prompts from the held-out text and their continuations by the model, sampled "
+                   "at a temperature of 0.8, always with the same random numbers.") +
          content;
 }
 
@@ -135,7 +137,7 @@ std::string speed_figure(const std::vector<Json>& metrics) {
     if (!tokens || !seconds || !(seconds->number() > 0)) continue;
     speeds.push_back({{"step", line["step"]}, {"tokens/s", tokens->number() / seconds->number()}});
   }
-  return step_figure(speeds, "tokens/s", "tokens/s", "Tokens a second");
+  return step_figure(speeds, "tokens/s", "tokens/s", "Tokens per second");
 }
 
 /// Links to the other files in the run's folder.
@@ -145,7 +147,7 @@ std::string files_beside(const RunFolder& folder) {
     if (!std::filesystem::exists(folder.path() / name)) continue;
     links += (links.empty() ? "" : ", ") + html::link(name, name);
   }
-  return links.empty() ? "" : "<p>Beside this page: " + links + "</p>\n";
+  return links.empty() ? "" : "<p>Other files of this run: " + links + "</p>\n";
 }
 
 /// Charts of gammas and betas, if the model trained any.
@@ -162,8 +164,9 @@ std::string learned_numbers(const std::vector<Json>& metrics) {
     if (names.empty()) continue;
     html::LineChart chart{.x_label = "step", .y_label = kind, .series = {}};
     for (const std::string& name : names) chart.series.push_back(curve(name, metrics, name));
-    content += html::figure(line_chart(chart),
-                            text("Each layer's ", kind, ", or LAYER.HEAD's, as training moved it"));
+    content +=
+        html::figure(line_chart(chart),
+                     text("Learned ", kind, " of each layer, or of LAYER.HEAD, during training"));
   }
   return content;
 }
@@ -211,7 +214,7 @@ std::string run_report(const RunFolder& folder) {
   const auto task = config.task();
   page.add("Evaluation", evaluations(folder, metrics) + main_metric(folder, metrics, *task));
   const std::string samples = samples_over_training(metrics);
-  if (!samples.empty()) page.add("Samples over training", samples);
+  if (!samples.empty()) page.add("Samples during training", samples);
 
   html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
   html::LineChart accuracy{.x_label = "step", .y_label = "accuracy", .series = {}};
@@ -223,16 +226,16 @@ std::string run_report(const RunFolder& folder) {
   accuracy.y_high = 1;
   std::string curves = html::figure(line_chart(loss), "Loss of the training batches");
   if (!accuracy.series[0].points.empty()) {
-    curves += html::figure(line_chart(accuracy), "Share of their targets that were right");
+    curves +=
+        html::figure(line_chart(accuracy), "Share of correct targets in the training batches");
   }
-  curves += step_figure(metrics, "rate", "", "The learning rate of each step");
-  curves +=
-      step_figure(metrics, "gradient_norm", "norm", "The gradient's norm before clipping", true);
+  curves += step_figure(metrics, "rate", "", "Learning rate of each step");
+  curves += step_figure(metrics, "gradient_norm", "norm", "Gradient norm before clipping", true);
   curves += speed_figure(metrics);
   page.add("Training", curves);
   const std::string learned = learned_numbers(metrics);
-  if (!learned.empty()) page.add("Learned in the heads", learned);
-  page.add("How to make it again",
+  if (!learned.empty()) page.add("Learned parameters of heads", learned);
+  page.add("How to repeat this run",
            html::code("longhand train --config config.ini") +
                html::paragraph(text(steps, " steps, ", tokens, " tokens, ", std::lround(seconds),
                                     " s, commit ", commit, ", ", machine())) +

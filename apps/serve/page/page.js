@@ -91,7 +91,7 @@ function cardOf(run) {
   };
   card.parts = {tick, swatch: make('span', 'swatch'), state: make('span', 'state'), about: make('div', 'about'),
     progress: make('progress'), numbers: make('div', 'numbers'), trouble: make('div', 'trouble'),
-    stop: button('stop', 'stop'), resume: button('resume', 'resume'), look: button('look at its attention', 'look'), buttons};
+    stop: button('stop', 'stop'), resume: button('resume', 'resume'), look: button('inspect attention', 'look'), buttons};
   top.append(tick, card.parts.swatch, name, card.parts.state);
   card.append(top, card.parts.about, card.parts.progress, card.parts.numbers, card.parts.trouble, buttons);
   state.cards.set(run.run, card);
@@ -279,13 +279,13 @@ async function showDetail(number) {
   const samples = make('div');
   if (run.samples.length) {
     const latest = run.samples[run.samples.length - 1];
-    samples.append(make('h3', '', 'What it said after step ' + latest.step));
+    samples.append(make('h3', '', 'Predictions after step ' + latest.step));
     for (const sample of latest.samples) {
       const said = make('pre');
       said.append(make('b', '', sample.prompt || ''));
       if (sample.expected === undefined) said.append(sample.text || '');
-      else if (sample.expected === sample.text) said.append('\nright:    ' + sample.expected);
-      else said.append('\nexpected: ' + sample.expected + '\nsaid:     ' + sample.text);
+      else if (sample.expected === sample.text) said.append('\ncorrect:   ' + sample.expected);
+      else said.append('\nexpected:  ' + sample.expected + '\npredicted: ' + sample.text);
       samples.append(said);
     }
   }
@@ -293,7 +293,7 @@ async function showDetail(number) {
   const frame = make('iframe');
   frame.hidden = true;
   frame.setAttribute('sandbox', 'allow-scripts');
-  const titles = {'report.html': 'report', 'inspect.html': 'attention maps', 'attention.html': 'attention measured'};
+  const titles = {'report.html': 'report', 'inspect.html': 'attention maps', 'attention.html': 'attention measures'};
   for (const name of run.pages) {
     const show = make('button', '', titles[name] || name);
     show.type = 'button';
