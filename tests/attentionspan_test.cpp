@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(both_tables_of_models_trained_from_scratch_share_runs) {
       return section.second.find(words) != std::string::npos;
     });
   };
-  BOOST_TEST(says(six, "as the published program ran"));
+  BOOST_TEST(says(six, "settings of the published program"));
   BOOST_TEST(says(six, "not reached"));
 
   options.out = folder / "attentionspan-table2-scratch-smoke";
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(both_tables_of_models_trained_from_scratch_share_runs) {
   // Runs with the other optimizer are separate runs.
   options.optimizer = "text";
   const RecipeResult text = recipes().at("attentionspan/table2-scratch").run(options);
-  BOOST_TEST(says(text, "as the paper's text has it"));
+  BOOST_TEST(says(text, "settings of the paper's text"));
   const RunFolder run(options.out / "scratch-ffml-text-seed-1");
   BOOST_TEST(run.config().text("training.beta1") == "0.95");
   BOOST_TEST(run.config().text("training.decay") == "0.2");

@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_large_picture_is_replaced_by_a_note) {
   result.sections.emplace_back(
       "Large", html::figure("<svg>" + std::string(largest_picture, ' ') + "</svg>", "c"));
   write_results_page(folder.path() / "a.md", made_by("a"), result);
-  BOOST_TEST(contains(contents(folder.path() / "a.md"), "left out here"));
+  BOOST_TEST(contains(contents(folder.path() / "a.md"), "omitted here"));
   BOOST_TEST(!fs::exists(folder.path() / "files/a-1.svg"));
 }
 

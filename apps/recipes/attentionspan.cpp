@@ -138,9 +138,11 @@ Settings optimizer_settings(const RecipeOptions& options) {
 
 std::string how_optimized(const RecipeOptions& options) {
   return by_the_text(options)
-             ? "AdamW as the paper's text has it: betas 0.95 and 0.999, decay 0.2."
-             : "AdamW as the published program ran, with its library's defaults: betas 0.9 and "
-               "0.999, decay 0.01. (--optimizer text: the paper's text, 0.95, 0.999 and 0.2.)";
+             ? "AdamW with the settings of the paper's text: betas 0.95 and 0.999, weight decay "
+               "0.2."
+             : "AdamW with the settings of the published program, which are its library's "
+               "defaults: betas 0.9 and 0.999, weight decay 0.01. (--optimizer text selects those "
+               "of the paper's text: 0.95, 0.999 and 0.2.)";
 }
 
 GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
@@ -213,13 +215,14 @@ std::int64_t head_count(std::string_view heads) {
 
 std::string learned_model(const RecipeOptions& options) {
   if (options.model.empty()) {
-    return "The models are small ones, trained from scratch on the task, with softmax heads alone "
-           "where repairs or attention need them (those of attentionspan/table6 otherwise); "
-           "the paper's are fine-tuned ones of 1 to 1.5 billion parameters. ";
+    return "The models are small and were trained from scratch on the task. Where repairs or "
+           "attention measures require it, all their heads are softmax heads; otherwise they are "
+           "the models of attentionspan/table6. The paper's models are fine-tuned and have 1 to "
+           "1.5 billion parameters. ";
   }
   return text("The model is ", options.model,
-              ", fine-tuned on each task (attentionspan/table2); the paper's have 1 to 1.5 billion "
-              "parameters. ");
+              ", fine-tuned on each task (attentionspan/table2). The paper's models have 1 to 1.5 "
+              "billion parameters. ");
 }
 
 std::vector<GridRun> Lineage::of_seeds(std::size_t i) const {

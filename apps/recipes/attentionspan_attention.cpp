@@ -167,13 +167,13 @@ RecipeResult table3(const RecipeOptions& options) {
       "What is counted",
       html::paragraph(
           "AttnScore is the share of a predicted token's attention rollout on the tokens of the "
-          "task's reference; the mean over samples of the mean over a sample's tokens, and apart "
-          "for tokens predicted rightly and wrongly under teacher forcing. Intervals are "
-          "Student's, "
-          "95%; t, degrees of freedom and two-sided p are Welch's, over tokens taken as "
-          "independent, which tokens of one sample are not. A cell is empty where all tokens are "
-          "right. The paper's figures in the table are those of its Llama: rollout depends on the "
-          "number of layers, so levels are not to be compared, only which is larger."));
+          "task's reference. It is averaged over the tokens of a sample and then over samples, and "
+          "separately over right and wrong predictions under teacher forcing. Intervals are "
+          "Student's 95% intervals. t, degrees of freedom and the two-sided p are those of Welch's "
+          "test over tokens. The test treats tokens as independent, although tokens of one sample "
+          "are not. A cell is empty if all tokens are right. The paper's figures in the table are "
+          "those of its Llama model. Rollout depends on the number of layers, so only the order of "
+          "the figures can be compared, not their size."));
   result.sections.emplace_back("The paper's Table 3, fine-tuned models",
                                html::table({"model", "task", "right, %", "wrong, %"}, body));
   return result;
@@ -215,12 +215,11 @@ RecipeResult table4(const RecipeOptions& options) {
   if (result.stopped) return result;
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph(
-          "Entropy of a head's attention in nats, the mean over all rows of all samples; then "
-          "mean, "
-          "standard deviation and range over the model's heads. Accuracy is the share of answers "
-          "right under teacher forcing. The paper's figures are those of its Llama of 512 heads on "
-          "additions of 5 and of 60 digits; here the task's own distributions are taken."));
+      html::paragraph("Entropy of a head's attention in nats, averaged over all rows of all "
+                      "samples, then mean, standard deviation and range over the model's heads. "
+                      "Accuracy is the share of right answers under teacher forcing. The paper's "
+                      "figures are those of its Llama model with 512 heads on additions of 5 and "
+                      "of 60 digits. This table uses the task's own distributions."));
   return result;
 }
 
@@ -256,14 +255,14 @@ RecipeResult table5(const RecipeOptions& options) {
   }
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph(text(
-          "As in Table 4, on ", samples,
-          " samples each: accuracy under teacher forcing, then mean, deviation and range over "
-          "heads of the mean entropy of a head's rows, in nats. The repair trains the last column "
-          "of every head's W_Q and W_K on samples out of distribution and nothing else "
-          "(attentionspan/sec6.4). The paper's model is Llama-3.2-1B, fine-tuned on additions of 5 "
-          "digits and repaired for 60; ours has the task's own distributions. ",
-          learned_model(options), how_optimized(options))));
+      html::paragraph(
+          text("As in Table 4, on ", samples,
+               " samples each: accuracy under teacher forcing, and the mean entropy of a head's "
+               "rows in nats, as mean, standard deviation and range over heads. The repair trains "
+               "only the last column of every head's W_Q and W_K, on samples out of distribution "
+               "(attentionspan/sec6.4). The paper's model is Llama-3.2-1B, fine-tuned on additions "
+               "of 5 digits and repaired for 60 digits. Ours uses the task's own distributions. ",
+               learned_model(options), how_optimized(options))));
   return result;
 }
 
@@ -311,9 +310,9 @@ RecipeResult digits(const RecipeOptions& options) {
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(text("As in Tables 4 and 5, on ", samples,
-                           " samples each, with the paper's lengths: sums of 1 to 5 digits are "
-                           "learned, those of 5 and of 60 digits scored, and the repair trains the "
-                           "last column of every head's W_Q and W_K on sums of 60 digits. ",
+                           " samples each, at the paper's lengths: training uses sums of 1 to 5 "
+                           "digits, sums of 5 and of 60 digits are scored, and the repair trains "
+                           "the last column of every head's W_Q and W_K on sums of 60 digits. ",
                            learned_model(options), how_optimized(options))));
   return result;
 }
@@ -328,14 +327,14 @@ std::map<Scale, std::string> scales() {
 
 const RegisterRecipe recipe3{
     {.id = "attentionspan/table3",
-     .summary = "attention on the tokens that are needed, where predictions are right and wrong",
+     .summary = "attention on the tokens that the answer needs, for right and wrong predictions",
      .scales = scales(),
      .run = table3,
      .runs = measured_runs,
      .takes = {"model", "tasks", "optimizer"}}};
 
 const RegisterRecipe recipe4{{.id = "attentionspan/table4",
-                              .summary = "how sharp heads attend, in distribution and out of it",
+                              .summary = "entropy of attention heads, in and out of distribution",
                               .scales = scales(),
                               .run = table4,
                               .runs = measured_runs,
@@ -343,7 +342,8 @@ const RegisterRecipe recipe4{{.id = "attentionspan/table4",
 
 const RegisterRecipe recipe5{
     {.id = "attentionspan/table5",
-     .summary = "addition before and after the repair of one column, and how sharp heads attend",
+     .summary =
+         "addition before and after the repair of one column, and entropy of attention heads",
      .scales = {{Scale::smoke, "a model and its repair: a minute on 2 cores"},
                 {Scale::laptop,
                  "the model of attentionspan/table6 and its repair, three seeds: five minutes on "

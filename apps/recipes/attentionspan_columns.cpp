@@ -71,11 +71,10 @@ RecipeResult run(const RecipeOptions& options) {
       "What is counted",
       html::paragraph(
           text("Percent under teacher forcing, ", samples,
-               " samples of each distribution. One column of every head's queries and keys "
-               "learns out of distribution, everything else stays; columns are counted from 0 "
-               "within a head. The paper prints no figures: usually any column will do, and the "
-               "last one, "
-               "which rotary positions turn the least, is often the best. ",
+               " samples of each distribution. Only one column of every head's queries and keys is "
+               "trained, on samples out of distribution. Columns are counted from 0 within a head. "
+               "The paper prints no figures. It states that usually any column works, and that the "
+               "last one, which rotary positions rotate the least, is often the best. ",
                how_intervals(std::ssize(all.front().seeds)), " ", learned_model(options),
                how_optimized(options))));
   return result;

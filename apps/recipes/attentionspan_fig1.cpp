@@ -108,29 +108,30 @@ RecipeResult figure1(const RecipeOptions& options) {
       html::colour_scale(1, "weight of a column's token for a row's") + side_by_side(maps));
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph(text(
-          "The head is the one with most attention on the task's reference in distribution, "
-          "strings "
-          "of up to 10 (",
-          heads, "). For each length, of ", samples.samples,
-          " samples: the mean over predicted characters of its attention on the one that is asked "
-          "for",
-          runs.size() == 1 ? ", with Student's 95% interval over characters, which are not "
-                             "independent within a sample"
-                           : "",
-          "; the mean entropy of its rows; tokens and answers right under teacher forcing. ",
-          how_intervals(std::ssize(runs)),
-          " The reference is outlined in the pictures, of one sample each",
-          runs.size() == 1 ? "" : " and the first seed",
-          ". The paper shows its figure for a fine-tuned model and prints no numbers: the diagonal "
-          "holds in distribution and scatters beyond it, without becoming less sharp. ",
-          learned_model(options), how_optimized(options))));
+      html::paragraph(text("The figure shows the head with the most attention on the task's "
+                           "reference in distribution, for strings of up to 10 characters (",
+                           heads, "). For each length, of ", samples.samples,
+                           " samples: the mean over predicted characters of the head's attention "
+                           "on the character that is copied",
+                           runs.size() == 1
+                               ? ", with Student's 95% interval over characters, which are not "
+                                 "independent within a sample"
+                               : "",
+                           "; the mean entropy of the head's rows, and the shares of right tokens "
+                           "and right answers under teacher forcing. ",
+                           how_intervals(std::ssize(runs)),
+                           " The reference is outlined in the pictures, which show one sample each",
+                           runs.size() == 1 ? "" : ", of the first seed",
+                           ". The paper shows its figure for a fine-tuned model and prints no "
+                           "numbers: in distribution attention lies on the diagonal, and beyond it "
+                           "attention scatters without becoming less sharp. ",
+                           learned_model(options), how_optimized(options))));
   return result;
 }
 
 const RegisterRecipe recipe{
     {.id = "attentionspan/fig1",
-     .summary = "the head that reverses strings, in distribution and beyond it",
+     .summary = "the head that reverses strings, in and out of distribution",
      .scales = {{Scale::smoke, "a small model: a minute on 2 cores"},
                 {Scale::laptop,
                  "the model of attentionspan/table6, three seeds: two minutes on one core"},

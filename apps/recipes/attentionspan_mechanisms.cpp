@@ -160,9 +160,9 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(text(
-          "The models of attentionspan/table6 with other heads or positions, everything "
-          "else the same: blocks, width, steps, batches, rate. Each figure is the median of ",
-          seeds, " seeds, beside it the worst and the best of them. ", samples_of(options.scale),
+          "The models of attentionspan/table6 with other heads or positions. Blocks, width, steps, "
+          "batches and rate are the same. Each figure is the median of ",
+          seeds, " seeds, with the worst and the best next to it. ", samples_of(options.scale),
           " samples of each distribution, under teacher forcing. The paper's figures are those of "
           "its Table 6, for the whole Llama-3.2-1B from random weights. ",
           how_optimized(options))));
@@ -170,7 +170,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "attentionspan/mechanisms",
-     .summary = "other heads and positions on the six tasks, in distribution and beyond it",
+     .summary = "other heads and positions on the six tasks, in and out of distribution",
      .scales = {{Scale::smoke, "77 mechanisms and tasks, three seeds: an hour on 2 cores"},
                 {Scale::laptop,
                  "the models of attentionspan/table6 on four of the tasks: estimated two hours on "

@@ -61,10 +61,10 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       "What is counted",
       html::paragraph(
           text("Percent under teacher forcing, ", samples,
-               " samples of each distribution, of models that the protocol of the paper's Table 6 "
-               "leaves: random weights, 1,500 steps of 4 samples (20 at the smoke scale) at a "
-               "constant rate of 5e-6. The paper prints its figures without a unit; those out of "
-               "distribution may be fractions, of tokens. ",
+               " samples of each distribution, for models trained with the protocol of the paper's "
+               "Table 6: random weights, 1,500 steps with batch size 4 (20 steps at the smoke "
+               "scale) and a constant rate of 5e-6. The paper prints its figures without a unit; "
+               "those out of distribution may be shares of tokens. ",
                how_intervals(seeds_of(options, 1, 3, 1)), " ", how_optimized(options))));
 }
 

@@ -71,7 +71,7 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
 /// A remark for the page about the shorter training on multiplication.
 std::string of_products(const RecipeOptions& options) {
   const bool fewer = options.scale == Scale::laptop && options.model.empty();
-  return fewer ? " Multiplication's repairs have a quarter of the other tasks' steps." : "";
+  return fewer ? " Repairs of multiplication have a quarter of the steps of the other tasks." : "";
 }
 
 std::int64_t scored(const RecipeOptions& options) {
@@ -99,12 +99,12 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
              const std::string& more) {
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph(text("All figures are percent, under teacher forcing, on ", scored(options),
-                           " samples of each distribution that training does not score. Accuracy "
-                           "is the share of answers right as a whole, partial that of their "
-                           "tokens. ",
-                           how_intervals(static_cast<std::int64_t>(seeds)), " ",
-                           learned_model(options), how_optimized(options))) +
+      html::paragraph(
+          text("All figures are percent, under teacher forcing, on ", scored(options),
+               " samples of each distribution that are not used in training. Accuracy is the share "
+               "of completely right answers, partial accuracy the share of right tokens. ",
+               how_intervals(static_cast<std::int64_t>(seeds)), " ", learned_model(options),
+               how_optimized(options))) +
           html::paragraph(more));
 }
 
@@ -156,14 +156,13 @@ std::vector<Lineage> columns_runs(const RecipeOptions& options) {
 RecipeResult columns(const RecipeOptions& options) {
   static constexpr ScoredRun runs[] = {
       {"", "before"}, {"", "after"}, {", control", "before"}, {", control", "after"}};
-  return scores_of(
-      columns_runs(options), runs, options,
-      "Of every head's queries and keys the last column learns on samples out of "
-      "distribution, and nothing else. The control is the same model before its first step: "
-      "what it learns by these columns alone. The paper prints 0.18 before and 0.87 after, for "
-      "Llama-3.2-1B on additions of 60 digits (Table 5), and says that its control, on "
-      "addition, failed." +
-          of_products(options));
+  return scores_of(columns_runs(options), runs, options,
+                   "Only the last column of every head's queries and keys is trained, on samples "
+                   "out of distribution. The control is the same model before its first training "
+                   "step, so it shows what these columns learn alone. The paper prints 0.18 before "
+                   "and 0.87 after the repair, for Llama-3.2-1B on additions of 60 digits (Table "
+                   "5), and states that its control on addition failed." +
+                       of_products(options));
 }
 
 const RegisterRecipe recipe64{
@@ -189,12 +188,11 @@ std::vector<Lineage> rope_off_runs(const RecipeOptions& options) {
 
 RecipeResult rope_off(const RecipeOptions& options) {
   static constexpr ScoredRun runs[] = {{"", "as trained"}, {"", "without RoPE"}};
-  return scores_of(
-      rope_off_runs(options), runs, options,
-      "Queries and keys do not turn at inference; the weights are the same. The paper, of a "
-      "fine-tuned model of a billion parameters: no loss in distribution, the same failure out "
-      "of it. A small model that learned reversal with nothing but rotary positions to tell "
-      "places by has no such way around them.");
+  return scores_of(rope_off_runs(options), runs, options,
+                   "Queries and keys are not rotated at inference; the weights are the same. For a "
+                   "fine-tuned model of a billion parameters the paper reports no loss in "
+                   "distribution and the same failure out of distribution. A small model whose "
+                   "only position information is rotary cannot solve reversal without it.");
 }
 
 const RegisterRecipe recipe65{
@@ -274,13 +272,14 @@ RecipeResult biases(const RecipeOptions& options) {
   const std::vector<Lineage> all = biases_runs(options);
   RecipeResult result = scores_of(
       all, runs, options,
-      "The model is frozen; a bias of every head's scores learns on samples out of "
-      "distribution: a matrix for each head (Eq. 6), or the weights of a further head for each "
-      "(Eq. 8). The paper prints no figures: the matrix is effective in String Reversal and "
-      "fails where contents decide, the heads restore every task. It trains a matrix for each "
-      "length: the last two columns are of samples of one length out of distribution (strings of "
+      "The model is frozen. Only a bias of every head's scores is trained, on samples out of "
+      "distribution: a matrix for each head (Eq. 6), or the attention weights of an additional "
+      "head for each head (Eq. 8). The paper prints no figures. It states that the matrix is "
+      "effective in String Reversal and fails if the right position depends on the contents, and "
+      "that additional heads restore every task. The paper trains a matrix for each length. The "
+      "last two columns therefore use samples of a single length out of distribution (strings of "
       "20, sums of 8 digits, products of 5, 50 commands, 20 pairs and strings of 15, series of 5), "
-      "with a matrix that learned from that length alone." +
+      "and a matrix trained on that length only." +
           of_products(options));
   for (const Lineage& lineage : all) {
     if (!result.stopped) add_one_length(result, lineage, options);
@@ -290,7 +289,7 @@ RecipeResult biases(const RecipeOptions& options) {
 
 const RegisterRecipe recipe62{
     {.id = "attentionspan/sec6.2",
-     .summary = "a trained bias of the scores beside frozen models, a matrix or further heads",
+     .summary = "a trained bias of the scores of a frozen model: a matrix or additional heads",
      .scales = {{Scale::smoke, "two tasks: three minutes on 2 cores"},
                 {Scale::laptop, "all six tasks, three seeds: an hour on one core"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
@@ -424,10 +423,11 @@ std::string chart_of(const BeforeAndAfter& scores, const std::vector<SweepAxis>&
                       std::back_inserter(chart.series));
   }
   const std::size_t seeds = scores.before.size();
-  return html::figure(line_chart(chart),
-                      text("Accuracy against ", axes[0].option,
-                           seeds == 1 ? ", with 95% intervals"
-                                      : ": the mean over seeds, from the least to the greatest"));
+  return html::figure(
+      line_chart(chart),
+      text("Accuracy against ", axes[0].option,
+           seeds == 1 ? ", with 95% intervals"
+                      : ": mean over seeds, with the range from the lowest to the highest"));
 }
 
 RecipeResult figure2(const RecipeOptions& options) {
@@ -462,12 +462,12 @@ RecipeResult figure2(const RecipeOptions& options) {
   }
   explain(
       result, options, all.front().seeds.size(),
-      "Heads are ranked by their attention on reference tokens in distribution; settings are "
-      "the best of a grid on samples out of distribution, others than those scored. Found: " +
+      "Heads are ranked by their attention on reference tokens in distribution. Settings are the "
+      "best of a grid on samples out of distribution that are not scored. Found: " +
           found +
           "With more than 5 pairs the strings of Value Assignment have 10 to 20 letters, as out of "
-          "distribution. The paper's gains are read off its text: about 90 points in String "
-          "Reversal, 40 to 50 in Value Assignment, of which the table prints the middle.");
+          "distribution. The paper's gains are taken from its text: about 90 points in String "
+          "Reversal, and 40 to 50 in Value Assignment, for which the table prints the middle.");
   return result;
 }
 

@@ -82,36 +82,32 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
       "What is counted",
       html::paragraph(text(
           "All figures are percent, on ", samples,
-          " samples of each distribution that training's evaluations do not have. Accuracy is the "
-          "share of answers of which every token is right under teacher forcing, with the end of "
-          "the answer where a task has one; decoded, the share of those right where the model "
-          "reads its own answer; partial accuracy, the share of tokens right under teacher "
-          "forcing. ",
+          " samples of each distribution that evaluations during training do not use. Accuracy is "
+          "the share of answers with every token right under teacher forcing, including the end of "
+          "the answer if the task has one. Decoded accuracy is the same share when the model reads "
+          "its own answer. Partial accuracy is the share of right tokens under teacher forcing. ",
           how_intervals(count),
-          " Tokens of one answer hang together, so that Wilson's interval "
-          "is too narrow for partial accuracy.")) +
+          " Tokens of one answer are correlated, so Wilson's interval is too narrow for partial "
+          "accuracy.")) +
           html::paragraph(
-              "These are small models with rotary positions, of Llama's build, one for each task, "
-              "with the task's own characters as tokens. Of FFML they learn from 1 to 10 commands "
-              "and of Value Assignment from 2 to 5 pairs, none longer than the paper's, and are "
-              "scored on the paper's 10 and 5. All have softmax heads but two: that of Value "
-              "Assignment has ChaCAL's, for softmax heads take several times the steps to find its "
-              "table; from the laptop scale on half of FFML's are Gated DeltaNet's, for softmax "
-              "heads "
-              "miss some of the parities that its flips ask for. The paper's model, of Table 6, is "
-              "the whole "
-              "Llama-3.2-1B with random weights at a constant rate of 5e-6, 1,500 steps of 4 "
-              "samples. " +
+              "One small Llama-like model with rotary positions is trained for each task, with the "
+              "task's characters as tokens. Models train on FFML with 1 to 10 commands and on "
+              "Value Assignment with 2 to 5 pairs, never more than the paper's, and are scored on "
+              "the paper's 10 commands and 5 pairs. All heads are softmax heads, with two "
+              "exceptions. Value Assignment uses ChaCAL heads, because softmax heads need several "
+              "times as many steps to find the table. From the laptop scale on, half of FFML's "
+              "heads are Gated DeltaNet heads, because softmax heads miss some of the parities of "
+              "flips. The paper's model of Table 6 is Llama-3.2-1B with random weights, trained at "
+              "a constant rate of 5e-6 for 1,500 steps with batch size 4. " +
               how_optimized(options) +
-              " Rate, schedule and batch are the recipe's own: see the configurations."));
+              " Rate, schedule and batch size are chosen by the recipe; see the configurations."));
   result.sections.emplace_back(
       "When tasks were learned",
-      html::paragraph(
-          "The first evaluation in training with over 99% of the answers right in "
-          "distribution (teacher forcing); every run goes on to its last step, and is "
-          "scored there. Beside it the step at which the paper's rule (section 4) would "
-          "have stopped: ten evaluations in a row with over 99% in distribution and over "
-          "10% out of it.") +
+      html::paragraph("The first evaluation during training with more than 99% right answers in "
+                      "distribution (teacher forcing). Every run continues to its last step and is "
+                      "scored there. The other column is the step at which the paper's rule "
+                      "(section 4) would have stopped: ten evaluations in a row with more than 99% "
+                      "in distribution and more than 10% out of distribution.") +
           html::table({"run", "over 99%", "the paper's rule"}, learned) +
           html::figure(line_chart(chart), "Accuracy in distribution, the first seed"));
   result.runs = run_paths(runs, options, beside_attentionspan());

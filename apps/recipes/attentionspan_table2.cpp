@@ -79,16 +79,16 @@ RecipeResult run(const RecipeOptions& options) {
       "What is counted",
       html::paragraph(text(
           "All figures are percent, on ", samples,
-          " samples of each distribution under teacher forcing: answers of which every token is "
-          "right, with what ends them, and of the last column tokens. ",
+          " samples of each distribution under teacher forcing: the share of answers with every "
+          "token right, including the end; in the last column the share of right tokens. ",
           how_intervals(seeds),
-          " Tokens of one answer hang together, so that Wilson's interval is too narrow for the "
-          "last column.")) +
+          " Tokens of one answer are correlated, so Wilson's interval is too narrow for the last "
+          "column.")) +
           html::paragraph(
               how_optimized(options) +
-              " Batches of 4 at a constant rate without clipping, as in the paper; its 1,500 steps "
-              "and its rate of 5e-6 are those of its own scale; laptop scale has 300 steps at "
-              "1e-4. Instruction and examples are longhand's: the paper prints none."));
+              " Batch size 4, a constant rate and no clipping, as in the paper. Its 1,500 steps "
+              "and rate of 5e-6 are used at the paper scale; the laptop scale has 300 steps at "
+              "1e-4. Instruction and examples are longhand's own, because the paper prints none."));
   result.sections.emplace_back("Training", html::figure(line_chart(chart), "Loss, the first seed"));
   result.sections.emplace_back("The paper's Table 2", tuned_table());
   result.runs = run_paths(runs, options, beside_attentionspan());

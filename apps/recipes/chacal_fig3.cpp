@@ -41,11 +41,12 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   }
   result.sections.emplace_back(
       "Accuracy during training",
-      html::figure(line_chart(chart), text("Mean of ", runs.size() / models.size(),
-                                           " runs; the band spans the least and the greatest")) +
-          html::paragraph("In the table too the interval is that of the least and the greatest "
-                          "run. The paper's figure gives no numbers; its Table 1 has the last "
-                          "column's."));
+      html::figure(line_chart(chart),
+                   text("Mean of ", runs.size() / models.size(),
+                        " runs; the band ranges from the lowest to the highest")) +
+          html::paragraph(
+              "In the table, too, the interval is the range from the lowest to the highest run. "
+              "The paper's figure prints no numbers; its Table 1 has those of the last column."));
 }
 
 const RegisterRecipe recipe{grid_recipe(

@@ -37,9 +37,9 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   result.sections.emplace_back("Figure 4", boxes_curves(study, options));
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph("The share of test samples whose answer is right to its end; during "
-                      "training all tokens before are given, which is right for the same samples "
-                      "as decoding is. The paper prints curves, no numbers."));
+      html::paragraph("The share of test samples with a completely right answer. During training "
+                      "all earlier tokens are given (teacher forcing), which counts the same "
+                      "samples as right as decoding does. The paper prints curves, no numbers."));
 }
 
 const RegisterRecipe recipe{grid_recipe(

@@ -81,17 +81,16 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   }
   result.sections.emplace_back(
       "Against gamma",
-      content +
-          html::paragraph(
-              "Steps to 100%: the first evaluation at which 99.95% of the choices are right, "
-              "given where all runs reach it. The paper's figure counts epochs, whose length "
-              "it does not give, and prints no numbers; it says that accuracy is perfect from "
-              "about 0.5 on and soonest about 0.9."));
+      content + html::paragraph(
+                    "Steps to 100%: the first evaluation at which 99.95% of the choices are right, "
+                    "printed if all runs reach it. The paper's figure counts epochs without "
+                    "stating their length, and prints no numbers. It states that accuracy is "
+                    "perfect from about 0.5 on and is reached soonest at about 0.9."));
 }
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig5",
-     .summary = "accuracy of one ChaCAL layer, and steps to a perfect one, against gamma",
+     .summary = "accuracy of one ChaCAL layer, and steps to perfect accuracy, against gamma",
      .scales = {{Scale::smoke, "three gammas at the size of chacal/table1"},
                 {Scale::laptop, "six gammas, three seeds: half an hour on one core"},
                 {Scale::paper, "thirteen gammas, four seeds, the paper's size; for a GPU"}},

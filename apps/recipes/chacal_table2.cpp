@@ -131,8 +131,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     }
     result.sections.emplace_back(
         study.version() + ": exact match by depth and by operations",
-        html::paragraph("A box's depth counts the operations that its contents came through; L "
-                        "standard layers reach 2^L - 1 steps (Theorem 1).") +
+        html::paragraph("The depth of a box is the number of operations that its contents passed "
+                        "through. L standard layers reach 2^L - 1 steps (Theorem 1).") +
             strata(scores, "depth ") + strata(scores, "operations "));
     result.sections.emplace_back(study.version() + ": during training",
                                  boxes_curves(study, options));
@@ -140,14 +140,13 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(
-          "Exact match: greedy decoding to the end of the answer, all of it right, on first states "
-          "that training never draws; Wilson's interval with one run, Student's over several. "
-          "Loss: "
-          "of the answer's tokens and its end, every token given. Training time: of one step, as a "
-          "multiple of the first model's, measured in this process on the same batches, the models "
-          "taking turns; the median of seven turns. Size: without the table of positions, for "
-          "which the paper's figures have no room. Columns have the paper's names at every scale; "
-          "the configurations say how large the task is here."));
+          "Exact match: greedy decoding to the end of the answer is completely right, on initial "
+          "states that training never draws; Wilson's interval with one run, Student's with "
+          "several. Loss: over the tokens of the answer and its end, under teacher forcing. "
+          "Training time: of one step, relative to the first model's, measured in this process on "
+          "the same batches with the models taking turns; the median of seven turns. Size: without "
+          "the table of positions, which the paper's figures do not seem to include. Columns have "
+          "the paper's names at every scale; the configurations show how large the task is here."));
 }
 
 const RegisterRecipe recipe{grid_recipe(

@@ -233,27 +233,28 @@ RecipeResult run(const RecipeOptions& options) {
   }
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph(text(
-          "Perplexity is e to the mean loss of a token, over ", seeds.front().standard.size(),
-          " windows of the part of the text that is not learned, each of at most ",
-          settings.text("task.length"),
-          " tokens. The second column is the difference of the losses on the same windows, with "
-          "its own interval, in nats a token",
-          options.model.empty() ? ", and a token is a byte here; beside it the logarithm of the "
-                                  "paper's ratio, in nats a token of about 4.3 bytes: 0.063 of "
-                                  "these are 0.015 a byte, 0.166 are 0.039. "
-                                : "; beside it the logarithm of the paper's ratio. ",
-          seeds.size() == 1 ? "Intervals (95%) are those of the mean over windows."
-                            : how_intervals(std::ssize(seeds)))) +
+      html::paragraph(
+          text("Perplexity is e to the power of the mean loss of a token, over ",
+               seeds.front().standard.size(),
+               " windows of the held-out part of the text, each of at most ",
+               settings.text("task.length"),
+               " tokens. The second column is the difference of the losses on the same windows, "
+               "with its own interval, in nats per token",
+               options.model.empty() ? ". A token is a byte here. The last column is the logarithm "
+                                       "of the paper's ratio in nats per token of about 4.3 bytes: "
+                                       "0.063 of these are 0.015 per byte, 0.166 are 0.039. "
+                                     : ". The last column is the logarithm of the paper's ratio. ",
+               seeds.size() == 1 ? "Intervals (95%) are those of the mean over windows."
+                                 : how_intervals(std::ssize(seeds)))) +
           html::paragraph(
               options.model.empty()
-                  ? "The paper fine-tunes GPT-2 small on OpenWebText, in tokens of about four "
-                    "bytes. Here a small model of the same build was first trained on this text "
-                    "with standard attention and its tokens are bytes: a perplexity is another "
-                    "number altogether, and what should agree is the order and the sign of the "
-                    "differences. Other than in the paper the first training has seen the text."
-                  : "The paper fine-tunes GPT-2 small on a part of OpenWebText; figures agree as "
-                    "far as the model and the text are those."));
+                  ? "The paper fine-tunes GPT-2 small on OpenWebText, whose tokens have about four "
+                    "bytes. Here a small model of the same architecture was first trained on this "
+                    "text with standard attention, and its tokens are bytes. Perplexities "
+                    "therefore cannot be compared; the order and the signs of the differences "
+                    "should agree. Unlike in the paper, the first training has seen the text."
+                  : "The paper fine-tunes GPT-2 small on a part of OpenWebText. Figures can agree "
+                    "only as far as model and text do."));
   result.sections.emplace_back(
       "Training",
       html::figure(line_chart(chart),
@@ -266,7 +267,7 @@ RecipeResult run(const RecipeOptions& options) {
 
 const RegisterRecipe recipe{
     {.id = "chacal/table3",
-     .summary = "a language model trained on as it is and with ChaCAL heads in place of its own",
+     .summary = "fine-tuning of a language model with its own heads and with ChaCAL heads",
      .scales = {{Scale::smoke, "a byte-level model, 2 layers of width 64: a minute on 2 cores"},
                 {Scale::laptop,
                  "a byte-level model, 4 layers of width 128, three seeds: 20 minutes on one core"},

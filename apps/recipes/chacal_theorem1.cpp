@@ -92,18 +92,19 @@ void report(const RecipeOptions& options, RecipeResult& result) {
           html::paragraph(how_intervals(seeds(options))) +
           html::paragraph(
               "The theorem: to follow d references a transformer needs ceil(log2(d + 1)) layers, "
-              "if in each layer a token can read no token that it does not know of yet. The "
-              "paper states it and measures no depth by itself. Chance is one in four, and 0.53 "
-              "where the first block's values are asked, four drawn from four: the most frequent "
-              "one is as often right. At the greatest depth all answers are such values, at the "
-              "one before it half of them, and so on. Where a model is above chance beyond its "
-              "bound it has found what the assumption leaves out: with several heads it reads "
-              "whole blocks at once and composes them in its feed forward."));
+              "if in each layer a token can read only tokens that it knows of. The paper states "
+              "the theorem but measures no depth separately. Guessing is right one time in four. "
+              "For the values of the first block it is right in 0.53 of cases, because four values "
+              "are drawn from four and the most frequent one is that often right. At the greatest "
+              "depth all answers are such values, at the depth before half of them, and so on. A "
+              "model above chance beyond its bound has found what the assumption excludes: with "
+              "several heads it reads whole blocks at once and composes them in its feed "
+              "forward."));
 }
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/theorem1",
-     .summary = "accuracy at each chain depth against the layers that Theorem 1 asks for",
+     .summary = "accuracy at each chain depth against the number of layers that Theorem 1 requires",
      .scales = {{Scale::smoke, "depths 1 to 7, one and two layers, and ChaCAL"},
                 {Scale::laptop,
                  "depths 1 to 15, one to four layers, and ChaCAL, three seeds: 20 minutes on one "

@@ -58,8 +58,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   const auto views = look_inside(model, beginning_for(model, *task, sample, shown));
   result.sections.emplace_back(
       "Where each token's FAL head looks",
-      html::paragraph("Each row of the figure's table is the share of read tokens whose selection "
-                      "is the last write or read. " +
+      html::paragraph("Each row of the figure's table is the share of read tokens at which the "
+                      "head selects the last write or read. " +
                       how_intervals(std::ssize(runs)) +
                       (runs.size() == 1 ? "" : " The pictures are of the first run.")) +
           selection_pictures(*task, sample, views));

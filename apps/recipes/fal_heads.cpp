@@ -50,11 +50,10 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   }
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph(
-          "Transitions while everything before was right, decoded. Heads share the same "
-          "width. The paper prints figures of one head alone and says that it is the best out "
-          "of distribution. " +
-          how_intervals(seeds(options))));
+      html::paragraph("Right transitions before the first mistake, decoded. All heads together "
+                      "have the same width. The paper prints figures for one head only and states "
+                      "that it is the best out of distribution. " +
+                      how_intervals(seeds(options))));
 }
 
 const RegisterRecipe recipe{grid_recipe(

@@ -117,12 +117,11 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       "What is counted",
       html::paragraph(
           "Columns have the paper's names at every scale; \"len 1024\" is twice the training "
-          "length. Flip-Flop: the share of sequences whose reads are all right, every token of the "
-          "sample given (teacher forcing), and the share of reads that are right; the loss is on "
-          "the bits of reads. The paper does not say which of the two it prints. Cycle Tracing: "
-          "transitions, counted while everything before was right, the model going on from what it "
-          "said itself "
-          "(decoding); beside it the same under teacher forcing. " +
+          "length. Flip-Flop: the share of sequences with all reads right under teacher forcing, "
+          "and the share of right reads. The loss is that of the bits of reads. The paper does not "
+          "state which of the two shares it prints. Cycle Tracing: the share of right transitions "
+          "before the first mistake, when the model continues from its own predictions (decoding), "
+          "and next to it the same under teacher forcing. " +
           seeds));
 }
 

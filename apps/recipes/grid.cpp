@@ -263,7 +263,7 @@ Row add_row(RecipeResult& result, const std::string& row, const std::string& col
 std::string how_intervals(std::int64_t runs) {
   if (runs == 1) return "Intervals are Wilson's, 95%.";
   return text("Figures are means over ", runs,
-              " runs of different seeds, intervals those of the mean (95%, Student's t).");
+              " runs with different seeds; intervals are those of the mean (95%, Student's t).");
 }
 
 std::string differences(const Config& from, const Config& config) {

@@ -154,29 +154,29 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
 std::string how_intervals(const RecipeOptions& options) {
   const std::int64_t runs = hinting_seeds(options);
   return how_intervals(runs) +
-         (runs == 1 ? "" : " Bands in charts go from the least run to the greatest.");
+         (runs == 1 ? "" : " Bands in charts range from the lowest run to the highest.");
 }
 
 std::string how_scored(const RecipeOptions& options) {
   return html::paragraph(
-      text("The share of test sequences whose answer is right as a whole, the model going on from "
-           "what it said itself (greedy decoding); ",
+      text("The share of test sequences whose answer is completely right when the model continues "
+           "from its own predictions (greedy decoding); ",
            hinting_tests(options.scale).samples, " fresh sequences at each point. ",
            how_intervals(options)));
 }
 
 void add_notes(RecipeResult& result, const std::string& counted, const RecipeOptions& options) {
   const HintingTests tests = hinting_tests(options.scale);
-  std::string notes = counted + html::paragraph("A model is taken as it is after its last step.");
+  std::string notes = counted + html::paragraph("Models are scored after their last step.");
   if (options.scale == Scale::extended) {
     notes += html::paragraph(
-        "The models see as many training samples as the paper's and are a sixteenth as wide. What "
-        "should agree are the orderings.");
+        "The models see as many training samples as the paper's and have a sixteenth of their "
+        "width. The orderings should agree.");
   } else if (options.scale != Scale::paper) {
     notes += html::paragraph(
-        text("At this scale the models are narrow and train for less: rows and columns keep the "
-             "paper's names, but \"1M\" of its training samples are ",
-             million(options.scale), " here. What should agree are the orderings."));
+        text("At this scale the models are narrow and train for fewer steps. Rows and columns keep "
+             "the paper's names, but the \"1M\" training samples are ",
+             million(options.scale), " here. The orderings should agree."));
   }
   if (tests.columns != hinting_tests(Scale::paper).columns) {
     notes += html::paragraph(text("In tables lengths ", tests.columns[0], " and ", tests.columns[1],

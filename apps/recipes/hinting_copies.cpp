@@ -176,16 +176,14 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   }
   result.sections.emplace_back(
       "What is counted",
-      html::paragraph(text("Inputs as in training, a tenth of them with repetitions; numbers of "
-                           "the output after the first that have a "
-                           "greater one in the input, apart by what is due after them. Loss is the "
-                           "mean negative log-likelihood of the "
-                           "right number, right the share of greatest logits that are right, every "
-                           "number given. The last columns are "
-                           "the attention of the head of a layer that gives the most, the mean "
-                           "over these numbers. Models have a fifth "
-                           "of the scale's steps. ",
-                           how_intervals(options))));
+      html::paragraph(
+          text("Inputs as in training, a tenth of them with repetitions. The table counts the "
+               "numbers of the output after the first that have a greater number in the input, "
+               "separated by the next right number. Loss is the mean negative log-likelihood of "
+               "the right number, right is the share of largest logits at the right number, under "
+               "teacher forcing. The last columns are the mean attention of the head in each layer "
+               "that attends most. Models have a fifth of the scale's steps. ",
+               how_intervals(options))));
 }
 
 const RegisterRecipe recipe{grid_recipe(

@@ -56,7 +56,7 @@ void make(const Figure& figure, const RecipeOptions& options, RecipeResult& resu
       html::figure(model_chart(scored, axes, "sequences"),
                    figure.caption + ": share of sequences sorted without a mistake");
   content += html::figure(model_chart(scored, axes, "edit-distance"),
-                          "Mean edit distance of what was said from the right answer");
+                          "Mean edit distance between the prediction and the right answer");
   result.sections.emplace_back("Against the length", content);
   add_notes(result, how_scored(options), options);
 }

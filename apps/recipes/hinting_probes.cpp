@@ -100,22 +100,23 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
   for (const Position& position : positions) {
     result.sections.emplace_back(
         position.name,
-        html::paragraph(position.what + ". Products of the residual stream with the rows of "
-                                        "the embedding (encoder basis) and of the output "
-                                        "layer (decoder basis), a bar for each token.") +
+        html::paragraph(
+            position.what +
+            ". The figure shows products of the residual stream with the rows of the embedding "
+            "(encoder basis) and of the output layer (decoder basis), with one bar per token.") +
             projection_pictures(*loaded.model, *loaded.task, tokens, position.index));
   }
   add_notes(result,
-            html::paragraph(
-                text("Input ", loaded.task->vocabulary().decode({tokens.begin(), 6}),
-                     " and its sorted output. A row of the table says where in the network the "
-                     "product with a token's vector is ranked: rank 1 is the largest. The paper "
-                     "prints pictures, no numbers.",
-                     runs.size() == 1 ? ""
-                                      : text(" Ranks are means over ", runs.size(),
-                                             " runs of different seeds; pictures and cosines are "
-                                             "of the first, seed ",
-                                             options.seed, "."))),
+            html::paragraph(text("Input ", loaded.task->vocabulary().decode({tokens.begin(), 6}),
+                                 " and its sorted output. Each row of the table states where in "
+                                 "the network the product with a token's vector is ranked; rank 1 "
+                                 "is the largest product. The paper prints pictures, no numbers.",
+                                 runs.size() == 1
+                                     ? ""
+                                     : text(" Ranks are means over ", runs.size(),
+                                            " runs with different seeds; pictures and cosines are "
+                                            "those of seed ",
+                                            options.seed, "."))),
             options);
 }
 
@@ -173,16 +174,15 @@ void mechanisms(const RecipeOptions& options, RecipeResult& result) {
   }
   result.sections.emplace_back(
       "Finding the minimum",
-      html::figure(
-          html::line_chart(minimum),
-          "Figure 4.15: after the first attention the delimiter's largest product with the "
-          "decoder basis is that of the least number"));
+      html::figure(html::line_chart(minimum),
+                   "Figure 4.15: after the first attention, the largest product of the delimiter "
+                   "with the decoder basis is that of the smallest number"));
   result.sections.emplace_back(
       "Identity+Successor",
       html::figure(html::line_chart(successor),
-                   "Figure 4.16: after the second attention a number of the output has its two "
-                   "largest products with itself and the next greater one; numbers that no greater "
-                   "one follows are left out"));
+                   "Figure 4.16: after the second attention, the two largest products of an output "
+                   "number are those with itself and with the next greater number; the last number "
+                   "is not counted"));
   add_notes(result,
             html::paragraph(text("Shares over ", tests.samples,
                                  " fresh sequences at each length, all tokens given. ",
@@ -200,8 +200,8 @@ const RegisterRecipe figure12{grid_recipe(
      .reuse_from = hinting_recipes()})};
 const RegisterRecipe figure15{grid_recipe(
     {.id = "hinting/fig4.15",
-     .summary = "how often the two mechanisms of sorting are found inside, "
-                "with and without hint (Figs. 4.15 and 4.16)",
+     .summary = "how often the two mechanisms of sorting are found in a model, with and without "
+                "hint (Figs. 4.15 and 4.16)",
      .scales = scales,
      .runs = [](const RecipeOptions& options) { return hinting_runs(hint_and_none(), options); },
      .report = mechanisms,

@@ -56,8 +56,8 @@ std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options)
   std::string content = html::figure(html::line_chart(loss), "Loss in training");
   if (!beta.series.empty()) {
     content += html::figure(html::line_chart(beta),
-                            "Each layer's beta, as training moved it: scores are multiplied by "
-                            "beta ln n, n the tokens up to the present one");
+                            "Beta of each layer during training. Scores are multiplied by beta ln "
+                            "n, where n is the number of tokens up to the current one");
   }
   return content;
 }

@@ -179,7 +179,7 @@ void add_pictures(Backend& backend, RecipeResult& result) {
   };
   add("Input 5 17 43 78 92: the 43 copies itself", 2);
   add("⊥ says the minimum", 5);
-  add("The 43 of the output: itself and its successor, then its successor alone", 8);
+  add("The output number 43: first itself and its successor, then only its successor", 8);
 }
 
 struct Sizes {
@@ -205,12 +205,12 @@ Sizes sizes_of(Scale scale) {
 
 constexpr const char* what_is_counted =
     "Sorted: the share of sequences that greedy decoding with cached keys and values sorts without "
-    "a fault; intervals are Wilson's, 95%. An input has as many different numbers as a "
-    "logarithmically uniform draw says, up to the whole alphabet, each as often as chance wants. "
-    "A characteristic holds at a position when, of the state's projections onto a basis, those of "
-    "the expected symbols are the largest; its lead is (least expected - greatest other) / "
-    "greatest. As printed: the appendix's temperature and value maps, with their bases corrected; "
-    "a number that occurs several times is then left too early.";
+    "a mistake; intervals are Wilson's, 95%. The number of different numbers in an input is drawn "
+    "log-uniformly, up to the whole alphabet, and their repetitions are random. A characteristic "
+    "holds at a position if the projections of the state onto a basis are largest for the expected "
+    "symbols. Its lead is (smallest expected - largest other) / largest. As printed: with the "
+    "appendix's temperature and value maps, whose bases are corrected; the construction then moves "
+    "on too early from a number that occurs several times.";
 
 std::string weights_of(const Trial& trial) {
   const nn::DecoderConfig& config = trial.model->config();

@@ -196,12 +196,9 @@ std::string table_of_cells(const Made& made,
 
 std::string costs(const Made& made) {
   return html::paragraph(
-             "Microseconds that training took by token, and thousands of operations in products "
-             "and attention that its step has by token (FAL's search is not among them). A tenth "
-             "of the "
-             "steps of the fastest run took less than that time: the machine below had other work "
-             "too, "
-             "perhaps.") +
+             "Microseconds of training per token, and thousands of operations of products and "
+             "attention in a step per token (without FAL's search). A tenth of the steps of the "
+             "fastest run took less than this time; the machine may have had other work.") +
          table_of_cells(made, [](const CellResult& result) {
            return text(html::number(std::round(result.seconds() * 1e7) / 10), " µs, ",
                        html::number(std::round(result.operations / 1e3)), "k");
@@ -210,8 +207,8 @@ std::string costs(const Made& made) {
 
 std::string choices(const Made& made) {
   return html::paragraph(
-             "The rate that was chosen, the seeds that were trained with it, how many of them were "
-             "given up (†) or diverged, and the parameters.") +
+             "The selected rate, the number of seeds trained with it, how many of them were "
+             "stopped early (†) or diverged, and the number of parameters.") +
          table_of_cells(made, [](const CellResult& result) {
            const auto ended = [&](std::string_view end) {
              return std::ranges::count(result.runs, end, &CellRun::end);
@@ -247,8 +244,8 @@ std::string published_figures(const Made& made) {
                         html::escape(task->best) + "</span>"});
   }
   return html::paragraph(
-             "None was made with this decoder, these lengths or so little training: they say where "
-             "a mechanism has been taken, not what these figures should be.") +
+             "None of them was measured with this decoder, these lengths or so little training. "
+             "They show how far a mechanism has been taken, not what these figures should be.") +
          html::table({"task", "mechanism", "published"}, rows);
 }
 
@@ -262,30 +259,30 @@ std::string protocol(const Made& made) {
   const Scale scale = made.options.scale;
   const GridRun first = cell_run(cells(made.choice).front(), rates(scale)[0], 0, made.options);
   const std::int64_t runs = seeds(made.options);
-  std::string counted = text(
-      "One decoder, in which only the heads and positions differ: ",
-      first.config.text("model.layers"), " layers of width ", first.config.text("model.width"),
-      ", ", first.last_step(), " steps of ", first.config.text("training.batch_tokens"),
-      " tokens. Tasks have their own main metric, every token of the sample given; its samples are "
-      "as in training (ID) or of exactly 2, 4 and 8 times the longest length of training, ",
-      "and none was seen before. In the report and in the book colour is the share above guessing, "
-      "which is the score of the most frequent target as every answer. ");
+  std::string counted =
+      text("All cells use one decoder, in which only heads and positions differ: ",
+           first.config.text("model.layers"), " layers of width ", first.config.text("model.width"),
+           ", ", first.last_step(), " steps of ", first.config.text("training.batch_tokens"),
+           " tokens. The figure is the main metric of the task under teacher forcing. Samples are "
+           "as in training (ID), or have exactly 2, 4 and 8 times the maximum training length, "
+           "and none was seen in training. In the report and in the book the colour shows the "
+           "share above guessing, where guessing always answers with the most frequent target. ");
   counted += runs == 1 ? "One seed; intervals are Wilson's, 95%. "
                        : text("The median of ", runs,
-                              " seeds, and below it the worst; with --json there are each "
-                              "seed's figure and the mean with Student's 95% interval. ");
-  std::string chosen = text(
-      "The rate is one of ", listed(rates(scale)), ": the one whose run of the first seed",
-      " has the least loss on samples as in training that it has not learned from. Longer samples "
-      "choose nothing: neither rate nor checkpoint, which is the last one.");
+                              " seeds, and below it the worst. --json prints the figure of each "
+                              "seed and the mean with Student's 95% interval. ");
+  std::string chosen =
+      text("The rate is one of ", listed(rates(scale)), ": the one whose run of the first seed",
+           " has the lowest loss on new samples of the training distribution. Longer samples "
+           "select nothing: the rate does not depend on them, and the last checkpoint is used.");
   std::string given_up =
-      "A run is given up at half of its steps where the mean loss of the last tenth of them is 95% "
-      "or more of what the targets' own frequencies give without the sample; it is tested as it is "
-      "then (†).";
+      "A run is stopped at half of its steps if the mean loss of the last tenth of them is at "
+      "least 95% of the loss of predicting the targets' own frequencies. It is tested in this "
+      "state (†).";
   if (runs > 1) {
     given_up +=
-        " Where the first seed is given up at every rate, the others are not trained: such a cell "
-        "has one seed.";
+        " If the first seed is stopped at every rate, no other seed is trained, so such a cell has "
+        "one seed.";
   }
   return html::paragraph(counted) + html::paragraph(chosen) + html::paragraph(given_up);
 }

@@ -202,7 +202,7 @@ void write_results_page(const fs::path& page, const Provenance& made, const Reci
     const std::string reference = text("![](files/", file, ")");
     whole.replace(whole.find(reference), reference.size(),
                   text("(A picture of ", pictures[i].size() / 1000,
-                       " kB, left out here: it is in the report that the command writes.)"));
+                       " kB, omitted here: it is in the report that the command writes.)"));
   }
   for (std::size_t i = 0; i < listings.size(); ++i) {
     write_atomically(files / text(name, '-', i + 1, ".txt"), listings[i]);

@@ -150,12 +150,12 @@ Study flip_flop(Scale scale) {
       .test_samples = by_scale(scale, 200, 200, 1000),
       .paper_samples = 12'000 * 128};
   study.remarks = text(
-      "The share of reads, and of sequences with a read, that are wrong, every token of the "
-      "sample given. F(0.6) is what is trained on. ",
+      "The share of wrong reads, and of sequences with a wrong read, under teacher forcing. "
+      "Training uses F(0.6). ",
       by_scale(scale,
-               "64 instructions and 2 layers stand for the paper's 512 and 6, so its figures are "
-               "of another task here.",
-               "Model and lengths are the paper's, the peak rate is 1e-3 in place of 1e-4.",
+               "64 instructions and 2 layers replace the paper's 512 and 6, so these figures "
+               "belong to another task.",
+               "Model and lengths are the paper's; the peak rate is 1e-3 instead of 1e-4.",
                "All is the paper's."));
   return study;
 }
@@ -192,13 +192,12 @@ Study chains(Scale scale) {
   if (scale != Scale::smoke) add(false, "3", 1 - 0.909, 0.21);
   add(true, "1", 0.0, 0.0);
   study.remarks =
-      text("The share of all choices that are wrong, each one of eight, and their mean loss. ",
+      text("The share of wrong choices, each one of eight, and their mean loss. ",
            by_scale(scale, "Samples have 64 tokens where the paper's have 128. ",
                     "The task is the paper's. ", "The task and the models are the paper's. "),
            by_scale(scale, "The paper's width is 512.", "The paper's width is 512.", ""),
-           " What one standard layer cannot know does not go with more samples: by the theorem its "
-           "error "
-           "stays at ",
+           " More samples do not help where one standard layer lacks information: by the theorem "
+           "its error stays at ",
            scale == Scale::smoke ? "0.51." : "0.68.");
   return study;
 }
@@ -246,15 +245,14 @@ Study sorting(Scale scale) {
   add(further, false, "sequences", {});
   if (scale != Scale::smoke) add(far, true, "sequences", {1.0, 1 - 0.524});
   study.remarks = text(
-      "The share of sequences that are not sorted as a whole, and of single tokens, all before "
-      "them "
-      "given; a sequence that is right so is right in decoding too. Trained are lengths up to ",
-      longest, ". A hinted model has half of its samples for sorting. ",
-      by_scale(
-          scale,
-          text("Length ", further, " stands where the paper has 50. The paper's width is 1024."),
-          std::string("The task is the paper's, and its width is 1024."),
-          std::string("All is the paper's.")));
+      "The share of sequences that are not completely sorted, and of wrong tokens, under teacher "
+      "forcing; a sequence that is right here is also right in decoding. Training uses lengths up "
+      "to ",
+      longest, ". A hinted model uses half of its samples for sorting. ",
+      by_scale(scale,
+               text("Length ", further, " replaces the paper's 50. The paper's width is 1024."),
+               std::string("The task is the paper's, and its width is 1024."),
+               std::string("All is the paper's.")));
   return study;
 }
 

@@ -277,8 +277,9 @@ void tell(const Study& study, const Lines& lines, RecipeResult& result) {
   add_rows(study, lines, result);
   result.has_table = true;
   std::string charts = html::paragraph(
-      "Dots are runs, lines their medians. Dashed: the fit, in a band where a further run falls "
-      "with 95%. Diamonds: the paper; \"below\" where it prints an error that rounds to 0.");
+      "Dots are runs, lines their medians. Dashed lines are fits; the band contains another run "
+      "with a probability of 95%. Diamonds are the paper's figures, marked \"below\" if the paper "
+      "prints an error that rounds to 0.");
   for (std::size_t m = 0; m < study.measures.size(); ++m) {
     charts +=
         html::figure(html::line_chart(chart_of(study, m, lines[m], false)), study.measures[m].name);
@@ -287,7 +288,7 @@ void tell(const Study& study, const Lines& lines, RecipeResult& result) {
       "By samples",
       sizes_table(study, lines, false) +
           html::paragraph(
-              "The fit e(n) = a n^-b, and what it says of the samples that the paper trains on:") +
+              "The fit e(n) = a n^-b, and its value at the paper's number of training samples:") +
           fits_table(study, lines) + charts);
   if (study.widths.size() > 1) {
     std::string pictures;
@@ -306,24 +307,23 @@ void tell(const Study& study, const Lines& lines, RecipeResult& result) {
       "What is counted",
       html::paragraph(study.remarks) +
           html::paragraph(text(
-              "Every run has a schedule of its own over its steps; more samples are more steps of ",
-              study.batch, ". The rate falls as 1 / width. ", study.test_samples,
-              " fresh samples, the same for all runs. Cells have the median over seeds, and the "
-              "least and the greatest of them; in a list of figures means stand with Student's 95% "
-              "interval over seeds.")) +
+              "Every run has its own schedule over its steps. More samples are more steps of ",
+              study.batch, ". The peak rate is proportional to 1 / width. Errors are measured on ",
+              study.test_samples,
+              " new samples, the same for all runs. Cells show the median, minimum and maximum "
+              "over seeds; lists of figures show means with Student's 95% interval over seeds.")) +
           html::paragraph(
-              "e(n) = a n^-b is fitted by least squares in logarithms to every seed's point, n "
-              "being the number of training samples (or the width). An error is (wrong + 1/2) / "
-              "(counted + 1), so that there is a logarithm where nothing is wrong; with many such "
-              "points b is too small. Points where all is wrong are left out. b has Student's 95% "
-              "interval; at the paper's number of samples stand the fit and where one more run "
-              "would fall with 95% if the law holds as far. A fit whose b may be 0 or less, or "
-              "with points at fewer than three sizes, says nothing, and no number is given. "
-              "\"bends\" stands where the "
-              "medians are off the line by more than seeds explain (an F test, p below 0.05): then "
-              "the law does not hold as far as the points, let alone to the paper's samples, and "
-              "the fit there is of the slope so far, no forecast. An error that jumps from high to "
-              "none bends so."));
+              "e(n) = a n^-b is fitted by least squares in logarithms to the point of every seed, "
+              "where n is the number of training samples (or the width). An error is (wrong + 1/2) "
+              "/ (counted + 1), so that its logarithm exists even if nothing is wrong; with many "
+              "such points b is too small. Points at which everything is wrong are excluded. b has "
+              "Student's 95% interval. At the paper's number of samples the table shows the fit "
+              "and the range that contains another run with a probability of 95% if the law holds "
+              "that far. No number is shown for a fit whose b may be 0 or less, or with points at "
+              "fewer than three sizes. \"bends\" marks fits whose medians deviate from the line by "
+              "more than seeds explain (an F test with p below 0.05). Then the law does not hold "
+              "even within the measured points, and the value at the paper's samples only extends "
+              "the slope so far. An error that drops suddenly from high to none also bends."));
 }
 
 }  // namespace longhand::app::scaling

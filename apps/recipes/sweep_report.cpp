@@ -149,14 +149,15 @@ void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
                          html::paragraph(metric + (less ? ", less is better; " : "; ") +
                                          "means over seeds, intervals by Student's t."));
   if (halves) {
-    page.add("Who was dropped when",
-             html::figure(stages_picture(axes, cells, stages, metric),
-                          text("The mean score after each stage; of ", stages.all.size(),
-                               " stages each goes on with the best ones of the one before")));
+    page.add(
+        "Who was dropped when",
+        html::figure(stages_picture(axes, cells, stages, metric),
+                     text("The mean score after each stage; of ", stages.all.size(),
+                          " stages. Each stage continues the best settings of the previous one.")));
   }
   page.add("Settings and scores",
            html::figure(picture_of(axes, cells, metric, less),
-                        "A line for each run, the stronger the better its score"));
+                        "One line per run; better scores have stronger colours."));
   page.add("Configuration", html::code(base.ini()));
   write_atomically(out / "report.html", page.render());
 }

@@ -152,8 +152,8 @@ std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sam
                                  .selected = view.selected,
                                  .marked = asked}),
                      title(view) +
-                         ": from each token (below) to the last earlier key that agrees with it "
-                         "(above); strong where the model is asked.");
+                         ": arcs from each token (below) to the last earlier key with a positive "
+                         "score (above). Arcs of scored tokens are strong.");
   }
   return content;
 }
