@@ -28,7 +28,7 @@ static_assert(std::size(words) == 100);
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
-  const std::size_t place = options.choice(name, choices);  // choice 0 is `version`
+  const std::size_t place = options.choice(name, choices);  // 0 is the index of `version`
   return place == 0 ? otherwise : static_cast<T>(place - 1);
 }
 

@@ -317,7 +317,8 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
   }
 }
 
-// The results of AMX, emulated on any machine. A head has at most one chunk and range.
+// The results of AMX, emulated on any machine. The emulation processes only one chunk of queries
+// and one range of keys per head.
 BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},

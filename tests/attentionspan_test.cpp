@@ -185,7 +185,8 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   options.seeds = 1;
   const Recipe& recipe = recipes().at("attentionspan/mechanisms");
   const std::vector<GridRun> runs = recipe.runs(options);
-  BOOST_TEST(runs.size() == 77u);  // 11 per task, and further positions for three of the tasks
+  // 11 runs per task, and more for three tasks that are also run with other positions.
+  BOOST_TEST(runs.size() == 77u);
   std::set<std::string> names;
   for (const GridRun& run : runs) names.insert(run.name);
   BOOST_TEST(names.size() == 77u);

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(norms_take_rows_of_any_length) {
     without.inputs.erase("bias");
     expect_agreement("rms_norm", without);
   }
-  // More rows than a backward pass has teams of threads.
+  // There are more rows than teams of threads in the backward pass.
   expect_reference(
       "layer_norm",
       {{{"x", catalog::normals(rng, {2300, 4})}, {"gain", catalog::normals(rng, {4})}}, {}},

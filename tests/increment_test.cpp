@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_next_number) {
     BOOST_REQUIRE(value(answer.rbegin(), answer.rend()) == value(digits.begin(), digits.end()) + 1);
     BOOST_REQUIRE(answer.back() != 0);
 
-    // Drawn from the same stream, so the number is the same.
+    // The sample of the other head has the same number, because it is drawn from the same stream.
     const Sample hint = draw(*task, index, 1);
     std::vector<std::int32_t> without;
     const auto with = std::span(hint.tokens).subspan(digits.size() + 1);

@@ -347,10 +347,11 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
   };
   const double nothing = peak(Sharing::nothing), moments = peak(Sharing::moments),
                gradients = peak(Sharing::gradients);
-  // Three quarters of the moments, whose relative size is 2, are on other ranks.
+  // The moments have twice the size of the parameters, and three quarters of them are on other
+  // ranks.
   BOOST_TEST(moments < nothing - 1.2);
-  // Three quarters of the gradients, whose relative size is 1, are on other ranks; data in transit
-  // is subtracted.
+  // The gradients have the size of the parameters, and three quarters of them are on other ranks.
+  // The bound is lower because of data in transit.
   BOOST_TEST(gradients < moments - 0.4);
 }
 

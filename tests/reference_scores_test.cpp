@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
       }
     }
     BOOST_TEST(at == all.size());
-    // A view that contains the weights themselves.
+    // A view that contains the weights, so that they are not computed from queries and keys.
     const nn::MixerView shown{.weights = view.all_weights()};
     BOOST_TEST(nn::head_weights(shown, input.segments, 1, 0).to_doubles() ==
                    nn::head_weights(view, input.segments, 1, 0).to_doubles(),

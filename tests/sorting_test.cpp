@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
     for (std::uint32_t index = 0; index < 50; ++index) {
       const Numbers input = input_of(*task, draw(*task, index));
       BOOST_REQUIRE(std::ssize(input) == length);
-      // The number of places without repetitions is less than a repeated number takes.
+      // As many numbers as fit occur `repeat` times. Fewer than `repeat` places remain.
       std::int64_t repeated = 0;
       for (const auto& [number, count] : times(input)) repeated += count >= repeat;
       BOOST_REQUIRE(repeated == length / repeat);

@@ -123,7 +123,7 @@ bool is_finished(const fs::path& run, std::int64_t steps, std::int64_t evaluate_
   if (evaluate_samples == 0) return true;
   try {
     return nn::read_checkpoint_info(store.path(steps)).score.has_value();
-  } catch (const Error&) {  // damaged; `train --resume` reports how
+  } catch (const Error&) {  // the checkpoint is damaged; `train --resume` reports details
     return false;
   }
 }
