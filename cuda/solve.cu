@@ -14,7 +14,7 @@ struct Systems {
   const T* a;
   const T* b;
   T* y;
-  float* solved;  // y in f32, which the solution of later rows reads; y itself if it is f32
+  float* solved;  // y in f32, from which later rows are computed; y itself if it is f32
   std::int64_t n, m, panels;
   bool transpose, forward, unit;
 };

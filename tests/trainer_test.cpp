@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(the_latest_checkpoints_and_the_best_are_kept) {
   trainer.run();
   BOOST_TEST(evaluated == std::vector<std::int64_t>({4, 8, 12, 16, 20, 24, 28, 30}));
   const CheckpointStore store(folder.path(), 2);
-  // one checkpoint before each score
+  // A checkpoint is written before each evaluation. The store keeps the best and the last two.
   BOOST_TEST(store.steps() == std::vector<std::int64_t>({8, 28, 30}));
   BOOST_TEST(store.best().value() == 8);
   const CheckpointInfo info = read_checkpoint_info(store.path(8));
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
 }
 
 BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
-  const auto before = std::signal(SIGHUP, SIG_DFL);  // nohup ignores it
+  const auto before = std::signal(SIGHUP, SIG_DFL);  // under nohup the signal is ignored
   const StopSignals signals;
   BOOST_TEST(StopSignals::raised() == 0);
   for (const int signal : {SIGHUP, SIGTERM, SIGPIPE, SIGPIPE}) {

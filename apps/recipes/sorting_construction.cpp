@@ -182,8 +182,8 @@ class Builder {
     out.store();
   }
 
-  /// After ⊥, removes the number itself, and adds it again G times as strongly as copies of it are
-  /// left.
+  /// After ⊥, subtracts the number itself. If copies of it are left, adds it again: G times the
+  /// coordinate that measures the copies.
   void second_feed_forward() const {
     Weights up = weights(feed_forward(1).up.weight);
     Weights down = weights(feed_forward(1).down.weight);
