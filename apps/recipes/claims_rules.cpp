@@ -33,7 +33,7 @@ std::vector<Claim> first_after_last() {
         {"twice as long", {{at_least({flip_flop, fal_gpt, "FFL len 1024"}, perfect)}}}},
        10},
       {"F2",
-       "GPT fits Flip-Flop and fails beyond it",
+       "GPT learns Flip-Flop and fails out of distribution",
        {{"fits", {{at_least({flip_flop, gpt, "FFL F(0.6)"}, perfect)}}},
         {"fails",
          {{at_most({flip_flop, gpt, "FFL F(0.98)"}, fails),
@@ -82,7 +82,7 @@ std::vector<Claim> chacal() {
   return {
       {"C1", "one ChaCAL layer solves chains of references", {{"ChaCAL", solves("ChaCAL L=1")}}},
       {"C2",
-       "a standard model needs four to five layers for them",
+       "a standard model needs four to five layers for such chains",
        {{"2 layers above 1", deeper("Standard L=2", "Standard L=1")},
         {"3 above 2", deeper("Standard L=3", "Standard L=2")},
         {"4 above 3", deeper("Standard L=4", "Standard L=3")},
@@ -95,7 +95,7 @@ std::vector<Claim> chacal() {
         {"4 layers", beats("Standard, L = 4")},
         {"5 layers", beats("Standard, L = 5")}}},
       {"C4",
-       "a language model with ChaCAL nearly keeps its perplexity",
+       "with ChaCAL a language model has nearly the same perplexity",
        {{"better than before fine-tuning",
          {{above({language, "GPT-2 (pre-trained)", perplexity},
                  {language, "GPT-2 + ChaCAL (fine-tuned)", perplexity})}}},
@@ -105,7 +105,7 @@ std::vector<Claim> chacal() {
          {{at_most({language, "GPT-2 + ChaCAL (fine-tuned)", "loss beside the fine-tuned one's"},
                    0.023)}}}}},
       {"C5",
-       "accuracy is perfect from gamma 0.5 on, and soonest at 0.9",
+       "accuracy is perfect from gamma 0.5 on, and is perfect soonest at 0.9",
        {{"perfect", {{gamma("gamma 0.5"), gamma("gamma 0.7"), gamma("gamma 0.9")}}},
         {"soonest", {{sooner("gamma 0.5"), sooner("gamma 0.7"), sooner("gamma 0.98")}}}}}};
 }
@@ -145,17 +145,17 @@ std::vector<Claim> hinting() {
   constexpr std::string_view small1 = "hinting-table1-laptop", small2 = "hinting-table2-laptop";
   return {
       {"H1",
-       "without hints more data and more depth help at length 50, not at 100",
+       "without hints, more data and more depth help at length 50 but not at 100",
        {{"data", {{above({sizes, "160M", at_50}, {sizes, "1M", at_50})}}},
         {"depth", {{above({depths, "depth 4", at_50}, {depths, "depth 2", at_50})}}},
         {"not at 100",
          {{at_most({sizes, "160M", at_100}, 0.05), at_most({depths, "depth 4", at_100}, 0.05)}}}}},
       {"H2",
-       "the successor hint sorts 100 numbers, no hint sorts none",
+       "models with the successor hint sort 100 numbers, models without a hint do not",
        {{"with repetitions",
          {hinted("hinting-fig3.6-extended"), hinted("hinting-fig3.6-laptop")}}}},
       {"H3",
-       "successor hints are better than fill hints, than none, than count hints",
+       "the order of hints is successor, fill, none, count, from best to worst",
        {{"successor above fill", order("successor", "fill")},
         {"fill above none", order("fill", "no hint")},
         {"none above count", order("no hint", "count")}}},
@@ -169,13 +169,14 @@ std::vector<Claim> hinting() {
          {{above({"hinting-tempered-laptop", "1M, tempered", at_50},
                  {"hinting-tempered-laptop", "1M, standard", at_50})}}}}},
       {"H5",
-       "the hint sharpens both mechanisms inside",
+       "the hint makes both mechanisms inside the model more accurate",
        {{"minimum", {{above({inside, "hinting, min", at_50}, {inside, "no hinting, min", at_50})}}},
         {"identity and successor",
          {{above({inside, "hinting, Identity+Successor", at_50},
                  {inside, "no hinting, Identity+Successor", at_50})}}}}},
       {"H6",
-       "adding one: tempered softmax is better than the carry hint, and that than none",
+       "adding one: tempered softmax is better than the carry hint, and the carry hint is better "
+       "than none",
        {{"hint above none", digits("Hinting", "Standard")},
         {"tempered above hint", digits("Temp. softmax", "Hinting")}}},
       {"H7",
@@ -217,7 +218,7 @@ std::vector<Claim> attention_span() {
        {{"reversal", right("String Reversal, OOD")},
         {"value assignment", right("Value Assignment, OOD")}}},
       {"A2",
-       "attention stays as sharp out of distribution",
+       "attention is as sharp out of distribution as in distribution",
        {{"addition", either("table4",
                             [](const std::string& page) {
                               return Conditions{within({page, "Long Addition, OOD", "Mean entropy"},
@@ -229,7 +230,7 @@ std::vector<Claim> attention_span() {
        {{"reversal", gain("String Reversal", 80)},
         {"value assignment", gain("Value Assignment", 40)}}},
       {"A4",
-       "one column of W_Q and W_K restores addition, its control does not",
+       "training one column of W_Q and W_K restores addition, and its control fails",
        {{"restored", either("sec6.4",
                             [](const std::string& page) {
                               return Conditions{at_least({page, "Long Addition", "OOD after"}, 75)};
@@ -250,7 +251,7 @@ std::vector<Claim> attention_span() {
         {"value assignment", restored("Value Assignment")},
         {"successor", restored("Successor")}}},
       {"A6",
-       "rotary positions off at inference do no harm in distribution",
+       "switching rotary positions off at inference does no harm in distribution",
        {{"reversal", either("sec6.5", [](const std::string& page) {
            return Conditions{within({page, "String Reversal", "ID as trained"},
                                     {page, "String Reversal", "ID without RoPE"}, 5)};
