@@ -35,16 +35,23 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
   if (wanted && s.rule != Rule::stick) {
     log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
   }
-  Heads mean;
-  if (wanted && s.rule == Rule::entmax) {
-    mean = {Tensor(backend, {y.data.rows(), y.heads * y.width}, y.data.dtype()), 0, y.heads,
-            y.width};
-  }
-  backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum, .mean = mean});
+  const auto like_y = [&](bool saved) {
+    if (!wanted || !saved) return Heads{};
+    return Heads{Tensor(backend, {y.data.rows(), y.heads * y.width}, y.data.dtype()), 0, y.heads,
+                 y.width};
+  };
+  const Heads mean = like_y(s.rule == Rule::entmax);
+  const Heads residue = like_y(s.rule == Rule::stick && y.data.dtype() == DType::bf16);
+  backend(Attention{.scores = scores,
+                    .v = v.value(),
+                    .y = y,
+                    .log_sum = log_sum,
+                    .mean = mean,
+                    .residue = residue});
   if (!wanted) return {};
 
-  return [scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), y = mean ? mean : y, log_sum](
-             const Heads& dy, bool assign) {
+  return [scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), y = mean ? mean : y, log_sum,
+          residue](const Heads& dy, bool assign) {
     const HeadTargets d = targets(q, k, v, assign);
     dy.data.backend()(AttentionBackward{.scores = scores,
                                         .v = v.value(),
@@ -54,7 +61,8 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
                                         .dq = d.q,
                                         .dk = d.k,
                                         .dv = d.v,
-                                        .dscores = sinks.targets()});
+                                        .dscores = sinks.targets(),
+                                        .residue = residue});
   };
 }
 

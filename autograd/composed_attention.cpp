@@ -72,20 +72,30 @@ Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   return narrow(softmax(concat({seen, more}, 2)), 2, 0, keys);
 }
 
-/// Stick-breaking in logarithms: ln P_ij = s_ij - sum of ln(1 + e^s_im) over j <= m < i. `seen` is
-/// 1 where a query sees a key.
+/// Stick-breaking in logarithms: ln P_ij = ln sigmoid(s_ij) + sum of ln(1 - sigmoid(s_im)) over
+/// j < m < i. `seen` is 1 if a query sees a key. Both logs come from ln sigmoid(|s|), which no
+/// score overflows: with l = ln sigmoid(|s|), ln sigmoid(s) = min(s, 0) + l and ln(1 - sigmoid(s))
+/// = l - max(s, 0).
 Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);
-  const Var costs =
-      where(seen, -activate(Activation::log, activate(Activation::sigmoid, -scores)), none);
-  std::vector<double> later;  // 1 where the row's key is the column's key or a later one
-  for (std::int64_t m = 0; m < keys; ++m) {
-    for (std::int64_t j = 0; j < keys; ++j) later.push_back(m >= j ? 1.0 : 0.0);
+  const Var s = where(seen, scores, none);
+  std::vector<double> positive = s.value().to_doubles(), signs;  // held fixed
+  for (double& x : positive) {
+    x = x >= 0 ? 1 : 0;
+    signs.push_back(2 * x - 1);
   }
-  const Var rows = reshape(costs, {scores.shape()[0] * scores.shape()[1], keys});
-  const Var paid = matmul(rows, constant(scores, {keys, keys}, later), {.math = Math::exact});
-  return where(seen, activate(Activation::exp, scores - reshape(paid, scores.shape())), none);
+  const Var highest = s * constant(s, s.shape(), positive), lowest = s - highest;
+  const Var size = s * constant(s, s.shape(), signs);
+  const Var l = activate(Activation::log, activate(Activation::sigmoid, size));
+  std::vector<double> later;  // 1 where the row's key is to the right of the column's
+  for (std::int64_t m = 0; m < keys; ++m) {
+    for (std::int64_t j = 0; j < keys; ++j) later.push_back(m > j ? 1.0 : 0.0);
+  }
+  const Var left = where(seen, l - highest, none);
+  const Var rows = reshape(left, {s.shape()[0] * s.shape()[1], keys});
+  const Var sums = matmul(rows, constant(s, {keys, keys}, later), {.math = Math::exact});
+  return where(seen, activate(Activation::exp, lowest + l + reshape(sums, s.shape())), none);
 }
 
 /// TRA. The scores determine which keys have a positive score, and how many of these are between

@@ -223,6 +223,21 @@ Noise noise(const catalog::Operation& operation, const catalog::Case& drawn, Bac
   return result;
 }
 
+std::map<std::string, double> relative_errors(const Results& expected, const Results& got) {
+  std::map<std::string, double> all;
+  for (const auto& [name, y] : expected) {
+    if (!is_float(y.dtype)) continue;
+    const Values& x = got.at(name).values;
+    double errors = 0, squares = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      errors += std::pow(x[i] - y.values[i], 2);
+      squares += std::pow(y.values[i], 2);
+    }
+    all[name] = std::sqrt(errors / squares);
+  }
+  return all;
+}
+
 std::vector<Block> blocks(const catalog::Operation&, const catalog::Case& values,
                           const std::string& result, const Shape& shape) {
   std::vector<Block> all{{"all", 0, shape.rows(), 0, shape.columns()}};
@@ -262,7 +277,31 @@ void Comparison::note(double used, std::string where) {
   if (!(used <= worst_.used)) worst_ = {std::isnan(used) ? infinity : used, std::move(where)};
 }
 
-void Comparison::entries(const std::string& name, const Column& c) {
+/// The small term that is in proportion to a value: the rounding of its type, and the bias.
+double Comparison::relative() const {
+  return (activations_ == DType::bf16 ? 0x1p-8 : 0x1p-22) + bias();
+}
+
+double Comparison::floor(const catalog::Case& values, const Results& expected,
+                         const std::string& name) const {
+  const auto x = name.starts_with('d') ? values.inputs.find(name.substr(1)) : values.inputs.end();
+  if (x == values.inputs.end()) return 0;
+  const auto squares = [](const Values& of) {
+    double sum = 0;
+    for (const double value : of) sum += std::isfinite(value) ? value * value : 0;
+    return sum;
+  };
+  double outputs = 0;
+  for (const std::string& output : operation_->outputs) {
+    const auto y = expected.find(output);
+    if (y != expected.end() && is_float(y->second.dtype)) outputs += squares(y->second.values);
+  }
+  const double inputs = squares(x->second.values);
+  if (inputs == 0) return 0;
+  return std::max(unit_, growth_ * trial_unit) * std::sqrt(outputs / inputs);
+}
+
+Values Comparison::deviations(const Column& c) const {
   Values sigma(c.expected.size());
   for (std::size_t i = 0; i < sigma.size(); ++i) {
     double all = 0, operands = 0;
@@ -272,16 +311,20 @@ void Comparison::entries(const std::string& name, const Column& c) {
     }
     sigma[i] = deviation(growth_ * std::sqrt(all / trials), std::sqrt(operands / trials));
   }
-  // In a few trials, the deviation of an entry may be small by chance, so the deviation of the
-  // whole tensor is included.
+  return sigma;
+}
+
+void Comparison::entries(const std::string& name, const Column& c) {
+  const Values& sigma = c.sigma;
+  // An entry's deviation in a few trials may be small by chance, so the deviation of the whole
+  // tensor is included.
   const double typical = root_mean_square(sigma);
-  const double rounding = activations_ == DType::bf16 ? 0x1p-8 : 0x1p-22;
   double worst = 0;
   std::size_t at = 0;
   for (std::size_t i = 0; i < sigma.size(); ++i) {
     const double a = c.expected[i], b = c.got[i];
     double used = std::abs(a - b) / (entry_factor * std::max(sigma[i], typical) +
-                                     (rounding + bias()) * std::abs(a) + 1e-30);
+                                     relative() * std::abs(a) + c.floor + 1e-30);
     if (!std::isfinite(a)) used = a == b || (std::isnan(a) && std::isnan(b)) ? 0 : infinity;
     if (std::isnan(used)) used = infinity;
     if (used <= worst) continue;
@@ -291,6 +334,31 @@ void Comparison::entries(const std::string& name, const Column& c) {
   if (worst > worst_.used) {
     note(worst, text("case ", cases_, ", ", name, '[', at, "]: expected ", c.expected[at], ", got ",
                      c.got[at]));
+  }
+}
+
+void Comparison::sizes(const std::string& name, const Shape& shape, const Block& block,
+                       const Column& c) {
+  double errors = 0, sigmas = 0, squares = 0, count = 0;
+  const std::int64_t columns = shape.columns();
+  for (std::int64_t row = block.row; row < block.row + block.rows; ++row) {
+    for (std::int64_t column = block.column; column < block.column + block.columns; ++column) {
+      const auto i = static_cast<std::size_t>(row * columns + column);
+      if (!std::isfinite(c.expected[i]) || !std::isfinite(c.got[i])) continue;
+      errors += std::pow(c.got[i] - c.expected[i], 2);
+      sigmas += c.sigma[i] * c.sigma[i];
+      squares += c.expected[i] * c.expected[i];
+      count += 1;
+    }
+  }
+  if (count == 0) return;
+  const double factor = norm_factor + norm_of_row / std::sqrt(static_cast<double>(block.rows));
+  const double bound = factor * std::sqrt(sigmas) + relative() * std::sqrt(squares) +
+                       c.floor * std::sqrt(count) + 1e-30;
+  const double use = std::sqrt(errors) / bound;
+  if (use > worst_.used) {
+    note(use, text("case ", cases_, ", ", name, ", size of ", block.name, ": off by ",
+                   std::sqrt(errors / std::max(squares, 1e-300))));
   }
 }
 
@@ -322,7 +390,7 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
       mean.operands[t] += c.operands[t][i];
     });
   }
-  if (squares == 0) return;
+  if (squares <= count * c.floor * c.floor) return;
   const double size = std::sqrt(squares / count);
   slope.size = squares;
   mean.size = count * size;
@@ -358,7 +426,13 @@ void Comparison::add(const catalog::Case& values, const Results& expected, const
       }
       continue;
     }
-    const Column c{y.values, found->second.values, noise.all.at(name), noise.operands.at(name)};
+    Column c{y.values,
+             found->second.values,
+             noise.all.at(name),
+             noise.operands.at(name),
+             floor(values, expected, name),
+             {}};
+    c.sigma = deviations(c);
     entries(name, c);
     double variance = 0;
     for (std::size_t t = 0; t < static_cast<std::size_t>(trials); ++t) {
@@ -368,6 +442,7 @@ void Comparison::add(const catalog::Case& values, const Results& expected, const
     variance += std::pow(1e-3 * unit_ * root_mean_square(c.expected), 2);
     const double weight = variance > 0 ? 1 / variance : 0;
     for (const Block& block : blocks(*operation_, values, name, y.shape)) {
+      sizes(name, y.shape, block, c);
       averages(name, y.shape, block, c, weight);
     }
   }

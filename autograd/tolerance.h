@@ -20,37 +20,46 @@
 /// not gamma or a bias, which stay in f32; and inputs only if the op contains products (all other
 /// ops use bf16 inputs without rounding).
 ///
-/// A result is compared in three ways:
+/// A result is compared in four ways:
 /// - *entry by entry*: |got - expected| <= entry_factor sigma + bias_units units + the rounding of
-/// its
-///   own type. This finds a wrong sign, a missing row, a wrong neighbour.
-/// - *by slope*: the slope of got regressed on expected, a = <got, expected> / <expected,
-/// expected>,
-///   must be 1 to within slope_factor times the standard deviation of a in the trials, plus
-///   bias_units units. Rounding errors average out, but a factor of 1.02 does not. The slope is
-///   computed for each tensor, each head (or quarter of the columns) and each sequence (or quarter
-///   of the rows).
-/// - *by mean*: the same for the mean of got - expected, divided by the root mean square of
-/// expected.
+///   its own type. Finds a wrong sign, a dropped row, a wrong neighbour.
+/// - *by size*: ||got - expected|| <= (norm_factor + norm_of_row / sqrt(rows)) ||sigma|| + the same
+///   small terms times ||expected||. Finds an error that every entry of a long sequence shares.
+/// - *by slope*: got regressed on expected, a = <got, expected> / <expected, expected>, must be 1
+/// to
+///   within slope_factor times the standard deviation of a in the trials, plus bias_units units.
+///   Rounding averages out and a factor of 1.02 does not. The slope is taken for each tensor, each
+///   head (or quarter of the columns) and each sequence (or quarter of the rows).
+/// - *by mean*: the same for the mean of got - expected over the root mean square of expected.
 ///
-/// Slope and mean are also computed over all cases of an op together, where each case has the
-/// weight 1 / variance. In bf16, a single case has too few entries, but thirty cases have enough.
-/// Integers, infinities and NaN must be equal.
+/// The reference computes gradients from the inputs alone, not from what the forward pass saved (in
+/// the attention family; elsewhere saved tensors are rounded as they are stored). So an error that
+/// a saved tensor brings counts as an error, and the trials do not excuse it.
 ///
-/// The factors. entry_factor: some 10^5 entries are compared, whose largest normal deviation is 4.4
-/// sigma; a kernel that rounds intermediate results (P and dS of attention) has up to twice the
-/// variance of the trials. slope_factor: the deviation is estimated from 10 trials, so a deviation
-/// divided by it has Student's t distribution, which exceeds 8 once in 10^5. bias_units: TF32
-/// hardware truncates operands, which makes each of them 0.7 units smaller on average, and two
-/// consecutive products have four operands; bf16 is rounded to nearest everywhere
-/// (coarse_bias_units). For f32 itself, the trials include neither approximated functions (exp,
-/// erf: function_units units) nor sums. Adding n terms one after another accumulates about 0.4
-/// sqrt(n) times the error that moving the terms has; n is assumed to be the largest extent of an
-/// input. The f32 part of the trials is increased by the sum of both.
+/// Gradients may cancel: one that is 0 in exact arithmetic is a difference of rounded terms. The
+/// size of such terms is ||y|| / ||x||, the derivative of an op of degree 1, and one unit of it is
+/// allowed. Slope and mean of what is smaller than that are not compared.
+///
+/// Slope and mean are also taken over all cases of an op together, each case weighted by 1 /
+/// variance: the few entries of one case are too few in bf16, those of thirty cases are enough.
+/// Integers must be equal, and so must infinities and NaN.
+///
+/// The factors. entry_factor: some 10^5 entries are compared and their largest normal deviation
+/// is 4.4 sigma; a kernel that rounds inside (P and dS of attention) has up to twice the trials'
+/// variance. norm_factor: that variance, and what kernels round in a row's own sums, stay below 3
+/// sigma in all; errors within a row are related, so a norm over few rows may be as far off as one
+/// entry. slope_factor: the deviation is estimated from 10 trials, so a deviation divided by it
+/// follows Student's t, which exceeds 8 once in 10^5. bias_units: TF32 hardware truncates operands,
+/// which makes each 0.7 units smaller on average, and where one product follows another there are
+/// four operands; bf16 is rounded to nearest everywhere (coarse_bias_units). For f32 itself the
+/// trials include neither approximated functions (exp, erf: function_units units) nor sums. Adding
+/// n terms one after the other accumulates about 0.4 sqrt(n) times the error that moving the terms
+/// has, and n is taken to be the largest extent of an input. The trials' f32 part grows by the sum
+/// of both.
 namespace longhand::tolerance {
 
-constexpr double entry_factor = 12, slope_factor = 8, bias_units = 4, coarse_bias_units = 1.5,
-                 function_units = 4;
+constexpr double entry_factor = 12, norm_factor = 3, norm_of_row = 9, slope_factor = 8,
+                 bias_units = 4, coarse_bias_units = 1.5, function_units = 4;
 constexpr int trials = 10;
 
 using Values = std::vector<double>;
@@ -86,7 +95,10 @@ struct Noise {
 };
 Noise noise(const catalog::Operation& operation, const catalog::Case& values, Backend& reference);
 
-/// A set of entries that are compared together.
+/// ||got - expected|| / ||expected|| of each result of a float type.
+std::map<std::string, double> relative_errors(const Results& expected, const Results& got);
+
+/// A set of entries that is compared as a whole.
 struct Block {
   std::string name;
   std::int64_t row, rows, column, columns;
@@ -126,9 +138,15 @@ class Comparison {
     const Values& got;
     const std::vector<Values>& all;
     const std::vector<Values>& operands;
+    double floor;  // what one unit of terms that cancel amounts to
+    Values sigma;
   };
 
+  double floor(const catalog::Case& values, const Results& expected, const std::string& name) const;
+  Values deviations(const Column& c) const;
+  double relative() const;
   void entries(const std::string& name, const Column& c);
+  void sizes(const std::string& name, const Shape& shape, const Block& block, const Column& c);
   void averages(const std::string& name, const Shape& shape, const Block& block, const Column& c,
                 double weight);
   double deviation(double all, double operands) const;

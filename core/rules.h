@@ -55,20 +55,21 @@ struct Stick {
     return {taken, odds * taken};
   }
   template <class V>
-  static constexpr V weigh(V s, V& left) {
-    const Broken<V> b = broken(s);
+  static constexpr V weigh(const Broken<V>& b, V& left) {
     const V p = b.taken * left;
     left = b.kept * left;
     return p;
   }
-  /// Returns dS and sets p. `rest` is the sum of p dP over this key and all earlier ones. Its
-  /// initial value is D.
   template <class V>
-  static constexpr V gradient(V s, V dp, V& left, V& rest, V& p) {
-    const Broken<V> b = broken(s);
-    p = b.taken * left;
-    left = b.kept * left;
-    const V part = p * dp, ds = part - b.taken * rest;
+  static constexpr V weigh(V s, V& left) {
+    return weigh(broken(s), left);
+  }
+  /// Returns dS. `rest` is the sum of p dP over this key and all earlier ones, and starts as D. A
+  /// key gets `taken` times any error of `rest`, so p must be the very number that multiplied v in
+  /// y: rounded where that product rounds its operands.
+  template <class V>
+  static constexpr V gradient(V taken, V p, V dp, V& rest) {
+    const V part = p * dp, ds = part - taken * rest;
     rest = rest - part;
     return ds;
   }

@@ -130,6 +130,49 @@ Tensor next_rows(const Tensor& x) {
   return Tensor::from(x.backend(), x.shape(), x.dtype(), moved);
 }
 
+/// Makes dc from the sums of dS over queries alone, as if its rows summed to what they would
+/// without rounding. They miss that by dy_i . (sum_j w_ij v_j - y_i sum_j w_ij) with y as it is
+/// stored; for softmax w is P and includes the sink, for entmax it is the root of P.
+void forget_row_sums(const AttentionBackward& op) {
+  const Scores& s = op.scores;
+  Backend& backend = op.y.data.backend();
+  const bool roots = s.rule == Rule::entmax;
+  const Tensor weights(backend, {weights_size(s.queries, s.keys, s.q.heads)}, DType::f32);
+  backend(AttentionWeights{.scores = s, .weights = weights});
+  const std::vector<double> p = weights.to_doubles();
+  const auto entry = [](const Heads& x) {
+    return [values = x.data.to_doubles(), columns = x.data.columns(), first = x.first_column,
+            width = x.width](std::int64_t row, std::int64_t head, std::int64_t c) {
+      return values[static_cast<std::size_t>(row * columns + first + head * width + c)];
+    };
+  };
+  const auto v = entry(op.v), y = entry(op.y), dy = entry(op.dy);
+  const Tensor& dshift = op.dscores.shift.tensor;
+  std::vector<double> dc = dshift.to_doubles();
+  std::size_t at = 0;
+  for (std::size_t n = 0; n < s.queries.lengths().size(); ++n) {
+    const std::int64_t queries = s.queries.lengths()[n], keys = s.keys.lengths()[n];
+    for (std::int64_t h = 0; h < s.q.heads; ++h) {
+      for (std::int64_t t = 0; t < queries; ++t, at += static_cast<std::size_t>(keys)) {
+        const std::int64_t row = s.queries.begins()[n] + t, first = s.keys.begins()[n];
+        double missing = 0;
+        for (std::int64_t c = 0; c < op.v.width; ++c) {
+          double sum = 0, all = 0;
+          for (std::int64_t j = 0; j < keys; ++j) {
+            const double of_key = p[at + static_cast<std::size_t>(j)];
+            const double w = roots ? std::sqrt(of_key) : of_key;
+            sum += w * v(first + j, h * s.k.heads / s.q.heads, c);
+            all += w;
+          }
+          missing += dy(row, h, c) * (sum - y(row, h, c) * (roots ? all : 1));
+        }
+        dc[static_cast<std::size_t>((first + keys - queries + t) * s.q.heads + h)] -= missing;
+      }
+    }
+  }
+  backend(Copy{.x = Tensor::from(backend, dshift.shape(), dshift.dtype(), dc), .y = dshift});
+}
+
 double to_bf16(double value) { return static_cast<float>(bf16(static_cast<float>(value))); }
 
 /// Normalizes with 1 / (sqrt(v) + epsilon) instead of 1 / sqrt(v + epsilon).
@@ -312,6 +355,16 @@ const std::vector<BackendMutant>& of_backends() {
        [](B& b) {
          before<AttentionBackward>(b,
                                    [](AttentionBackward& op) { op.y.data = times(op.y.data, 0); });
+       }},
+      {"attention backward: D of a stick from the rounded y",
+       [](B& b) { before<AttentionBackward>(b, [](AttentionBackward& op) { op.residue = {}; }); }},
+      {"attention backward: dc from column sums alone",
+       [](B& b) {
+         b.alter<AttentionBackward>([](AttentionBackward& op, const auto& run) {
+           run(op);
+           const bool rounded = op.y.data.dtype() == DType::bf16;
+           if (rounded && op.dscores.shift && op.scores.rule != Rule::stick) forget_row_sums(op);
+         });
        }},
       {"reinforced by 2% less",
        [](B& b) {

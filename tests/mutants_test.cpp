@@ -38,6 +38,7 @@ std::vector<Setting> settings() {
       {"f32 fast", DType::f32, Math::fast, false, cpu(Math::fast)},
       {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
       {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
+      {"bf16 bf16", DType::bf16, Math::bf16, false, cpu(Math::bf16)},
       // No host backend computes in TF32, so results have its bounds but not its rounding noise.
       {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
 }

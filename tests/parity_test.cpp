@@ -28,7 +28,7 @@ std::vector<Setting> settings() {
     for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
       all.push_back({isa, DType::f32, math});
     }
-    all.push_back({isa, DType::bf16, Math::fast});
+    for (const Math math : {Math::fast, Math::bf16}) all.push_back({isa, DType::bf16, math});
   }
   return all;
 }

@@ -284,4 +284,66 @@ BOOST_AUTO_TEST_CASE(arguments_that_a_rule_does_not_use_are_refused) {
                       "chacal: rule: expected softmax, got stick"));
 }
 
+// Scores whose powers overflow, also of keys that are not seen: e^88 does in f32, e^709 in f64.
+BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
+  const auto reference = make_reference_backend();
+  for (const DType type : {DType::f32, DType::f64}) {
+    const auto of = [&](const Doubles& values) {
+      const Shape shape{static_cast<std::int64_t>(values.size()), 1};
+      return all_columns(Var(Tensor::from(*reference, shape, type, values), true), 1);
+    };
+    const double far = type == DType::f32 ? 200 : 2000;
+    const Doubles keys{0.5, far, -0.7, 0, -far, 0.3, far}, ones(7, 1.0);
+    const auto gradients = [&](bool fused) {
+      const ScoreVars s{.q = of(ones),
+                        .k = of(keys),
+                        .queries = Segments(*reference, std::vector<std::int32_t>{7}),
+                        .scale = 1,
+                        .rule = Rule::stick};
+      const HeadVars v = of({3, 1, 2, -5, 4, 7, 6});
+      Tape tape;
+      const Var y =
+          recorded(tape, [&] { return fused ? attention(s, v) : composed_attention(s, v); });
+      Doubles all = y.value().to_doubles();
+      tape.backward(y, Tensor::from(*reference, {7, 1}, type, ones));
+      for (const Var& x : {s.q.data, s.k.data, v.data}) {
+        const Doubles grad = x.grad().to_doubles();
+        all.insert(all.end(), grad.begin(), grad.end());
+      }
+      return all;
+    };
+    check_close(gradients(false), gradients(true), type == DType::f32 ? 1e-4 : 1e-12);
+  }
+}
+
+// A score is 0 where its terms cancel, whatever the factors of scores: no factor is rounded into an
+// operand.
+BOOST_AUTO_TEST_CASE(a_score_that_cancels_is_not_positive_on_any_backend) {
+  for (const std::int32_t tokens : {2, 9}) {  // by rows, and by panels
+    for (const char* name : {"reference", "cpu"}) {
+      const auto backend = make_backend(name);
+      for (int i = 0; i < 64; ++i) {
+        const double a = 1 + i / 8 / 8.0, b = 0.5 + i % 8 / 8.0;
+        Doubles q, k;
+        for (std::int32_t t = 0; t < tokens; ++t) {
+          q.insert(q.end(), {a, b});
+          k.insert(k.end(), {b, -a});
+        }
+        const auto of = [&](const Doubles& values) {
+          return all_columns(Var(Tensor::from(*backend, {tokens, 2}, DType::f32, values)), 1);
+        };
+        ScoreVars s{.q = of(q),
+                    .k = of(k),
+                    .queries = Segments(*backend, std::vector<std::int32_t>{tokens}),
+                    .scale = 0.5 + i / 100.0,
+                    .rule = Rule::tra};
+        s.pull = Tensor::from(*backend, {tokens, 1}, DType::f32,
+                              Doubles(static_cast<std::size_t>(tokens), -0.5));
+        const Doubles y = attention(s, of(k)).value().to_doubles();
+        BOOST_TEST(y == Doubles(y.size(), 0.0), name << ", " << a << " and " << b);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <set>
 
 #include "apps/compute.h"
 #include "apps/derivative_check.h"
@@ -57,7 +58,48 @@ class Checker {
   DType activations_ = DType::f64;
 };
 
-/// Compares a derivative given on the command line with difference quotients.
+/// Prints the relative errors of results and gradients on long sequences, without a bound.
+void print_errors(const Arguments& arguments) {
+  if (arguments.word("backend") == "reference")
+    wrong_usage("--length: needs --backend cpu or cuda");
+  const auto backend = backend_from(arguments), reference = make_reference_backend();
+  const DType type = backend->options().math == Math::bf16 ? DType::bf16 : DType::f32;
+  std::vector<Json> rows;
+  std::set<std::string> names;
+  for (const catalog::Operation* operation : chosen(arguments.plain())) {
+    if (!operation->of_length) {
+      if (arguments.plain().empty()) continue;
+      wrong_usage("--length: ", operation->name, " has no case of a given length");
+    }
+    for (const std::string& length : arguments.words("length")) {
+      const std::int64_t tokens = parse_integer("--length", length, 1, 4096);
+      for (const double gate : {0.0, 0.5, 0.97}) {
+        Rng rng(seed_from(arguments), Purpose::test);
+        const catalog::Case values =
+            tolerance::rounded(*operation, operation->of_length(rng, tokens, gate), type);
+        Json row{{"op", operation->name}, {"tokens", tokens}};
+        row["gates"] = gate > 0 ? Json(gate) : Json();
+        for (const auto& [name, error] :
+             tolerance::relative_errors(tolerance::run(*operation, values, *reference, DType::f64),
+                                        tolerance::run(*operation, values, *backend, type))) {
+          row[name] = error;
+          names.insert(name);
+        }
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  std::vector<Report::Column> columns{
+      {"op", "op"}, {"tokens", "tokens"}, {"gates", "gates", "%.2f"}};
+  for (const std::string& name : names) columns.push_back({name, name, "%.1e"});
+  Report report(columns);
+  for (Json& row : rows) report.add(std::move(row));
+  report.set("seed", seed_from(arguments));
+  report.set("type", std::string(name_of(type)));
+  report.print(std::cout, arguments.json());
+}
+
+/// Compares a derivative from the command line with difference quotients.
 void check_typed(const Arguments& arguments) {
   if (!arguments.plain().empty()) wrong_usage("--expression cannot be combined with names of ops");
   const auto parsed = [&](const char* flag) {
@@ -124,6 +166,7 @@ void run(const Arguments& arguments) {
   for (const char* flag : {"derivative", "by"}) {
     if (arguments.given(flag)) wrong_usage("--", flag, ": needs --expression");
   }
+  if (arguments.given("length")) return print_errors(arguments);
   const auto operations = chosen(arguments.plain());
   const Checker check(arguments);
 
@@ -184,17 +227,21 @@ const Register command{
     {.name = "gradcheck",
      .summary = "checks every derivative, by difference quotients or against the reference",
      .usage = {"[OP...] [--backend NAME] [--seed N] [--json]",
+               "[OP...] --backend NAME --length N [--length N ...] [--json]",
                "--expression F --derivative D [--by VARIABLE] [--from X] [--to X]"},
-     .options = join(compute_options("reference"),
-                     {{"expression", "F", "a function as one types it, such as x^2*sin(y)"},
-                      {"derivative", "D", "what is said to be its derivative"},
-                      {"by", "VARIABLE", "by which; the only one if not given"},
-                      {"from", "X", "the points lie between this", "-3"},
-                      {"to", "X", "and this", "3"},
-                      json_option()}),
+     .options =
+         join(compute_options("reference"),
+              {{"length", "N", "print relative errors on sequences of N tokens instead", {}, true},
+               {"expression", "F", "a function as one types it, such as x^2*sin(y)"},
+               {"derivative", "D", "what is said to be its derivative"},
+               {"by", "VARIABLE", "by which; the only one if not given"},
+               {"from", "X", "the points lie between this", "-3"},
+               {"to", "X", "and this", "3"},
+               json_option()}),
      .examples = {"gradcheck --expression 'x*sin(x)' --derivative 'sin(x) + x*cos(x)'", "gradcheck",
                   "gradcheck matmul layer_norm --seed 7",
-                  "gradcheck attention --backend cpu --math bf16"},
+                  "gradcheck attention --backend cpu --math bf16",
+                  "gradcheck stick_attention --backend cpu --math bf16 --length 300"},
      .notes =
          "On the reference backend, in f64: each op runs on small random cases; each entry of "
          "each\n"
@@ -203,7 +250,9 @@ const Register command{
          "are held against the op's own backward: entry by entry within what the quotient itself\n"
          "may be off by, and below 1e-6 of the input's largest derivative.\n"
          "On cpu or cuda: outputs and gradients are held against the reference's in f64, within\n"
-         "bounds for --math (bf16: with bf16 tensors), single entries and averages.\n"
+         "bounds for --math (bf16: with bf16 tensors), single entries, norms and averages.\n"
+         "With --length: ||error|| / ||reference|| of y and each gradient of ops with heads, for\n"
+         "normal numbers, without gates and with gates of 0.5 and 0.97.\n"
          "A typed derivative is compared with central difference quotients, extrapolated to a "
          "step\n"
          "of none, at random points. Functions:\n" +

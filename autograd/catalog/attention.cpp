@@ -16,6 +16,7 @@ void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* name : {"tau", "shift", "sink"}) {
     cases.push_back(scored(rng, head_case(rng, shape), {name}));
   }
+  cases.push_back(gated(rng, head_case(rng, shape), 0.3, 0.95));
   cases.push_back(scored(rng, head_case(rng, shape), {"tau", "shift", "sink"}));
   cases.back().attributes["window"] = "4";
   cases.back().attributes["scale"] = "0.3";
@@ -48,6 +49,18 @@ std::vector<Case> medium_cases(Rng& rng) {
   return cases;
 }
 
+/// Long sequences: normal scores, gates that forget at once or hardly ever, scores up to 60.
+std::vector<Case> long_cases(Rng& rng) {
+  std::vector<Case> cases = plain(rng, long_heads());
+  for (const HeadShape& shape : long_heads()) {
+    cases.push_back(gated(rng, head_case(rng, shape), 0.45, 0.55));
+    cases.push_back(gated(rng, scored(rng, head_case(rng, shape), {"tau", "sink"}), 0.97, 1));
+    cases.push_back(head_case(rng, shape));
+    cases.back().attributes["scale"] = "5";
+  }
+  return cases;
+}
+
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases = medium_cases(rng);
   for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
@@ -59,6 +72,7 @@ std::vector<Case> large_cases(Rng& rng) {
     cases.push_back(head_case(rng, large_heads()[0]));
     cases.back().attributes["window"] = keys_back;
   }
+  for (Case& c : long_cases(rng)) cases.push_back(std::move(c));
   return cases;
 }
 
@@ -89,7 +103,12 @@ Operation fused_or_composed(bool fused) {
           },
           .cases = small_cases,
           .products = true,
-          .large = fused ? large_cases : medium_cases};
+          .large = fused ? large_cases : medium_cases,
+          .of_length =
+              [](Rng& rng, std::int64_t tokens, double gate) {
+                Case c = scored(rng, head_case(rng, of_tokens(tokens)), {"tau"});
+                return gate > 0 ? gated(rng, std::move(c), gate, gate) : c;
+              }};
 }
 
 std::vector<Operation> attention_operations() {

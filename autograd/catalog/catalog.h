@@ -96,6 +96,9 @@ struct Operation {
   bool products = false;
   /// Further cases, too large for difference quotients, on which backends are compared.
   std::function<std::vector<Case>(Rng&)> large = {};
+  /// Only for ops with heads: a sequence of so many tokens with normal q, k and v, and gates of
+  /// `gate` if that is above 0.
+  std::function<Case(Rng&, std::int64_t tokens, double gate)> of_length = {};
 };
 
 /// The results of `cases`, then those of `large`.

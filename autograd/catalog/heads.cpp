@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograd/cumulate.h"
+#include "autograd/operators.h"
 #include "core/backend.h"
 #include "core/error.h"
 
@@ -47,9 +49,16 @@ ScoreVars score_call(const Call& c, bool grouped) {
   ScoreVars s = key_call(c, grouped);
   if (c.number("scale") != 0) s.scale = c.number("scale");
   s.tau = c.maybe("tau");
-  s.shift = c.maybe("shift");
+  s.shift = shift_call(c, s);
   s.sink = c.maybe("sink");
   return s;
+}
+
+Var shift_call(const Call& c, const ScoreVars& s) {
+  const Var shift = c.maybe("shift"), gates = c.maybe("gates");
+  if (!gates) return shift;
+  const Var sums = cumulate(gates, s.keys ? s.keys : s.queries);
+  return shift ? shift + sums : sums;
 }
 
 ScoreVars windowed_call(const Call& c) {
@@ -111,9 +120,15 @@ std::vector<Attribute> windowed_attributes() {
                 {{"window", "0", "how many keys back a query sees, itself included; 0: all"}});
 }
 
+Argument gates_argument() {
+  return {"gates", "[key tokens, heads]: ln f, whose sums over a sequence are added to c",
+          Role::master, true, true};
+}
+
 std::vector<Argument> score_arguments(std::vector<Argument> more) {
   return joined({{"tau", "[tokens, heads]: factors of scores", Role::master, true, true},
                  {"shift", "[key tokens, heads]: c of c_i - c_j", Role::master, true, true},
+                 gates_argument(),
                  {"sink", "[heads]: a score without a value", Role::master, true, true}},
                 std::move(more));
 }
@@ -159,6 +174,19 @@ std::vector<HeadShape> decoding_heads() {
            .width = 5,
            .v_width = 3,
            .key_lengths = {7, 2, 3}}};
+}
+
+std::vector<HeadShape> long_heads() {
+  return {{.lengths = {600}, .width = 8, .v_width = 8},
+          {.lengths = {70, 530}, .heads = 2, .key_heads = 1, .width = 4, .v_width = 4}};
+}
+
+HeadShape of_tokens(std::int64_t tokens) {
+  return {.lengths = {static_cast<int>(tokens)},
+          .heads = 2,
+          .key_heads = 2,
+          .width = 16,
+          .v_width = 16};
 }
 
 Case head_case(Rng& rng, const HeadShape& s) {
@@ -232,6 +260,16 @@ Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names) {
                                   : name == "shift" ? normals(rng, {keys, heads})
                                                     : normals(rng, {heads});
   }
+  return c;
+}
+
+Case gated(Rng& rng, Case c, double low, double high) {
+  const HostTensor& q = c.inputs.at("q");
+  const auto k = c.inputs.find("k");
+  const std::int64_t keys = (k == c.inputs.end() ? q : k->second).shape.rows();
+  HostTensor gates = uniforms(rng, {keys, std::stoll(c.attributes.at("heads"))}, low, high);
+  for (double& f : gates.values) f = std::log(f);
+  c.inputs["gates"] = std::move(gates);
   return c;
 }
 

@@ -14,6 +14,8 @@ ScoreVars key_call(const Call& call, bool grouped = true);  // q, k and the leng
 // Also scale, tau, shift and sink.
 ScoreVars score_call(const Call& call, bool grouped = true);
 ScoreVars windowed_call(const Call& call);  // also the window
+/// c of a call: its shift, the sums of its gates, or both together.
+Var shift_call(const Call& call, const ScoreVars& scores);
 HeadVars value_call(const Call& call, const ScoreVars& scores);
 
 /// The arguments of heads, then `more`. If not `values` (for ops that only use scores), no argument
@@ -23,8 +25,9 @@ std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values 
 /// The attributes of an op that requires as many key heads as query heads.
 std::vector<Attribute> ungrouped_attributes(std::vector<Attribute> more);
 std::vector<Attribute> score_attributes();
-std::vector<Attribute> windowed_attributes();  // the attributes of heads, and the window
-/// The arguments of scores other than q and k, then `more`.
+std::vector<Attribute> windowed_attributes();  // the attributes of heads and the window
+Argument gates_argument();
+/// The arguments of scores besides q and k, followed by `more`.
 std::vector<Argument> score_arguments(std::vector<Argument> more = {});
 
 /// The shape of a problem. With gap < 0, q, k and v are separate tensors. With gap >= 0 they share
@@ -35,9 +38,10 @@ struct HeadShape {
   std::int64_t gap = -1;
   std::vector<int> key_lengths = {};  // empty: equal to the lengths of the queries
 };
-std::vector<HeadShape> small_heads();   // one shape of each kind, small enough for gradcheck
-std::vector<HeadShape> medium_heads();  // enough entries for rounding errors in bf16 to average out
-std::vector<HeadShape> large_heads();   // longer than any kernel's block
+std::vector<HeadShape> small_heads();     // one shape of each kind, cheap enough for gradcheck
+std::vector<HeadShape> medium_heads();    // enough entries for averages in bf16
+std::vector<HeadShape> large_heads();     // longer than any kernel's block
+std::vector<HeadShape> long_heads();      // long enough for small errors of each key to add up
 std::vector<HeadShape> decoding_heads();  // fewer queries than keys
 std::int64_t total(const std::vector<int>& lengths);
 
@@ -53,5 +57,9 @@ Case decided(Rng& rng, Case c, const HeadShape& shape, double agreement);
 /// Copies the case and adds the named inputs, out of tau, shift, sink and pull. tau may be
 /// negative, pull may be positive.
 Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names);
+/// The same case with gates between `low` and `high`.
+Case gated(Rng& rng, Case c, double low, double high);
+/// The case of Operation::of_length without gates: two heads of 16.
+HeadShape of_tokens(std::int64_t tokens);
 
 }  // namespace longhand::catalog

@@ -49,6 +49,8 @@ std::vector<Case> small_cases(Rng& rng, Rule rule) {
   for (const std::size_t shape : {1u, 2u, 6u}) {
     cases.push_back(ruled(rng, small_heads()[shape], rule, false, "0", true));
     cases.push_back(ruled(rng, small_heads()[shape], rule, true, "3", true));
+    const bool tra = rule == Rule::tra;
+    cases.push_back(gated(rng, ruled(rng, small_heads()[shape], rule), tra ? 0.97 : 0.3, 0.99));
   }
   for (const HeadShape& shape : decoding_heads()) {
     cases.push_back(ruled(rng, shape, rule, true, "0", true));
@@ -61,6 +63,20 @@ std::vector<Case> medium_cases(Rng& rng, Rule rule) {
   for (const HeadShape& shape : medium_heads()) {
     cases.push_back(ruled(rng, shape, rule, true));
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
+  }
+  return cases;
+}
+
+/// Long sequences: normal scores, gates that forget at once or hardly ever, scores up to 60. Under
+/// TRA no gate may bring a score near 0, where its sign is uncertain.
+std::vector<Case> long_cases(Rng& rng, Rule rule) {
+  std::vector<Case> cases = cases_of(rng, rule, long_heads());
+  for (const HeadShape& shape : long_heads()) {
+    const bool tra = rule == Rule::tra;
+    cases.push_back(gated(rng, ruled(rng, shape, rule), tra ? 0.998 : 0.45, tra ? 0.999 : 0.55));
+    cases.push_back(gated(rng, ruled(rng, shape, rule, !tra), tra ? 0.999 : 0.97, 1));
+    cases.push_back(ruled(rng, shape, rule));
+    cases.back().attributes["scale"] = "5";
   }
   return cases;
 }
@@ -79,6 +95,7 @@ std::vector<Case> large_cases(Rng& rng, Rule rule) {
   // block. There are several ranges of keys.
   cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
   cases.back().attributes["scale"] = "0.01";
+  for (Case& c : long_cases(rng, rule)) cases.push_back(std::move(c));
   return cases;
 }
 
@@ -87,7 +104,7 @@ ScoreVars scores_of(const Call& c, Rule rule) {
   if (c.number("scale") != 0) s.scale = c.number("scale");
   s.window = c.integer("window");
   s.tau = c.maybe("tau");
-  s.shift = c.maybe("shift");
+  s.shift = shift_call(c, s);
   s.rule = rule;
   if (rule == Rule::tra) s.pull = c.maybe("pull");
   return s;
@@ -96,7 +113,8 @@ ScoreVars scores_of(const Call& c, Rule rule) {
 std::vector<Argument> arguments(Rule rule) {
   std::vector<Argument> more{
       {"tau", "[tokens, heads]: factors of scores", Role::master, true, true},
-      {"shift", "[key tokens, heads]: c of c_i - c_j", Role::master, true, true}};
+      {"shift", "[key tokens, heads]: c of c_i - c_j", Role::master, true, true},
+      gates_argument()};
   if (rule == Rule::tra) {
     more.push_back({"pull", "[tokens, heads]: added for each positive key", Role::master});
   }
@@ -120,7 +138,12 @@ Operation fused_or_composed(const Described& d, bool fused) {
       .cases = [rule](Rng& rng) { return small_cases(rng, rule); },
       .products = true,
       .large = [rule, fused](
-                   Rng& rng) { return fused ? large_cases(rng, rule) : medium_cases(rng, rule); }};
+                   Rng& rng) { return fused ? large_cases(rng, rule) : medium_cases(rng, rule); },
+      .of_length =
+          [rule](Rng& rng, std::int64_t tokens, double gate) {
+            Case c = ruled(rng, of_tokens(tokens), rule, rule != Rule::tra);
+            return gate > 0 ? gated(rng, std::move(c), gate, gate) : c;
+          }};
 }
 
 Operation weights(const Described& d) {

@@ -3,6 +3,14 @@
 #include "core/contract/heads_check.h"
 
 namespace longhand {
+namespace {
+
+void require_residue(const HeadArguments& are, const Scores& s, const Heads& y) {
+  are.require(s.rule == Rule::stick && y.data.dtype() == DType::bf16, "residue",
+              "is only for the rule stick in bf16");
+}
+
+}  // namespace
 
 std::int64_t weights_size(const Segments& queries, const Segments& keys, std::int64_t heads) {
   std::int64_t size = 0;
@@ -19,9 +27,14 @@ void check(const Attention& op) {
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
   if (op.log_sum) are.out("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
-  if (!op.mean) return;
-  are.require(s.rule == Rule::entmax, "mean", "is only for the rule entmax");
-  are.out("mean", op.mean, s.q.data.rows(), s.q.heads, op.v.width);
+  if (op.mean) {
+    are.require(s.rule == Rule::entmax, "mean", "is only for the rule entmax");
+    are.out("mean", op.mean, s.q.data.rows(), s.q.heads, op.v.width);
+  }
+  if (op.residue) {
+    require_residue(are, s, op.y);
+    are.out("residue", op.residue, s.q.data.rows(), s.q.heads, op.v.width);
+  }
 }
 
 void check(const AttentionBackward& op) {
@@ -31,6 +44,10 @@ void check(const AttentionBackward& op) {
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.in("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
   are.in("dy", op.dy, s.q.data.rows(), s.q.heads, op.v.width);
+  if (op.residue) {
+    require_residue(are, s, op.y);
+    are.in("residue", op.residue, s.q.data.rows(), s.q.heads, op.v.width);
+  }
   if (s.rule != Rule::stick) {
     are.in("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
   }

@@ -40,14 +40,15 @@ struct Scores {
 /// y_i = sum_j P_ij v_j. Saves log_sum_i, the log of P_ij's denominator, [query tokens, q.heads]; 0
 /// for a row of zeros. It may be empty if no backward follows, and stick has none. For entmax,
 /// log_sum_i is t_i, and mean_i = sum_j w_ij v_j / sum_j w_ij is saved too, where w_ij is the
-/// square root of P_ij. y and mean have q.heads heads of v.width.
+/// square root of P_ij. For stick in bf16, `residue` is what rounding took from y: the sum minus y,
+/// rounded to bf16. y, mean and residue have q.heads heads of v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
   Heads v;
   Heads y;
   Tensor log_sum = {};
-  Heads mean = {};
+  Heads mean = {}, residue = {};
 };
 
 /// The targets of the gradients of tau, shift, sink and pull, each only if the scores have that
@@ -64,7 +65,12 @@ struct ScoreTargets {
 /// log_sum_i) D_i, which is 0 without a sink. tra has dpull_i = sum_j dS_ij n_ij. stick, whose rows
 /// of dS do not sum to 0, has
 ///   dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
-/// entmax reads `mean` as y, so that D_i = dy_i . mean_i, and has dS_ij = w_ij (dP_ij - D_i).
+/// where the sum is D_i minus what later keys have. There D_i = dy_i . (y_i + residue_i) if residue
+/// was saved, and products that round their operands round dy in D too: an error of D reaches every
+/// key far back. entmax reads `mean` as y, so that D_i = dy_i . mean_i, and has
+///   dS_ij = w_ij (dP_ij - D_i)
+/// dc is made of the sums of the same numbers dS by rows and by columns, under every rule, so that
+/// over a sequence it sums to 0 however dS was rounded.
 struct AttentionBackward {
   static constexpr std::string_view name = "attention_backward";
   Scores scores;
@@ -72,6 +78,7 @@ struct AttentionBackward {
   Tensor log_sum;
   HeadsTarget dq = {}, dk = {}, dv = {};
   ScoreTargets dscores = {};
+  Heads residue = {};
 };
 
 /// The matrix P itself, for inspection: segment after segment, each as [q.heads, queries, keys],

@@ -52,16 +52,34 @@ double weights_of(Rule by, std::span<double> row, double pull) {
   return 0;
 }
 
+/// D of a row: the mean of dP by P, or by its roots for entmax; the sum for stick. It is computed
+/// from P and dP, not from what the forward pass saved, so that an error that stored tensors bring
+/// is no part of this reference.
+double row_dot(Rule by, const std::vector<double>& p, const std::vector<double>& dp) {
+  double sum = 0, roots = 0;
+  for (std::size_t j = 0; j < p.size(); ++j) {
+    const double w = by == Rule::entmax ? std::sqrt(p[j]) : p[j];
+    sum += w * dp[j];
+    roots += w;
+  }
+  return by == Rule::entmax ? sum / roots : sum;
+}
+
 /// dS of query t for the keys that it sees, from their scores, P and dP, indexed by position.
 std::vector<double> score_gradients(const ScoreRows& scores, const Sequence& s, std::int64_t t,
                                     std::int64_t h, const std::vector<double>& p,
                                     const std::vector<double>& dp, double d) {
   std::vector<double> ds(p.size(), 0.0);
-  double left = 1, rest = d, same = 0;
-  for (std::int64_t j = scores.end(s, t) - 1; j >= scores.first(s, t); --j) {
-    ds[j] = scores.rule == Rule::stick
-                ? rules::Stick::gradient(bits * scores(s, t, h, j), dp[j], left, rest, same)
-                : (scores.rule == Rule::entmax ? std::sqrt(p[j]) : p[j]) * (dp[j] - d);
+  if (scores.rule == Rule::stick) {  // from the first key on: `rest` is a sum and no difference
+    double rest = 0;
+    for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
+      rest += p[j] * dp[j];
+      ds[j] = p[j] * dp[j] - rules::Stick::broken(bits * scores(s, t, h, j)).taken * rest;
+    }
+    return ds;
+  }
+  for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
+    ds[j] = (scores.rule == Rule::entmax ? std::sqrt(p[j]) : p[j]) * (dp[j] - d);
   }
   return ds;
 }
@@ -123,8 +141,7 @@ void run(ReferenceBackend&, const Attention& op) {
 
 void run(ReferenceBackend&, const AttentionBackward& op) {
   const ScoreRows scores(op.scores);
-  const HeadRows v(op.v), y(op.y), dy(op.dy);
-  const Rows log_sum(op.log_sum);
+  const HeadRows v(op.v), dy(op.dy);
   const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
   const std::int64_t width = op.scores.q.width, v_width = op.v.width;
   ScoreGradients more(op.scores, op.dscores);
@@ -138,21 +155,14 @@ void run(ReferenceBackend&, const AttentionBackward& op) {
         for (std::int64_t t = 0; t < s.queries; ++t) {
           const std::int64_t i = s.query + t;
           const double tau = scores.tau(s, t, h);
-          const double d = dot(dy, i, h, y, i, h, v_width);
-          std::vector<double> p, dp(static_cast<std::size_t>(s.position(t) + 1), 0.0);
+          std::vector<double> dp(static_cast<std::size_t>(s.position(t) + 1), 0.0);
           for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
             dp[j] = dot(dy, i, h, v, s.key + j, g, v_width);
           }
-          if (scores.rule == Rule::softmax) {
-            more.add_sink(h, std::exp(scores.sink(h) - log_sum(i, h)), d);
-            p.resize(dp.size());
-            for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
-              p[j] = std::exp(scores(s, t, h, j) - log_sum(i, h));
-            }
-          } else {
-            double same = 0;
-            p = weights_row(scores, s, t, h, same);
-          }
+          double log_sum = 0;
+          const std::vector<double> p = weights_row(scores, s, t, h, log_sum);
+          const double d = row_dot(scores.rule, p, dp);
+          if (op.scores.sink) more.add_sink(h, std::exp(scores.sink(h) - log_sum), d);
           const std::vector<double> ds = score_gradients(scores, s, t, h, p, dp, d);
           if (op.dscores.pull) more.add_pull(s, t, h, pull_gradient(scores, s, t, h, ds));
           std::vector<double> r(static_cast<std::size_t>(width), 0.0);

@@ -5,13 +5,16 @@ namespace longhand::cuda {
 namespace {
 
 /// One warp per row and head.
-__global__ void row_dots_kernel(HeadsView x, HeadsView y, std::int64_t rows, std::int32_t heads,
-                                float* dots) {
+template <class Product>
+__global__ void row_dots_kernel(HeadsView x, HeadsView y, HeadsView residue, std::int64_t rows,
+                                std::int32_t heads, float* dots) {
+  const auto rounded = [](float entry) { return to_float(Product::element(entry)); };
   const std::int64_t all = rows * heads;
   for (std::int64_t i = thread_in_grid() / warp_size; i < all; i += threads_in_grid() / warp_size) {
     const std::int64_t row = i / heads;
     const auto head = static_cast<int>(i % heads);
-    const float dot = warp_dot(x, row, head, y, row, head);
+    float dot = warp_dot(x, row, head, y, row, head, rounded);
+    if (residue) dot += warp_dot(x, row, head, residue, row, head, rounded);
     if (lane_index() == 0) dots[i] = dot;
   }
 }
@@ -50,10 +53,12 @@ void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t
          result.tensor.data<float>(), result.add);
 }
 
-void row_dots(CudaBackend& backend, const HeadsView& x, const HeadsView& y, std::int64_t rows,
-              std::int32_t heads, float* dots) {
-  launch(backend.stream(), backend.blocks_for(rows * heads * warp_size, 256), 256, 0,
-         &row_dots_kernel, x, y, rows, heads, dots);
+void row_dots(CudaBackend& backend, Math math, const HeadsView& x, const HeadsView& y,
+              const HeadsView& residue, std::int64_t rows, std::int32_t heads, float* dots) {
+  visit_product(math, x.half ? DType::bf16 : DType::f32, 1, [&](auto product, auto) {
+    launch(backend.stream(), backend.blocks_for(rows * heads * warp_size, 256), 256, 0,
+           &row_dots_kernel<decltype(product)>, x, y, residue, rows, heads, dots);
+  });
 }
 
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
@@ -62,10 +67,16 @@ void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
   task.dq = view(dq);
   task.dk = view(dk);
   task.dv = view(dv);
-  if (dq || dscores.tau) launch_query_gradients(backend, math, scores, dscores.tau, task);
+  Tensor row_sums;
   if (dscores.shift) {
+    row_sums = Tensor(backend, {std::max<std::int64_t>(1, scores.q.data.rows()), scores.q.heads},
+                      DType::f32);
+    task.row_sums = row_sums.data<float>();
     task.dshift = dscores.shift.tensor.data<float>();
     task.add_shift = dscores.shift.add;
+  }
+  if (dq || dscores.tau || dscores.shift) {
+    launch_query_gradients(backend, math, scores, dscores.tau, task);
   }
   if (dk || dv || dscores.shift) launch_key_gradients(backend, math, scores, task);
   if (!dscores.sink) return;
@@ -79,8 +90,9 @@ void run(CudaBackend& backend, const AttentionBackward& op) {
   const std::int64_t rows = scores.q.data.rows();
   const Tensor dots(backend, op.log_sum.shape(), DType::f32);
   const auto heads = static_cast<std::int32_t>(scores.q.heads);
-  row_dots(backend, view(op.dy), view(op.y), rows, heads, dots.data<float>());
-  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
+  const Math math = backend.math(scores.math);
+  row_dots(backend, math, view(op.dy), view(op.y), {}, rows, heads, dots.data<float>());
+  attention_gradients(backend, math, scores, op.dq, op.dk, op.dv, op.dscores,
                       {.scores = view(scores),
                        .v = view(op.v),
                        .dy = view(op.dy),

@@ -240,7 +240,8 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
       });
 
   const Tensor dots(backend, op.log_sum.shape(), DType::f32);
-  row_dots(backend, w_view, view(op.y), rows, static_cast<std::int32_t>(heads), dots.data<float>());
+  row_dots(backend, Math::exact, w_view, view(op.y), {}, rows, static_cast<std::int32_t>(heads),
+           dots.data<float>());
   attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
                       {.scores = view(scores),
                        .v = view(op.v),

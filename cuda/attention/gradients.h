@@ -28,6 +28,7 @@ struct GradientTask {
   float* dtau = nullptr;  // one part per slice of the queries: [slices, query_rows, heads]
   std::int64_t query_rows = 0;
   float* dshift = nullptr;
+  float* row_sums = nullptr;  // sums of the rows of dS, [query rows, heads], if dshift is required
   bool add_shift = false;
   std::int32_t key_slices = 1, value_slices = 1;
 };

@@ -103,18 +103,24 @@ __device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, 
   }
 }
 
-/// x(i, h) . y(j, g), returned to all lanes of the warp.
+/// x(i, h) . y(j, g), returned to all lanes of the warp. Entries of x are rounded by `rounded`.
+template <class Rounded>
 __device__ __forceinline__ float warp_dot(const HeadsView& x, std::int64_t i, int h,
-                                          const HeadsView& y, std::int64_t j, int g) {
+                                          const HeadsView& y, std::int64_t j, int g,
+                                          const Rounded& rounded) {
   float sum = 0;
   for (int c = 8 * lane_index(); c < x.width; c += 8 * warp_size) {
     float a[8], b[8];
     load_eight(a, x, i, h, c);
     load_eight(b, y, j, g, c);
 #pragma unroll
-    for (int e = 0; e < 8; ++e) sum += a[e] * b[e];
+    for (int e = 0; e < 8; ++e) sum += rounded(a[e]) * b[e];
   }
   return warp_sum(sum);
+}
+__device__ __forceinline__ float warp_dot(const HeadsView& x, std::int64_t i, int h,
+                                          const HeadsView& y, std::int64_t j, int g) {
+  return warp_dot(x, i, h, y, j, g, [](float entry) { return entry; });
 }
 
 __device__ __forceinline__ float load_one(const HeadsView& x, std::int64_t row, int head,

@@ -79,9 +79,8 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
       const int r = row + 8 * i, position = tile.first + r;
       float sum = -row_sum(sums[i]);
       if (r >= rows || lane_column() > 0) continue;
-      if (scores.sink && position >= at.offset()) {
-        const std::int64_t query = (at.query + position - at.offset()) * scores.heads + head;
-        sum += expf(scores.sink[head] - task.log_sum[query]) * task.row_dots[query];
+      if (position >= at.offset()) {
+        sum += task.row_sums[(at.query + position - at.offset()) * scores.heads + head];
       }
       float* const to = task.dshift + (at.key + position) * scores.heads + head;
       *to = task.add_shift ? *to + sum : sum;

@@ -31,6 +31,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
 
   float dq[1][n][4], factor[2], log_sum[2], d[2], shift[2] = {0, 0};
+  float row_sums[2] = {0, 0};  // this thread's part of the sums of dS
   clear(dq[0]);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -152,6 +153,13 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
           }
         }
       }
+      if constexpr (shifted) {
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) row_sums[e / 2] += s[c][e];
+        }
+      }
       mix<Product>(dq[0], s, k);
     }
     if (single && !ahead && begin + step < stop) {
@@ -166,6 +174,11 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   for (int i = 0; i < 2; ++i) {
     const int r = row + 8 * i;
     taus[0][i] = scores.scale * scores.tau_of(first_row + r, head, r < rows);
+    if (shifted && task.row_sums && part == 0) {
+      const float all = row_sum(row_sums[i]);
+      if (r < rows && lane_column() == 0)
+        task.row_sums[(first_row + r) * scores.heads + head] = all;
+    }
     if (!task.dtau) continue;
     float row_total = 0;
 #pragma unroll

@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(attention_threads) query_kernel(RuleTask task)
     __syncthreads();
     if (task.key_slices > 1) bring_keys(part);
     if (thread < tile_rows) {
-      walker.gradients(scores, begin, count, s + thread, dp + thread, walk_stride);
+      walker.template gradients<Product>(scores, begin, count, s + thread, dp + thread,
+                                         walk_stride);
       for (int key = count; key < steps; ++key) dp[key * walk_stride + thread] = 0;
     }
     goes_on = __syncthreads_or(thread < tile_rows && !walker.spent());
@@ -173,7 +174,8 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
         if (task.key_slices > 1 && part < task.key_slices) bring_queries(part);
         if (task.value_slices > 1 && part < task.value_slices) bring_dy(part);
         if (thread < steps) {
-          walker.gradients(scores, first, rows, s + thread, dp + thread, wave_stride);
+          walker.template gradients<Product>(scores, first, rows, s + thread, dp + thread,
+                                             wave_stride);
         }
         if (has_shift) {
           __syncthreads();
@@ -252,9 +254,10 @@ void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows(), heads = scores.q.heads;
   const Tensor dots(backend, {std::max<std::int64_t>(1, rows), heads}, DType::f32);
+  const Math math = scores.rule == Rule::tra ? Math::exact : backend.math(scores.math);
   if (leftward(scores.rule)) {
-    row_dots(backend, view(op.dy), view(op.y), rows, static_cast<std::int32_t>(heads),
-             dots.data<float>());
+    row_dots(backend, math, view(op.dy), view(op.y), view(op.residue), rows,
+             static_cast<std::int32_t>(heads), dots.data<float>());
   }
   const auto target = [](const Target& x) {
     return x ? x.tensor.data<float>() : static_cast<float*>(nullptr);
@@ -281,8 +284,8 @@ void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
   const std::int64_t query_slots = tile_slots(rows, count, tile_rows);
   const std::int64_t key_slots = tile_slots(scores.k.data.rows(), count, tile_rows);
   const std::int64_t parts = std::max(task.key_slices, task.value_slices);
-  Tensor row_sums;  // entmax's are 0
-  if (op.dscores.shift && leftward(scores.rule)) {
+  Tensor row_sums;
+  if (op.dscores.shift) {
     row_sums = Tensor(backend, dots.shape(), DType::f32);
     task.row_sums = row_sums.data<float>();
   }

@@ -19,7 +19,7 @@ constexpr int slice = 64, steps = 32;
 
 struct RuleTask {
   ScoresView scores;
-  HeadsView v = {}, y = {}, mean = {}, dy = {}, dq = {}, dk = {}, dv = {};
+  HeadsView v = {}, y = {}, mean = {}, residue = {}, dy = {}, dq = {}, dk = {}, dv = {};
   float* log_sum = nullptr;
   const float* row_dots = nullptr;
   float *dtau = nullptr, *dpull = nullptr, *dshift = nullptr;
@@ -139,9 +139,11 @@ struct Walker {
     }
   }
 
-  /// s to P, and dp to dS.
+  /// s to P, and dp to dS. A stick's P is rounded here as the products round it: see rules.h.
+  template <class Product>
   __device__ void gradients(const ScoresView& scores, int begin, int count, float* s, float* dp,
                             int stride) {
+    if (spent()) sum = 0;  // nothing is left but the rounding error of the rest
     for (int key = count - 1; key >= 0; --key) {
       float &x = s[key * stride], &g = dp[key * stride];
       const float product = x;
@@ -151,7 +153,9 @@ struct Walker {
       }
       const float s_ij = score(scores, x, begin + key);
       if constexpr (rule == Rule::stick) {
-        g = rules::Stick::gradient(s_ij, g, known, sum, x);
+        const auto broken = rules::Stick::broken(s_ij);
+        x = to_float(Product::element(rules::Stick::weigh(broken, known)));
+        g = rules::Stick::gradient(broken.taken, x, g, sum);
       } else if constexpr (rule == Rule::entmax) {
         const float w = rules::Entmax::weight(s_ij, log_sum);
         x = w * w;

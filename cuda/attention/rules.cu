@@ -81,8 +81,17 @@ __global__ void __launch_bounds__(attention_threads) forward_kernel(RuleTask tas
   float factors[1][2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) factors[0][i] = shrinks[row + lane_row() + 8 * i];
-  store_rows<Product>(q + row * Product::stride(slice), task.y, at.query + first + row, rows - row,
-                      head, part * slice, out, factors);
+  Element* const own_rows = q + row * Product::stride(slice);
+  store_rows<Product>(own_rows, task.y, at.query + first + row, rows - row, head, part * slice, out,
+                      factors);
+  if (!task.residue) return;
+#pragma unroll
+  for (int c = 0; c < n; ++c) {
+#pragma unroll
+    for (float& x : out[0][c]) x -= to_float(from_float<bf16>(x));
+  }
+  store_rows<Product>(own_rows, task.residue, at.query + first + row, rows - row, head,
+                      part * slice, out, factors);
 }
 
 }  // namespace
@@ -93,6 +102,7 @@ void attend_by_rule(CudaBackend& backend, const Attention& op) {
                       .v = view(op.v),
                       .y = view(op.y),
                       .mean = view(op.mean),
+                      .residue = view(op.residue),
                       .log_sum = op.log_sum ? op.log_sum.data<float>() : nullptr,
                       .key_slices = slices(scores.q.width, slice),
                       .value_slices = slices(op.v.width, slice)};

@@ -61,8 +61,9 @@ inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
             const Target& result);
 
-/// rows[i, h] = x(i, h) . y(i, h), [rows, heads]
-void row_dots(CudaBackend& backend, const HeadsView& x, const HeadsView& y, std::int64_t rows,
-              std::int32_t heads, float* dots);
+/// dots[i, h] = x(i, h) . (y(i, h) + residue(i, h)), [rows, heads], where x is rounded as products
+/// by `math` round it. There may be no residue.
+void row_dots(CudaBackend& backend, Math math, const HeadsView& x, const HeadsView& y,
+              const HeadsView& residue, std::int64_t rows, std::int32_t heads, float* dots);
 
 }  // namespace longhand::cuda

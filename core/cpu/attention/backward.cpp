@@ -14,6 +14,7 @@ struct Backward {
   const Tensor& log_sum;
   const HeadsTarget &dq, &dk, &dv;
   const ScoreTargets& dscores;
+  Heads residue = {};
   const ChacalBackward* chacal = nullptr;
   const DeltaFormerBackward* deltaformer = nullptr;
 
@@ -32,26 +33,19 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// Adds the gradients of the sinks. The kernels do not see the sink's share of a row, w = exp(b -
-/// log_sum): db = -sum_i w_i D_i, and dc_i gets the row sum of dS, which is w_i D_i.
+/// Adds the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i. The kernels do not see the
+/// sink's share of a row.
 void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
-                    const ScoreTargets& targets) {
-  const std::int64_t heads = s.q.heads;
+                    const Target& target) {
+  const std::int64_t heads = s.q.heads, rows = s.q.data.rows();
   const float *const sink = s.sink.data<float>(), *const logs = log_sum.data<float>();
-  std::vector<double> sums(static_cast<std::size_t>(heads), 0.0);
-  for (std::int64_t segment = 0; segment < s.queries.count(); ++segment) {
-    const SegmentRows at = segment_rows(s.queries, s.keys, segment);
-    for (std::int64_t t = 0; t < at.queries; ++t) {
-      for (std::int64_t h = 0; h < heads; ++h) {
-        const std::int64_t i = (at.query + t) * heads + h;
-        const float taken = std::exp(sink[h] - logs[i]) * dots[i];
-        sums[h] -= static_cast<double>(taken);
-        if (!targets.shift) continue;
-        targets.shift.tensor.data<float>()[(at.key + at.offset() + t) * heads + h] += taken;
-      }
+  for (std::int64_t h = 0; h < heads; ++h) {
+    double sum = 0;
+    for (std::int64_t i = h; i < rows * heads; i += heads) {
+      sum -= static_cast<double>(std::exp(sink[h] - logs[i]) * dots[i]);
     }
+    put(target, h, sum);
   }
-  for (std::int64_t h = 0; h < heads; ++h) put(targets.sink, h, sums[h]);
 }
 
 /// Adds the sum of row i of dS to dc_i.
@@ -116,11 +110,11 @@ void run(const Crew& crew, Math math, const Backward& b) {
       floats(backend, leftward(scores.rule) && sums > 0
                           ? walked_numbers * scores.q.data.rows() * scores.q.heads
                           : 0);
-  const bool sink_wanted = scores.sink && (b.dscores.sink || b.dscores.shift);
-  const bool row_sums_wanted = leftward(scores.rule) && b.dscores.shift;
-  const Tensor dots = sink_wanted || row_sums_wanted
-                          ? floats(backend, scores.q.data.rows() * scores.q.heads)
-                          : Tensor();
+  const auto of_rows = [&](bool wanted) {
+    return wanted ? floats(backend, scores.q.data.rows() * scores.q.heads) : Tensor();
+  };
+  const Tensor dots = of_rows(static_cast<bool>(b.dscores.sink));
+  const Tensor row_sums = of_rows(static_cast<bool>(b.dscores.shift));
   // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.
   std::vector<float> dgamma(static_cast<std::size_t>(b.chacal ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
@@ -137,6 +131,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
         .v = rows_of<const T>(b.v, h, at.key),
         .y = rows_of<const T>(b.y, q_head, at.query),
         .dy = rows_of<const T>(b.dy, q_head, at.query),
+        .residue = rows_of<const T>(b.residue, q_head, at.query),
         .log_sum = column_of<const float>(b.log_sum, q_head, at.query),
         .tau = column_of<const float>(scores.tau, q_head, at.query),
         .shift = column_of<const float>(scores.shift, q_head, at.key),
@@ -149,6 +144,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
         .dtau = column_of<float>(b.dscores.tau.tensor, q_head, at.query),
         .dshift = column_of<float>(b.dscores.shift.tensor, q_head, at.key),
         .dots = {},
+        .row_sums = {},
         .dpull = column_of<float>(b.dscores.pull.tensor, q_head, at.query),
         .add_dq = b.dq.add,
         .add_dk = b.dk.add,
@@ -160,10 +156,13 @@ void run(const Crew& crew, Math math, const Backward& b) {
         .end = item.end,
         .range = range};
     const std::int64_t part = segment.parts_before + item.part;
-    if (dots) {
-      task.dots = {dots.template data<float>() + at.query * scores.q.heads + q_head,
-                   scores.q.heads};
-    }
+    const auto of_head = [&](const Tensor& x) {
+      if (!x) return HeadRows<float>{};
+      return HeadRows<float>{x.template data<float>() + at.query * scores.q.heads + q_head,
+                             scores.q.heads};
+    };
+    task.dots = of_head(dots);
+    task.row_sums = of_head(row_sums);
     const bool several = segment.parts > 1;
     if (several) {
       task.dq_sums = all_sums.template data<float>() + segment.sums +
@@ -219,8 +218,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
     for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
   });
 
-  if (row_sums_wanted) add_row_sums(scores, dots.template data<float>(), b.dscores.shift);
-  if (sink_wanted) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores);
+  if (row_sums) add_row_sums(scores, row_sums.template data<float>(), b.dscores.shift);
+  if (dots) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores.sink);
   if (!b.chacal) return;
   const std::int64_t gammas = b.chacal->gamma.size();
   std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
@@ -239,7 +238,8 @@ bool all_zero(const Tensor& gamma) {
 
 void attention(const Crew& crew, Math math, const AttentionBackward& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores});
+    run<T>(crew, math,
+           {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores, op.residue});
   });
 }
 
@@ -247,7 +247,7 @@ void attention(const Crew& crew, Math math, const ChacalBackward& op) {
   const bool plain = !op.dgamma && all_zero(op.gamma);
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores,
+           {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores, Heads{},
             plain ? nullptr : &op});
   });
 }

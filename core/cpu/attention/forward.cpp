@@ -12,7 +12,7 @@ struct Forward {
   const Scores& scores;
   const Heads &v, &y;
   const Tensor& log_sum;
-  Heads mean = {};
+  Heads mean = {}, residue = {};
   const Chacal* chacal = nullptr;
   const DeltaFormer* deltaformer = nullptr;
 
@@ -31,9 +31,10 @@ void run(const Crew& crew, Math math, const Forward& f) {
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
-  // are exact in f32, but not f32 numbers, which would have to be rounded first. TRA's backward
-  // must reproduce the very bits of a score, and entmax's mean is computed by panels.
-  const bool by_row = scores.rule == Rule::softmax || scores.rule == Rule::stick || !f.log_sum;
+  // are exact in f32, but not f32 numbers, which would have to be rounded first. If a backward pass
+  // follows, TRA must find the very bits of a score there, and stick the rounded weights; entmax's
+  // mean is computed by panels.
+  const bool by_row = scores.rule == Rule::softmax || (!f.log_sum && !f.residue);
   const bool singly = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
 
   // Later rows cost more and are taken first. Where rows depend on earlier rows, the first row is
@@ -71,6 +72,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .y = rows_of<T>(f.y, h, at.query),
         .log_sum = column_of<float>(f.log_sum, h, at.query),
         .mean = rows_of<T>(f.mean, h, at.query),
+        .residue = rows_of<T>(f.residue, h, at.query),
         .earlier = {},
         .tau = column_of<const float>(scores.tau, h, at.query),
         .shift = column_of<const float>(scores.shift, h, at.key),
@@ -119,7 +121,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
 
 void attention(const Crew& crew, Math math, const Attention& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.mean});
+    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.mean, op.residue});
   });
 }
 

@@ -386,8 +386,8 @@ class Rows {
         space_.bounds[row - begin_ + t] = t < n ? __builtin_inff() : -__builtin_inff();
       }
     }
-    pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width, times,
-                             queries_of(row));
+    pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width,
+                             scaled_late<Product, rule> ? nullptr : times, queries_of(row));
     clear_query_sums<Product>(outputs_of(row), n, shape_.value_width);
   }
 
@@ -575,6 +575,7 @@ class Rows {
       const Vec factor(share_of(of.sums[t]));
       for (std::int64_t c = 0; c < whole; c += lanes) store(to + c, load(from + c) * factor);
       if (rest != 0) store_first(to + whole, load(from + whole) * factor, rest);
+      if (rule == Rule::stick && task_.residue) put_residue(from, task_.residue.row(row + t));
     }
     if (rule == Rule::stick || !task_.log_sum) return;
     for (std::int64_t t = 0; t < panel; t += lanes) {
@@ -584,6 +585,14 @@ class Rows {
     }
     for (std::int64_t t = 0; t < queries(row); ++t) {
       *task_.log_sum.row(row + t) = of.shrink[t];
+    }
+  }
+
+  /// Stores what rounding takes from a row of y.
+  void put_residue(const float* y, T* to) const {
+    for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
+      const Vec x = load(y + c);
+      put(x - round_to(static_cast<const T*>(nullptr), x), to, c, shape_.value_width, {});
     }
   }
 

@@ -19,8 +19,8 @@ struct GradientSpace {
   float *p, *ds;      // [panel][panel], f32
   // P and dS as words, [panel][panel / depth] and [panel / depth][panel]
   float *p_rows, *ds_rows, *ds_keys;
-  // [panel]: factor of the scores, factor of dS, log_sum in bits, D
-  float *scale, *times, *logs, *sums;
+  // [panel]: factor of the scores, factor of dS, log_sum in bits, D, sum of a row of dS
+  float *scale, *times, *logs, *sums, *row_sums;
   float *tau, *shifts;                        // [panel]: tau and c of the queries
   float* turned_means;                        // entmax's means as words, transposed
   float *bounds, *longest_key, *least_shift;  // TRA's upper bounds and what they are computed from
@@ -63,6 +63,7 @@ struct GradientSpace {
     times = take(panel);
     logs = take(panel);
     sums = take(panel);
+    row_sums = take(panel);
     tau = take(panel);
     shifts = take(panel);
     pulls = take(panel);

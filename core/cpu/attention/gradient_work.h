@@ -127,6 +127,7 @@ class Work {
     const InUse<Product> in_use;
     if constexpr (leftward(rule)) return panel_leftward(head, row, n, first, last);
     start(head, row, n);
+    clear(space_.row_sums, panel);
 
     const bool solve = chain() && first;
     const Sight own = sight(row, position, n);
@@ -141,8 +142,7 @@ class Work {
       pack_left<Exact>(source(saved, 0, n, value_width_), n, value_width_, space_.gradient_rows,
                        space_.value_stride);
     } else {
-      pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_,
-                       space_.gradient_rows, space_.value_stride);
+      read_gradients(head, row, n);
     }
     turn_gradients(head, row, n, last);
     start_query_sums(head, row, n, first);
@@ -172,6 +172,7 @@ class Work {
       }
     }
     if (waiting >= 0) mix(sight(row, waiting, least(block, stop - waiting)), waiting, true);
+    add_row_sums(head, row, n, first);
     finish_query_sums(head, row, n, last);
   }
 
@@ -182,10 +183,10 @@ class Work {
     if constexpr (rule == Rule::tra) bound_scores(head, row, n);
     const bool none = !first && spent();
     if (none && !last) return;
+    clear(space_.row_sums, panel);
     if (!none) {
       start(head, row, n);
-      pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_,
-                       space_.gradient_rows, space_.value_stride);
+      read_gradients(head, row, n);
       turn_gradients(head, row, n, last);
       if (first) start_walk(n);
     } else if (task_.tau) {
@@ -208,11 +209,9 @@ class Work {
       mix(there, j, true);
     }
     if (!last) write_walked(head, row, n);
+    add_row_sums(head, row, n, first);
     finish_query_sums(head, row, n, last);
     if (!last) return;
-    for (std::int64_t t = 0; t < n && task_.dots; ++t) {
-      task_.dots.row(row + t)[head] = space_.walked[2][t];
-    }
     for (std::int64_t t = 0; t < n && task_.dpull; ++t) {
       float& to = task_.dpull.row(row + t)[head];
       to = (task_.add_dpull ? to : 0.0f) + space_.walked[1][t];
@@ -223,7 +222,12 @@ class Work {
     for (std::int64_t t = 0; t < panel; ++t) {
       space_.walked[0][t] = rule == Rule::stick && t < n ? 1.0f : 0.0f;
       space_.walked[1][t] = rule == Rule::stick ? space_.sums[t] : 0.0f;
-      space_.walked[2][t] = 0;
+    }
+  }
+  void add_row_sums(std::int64_t head, std::int64_t row, std::int64_t n, bool first) {
+    for (std::int64_t t = 0; t < n && task_.row_sums; ++t) {
+      float& to = task_.row_sums.row(row + t)[head];
+      to = (first ? 0.0f : to) + space_.row_sums[t];
     }
   }
   float* walked(std::int64_t head, std::int64_t row) const {
@@ -343,7 +347,8 @@ class Work {
     } else {
       pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
     }
-    pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
+    pack_transposed<Product>(q, n, key_width_, scaled_late<Product, rule> ? nullptr : space_.scale,
+                             space_.turned);
     if constexpr (rule == Rule::stick) return;
     if constexpr (rule == Rule::tra) {
       gather(of_head(task_.log_sum, head), row, n, 0.0f, space_.log_sums);
@@ -395,15 +400,29 @@ class Work {
     }
   }
 
+  /// Reads dy. Where products round it to bf16, D must too: rows of dS then sum to what they
+  /// should.
+  void read_gradients(std::int64_t head, std::int64_t row, std::int64_t n) {
+    const auto dy = source(head_of(task_.dy, head), row, n, value_width_);
+    if constexpr (Product::rounds && Product::parts == 1) {
+      pack_left<Exact>(RoundedSource<T>{dy}, n, value_width_, space_.gradient_rows,
+                       space_.value_stride);
+    } else {
+      pack_left<Exact>(dy, n, value_width_, space_.gradient_rows, space_.value_stride);
+    }
+  }
+
   /// Computes D, and packs dy or W. If packing does not round, both get dS's factor.
   void turn_gradients(std::int64_t head, std::int64_t row, std::int64_t n, bool last) {
     const auto y = from(head_of(task_.gain ? task_.read : task_.y, head), row);
     for (std::int64_t t = 0; t < panel; ++t) {
-      const float d =
-          t < n ? dot(space_.gradient_rows + t * space_.value_stride, y.row(t), value_width_)
-                : 0.0f;
+      const float* const dy = space_.gradient_rows + t * space_.value_stride;
+      float d = t < n ? dot(dy, y.row(t), value_width_) : 0.0f;
+      if (rule == Rule::stick && task_.residue && t < n) {
+        d += dot(dy, head_of(task_.residue, head).row(row + t), value_width_);
+      }
       space_.sums[t] = Product::rounds ? d : space_.times[t] * d;
-      if (!leftward(rule) && task_.dots && last && t < n) task_.dots.row(row + t)[head] = d;
+      if (task_.dots && last && t < n) task_.dots.row(row + t)[head] = d;
     }
     const HeadRows<const float> rows{space_.gradient_rows, space_.value_stride};
     const auto gradients = source(rows, 0, n, value_width_);

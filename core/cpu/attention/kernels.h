@@ -25,8 +25,8 @@ struct HeadRows {
 inline constexpr std::int64_t attention_panel = 64;
 
 /// The numbers that a leftward walk carries for each row: what is left of a stick or the number of
-/// keys kept; the rest of D or dpull so far; and, where scores are shifted, the sum of dS.
-inline constexpr int walked_numbers = 3;
+/// keys kept, and the rest of D or dpull so far.
+inline constexpr int walked_numbers = 2;
 
 /// Up to this many queries of a segment are computed one by one, as in decoding.
 inline constexpr std::int64_t attention_few = 4;
@@ -47,7 +47,7 @@ struct AttentionRows {
   HeadRows<const T> q, k, v;
   HeadRows<T> y;
   HeadRows<float> log_sum;
-  HeadRows<T> mean = {};
+  HeadRows<T> mean = {}, residue = {};
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
@@ -73,14 +73,15 @@ struct AttentionGradients {
   SegmentShape shape;
   std::int64_t heads = 1;
   HeadRows<const T> q, k, v, y, dy;
+  HeadRows<const T> residue = {};  // null: y was not rounded
   HeadRows<const float> log_sum;
   HeadRows<const float> tau, shift, pull;  // null: none
   bool sink = false;
   float scale;
-  HeadRows<T> dq, dk, dv;  // null: not required
-  HeadRows<float> dtau;    // null: not required
-  HeadRows<float> dshift;  // per key: minus the sums of dS over queries
-  HeadRows<float> dots;    // D_i; for leftward rules, the sum of dS_i
+  HeadRows<T> dq, dk, dv;          // null: not required
+  HeadRows<float> dtau;            // null: not required
+  HeadRows<float> dshift;          // per key: minus the sums of dS over queries
+  HeadRows<float> dots, row_sums;  // D_i and sum_j dS_ij
   HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;

@@ -71,6 +71,16 @@ struct ChainSource {
   }
 };
 
+/// Rows as a product sees them that rounds its operands to bf16.
+template <class T>
+struct RoundedSource {
+  Source<T> x;
+
+  [[gnu::always_inline]] Vec at(std::int64_t t, std::int64_t c) const {
+    return round_to(static_cast<const bf16*>(nullptr), x.at(t, c));
+  }
+};
+
 /// Rows, each multiplied by a factor.
 template <class T>
 struct ScaledSource {
@@ -144,14 +154,14 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   pack_right<Product>(x, rows, width, to, packed_width(width));
 }
 
-/// to[c][t]: columns of words, for t < panel, times times[t] unless the product rounds; zeros for t
-/// >= rows. Writes only the vectors that contain rows.
+/// to[c][t]: columns of words, for t < panel, times times[t] if there are factors and the product
+/// does not round; zeros for t >= rows. Writes only the vectors that contain rows.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {
   const std::int64_t depth = words<Product>(width);
   for (std::int64_t t = 0; t < rows; t += lanes) {
-    const Vec factor = load(times + t);
+    const Vec factor = times ? load(times + t) : Vec(1.0f);
     for (std::int64_t c = 0; c < depth; c += lanes) {
       FloatLanes square[lanes];
 #pragma GCC unroll 16

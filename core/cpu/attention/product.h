@@ -49,6 +49,7 @@ struct Bf16 {
     const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));
     return vec(reinterpret_cast<__m512>(_mm512_permutexvar_epi16(order, both)));
   }
+  static Vec rounded(Vec x) { return round_to(static_cast<const bf16*>(nullptr), x); }
   static void put_across(float* to, Vec a, Vec b) { store(to, across(a, b)); }
   static void put_rows(float* a_to, Vec a, float* b_to, Vec b) {
     const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));

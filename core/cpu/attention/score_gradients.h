@@ -49,8 +49,8 @@ template <class Product, bool make_p, bool make_ds>
 /// Turns scores and dP into P = 2^(s - log) and dS = P (dP - D), times a factor, as packed words;
 /// zero where unseen. For entmax, dS uses the roots of P instead of P. Without `make_p`, P already
 /// exists in f32; without `make_ds`, only P is made. `first` is the block's first key, counted
-/// within the range. Scores that are `shifted` get c_i - c_j, and their sums of dS over queries are
-/// accumulated.
+/// within the range. Scores that are `shifted` get c_i - c_j, and the sums of dS over queries and
+/// over keys are accumulated.
 template <class Product, Rule rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -62,6 +62,7 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
     const Vec log = load(space.logs + t), own = load(space.sums + t);
     const Vec scale = load(space.scale + t), times = load(space.times + t);
     const Vec shift = load(space.shifts + t);
+    Vec row_sum = load(space.row_sums + t);
     const auto probability = [&](int r) {
       const Vec x = load(space.p + r * panel + t);
       if (!make_p) return x;
@@ -82,6 +83,7 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
       if constexpr (make_ds && shifted) {
         store(sums + r * lanes, load(sums + r * lanes) + d0);
         store(sums + (r + 1) * lanes, load(sums + (r + 1) * lanes) + d1);
+        row_sum += d0 + d1;
       }
       put_gradients<Product, make_p, make_ds>(space, r, t, squared(p0), squared(p1), d0, d1);
     };
@@ -98,14 +100,15 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
     const Range inner{(by_all.begin + 1) & ~1, by_all.end & ~1};
     if (inner.empty()) {
       edge(rows.begin, rows.end);
-      continue;
+    } else {
+      edge(rows.begin, inner.begin);
+      for (int r = inner.begin; r < inner.end; r += 2) {
+        const Vec p0 = probability(r), p1 = probability(r + 1);
+        put(r, p0, p1, gradient(r, p0), gradient(r + 1, p1));
+      }
+      edge(inner.end, rows.end);
     }
-    edge(rows.begin, inner.begin);
-    for (int r = inner.begin; r < inner.end; r += 2) {
-      const Vec p0 = probability(r), p1 = probability(r + 1);
-      put(r, p0, p1, gradient(r, p0), gradient(r + 1, p1));
-    }
-    edge(inner.end, rows.end);
+    if constexpr (make_ds && shifted) store(space.row_sums + t, row_sum);
   }
 }
 
@@ -125,13 +128,17 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
     const Vec log_sum = load(space.log_sums + t);
     const Vec shift = load(space.shifts + t);
     Vec known = load(space.walked[0] + t), sum = load(space.walked[1] + t);
-    Vec row_sum = load(space.walked[2] + t);
+    Vec row_sum = load(space.row_sums + t);
+    // A spent row gets no more than the rounding error of its rest.
+    if (rule == Rule::stick) sum = select(known < Vec(rules::Stick::spent), Vec(0.0f), sum);
     // Lanes beyond the last query contain meaningless numbers.
     const Mask queries = lane_indices() < IntVec(static_cast<std::int32_t>(sight.queries - t));
     const auto gradient = [&](Vec s, Vec dp, Vec& p) {
       if constexpr (rule == Rule::stick) {
         known = max(known, Vec(least_left));
-        return rules::Stick::gradient(s, dp, known, sum, p);
+        const auto broken = rules::Stick::broken(s);
+        p = Product::rounded(rules::Stick::weigh(broken, known));
+        return rules::Stick::gradient(broken.taken, p, dp, sum);
       } else {
         const Vec logit = rules::Tra::logit(s, pull, known);
         p = exp2_or_zero(logit - log);
@@ -168,7 +175,7 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
     }
     store(space.walked[0] + t, known);
     store(space.walked[1] + t, sum);
-    if (shifted) store(space.walked[2] + t, row_sum);
+    if (shifted) store(space.row_sums + t, row_sum);
   }
 }
 

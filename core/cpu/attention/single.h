@@ -27,9 +27,11 @@ class Single {
         query_(at),
         scores_(query_ + round_up(width_, lanes)),
         outputs_(scores_ + block) {
-    const Vec times(task.scale * unit_of(rule) * (task.tau ? *task.tau.row(row) : 1.0f));
+    const float times = task.scale * unit_of(rule) * (task.tau ? *task.tau.row(row) : 1.0f);
+    const bool late = scaled_late<Exact, rule>;
+    if (late) times_ = times;
     for (std::int64_t c = 0; c < width_; c += lanes) {
-      store(query_ + c, times * get(task.q.row(row), c, width_));
+      store(query_ + c, Vec(late ? 1.0f : times) * get(task.q.row(row), c, width_));
     }
     clear(outputs_, value_width_);
     if (rule == Rule::tra) pull_ = log2_of_e * *task.pull.row(row);
@@ -130,6 +132,9 @@ class Single {
       const T* const key = task_.k.row(j + r);
       dots<1>(&key, query_, width_, scores_ + r);
     }
+    if (scaled_late<Exact, rule>) {
+      for (r = 0; r < count; ++r) scores_[r] *= times_;
+    }
     if (!task_.shift) return;
     const float own = *task_.shift.row(position_);
     for (r = 0; r < count; ++r) scores_[r] += unit_of(rule) * (own - *task_.shift.row(j + r));
@@ -224,7 +229,7 @@ class Single {
   const AttentionRows<T>& task_;
   std::int64_t row_, position_, width_, value_width_;
   float *query_, *scores_, *outputs_;
-  float left_ = 1, pull_ = 0, count_ = 0;
+  float left_ = 1, pull_ = 0, count_ = 0, times_ = 1;
   float maximum_ = -1e38f, sum_ = 0;  // finite: before any key, inf - inf must not occur
 };
 

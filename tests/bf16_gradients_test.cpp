@@ -1,0 +1,75 @@
+#include <cmath>
+#include "tests/check.h"
+
+#include "autograd/tolerance.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/cpu/isa.h"
+
+BOOST_AUTO_TEST_SUITE(bf16_gradients_test)
+
+using namespace longhand;
+
+// Gradients of fused attention with bf16 tensors on long sequences, where an error that each key
+// makes alike would add up: over the keys of a stick, and over the tokens of a gate.
+
+namespace {
+
+/// Relative error of every gradient in bf16, as norms.
+std::map<std::string, double> errors(const catalog::Operation& operation,
+                                     const catalog::Case& drawn, Backend& backend) {
+  const auto reference = make_reference_backend();
+  const catalog::Case values = tolerance::rounded(operation, drawn, DType::bf16);
+  return tolerance::relative_errors(tolerance::run(operation, values, *reference, DType::f64),
+                                    tolerance::run(operation, values, backend, DType::bf16));
+}
+
+}  // namespace
+
+// Each sum of products rounds its operands by 2^-9 at most; 2^-6 leaves room for dS, which is a
+// difference.
+BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
+  for (const cpu::Isa isa : cpu::supported_isas()) {
+    for (const Math math : {Math::fast, Math::bf16}) {
+      const auto backend = make_cpu_backend({.threads = 2, .math = math}, isa);
+      for (const char* name :
+           {"attention", "stick_attention", "entmax_attention", "tra_attention"}) {
+        const catalog::Operation& operation = catalog::find(name);
+        for (const double gate : {0.0, 0.5, 0.97}) {
+          if (gate > 0 && operation.name == "tra_attention")
+            continue;  // its signs would be decided
+          Rng rng(3, Purpose::test);
+          for (const auto& [result, error] :
+               errors(operation, operation.of_length(rng, 300, gate), *backend)) {
+            BOOST_TEST(error < 0x1p-6, name << ", gates of " << gate << ", " << cpu::name_of(isa)
+                                            << ", " << name_of(math) << ": " << result
+                                            << " is off by " << error);
+          }
+        }
+      }
+    }
+  }
+}
+
+// dS is summed by rows and by columns from the same numbers: c reaches y by its differences alone.
+BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_nothing) {
+  const auto backend = make_cpu_backend({.threads = 2, .math = Math::bf16});
+  for (const char* name : {"attention", "stick_attention", "entmax_attention", "chacal"}) {
+    const catalog::Operation& operation = catalog::find(name);
+    Rng rng(3, Purpose::test);
+    int shifted = 0;
+    for (const catalog::Case& values : operation.large(rng)) {
+      if (!values.inputs.contains("shift")) continue;
+      ++shifted;
+      double sum = 0, size = 0;
+      const auto results = tolerance::run(operation, values, *backend, DType::bf16);
+      for (const double x : results.at("dshift").values) {
+        sum += x;
+        size += std::abs(x);
+      }
+      BOOST_TEST(std::abs(sum) < 1e-5 * size, name << ": " << sum << " of " << size);
+    }
+    BOOST_TEST(shifted > 0, name);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
