@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 
 #include "autograd/heads.h"
 #include "core/contract/attention.h"
@@ -14,40 +15,49 @@ struct ScoreVars {
   Segments queries;
   Segments keys = {};                // empty: the same as the queries'
   std::optional<double> scale = {};  // none: 1 / sqrt(width)
-  Var tau = {}, shift = {}, sink = {};
+  Var multiplier = {}, decay = {};
   std::int64_t window = 0;
   std::optional<Math> math = {};
-  Rule rule = Rule::softmax;
-  Var pull = {};
 
   Scores value() const;
-  /// True if a tape is recording and the scores, v or `more` require a gradient.
-  bool recorded_with(const HeadVars& v, const Var& more = {}) const;
 };
 
-/// The sinks of the gradients of tau, shift, sink and pull. They do not keep the values alive.
+/// The sinks of the gradients of a score's multiplier and decay. They do not keep the values alive.
 class ScoreSinks {
  public:
   explicit ScoreSinks(const ScoreVars& s)
-      : tau_(s.tau.sink()), shift_(s.shift.sink()), sink_(s.sink.sink()), pull_(s.pull.sink()) {}
-  ScoreTargets targets() const {
-    return {tau_.target(), shift_.target(), sink_.target(), pull_.target()};
-  }
+      : multiplier_(s.multiplier.sink()), decay_(s.decay.sink()) {}
+  ScoreTargets targets() const { return {multiplier_.target(), decay_.target()}; }
 
  private:
-  Sink tau_, shift_, sink_, pull_;
+  Sink multiplier_, decay_;
 };
 
+/// The rules of core/contract/attention.h with differentiable tensors.
+struct SoftmaxVars {
+  Var sink = {};
+};
+struct StickBreakingVars {};
+struct TraVars {
+  Var count_bias;
+};
+struct EntmaxVars {};
+using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars>;
+
+/// The rule with its tensors, and none for what the backward pass needs.
+AttentionRule value_of(const RuleVars& rule);
+
 /// [query tokens, q.heads * v.width]
-Var attention(const ScoreVars& scores, const HeadVars& v);
-HeadsBackward attention_into(const ScoreVars& scores, const HeadVars& v, const Heads& y);
+Var attention(const ScoreVars& scores, const HeadVars& v, const RuleVars& rule = {});
+HeadsBackward attention_into(const ScoreVars& scores, const HeadVars& v, const Heads& y,
+                             const RuleVars& rule = {});
 
 /// P itself, T x T: see AttentionWeights.
-Tensor attention_weights(const ScoreVars& scores);
-Tensor attention_weights(const Scores& scores);
+Tensor attention_weights(const ScoreVars& scores, const RuleVars& rule = {});
+Tensor attention_weights(const Scores& scores, const AttentionRule& rule = {});
 
 /// If the backend checks scores, throws an Error that names the first score that is NaN or
-/// infinite.
-void check_scores(std::string_view op, const Scores& scores);
+/// infinite. Without own_key, a query sees only the keys before its own.
+void check_scores(std::string_view op, const Scores& scores, bool own_key = true);
 
 }  // namespace longhand

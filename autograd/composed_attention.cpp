@@ -11,6 +11,7 @@
 #include "autograd/softmax.h"
 #include "autograd/triangle.h"
 #include "core/error.h"
+#include "core/rules.h"
 
 namespace longhand {
 namespace {
@@ -152,8 +153,14 @@ Var thresholded(const Var& scores, const Var& seen) {
   return of_kept * activate(Activation::square, far + root);
 }
 
-/// P of one sequence, [q.heads, queries, keys], of the type of parameters.
-Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& more = {}) {
+/// Transposes `count` rows of a [rows, heads] tensor: [heads, count].
+Var by_head(const Var& x, std::int64_t first, std::int64_t count) {
+  return permute(slice(x, first, count), {1, 0});
+}
+
+/// Scores of one sequence, [q.heads, queries, keys], of the type of parameters.
+Var score_matrices(const ScoreVars& s, const Sequence& at, std::optional<Math> math,
+                   const AddToScores& more) {
   const std::int64_t group = s.q.heads / s.k.heads;
   const Shape shape{s.q.heads, at.queries, at.keys};
   const Var q =
@@ -163,50 +170,76 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
                               {.transpose_b = true,
                                .alpha = s.value().scale,
                                .out = master_type(q.value().dtype()),
-                               .math = s.rule == Rule::tra ? Math::exact : s.math}),
+                               .math = math}),
                        shape);
-  const auto position = [&](std::int64_t t) { return at.keys - at.queries + t; };
-  // Transposes `count` rows of a tensor [rows, heads] to [heads, count].
-  const auto by_head = [&](const Var& x, std::int64_t first, std::int64_t count) {
-    return permute(slice(x, first, count), {1, 0});
-  };
-  if (s.tau) {
-    scores = scores * reshape(by_head(s.tau, at.query, at.queries), {s.q.heads, at.queries, 1});
+  if (s.multiplier) {
+    scores =
+        scores * reshape(by_head(s.multiplier, at.query, at.queries), {s.q.heads, at.queries, 1});
   }
-  if (s.shift) {
-    const Var queries = by_head(s.shift, at.key + position(0), at.queries);
-    const Var keys = by_head(s.shift, at.key, at.keys);
+  if (s.decay) {
+    const Var queries = by_head(s.decay, at.key + at.keys - at.queries, at.queries);
+    const Var keys = by_head(s.decay, at.key, at.keys);
     scores = scores + (reshape(queries, {s.q.heads, at.queries, 1}) -
                        reshape(keys, {s.q.heads, 1, at.keys}));
   }
-  if (more) scores = add(scores, more(shape, at.number));
-  if (s.rule != Rule::softmax) {
-    std::vector<double> visible;  // 1 where a query sees a key; equal for all heads
-    for (std::int64_t t = 0; t < at.queries; ++t) {
-      for (std::int64_t j = 0; j < at.keys; ++j) {
-        const bool before = j + (strict(s.rule) ? 1 : 0) <= position(t);
-        visible.push_back(before && (s.window == 0 || j > position(t) - s.window) ? 1.0 : 0.0);
-      }
+  return more ? add(scores, more(shape, at.number)) : scores;
+}
+
+/// [queries, keys]: 1 where a query sees a key. Without own_key, it sees only the keys before its
+/// own.
+Var visible(const Var& scores, const ScoreVars& s, const Sequence& at, bool own_key) {
+  std::vector<double> sees;  // the same for every head
+  for (std::int64_t t = 0; t < at.queries; ++t) {
+    const std::int64_t position = at.keys - at.queries + t;
+    for (std::int64_t j = 0; j < at.keys; ++j) {
+      const bool before = j + (own_key ? 0 : 1) <= position;
+      sees.push_back(before && (s.window == 0 || j > position - s.window) ? 1.0 : 0.0);
     }
-    const Var seen = constant(scores, {at.queries, at.keys}, visible);
-    if (s.rule == Rule::stick) return broken_sticks(scores, seen);
-    if (s.rule == Rule::entmax) return thresholded(scores, seen);
-    const Var pull = reshape(by_head(s.pull, at.query, at.queries), {s.q.heads, at.queries, 1});
-    return positive_alone(scores, seen, pull);
   }
-  if (s.window > 0) {
-    // 1 where a key is outside the query's window; equal for all heads.
-    std::vector<double> hidden;
-    for (std::int64_t t = 0; t < at.queries; ++t) {
-      for (std::int64_t j = 0; j < at.keys; ++j) {
-        hidden.push_back(j > position(t) - s.window ? 0.0 : 1.0);
+  return constant(scores, {at.queries, at.keys}, sees);
+}
+
+/// P of one sequence by each rule.
+struct Weighing {
+  const ScoreVars& s;
+  const Sequence& at;
+  const AddToScores& more;
+
+  Var operator()(const SoftmaxVars& rule) const {
+    Var scores = score_matrices(s, at, s.math, more);
+    if (s.window > 0) {
+      std::vector<double> hidden;  // the same for every head
+      for (std::int64_t t = 0; t < at.queries; ++t) {
+        for (std::int64_t j = 0; j < at.keys; ++j) {
+          hidden.push_back(j > at.keys - at.queries + t - s.window ? 0.0 : 1.0);
+        }
       }
+      scores = where(constant(scores, {at.queries, at.keys}, hidden),
+                     number_like(scores, -std::numeric_limits<double>::infinity()), scores);
     }
-    scores = where(constant(scores, {at.queries, at.keys}, hidden),
-                   number_like(scores, -std::numeric_limits<double>::infinity()), scores);
+    if (!rule.sink) return softmax(scores, true);
+    return with_sink(scores, rule.sink, at.keys - at.queries);
   }
-  if (!s.sink) return softmax(scores, true);
-  return with_sink(scores, s.sink, at.keys - at.queries);
+  Var operator()(const StickBreakingVars&) const {
+    const Var scores = score_matrices(s, at, s.math, more);
+    return broken_sticks(scores, visible(scores, s, at, false));
+  }
+  Var operator()(const TraVars& rule) const {
+    const Var scores = score_matrices(s, at, Math::exact, more);
+    const Var pull =
+        reshape(by_head(rule.count_bias, at.query, at.queries), {s.q.heads, at.queries, 1});
+    return positive_alone(scores, visible(scores, s, at, true), pull);
+  }
+  Var operator()(const EntmaxVars&) const {
+    const Var scores = score_matrices(s, at, s.math, more);
+    return thresholded(scores, visible(scores, s, at, true));
+  }
+};
+
+/// P of one sequence, [q.heads, queries, keys], in the master type.
+Var weight_matrices(const ScoreVars& s, const Sequence& at, const RuleVars& rule,
+                    const AddToScores& more = {}) {
+  return std::visit(Weighing{s, at, more}, rule);
 }
 
 /// P V where groups of query heads share a key head: [q heads, queries, keys] times [k heads, keys,
@@ -231,15 +264,15 @@ Var chained(const Var& weights, const Var& gamma, const Var& x) {
 
 }  // namespace
 
-Var composed_weights(const ScoreVars& s, std::int64_t sequence) {
-  return weight_matrices(s, sequence_of(s.queries, s.keys ? s.keys : s.queries, sequence));
+Var composed_weights(const ScoreVars& s, std::int64_t sequence, const RuleVars& rule) {
+  return weight_matrices(s, sequence_of(s.queries, s.keys ? s.keys : s.queries, sequence), rule);
 }
 
-Var composed_attention(const ScoreVars& s, const HeadVars& v, const EditWeights& edit,
-                       const AddToScores& add) {
+Var composed_attention(const ScoreVars& s, const HeadVars& v, const RuleVars& rule,
+                       const EditWeights& edit, const AddToScores& add) {
   const Segments keys = s.keys ? s.keys : s.queries;
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
-    Var p = weight_matrices(s, at, add);
+    Var p = weight_matrices(s, at, rule, add);
     if (edit) p = edit(p, at.number);
     return weighted(p, matrices(v, at.key, at.keys), s.math);
   });
@@ -257,12 +290,12 @@ Var chacal_inverse(const Var& weights, const Var& gamma) {
 }
 
 Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
-                    const EditWeights& edit) {
+                    const EditWeights& edit, const Var& sink) {
   const Segments keys = s.keys ? s.keys : s.queries;
   LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
                  "composed_chacal: expected as many queries as keys in every sequence");
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
-    Var p = weight_matrices(s, at);
+    Var p = weight_matrices(s, at, SoftmaxVars{sink});
     if (edit) p = edit(p, at.number);
     return chained(p, gamma, weighted(p, matrices(v, at.key, at.keys), s.math));
   });
@@ -283,7 +316,7 @@ Var composed_deltaformer(const DeltaFormerVars& in) {
     const std::int64_t n = at.keys;
     // The first row keeps its own key, so that its softmax is defined. The key is removed
     // afterwards, together with the diagonal.
-    const Var p = weight_matrices(s, at, [&](const Shape& shape, std::int64_t) {
+    const Var p = weight_matrices(s, at, SoftmaxVars{}, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {
         for (std::int64_t i = 1; i < n; ++i) {

@@ -21,10 +21,10 @@ using EditWeights = std::function<Var(const Var& weights, std::int64_t sequence)
 /// hidden.
 using AddToScores = std::function<Var(const Shape& scores, std::int64_t sequence)>;
 
-Var composed_attention(const ScoreVars& scores, const HeadVars& v, const EditWeights& edit = {},
-                       const AddToScores& add = {});
+Var composed_attention(const ScoreVars& scores, const HeadVars& v, const RuleVars& rule = {},
+                       const EditWeights& edit = {}, const AddToScores& add = {});
 /// P [heads, queries, keys] of a single sequence.
-Var composed_weights(const ScoreVars& scores, std::int64_t sequence);
+Var composed_weights(const ScoreVars& scores, std::int64_t sequence, const RuleVars& rule = {});
 
 /// FAL. The selected key m is determined from the scores and treated as a constant in backward.
 FalResult composed_fal(const FalVars& inputs);
@@ -32,7 +32,7 @@ FalResult composed_fal(const FalVars& inputs);
 /// ChaCAL: Y = (1 - g) (I - g P-)^-1 P V, by solve_triangular. P- is P below its diagonal. Queries
 /// and keys must be the same tokens.
 Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma,
-                    const EditWeights& edit = {});
+                    const EditWeights& edit = {}, const Var& sink = {});
 
 /// y = (I - diag(gain) S)^-1 v by solve_triangular, for queries and keys of the same tokens. S is
 /// the softmax over the earlier keys only.

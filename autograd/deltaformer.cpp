@@ -16,11 +16,12 @@ Var deltaformer(const DeltaFormerVars& in, const Heads& earlier) {
       "deltaformer",
       {.q = q, .k = k, .queries = in.queries, .keys = keys, .scale = scale, .math = in.math});
   Heads read;
-  Tensor log_sum;
+  Tensor log_denominator;
   if (recorded({&in.q.data, &in.k.data, &in.v.data, &in.gain})) {
     LONGHAND_CHECK(!earlier,
                    "deltaformer: rows from a cache have no gradient; run it without recording");
-    log_sum = Tensor(y.data.backend(), {y.data.rows(), y.heads}, master_type(y.data.dtype()));
+    log_denominator =
+        Tensor(y.data.backend(), {y.data.rows(), y.heads}, master_type(y.data.dtype()));
     read = output_heads(in.q, in.v.width);
   }
   y.data.backend()(DeltaFormer{.q = q,
@@ -33,10 +34,10 @@ Var deltaformer(const DeltaFormerVars& in, const Heads& earlier) {
                                .gain = in.gain.value(),
                                .earlier = earlier,
                                .y = y,
-                               .log_sum = log_sum,
+                               .log_denominator = log_denominator,
                                .read = read});
   return record_heads("deltaformer", {&in.q.data, &in.k.data, &in.v.data, &in.gain}, y,
-                      [in, keys, scale, y, read, log_sum](const Heads& dy, bool assign) {
+                      [in, keys, scale, y, read, log_denominator](const Heads& dy, bool assign) {
                         const HeadTargets d = targets(in.q, in.k, in.v, assign);
                         dy.data.backend()(DeltaFormerBackward{.q = in.q.value(),
                                                               .k = in.k.value(),
@@ -45,7 +46,7 @@ Var deltaformer(const DeltaFormerVars& in, const Heads& earlier) {
                                                               .scale = scale,
                                                               .math = in.math,
                                                               .gain = in.gain.value(),
-                                                              .log_sum = log_sum,
+                                                              .log_denominator = log_denominator,
                                                               .y = y,
                                                               .read = read,
                                                               .dy = dy,

@@ -6,18 +6,21 @@
 namespace longhand {
 
 void reinforced_attention_into(const ScoreVars& s, const HeadVars& v, const Reinforcement& by,
-                               const Heads& y) {
+                               const Heads& y, const Var& sink) {
   LONGHAND_CHECK(
-      !s.recorded_with(v),
+      !recorded({&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &sink}),
       "reinforced attention: it has no gradient, so a model with it can be run but not trained");
   const Scores scores = s.value();
   Backend& backend = y.data.backend();
   check_scores("attention", scores);
-  const Tensor log_sum(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
-  backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum});
+  const Tensor log_denominator(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
+  backend(Attention{.scores = scores,
+                    .rule = SoftmaxRule{.sink = sink.value(), .log_denominator = log_denominator},
+                    .v = v.value(),
+                    .y = y});
   if (!by.pairs) return;
   backend(Reinforce{.scores = scores,
-                    .log_sum = log_sum,
+                    .log_denominator = log_denominator,
                     .v = v.value(),
                     .pairs = by.pairs,
                     .amounts = by.amounts,
@@ -25,9 +28,10 @@ void reinforced_attention_into(const ScoreVars& s, const HeadVars& v, const Rein
                     .y = y});
 }
 
-Tensor reinforced_attention(const ScoreVars& s, const HeadVars& v, const Reinforcement& by) {
+Tensor reinforced_attention(const ScoreVars& s, const HeadVars& v, const Reinforcement& by,
+                            const Var& sink) {
   const Heads y = output_heads(s.q, v.width);
-  reinforced_attention_into(s, v, by, y);
+  reinforced_attention_into(s, v, by, y, sink);
   return y.data;
 }
 

@@ -12,8 +12,9 @@ struct Reinforcement {
 };
 
 /// Attention with increased weights. It has no gradient: throws an Error if one is required.
-Tensor reinforced_attention(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by);
+Tensor reinforced_attention(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by,
+                            const Var& sink = {});
 void reinforced_attention_into(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by,
-                               const Heads& y);
+                               const Heads& y, const Var& sink = {});
 
 }  // namespace longhand

@@ -104,15 +104,15 @@ struct Data {
       to = Tensor::from(backend, shape, master, values);
       gradient = Tensor::zeros(backend, shape, master);
     };
-    add('t', scores.tau, dtau, {n, p.heads}, 0.8f);
-    add('c', scores.shift, dshift, {m, p.heads}, 0);
-    add('b', scores.sink, dsink, {p.heads}, 1);
+    add('t', scores.multiplier, dtau, {n, p.heads}, 0.8f);
+    add('c', scores.decay, dshift, {m, p.heads}, 0);
+    add('b', sink, dsink, {p.heads}, 1);
   }
-  ScoreTargets more(bool add) const { return {{dtau, add}, {dshift, add}, {dsink, add}}; }
+  ScoreTargets more(bool add) const { return {{dtau, add}, {dshift, add}}; }
   DType type;
   Segments queries, keys;
   Heads q, k, v, dy, y, dq, dk, dv;
-  Tensor log_sum, match, gamma, dgamma, dtau, dshift, dsink;
+  Tensor log_sum, match, gamma, dgamma, dtau, dshift, sink, dsink;
   Scores scores;
 };
 
@@ -122,6 +122,7 @@ template <class Run>
 void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) {
   if (p.gamma > 0) {
     run(ChacalBackward{d.scores,
+                       d.sink,
                        d.v,
                        d.y,
                        d.dy,
@@ -131,18 +132,25 @@ void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) 
                        {d.dk, add},
                        {d.dv, add},
                        d.more(add),
+                       {d.dsink, add},
                        {d.dgamma, add}});
   } else {
-    run(AttentionBackward{
-        d.scores, d.v, d.y, d.dy, d.log_sum, {d.dq, add}, {d.dk, add}, {d.dv, add}, d.more(add)});
+    run(AttentionBackward{d.scores,
+                          SoftmaxGradient{d.sink, d.y, d.log_sum, {d.dsink, add}},
+                          d.v,
+                          d.dy,
+                          {d.dq, add},
+                          {d.dk, add},
+                          {d.dv, add},
+                          d.more(add)});
   }
 }
 template <class Run>
 void run_all(Run&& run, const Problem& p, const Data& d) {
   if (p.gamma > 0) {
-    run(Chacal{d.scores, d.v, d.gamma, {}, d.y, d.log_sum});
+    run(Chacal{d.scores, d.sink, d.v, d.gamma, {}, d.y, d.log_sum});
   } else {
-    run(Attention{d.scores, d.v, d.y, d.log_sum});
+    run(Attention{d.scores, SoftmaxRule{d.sink, d.log_sum}, d.v, d.y});
   }
   run_backward(run, p, d);
 }
@@ -341,16 +349,17 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
             std::max(forward.scratch(p.width, p.value_width, most, shape.keys),
                      backward.scratch(p.width, p.value_width, most))));
         const auto scale = static_cast<float>(d.scores.scale);
-        const cpu::AttentionRows<float> rows{.shape = shape,
-                                             .q = cpu::rows_of<const float>(d.q, 0, 0),
-                                             .k = cpu::rows_of<const float>(d.k, 0, 0),
-                                             .v = cpu::rows_of<const float>(d.v, 0, 0),
-                                             .y = cpu::rows_of<float>(d.y, 0, 0),
-                                             .log_sum = cpu::column_of<float>(d.log_sum, 0, 0),
-                                             .earlier = {},
-                                             .tau = cpu::column_of<const float>(d.scores.tau, 0, 0),
-                                             .shift = {},
-                                             .scale = scale};
+        const cpu::AttentionRows<float> rows{
+            .shape = shape,
+            .q = cpu::rows_of<const float>(d.q, 0, 0),
+            .k = cpu::rows_of<const float>(d.k, 0, 0),
+            .v = cpu::rows_of<const float>(d.v, 0, 0),
+            .y = cpu::rows_of<float>(d.y, 0, 0),
+            .log_sum = cpu::column_of<float>(d.log_sum, 0, 0),
+            .earlier = {},
+            .tau = cpu::column_of<const float>(d.scores.multiplier, 0, 0),
+            .shift = {},
+            .scale = scale};
         forward.begin(rows, {0, shape.queries}, space.data());
         forward.before(rows, {0, shape.queries}, 0, shape.offset, space.data());
         forward.own(rows, {0, shape.queries}, space.data());
@@ -401,11 +410,13 @@ BOOST_AUTO_TEST_CASE(chacal_with_gamma_0_is_softmax_attention_bit_for_bit) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     Data a(*backend, p), b(*backend, p);
     run_all(on_crew({threads, isa}), p, a);
-    cpu::attention({threads, isa}, Math::exact, Chacal{b.scores, b.v, b.gamma, {}, b.y, b.log_sum});
+    cpu::attention({threads, isa}, Math::exact,
+                   Chacal{b.scores, b.sink, b.v, b.gamma, {}, b.y, b.log_sum});
     BOOST_TEST(a.y.data.to_doubles() == b.y.data.to_doubles());
     cpu::attention(
         {threads, isa}, Math::exact,
-        ChacalBackward{b.scores, b.v, b.y, b.dy, b.gamma, b.log_sum, {b.dq}, {b.dk}, {b.dv}});
+        ChacalBackward{
+            b.scores, b.sink, b.v, b.y, b.dy, b.gamma, b.log_sum, {b.dq}, {b.dk}, {b.dv}});
     BOOST_TEST(a.dq.data.to_doubles() == b.dq.data.to_doubles());
     BOOST_TEST(a.dk.data.to_doubles() == b.dk.data.to_doubles());
     BOOST_TEST(a.dv.data.to_doubles() == b.dv.data.to_doubles());
@@ -437,7 +448,7 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
       const Tensor y = Tensor::zeros(*backend, {fresh, heads * width}, DType::f32);
       const Scores scores{part(d.q), d.k, q, k, d.scores.scale};
       cpu::attention({threads, isa}, Math::exact,
-                     Chacal{scores, d.v, d.gamma, d.y, {y, 0, heads, width}});
+                     Chacal{scores, {}, d.v, d.gamma, d.y, {y, 0, heads, width}});
       BOOST_TEST(distance(part(d.y).data.to_doubles(), y.to_doubles()) < 2e-6);
     }
   }

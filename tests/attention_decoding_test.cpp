@@ -43,18 +43,19 @@ Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& quer
       y = chacal(s, values, number(0.9), earlier);
       break;
     case Kind::tempered:
-      s.tau =
+      s.multiplier =
           multiply(log_counts(backend, master_type(q.dtype()), queries, keys, heads), number(0.8));
       y = attention(s, values);
       break;
     case Kind::forgetting:
-      s.shift = cumulate(
+      s.decay = cumulate(
           Tensor::from(backend, {k.data.rows(), heads}, master_type(q.dtype()),
                        std::vector<double>(static_cast<std::size_t>(k.data.rows() * heads), -0.3)),
           keys);
-      s.sink = multiply(number(0.5), Tensor::from(backend, {heads}, master_type(q.dtype()),
-                                                  std::vector<double>{1, -1, 0, 2}));
-      y = attention(s, values);
+      y = attention(
+          s, values,
+          SoftmaxVars{multiply(number(0.5), Tensor::from(backend, {heads}, master_type(q.dtype()),
+                                                         std::vector<double>{1, -1, 0, 2}))});
       break;
     case Kind::windowed:
       s.window = 4;

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "core/backend.h"
+#include "core/contract/attention.h"
 #include "core/contract/chacal.h"
 #include "core/contract/fal.h"
 #include "core/rng.h"
@@ -146,8 +147,9 @@ BOOST_AUTO_TEST_CASE(softmax_attention) {
   const Peak peak(*backend);
   const Heads y = d.fresh(), dq = d.fresh(), dk = d.fresh(), dv = d.fresh();
   const Tensor log_sum(*backend, {length, 1}, DType::f32);
-  (*backend)(Attention{d.scores, d.v, y, log_sum});
-  (*backend)(AttentionBackward{d.scores, d.v, y, d.dy, log_sum, {dq}, {dk}, {dv}});
+  (*backend)(Attention{d.scores, SoftmaxRule{{}, log_sum}, d.v, y});
+  (*backend)(
+      AttentionBackward{d.scores, SoftmaxGradient{{}, y, log_sum}, d.v, d.dy, {dq}, {dk}, {dv}});
   BOOST_TEST(peak.bytes() < bound);
   check_rows(d, y, log_sum, dq, dk, dv, 0, 1e-4);
 }
@@ -159,8 +161,8 @@ BOOST_AUTO_TEST_CASE(chacal) {
   const Peak peak(*backend);
   const Heads y = d.fresh(), dq = d.fresh(), dk = d.fresh(), dv = d.fresh();
   const Tensor log_sum(*backend, {length, 1}, DType::f32);
-  (*backend)(Chacal{d.scores, d.v, gamma, {}, y, log_sum});
-  (*backend)(ChacalBackward{d.scores, d.v, y, d.dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, {}});
+  (*backend)(Chacal{d.scores, {}, d.v, gamma, {}, y, log_sum});
+  (*backend)(ChacalBackward{d.scores, {}, d.v, y, d.dy, gamma, log_sum, {dq}, {dk}, {dv}});
   BOOST_TEST(peak.bytes() < bound);
   check_rows(d, y, log_sum, dq, dk, dv, static_cast<double>(static_cast<float>(gamma_value)), 1e-3);
 }

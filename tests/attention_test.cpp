@@ -60,12 +60,12 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
   const auto tau = [&](bool whole) {
     return multiply(log_counts(*reference(), DType::f64, s.queries, s.queries, 1, whole), beta);
   };
-  s.tau = tau(false);
+  s.multiplier = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
   const double third = std::pow(3, std::log2(3));  // the weight 3 has tau = log2 3
   check_values(attention(s, v).value().to_doubles(),
                {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
-  s.tau = tau(true);  // tau is 2 everywhere
+  s.multiplier = tau(true);  // tau is 2 everywhere
   check_values(attention(s, v).value().to_doubles(), {6, 1.2, 60.0 / 14, 220.0 / 30}, 1e-12);
 }
 
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_window_of_one_shows_each_token_itself) {
 BOOST_AUTO_TEST_CASE(a_temperature_of_zero_takes_the_mean) {
   const HeadProblem p(*reference(), DType::f64, {6}, 1, 1, 4, 1);
   ScoreVars s = p.scores();
-  s.tau = Tensor::zeros(*reference(), {6, 1}, DType::f64);
+  s.multiplier = Tensor::zeros(*reference(), {6, 1}, DType::f64);
   const std::vector<double> y = attention(s, p.values()).value().to_doubles();
   const std::vector<double> v = p.v.to_doubles();
   double sum = 0;
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
   }
   // The composed form passes the same matrices to the function and uses the returned ones.
   at = 0;
-  const Var y = composed_attention(s, p.values(), [&](const Var& w, std::int64_t) {
+  const Var y = composed_attention(s, p.values(), SoftmaxVars{}, [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {
       BOOST_TEST(std::abs(value - weights[at++]) < 1e-14);
     }
@@ -293,10 +293,12 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
     return message(
         [&](ScoreVars& s, HeadVars&) { s.*part = Tensor::zeros(*reference(), shape, DType::f64); });
   };
-  BOOST_TEST(wrong(&ScoreVars::tau, {3, 1}) ==
+  BOOST_TEST(wrong(&ScoreVars::multiplier, {3, 1}) ==
              "attention: tau: expected [7, 4] f64, got [3, 1] f64");
-  BOOST_TEST(wrong(&ScoreVars::shift, {2}) == "attention: shift: expected [7, 4] f64, got [2] f64");
-  BOOST_TEST(wrong(&ScoreVars::sink, {1}) == "attention: sink: expected [4] f64, got [1] f64");
+  BOOST_TEST(wrong(&ScoreVars::decay, {2}) == "attention: shift: expected [7, 4] f64, got [2] f64");
+  const SoftmaxVars short_sink{Tensor::zeros(*reference(), {1}, DType::f64)};
+  BOOST_TEST(refusal([&] { attention(p.scores(), p.values(), short_sink); }) ==
+             "attention: sink: expected [4] f64, got [1] f64");
   BOOST_TEST(message([](ScoreVars&, HeadVars& v) { v.heads = 1; }) ==
              "attention: v: expected 2 heads, got 1 of 2");
 }
@@ -307,20 +309,19 @@ BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
   const auto peak = [&](const std::string& op, std::int32_t tokens) {
     const HeadProblem p(*backend, DType::f32, {tokens}, 1, 1, 4, 4);
     const Tensor gamma = Tensor::from(*backend, {1}, DType::f32, std::vector<double>{0.9});
-    ScoreVars s = p.scores(true);
+    const ScoreVars s = p.scores(true);
     const HeadVars v = p.values(true);
     backend->memory().reset_peak();
     Tape tape;
     const Var y = recorded(tape, [&] {
-      if (op == "stick") s.rule = Rule::stick;
-      if (op == "entmax") s.rule = Rule::entmax;
+      if (op == "stick") return attention(s, v, StickBreakingVars{});
+      if (op == "entmax") return attention(s, v, EntmaxVars{});
       if (op == "tra") {
-        s.rule = Rule::tra;
-        s.pull = Tensor::zeros(*backend, {tokens, 1}, DType::f32);
+        return attention(s, v, TraVars{Tensor::zeros(*backend, {tokens, 1}, DType::f32)});
       }
-      return s.rule != Rule::softmax || op == "attention" ? attention(s, v)
-             : op == "chacal"                             ? chacal(s, v, gamma)
-                              : fal({.q = s.q, .k = s.k, .v = v, .queries = p.segments}).y;
+      if (op == "attention") return attention(s, v);
+      if (op == "chacal") return chacal(s, v, gamma);
+      return fal({.q = s.q, .k = s.k, .v = v, .queries = p.segments}).y;
     });
     tape.backward(y, Tensor::zeros(*backend, y.shape(), DType::f32));
     return backend->memory().use().peak;

@@ -101,21 +101,22 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
     for (const std::int64_t width : {16, 40, 72}) {
       const HeadProblem p(*backend, s.activations, {length, 1, 1}, 1, 1, width, width);
       ScoreVars mixed = p.scores();
+      RuleVars rule;
       if (turn % 3 == 1) mixed.window = 150;
       const Tensor more = random_tensor(*backend, {length + 2, 1}, DType::f32, 7, 0.5);
       if (turn % 3 == 2) {
-        mixed.tau = more;
-        mixed.shift = more;
-        mixed.sink = random_tensor(*backend, {1}, DType::f32, 7);
+        mixed.multiplier = more;
+        mixed.decay = more;
+        rule = SoftmaxVars{random_tensor(*backend, {1}, DType::f32, 7)};
       }
       ScoreVars alone = mixed;
-      if (turn % 3 == 2) alone.tau = more.slice(0, length);
+      if (turn % 3 == 2) alone.multiplier = more.slice(0, length);
       alone.q = all_columns(Var(p.q.slice(0, length)), 1);
       alone.queries = Segments(*backend, std::vector<std::int32_t>{length});
       const std::vector<double> narrow =
-          attention(mixed, p.values()).value().slice(0, length).to_doubles();
+          attention(mixed, p.values(), rule).value().slice(0, length).to_doubles();
       emulator::set_order(orders[turn++ % 3], 1);
-      const std::vector<double> wide = attention(alone, p.values()).value().to_doubles();
+      const std::vector<double> wide = attention(alone, p.values(), rule).value().to_doubles();
       emulator::set_order(emulator::Order::forward);
       BOOST_TEST_CONTEXT(s.activations << ", " << name_of(s.math) << ", width " << width) {
         BOOST_TEST((wide == narrow));
@@ -251,21 +252,22 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
                       .queries = queries,
                       .keys = p.segments,
                       .scale = 0.7 / std::sqrt(static_cast<double>(shape.width))};
+        SoftmaxRule rule;
         if (form == 1) {
-          scores.tau = random_tensor(on, {queries.tokens(), shape.heads}, master, 7);
-          scores.shift = random_tensor(on, {p.k.rows(), shape.heads}, master, 7);
-          scores.sink = random_tensor(on, {shape.heads}, master, 7);
+          scores.multiplier = random_tensor(on, {queries.tokens(), shape.heads}, master, 7);
+          scores.decay = random_tensor(on, {p.k.rows(), shape.heads}, master, 7);
+          rule.sink = random_tensor(on, {shape.heads}, master, 7);
         }
         if (form == 2) scores.window = 140;
         const Heads y{Tensor(on, {queries.tokens(), shape.heads * shape.width}, type), 0,
                       shape.heads, shape.width};
-        const Tensor log_sum(on, {queries.tokens(), shape.heads}, master);
+        rule.log_denominator = Tensor(on, {queries.tokens(), shape.heads}, master);
         on(Attention{.scores = scores,
+                     .rule = rule,
                      .v = {rounded(p.v), 0, shape.key_heads, shape.width},
-                     .y = y,
-                     .log_sum = log_sum});
+                     .y = y});
         std::vector<double> all = y.data.to_doubles();
-        const std::vector<double> sums = log_sum.to_doubles();
+        const std::vector<double> sums = rule.log_denominator.to_doubles();
         all.insert(all.end(), sums.begin(), sums.end());
         return all;
       };
@@ -303,6 +305,7 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
                                     .queries = queries,
                                     .keys = keys,
                                     .scale = 0.3},
+                         .rule = {},
                          .v = {p.v, 0, 1, 16},
                          .y = {y, 0, 1, 16}});
   };
@@ -351,12 +354,12 @@ BOOST_AUTO_TEST_CASE(the_place_of_rows_changes_no_bit) {
                             .scale = 0.2};
         const Heads v = moved(p.v), y = result(), dq = result(), dk = result(), dv = result();
         const Tensor log_sum(*backend, {tokens, 1}, DType::f32);
-        (*backend)(Attention{.scores = scores, .v = v, .y = y, .log_sum = log_sum});
+        (*backend)(Attention{
+            .scores = scores, .rule = SoftmaxRule{.log_denominator = log_sum}, .v = v, .y = y});
         (*backend)(AttentionBackward{.scores = scores,
+                                     .rule = SoftmaxGradient{.y = y, .log_denominator = log_sum},
                                      .v = v,
-                                     .y = y,
                                      .dy = moved(p.k),
-                                     .log_sum = log_sum,
                                      .dq = {dq},
                                      .dk = {dk},
                                      .dv = {dv}});
@@ -379,7 +382,7 @@ BOOST_AUTO_TEST_CASE(scores_may_be_negated_or_all_equal) {
     ScoreVars scores = p.scores();
     std::vector<double> tau(93, sharpness);
     for (std::size_t i = 0; i < tau.size(); i += 2) tau[i] *= -0.7;
-    scores.tau = Tensor::from(on, {93, 1}, type, tau);
+    scores.multiplier = Tensor::from(on, {93, 1}, type, tau);
     return attention(scores, p.values()).value().to_doubles();
   };
   for (const double tau : {-4.0, 0.0}) {
@@ -415,15 +418,14 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
       };
       ScoreVars s{.q = all_columns(Var(of(q), true), 1),
                   .k = all_columns(Var(of(k), true), 1),
-                  .queries = Segments(*backend, std::vector<std::int32_t>{rows}),
-                  .rule = Rule::stick};
-      if (shifted) s.shift = Var(Tensor::from(*backend, {rows, 1}, DType::f32, c), true);
+                  .queries = Segments(*backend, std::vector<std::int32_t>{rows})};
+      if (shifted) s.decay = Var(Tensor::from(*backend, {rows, 1}, DType::f32, c), true);
       const HeadVars values = all_columns(Var(of(v), true), 1);
       Tape tape;
-      const Var y = recorded(tape, [&] { return attention(s, values); });
+      const Var y = recorded(tape, [&] { return attention(s, values, StickBreakingVars{}); });
       tape.backward(y, of(dy));
       std::vector<Tensor> all{y.value(), s.q.data.grad(), s.k.data.grad(), values.data.grad()};
-      if (shifted) all.push_back(s.shift.grad());
+      if (shifted) all.push_back(s.decay.grad());
       for (const Tensor& x : all) {
         const std::vector<double> got = x.slice(far, rows - far).to_doubles();
         for (const double entry : got) BOOST_REQUIRE(std::isfinite(entry));
@@ -437,32 +439,32 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
 BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
   const auto reference = make_reference_backend();
   const auto emulated = make_emulated_cuda_backend({.math = Math::exact});
-  const auto gradients = [](Backend& on, DType type, Rule rule, bool shifted) {
+  const auto gradients = [](Backend& on, DType type, const RuleVars& rule, bool shifted) {
     const HeadProblem p(on, type, {200, 70}, 2, 1, 16, 16);
     ScoreVars s = p.scores(true);
     s.q = all_columns(Var(p.q.slice(0, 2), true), p.heads);
     s.queries = Segments(on, std::vector<std::int32_t>{2, 0});
     s.keys = p.segments;
     s.window = 16;
-    s.rule = rule;
-    if (shifted) s.shift = Var(random_tensor(on, {270, 2}, type, 7), true);
+    if (shifted) s.decay = Var(random_tensor(on, {270, 2}, type, 7), true);
     const HeadVars values = p.values(true);
     Tape tape;
-    const Var y = recorded(tape, [&] { return attention(s, values); });
+    const Var y = recorded(tape, [&] { return attention(s, values, rule); });
     tape.backward(y, random_tensor(on, {2, 32}, type, 8));
     std::vector<std::vector<double>> all;
     for (const Var& x : {s.q.data, s.k.data, values.data}) all.push_back(x.grad().to_doubles());
-    if (shifted) all.push_back(s.shift.grad().to_doubles());
+    if (shifted) all.push_back(s.decay.grad().to_doubles());
     return all;
   };
-  for (const Rule rule : {Rule::softmax, Rule::entmax, Rule::stick}) {
+  for (const RuleVars& rule :
+       {RuleVars(SoftmaxVars{}), RuleVars(EntmaxVars{}), RuleVars(StickBreakingVars{})}) {
     for (const bool shifted : {false, true}) {
       const auto expected = gradients(*reference, DType::f64, rule, shifted);
       for (const auto order : {emulator::Order::forward, emulator::Order::backward}) {
         emulator::set_order(order, 1);
         const auto got = gradients(*emulated, DType::f32, rule, shifted);
         emulator::set_order(emulator::Order::forward);
-        BOOST_TEST_CONTEXT(name_of(rule) << ", shifted " << shifted) {
+        BOOST_TEST_CONTEXT("rule " << rule.index() << ", shifted " << shifted) {
           for (std::size_t x = 0; x < expected.size(); ++x) {
             BOOST_REQUIRE_EQUAL(expected[x].size(), got[x].size());
             for (std::size_t i = 0; i < got[x].size(); ++i) {

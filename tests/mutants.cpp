@@ -120,6 +120,24 @@ void alter_scores(AlteredBackend& backend, F f) {
   before<ChacalBackward>(backend, each);
 }
 
+/// Applies f to the sink of every operation that may have one.
+template <class F>
+void alter_sinks(AlteredBackend& backend, F f) {
+  const auto of_rule = [f](auto& op) {
+    std::visit(
+        [&](auto& rule) {
+          if constexpr (requires { rule.sink; }) f(rule.sink);
+        },
+        op.rule);
+  };
+  before<Attention>(backend, of_rule);
+  before<AttentionBackward>(backend, of_rule);
+  before<AttentionWeights>(backend, of_rule);
+  const auto own = [f](auto& op) { f(op.sink); };
+  before<Chacal>(backend, own);
+  before<ChacalBackward>(backend, own);
+}
+
 /// Shifts the rows of a tensor up by one; the last row stays.
 Tensor next_rows(const Tensor& x) {
   if (!x || x.rows() < 2) return x;
@@ -135,10 +153,23 @@ Tensor next_rows(const Tensor& x) {
 /// stored; for softmax w is P and includes the sink, for entmax it is the root of P.
 void forget_row_sums(const AttentionBackward& op) {
   const Scores& s = op.scores;
-  Backend& backend = op.y.data.backend();
-  const bool roots = s.rule == Rule::entmax;
+  Backend& backend = op.dy.data.backend();
+  bool roots = false;
+  AttentionRule rule;
+  Heads stored;
+  if (const auto* const softmax = std::get_if<SoftmaxGradient>(&op.rule)) {
+    rule = SoftmaxRule{.sink = softmax->sink};
+    stored = softmax->y;
+  } else if (const auto* const tra = std::get_if<TraGradient>(&op.rule)) {
+    rule = TraRule{.count_bias = tra->count_bias};
+    stored = tra->y;
+  } else {
+    rule = EntmaxRule{};
+    stored = std::get<EntmaxGradient>(op.rule).root_mean;
+    roots = true;
+  }
   const Tensor weights(backend, {weights_size(s.queries, s.keys, s.q.heads)}, DType::f32);
-  backend(AttentionWeights{.scores = s, .weights = weights});
+  backend(AttentionWeights{.scores = s, .rule = rule, .weights = weights});
   const std::vector<double> p = weights.to_doubles();
   const auto entry = [](const Heads& x) {
     return [values = x.data.to_doubles(), columns = x.data.columns(), first = x.first_column,
@@ -146,8 +177,8 @@ void forget_row_sums(const AttentionBackward& op) {
       return values[static_cast<std::size_t>(row * columns + first + head * width + c)];
     };
   };
-  const auto v = entry(op.v), y = entry(op.y), dy = entry(op.dy);
-  const Tensor& dshift = op.dscores.shift.tensor;
+  const auto v = entry(op.v), y = entry(stored), dy = entry(op.dy);
+  const Tensor& dshift = op.dscores.decay.tensor;
   std::vector<double> dc = dshift.to_doubles();
   std::size_t at = 0;
   for (std::size_t n = 0; n < s.queries.lengths().size(); ++n) {
@@ -220,8 +251,9 @@ std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chaine
     }
     return multiply(w, Tensor::from(w.backend(), w.shape(), w.value().dtype(), kept));
   };
-  return {
-      {"y", chained ? composed_chacal(s, v, c.in("gamma"), drop) : composed_attention(s, v, drop)}};
+  const SoftmaxVars rule = catalog::softmax_call(c);
+  return {{"y", chained ? composed_chacal(s, v, c.in("gamma"), drop, rule.sink)
+                        : composed_attention(s, v, rule, drop)}};
 }
 
 /// FAL that reads the value after the first agreeing key instead of the last one. It has no
@@ -322,23 +354,21 @@ const std::vector<BackendMutant>& of_backends() {
       {"a window of one key more",
        [](B& b) { alter_scores(b, [](Scores& s) { s.window += s.window > 0 ? 1 : 0; }); }},
       {"tau of the next token",
-       [](B& b) { alter_scores(b, [](Scores& s) { s.tau = next_rows(s.tau); }); }},
+       [](B& b) { alter_scores(b, [](Scores& s) { s.multiplier = next_rows(s.multiplier); }); }},
       {"tau 2% larger in backward",
        [](B& b) {
          before<AttentionBackward>(b, [](AttentionBackward& op) {
-           if (op.scores.tau) op.scores.tau = times(op.scores.tau, 1.02);
+           if (op.scores.multiplier) op.scores.multiplier = times(op.scores.multiplier, 1.02);
          });
        }},
       {"c of the other sign",
        [](B& b) {
-         alter_scores(b, [](Scores& s) { s.shift = s.shift ? times(s.shift, -1) : s.shift; });
+         alter_scores(b, [](Scores& s) { s.decay = s.decay ? times(s.decay, -1) : s.decay; });
        }},
       {"c of the next token",
-       [](B& b) { alter_scores(b, [](Scores& s) { s.shift = next_rows(s.shift); }); }},
+       [](B& b) { alter_scores(b, [](Scores& s) { s.decay = next_rows(s.decay); }); }},
       {"a sink of 0",
-       [](B& b) {
-         alter_scores(b, [](Scores& s) { s.sink = s.sink ? times(s.sink, 0) : s.sink; });
-       }},
+       [](B& b) { alter_sinks(b, [](Tensor& sink) { sink = sink ? times(sink, 0) : sink; }); }},
       {"cumulate the other way round",
        [](B& b) { before<Cumulate>(b, [](Cumulate& op) { op.reverse = !op.reverse; }); }},
       {"cumulate: 2% less",
@@ -353,17 +383,32 @@ const std::vector<BackendMutant>& of_backends() {
        }},
       {"attention backward without the row sum D",
        [](B& b) {
-         before<AttentionBackward>(b,
-                                   [](AttentionBackward& op) { op.y.data = times(op.y.data, 0); });
+         before<AttentionBackward>(b, [](AttentionBackward& op) {
+           std::visit(
+               [](auto& rule) {
+                 if constexpr (requires { rule.root_mean; }) {
+                   rule.root_mean.data = times(rule.root_mean.data, 0);
+                 } else {
+                   rule.y.data = times(rule.y.data, 0);
+                 }
+               },
+               op.rule);
+         });
        }},
       {"attention backward: D of a stick from the rounded y",
-       [](B& b) { before<AttentionBackward>(b, [](AttentionBackward& op) { op.residue = {}; }); }},
+       [](B& b) {
+         before<AttentionBackward>(b, [](AttentionBackward& op) {
+           if (auto* const stick = std::get_if<StickBreakingGradient>(&op.rule))
+             stick->residue = {};
+         });
+       }},
       {"attention backward: dc from column sums alone",
        [](B& b) {
          b.alter<AttentionBackward>([](AttentionBackward& op, const auto& run) {
            run(op);
-           const bool rounded = op.y.data.dtype() == DType::bf16;
-           if (rounded && op.dscores.shift && op.scores.rule != Rule::stick) forget_row_sums(op);
+           const bool rounded = op.dy.data.dtype() == DType::bf16;
+           const bool stick = std::holds_alternative<StickBreakingGradient>(op.rule);
+           if (rounded && op.dscores.decay && !stick) forget_row_sums(op);
          });
        }},
       {"reinforced by 2% less",

@@ -118,7 +118,8 @@ BOOST_AUTO_TEST_CASE(it_agrees_with_the_matrix_of_weights_edited_entry_by_entry)
           }
           return Var(Tensor::from(w.backend(), w.shape(), w.value().dtype(), weights));
         };
-        return {{"y", composed_attention(s, catalog::value_call(c, s), edit)}};
+        return {{"y",
+                 composed_attention(s, catalog::value_call(c, s), catalog::softmax_call(c), edit)}};
       });
 }
 

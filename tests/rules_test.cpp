@@ -30,13 +30,12 @@ void check_close(const Doubles& got, const Doubles& expected, double tolerance) 
 }
 
 /// All queries are 1, so a score equals its key.
-ScoreVars of_keys(Backend& backend, const Doubles& keys, Rule rule) {
+ScoreVars of_keys(Backend& backend, const Doubles& keys) {
   const Segments one(backend, std::vector<std::int32_t>{static_cast<std::int32_t>(keys.size())});
   return {.q = {Var(column(backend, Doubles(keys.size(), 1.0)), true), 0, 1, 1},
           .k = {Var(column(backend, keys), true), 0, 1, 1},
           .queries = one,
-          .scale = 1,
-          .rule = rule};
+          .scale = 1};
 }
 
 Doubles last_row(const Tensor& weights) {
@@ -50,11 +49,12 @@ Doubles last_row(const Tensor& weights) {
 BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   const auto backend = make_reference_backend();
   // sigmoid(ln x) = x / (1 + x): 1/2, 2/3, 3/4; a query does not see its own key.
-  const ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
-  check_close(last_row(attention_weights(s)), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
+  const ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5});
+  check_close(last_row(attention_weights(s, StickBreakingVars{})), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0},
+              1e-15);
   const HeadVars v{Var(column(*backend, {24, 6, 4, 100}), true), 0, 1, 1};
   Tape tape;
-  const Var y = recorded(tape, [&] { return attention(s, v); });
+  const Var y = recorded(tape, [&] { return attention(s, v, StickBreakingVars{}); });
   check_close(y.value().to_doubles(), {0, 12, 8, 5}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   check_close(v.data.grad().to_doubles(), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
@@ -65,23 +65,23 @@ BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
 
 BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   const auto backend = make_reference_backend();
-  ScoreVars s = of_keys(*backend, {std::log(2), -1, std::log(3), std::log(4)}, Rule::tra);
-  s.pull = Var(column(*backend, Doubles(4, -std::log(2))), true);
+  ScoreVars s = of_keys(*backend, {std::log(2), -1, std::log(3), std::log(4)});
+  const TraVars rule{Var(column(*backend, Doubles(4, -std::log(2))), true)};
   // Weights 4/2, 3/4 and 2/8, divided by 3.
-  check_close(last_row(attention_weights(s)), {1.0 / 12, 0, 1.0 / 4, 2.0 / 3}, 1e-15);
+  check_close(last_row(attention_weights(s, rule)), {1.0 / 12, 0, 1.0 / 4, 2.0 / 3}, 1e-15);
   const HeadVars v{Var(column(*backend, {12, 7, 4, 3}), true), 0, 1, 1};
   Tape tape;
-  const Var y = recorded(tape, [&] { return attention(s, v); });
+  const Var y = recorded(tape, [&] { return attention(s, v, rule); });
   check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   // D = 4: dS = 8/12, 0, 0, -2/3; each is multiplied by the number of keys kept from there on.
-  check_close(s.pull.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
+  check_close(rule.count_bias.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
   check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
 
-  s = of_keys(*backend, {-1, -2, -3}, Rule::tra);  // no key agrees
-  s.pull = column(*backend, Doubles(3, -1.0));
-  check_close(attention(s, {Var(column(*backend, {1, 2, 3})), 0, 1, 1}).value().to_doubles(),
-              {0, 0, 0}, 0);
+  s = of_keys(*backend, {-1, -2, -3});  // no key agrees
+  const TraVars three{column(*backend, Doubles(3, -1.0))};
+  const HeadVars numbers{Var(column(*backend, {1, 2, 3})), 0, 1, 1};
+  check_close(attention(s, numbers, three).value().to_doubles(), {0, 0, 0}, 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
@@ -89,15 +89,15 @@ BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   // Half the scores: 0, 0.2, -1, 0.2. With t = -0.4 the roots of the weights would be 0.4, 0.6, 0,
   // 0.6 and sum to 0.88 in squares.
   const double u = std::sqrt(1.0 / 3 - 0.08 / 9), mean = 0.4 / 3, t = mean - u;
-  const ScoreVars s = of_keys(*backend, {0, 0.4, -2, 0.4}, Rule::entmax);
+  const ScoreVars s = of_keys(*backend, {0, 0.4, -2, 0.4});
   const Doubles expected{t * t, (0.2 - t) * (0.2 - t), 0, (0.2 - t) * (0.2 - t)};
-  check_close(last_row(attention_weights(s)), expected, 1e-14);
+  check_close(last_row(attention_weights(s, EntmaxVars{})), expected, 1e-14);
   double sum = 0;
   for (const double p : expected) sum += p;
   BOOST_TEST(std::abs(sum - 1) < 1e-15);
   const HeadVars v{Var(column(*backend, {3, 1, 7, 2}), true), 0, 1, 1};
   Tape tape;
-  const Var y = recorded(tape, [&] { return attention(s, v); });
+  const Var y = recorded(tape, [&] { return attention(s, v, EntmaxVars{}); });
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   const double roots = -t + 2 * (0.2 - t), d = (-t * 3 + (0.2 - t) * 3) / roots;
   check_close(s.k.data.grad().to_doubles(),
@@ -113,14 +113,13 @@ BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
     const auto of = [&](const Doubles& values) {
       return all_columns(Var(Tensor::from(*backend, {4, 1}, DType::f32, values), true), 1);
     };
-    ScoreVars s{.q = of({1, 1, 1, 1}),
-                .k = of({5, 2.9, -1000, 4}),
-                .queries = Segments(*backend, std::vector<std::int32_t>{4}),
-                .scale = 1,
-                .rule = Rule::entmax};
+    const ScoreVars s{.q = of({1, 1, 1, 1}),
+                      .k = of({5, 2.9, -1000, 4}),
+                      .queries = Segments(*backend, std::vector<std::int32_t>{4}),
+                      .scale = 1};
     const HeadVars v = of({3, 10, 20, 30});
     Tape tape;
-    const Var y = recorded(tape, [&] { return attention(s, v); });
+    const Var y = recorded(tape, [&] { return attention(s, v, EntmaxVars{}); });
     const Doubles got = y.value().to_doubles();
     for (const std::size_t i : {0u, 1u, 2u}) BOOST_TEST(got[i] == 3);
     BOOST_TEST(got[3] > 3.5);
@@ -141,23 +140,21 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
     const auto of = [&](const Doubles& values) {
       return Tensor::from(*backend, {std::ssize(values), 1}, type, values);
     };
-    for (const Rule rule : {Rule::softmax, Rule::stick, Rule::tra, Rule::entmax}) {
+    for (const RuleVars& rule : {RuleVars(SoftmaxVars{}), RuleVars(StickBreakingVars{}),
+                                 RuleVars(TraVars{of(Doubles(5, -0.3))}), RuleVars(EntmaxVars{})}) {
       const auto scores = [&](const Doubles& of_keys) {
-        ScoreVars s{.q = {Var(of(Doubles(5, 1.0))), 0, 1, 1},
-                    .k = {Var(of(of_keys)), 0, 1, 1},
-                    .queries = Segments(*backend, std::vector<std::int32_t>{5}),
-                    .scale = 1,
-                    .rule = rule};
-        if (rule == Rule::tra) s.pull = of(Doubles(5, -0.3));
-        return s;
+        return ScoreVars{.q = {Var(of(Doubles(5, 1.0))), 0, 1, 1},
+                         .k = {Var(of(of_keys)), 0, 1, 1},
+                         .queries = Segments(*backend, std::vector<std::int32_t>{5}),
+                         .scale = 1};
       };
       ScoreVars shifted = scores(keys);
-      shifted.shift = of(c);
-      check_close(last_row(attention_weights(shifted)), last_row(attention_weights(scores(lower))),
-                  1e-6);
+      shifted.decay = of(c);
+      check_close(last_row(attention_weights(shifted, rule)),
+                  last_row(attention_weights(scores(lower), rule)), 1e-6);
       const HeadVars v{Var(of({1, -2, 3, 5, 8})), 0, 1, 1};
-      const Doubles got = attention(shifted, v).value().to_doubles();
-      const Doubles same = attention(scores(lower), v).value().to_doubles();
+      const Doubles got = attention(shifted, v, rule).value().to_doubles();
+      const Doubles same = attention(scores(lower), v, rule).value().to_doubles();
       BOOST_TEST(std::abs(got.back() - same.back()) < 2e-5);
     }
   }
@@ -166,14 +163,14 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
 // If a row of dS does not sum to 0, c of the query itself receives a gradient.
 BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   const auto backend = make_reference_backend();
-  ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
-  s.shift = Var(column(*backend, Doubles(4, 0.0)), true);
+  ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5});
+  s.decay = Var(column(*backend, Doubles(4, 0.0)), true);
   const HeadVars v{Var(column(*backend, {24, 6, 4, 100}), true), 0, 1, 1};
   Tape tape;
-  const Var y = recorded(tape, [&] { return attention(s, v); });
+  const Var y = recorded(tape, [&] { return attention(s, v, StickBreakingVars{}); });
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   // dS as above: 1/2, -1/3, -3/4, which sum to -7/12.
-  check_close(s.shift.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
+  check_close(s.decay.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
 }
 
 // In the limit of sharp scores, stick-breaking selects the same key as FAL; so does TRA with a
@@ -182,15 +179,14 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f64, {200}, 1, 1, 8, 1, 5);
   const std::vector<std::int32_t> match = fal(p.fal()).match.to_ints();
-  for (const Rule rule : {Rule::stick, Rule::tra}) {
+  for (const RuleVars& rule :
+       {RuleVars(StickBreakingVars{}), RuleVars(TraVars{column(*backend, Doubles(200, -1e9))})}) {
     ScoreVars s = p.scores();
-    s.rule = rule;
     s.scale = 1e5;
-    if (rule == Rule::tra) s.pull = column(*backend, Doubles(200, -1e9));
-    const Doubles weights = attention_weights(s).to_doubles();
+    const Doubles weights = attention_weights(s, rule).to_doubles();
     for (std::size_t i = 0; i < 200; ++i) {
       // Unlike FAL, TRA also sees its own key.
-      if (rule == Rule::tra && weights[i * 200 + i] > 0) continue;
+      if (std::holds_alternative<TraVars>(rule) && weights[i * 200 + i] > 0) continue;
       for (std::size_t j = 0; j < 200; ++j) {
         const double expected = static_cast<std::int32_t>(j) == match[i] ? 1 : 0;
         BOOST_REQUIRE(std::abs(weights[i * 200 + j] - expected) < 1e-3);
@@ -217,11 +213,10 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   };
   ScoreVars s{.q = of(q),
               .k = of(k),
-              .queries = Segments(*backend, std::vector<std::int32_t>{static_cast<int>(n)}),
-              .rule = Rule::stick};
+              .queries = Segments(*backend, std::vector<std::int32_t>{static_cast<int>(n)})};
   const HeadVars values = of(v);
   Tape tape;
-  const Var y = recorded(tape, [&] { return attention(s, values); });
+  const Var y = recorded(tape, [&] { return attention(s, values, StickBreakingVars{}); });
   Doubles dy(q.size(), 0.0);
   const auto far = static_cast<std::size_t>((unread + 128) * width);
   for (std::size_t i = far; i < dy.size(); ++i) dy[i] = 1;
@@ -239,49 +234,40 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   for (const double deviation : {0.3, 1.5, 6.0}) {
     const HeadProblem p(*reference, DType::f32, {1500}, 1, 1, 8, 3, 7, deviation);
     const HeadProblem same(*cpu, DType::f32, {1500}, 1, 1, 8, 3, 7, deviation);
-    const auto output = [](const HeadProblem& of, Rule rule, double gate = 0) {
+    const auto output = [](const HeadProblem& of, const RuleVars& rule, double gate = 0) {
       ScoreVars s = of.scores();
-      s.rule = rule;
       s.math = Math::exact;
-      if (rule == Rule::tra) {
-        Backend& backend = of.q.backend();
-        s.pull = Tensor::from(backend, {1500, 1}, DType::f32, Doubles(1500, -0.01));
-      }
       if (gate != 0) {
         Doubles c;
         for (int i = 0; i < 1500; ++i) c.push_back(gate * i);
-        s.shift = Tensor::from(of.q.backend(), {1500, 1}, DType::f32, c);
+        s.decay = Tensor::from(of.q.backend(), {1500, 1}, DType::f32, c);
       }
-      return attention(s, of.values()).value().to_doubles();
+      return attention(s, of.values(), rule).value().to_doubles();
     };
-    check_close(output(same, Rule::stick), output(p, Rule::stick), 2e-6 * deviation);
-    check_close(output(same, Rule::tra), output(p, Rule::tra), 1e-5 * deviation * deviation);
-    check_close(output(same, Rule::entmax), output(p, Rule::entmax), 1e-5 * deviation * deviation);
+    const StickBreakingVars stick;
+    const EntmaxVars entmax;
+    const auto tra = [](const HeadProblem& of) {
+      return TraVars{Tensor::from(of.q.backend(), {1500, 1}, DType::f32, Doubles(1500, -0.01))};
+    };
+    check_close(output(same, stick), output(p, stick), 2e-6 * deviation);
+    check_close(output(same, tra(same)), output(p, tra(p)), 1e-5 * deviation * deviation);
+    check_close(output(same, entmax), output(p, entmax), 1e-5 * deviation * deviation);
     for (const double gate :
          {-0.0625, 0.015625}) {  // exact in f32, because TRA depends on the sign of a score
-      check_close(output(same, Rule::stick, gate), output(p, Rule::stick, gate), 4e-6 * deviation);
-      check_close(output(same, Rule::tra, gate), output(p, Rule::tra, gate),
+      check_close(output(same, stick, gate), output(p, stick, gate), 4e-6 * deviation);
+      check_close(output(same, tra(same), gate), output(p, tra(p), gate),
                   2e-5 * deviation * deviation);
-      check_close(output(same, Rule::entmax, gate), output(p, Rule::entmax, gate),
+      check_close(output(same, entmax, gate), output(p, entmax, gate),
                   2e-5 * deviation * deviation);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(arguments_that_a_rule_does_not_use_are_refused) {
+BOOST_AUTO_TEST_CASE(tra_requires_its_count_bias) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f64, {3}, 1, 1, 2, 2);
-  ScoreVars s = p.scores();
-  s.rule = Rule::tra;
-  BOOST_TEST(contains(refusal([&] { attention(s, p.values()); }), "attention: pull: expected"));
-  s.rule = Rule::stick;
-  s.sink = Tensor::zeros(*backend, {1}, DType::f64);
-  BOOST_TEST(contains(refusal([&] { attention(s, p.values()); }),
-                      "attention: rule: expected softmax with a sink, got stick"));
-  s.sink = {};
-  const Var gamma = Tensor::from(*backend, {1}, DType::f64, Doubles{0.5});
-  BOOST_TEST(contains(refusal([&] { chacal(s, p.values(), gamma); }),
-                      "chacal: rule: expected softmax, got stick"));
+  BOOST_TEST(contains(refusal([&] { attention(p.scores(), p.values(), TraVars{}); }),
+                      "attention: pull: expected"));
 }
 
 // Scores whose powers overflow, also of keys that are not seen: e^88 does in f32, e^709 in f64.
@@ -298,12 +284,12 @@ BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
       const ScoreVars s{.q = of(ones),
                         .k = of(keys),
                         .queries = Segments(*reference, std::vector<std::int32_t>{7}),
-                        .scale = 1,
-                        .rule = Rule::stick};
+                        .scale = 1};
+      const StickBreakingVars stick;
       const HeadVars v = of({3, 1, 2, -5, 4, 7, 6});
       Tape tape;
-      const Var y =
-          recorded(tape, [&] { return fused ? attention(s, v) : composed_attention(s, v); });
+      const Var y = recorded(
+          tape, [&] { return fused ? attention(s, v, stick) : composed_attention(s, v, stick); });
       Doubles all = y.value().to_doubles();
       tape.backward(y, Tensor::from(*reference, {7, 1}, type, ones));
       for (const Var& x : {s.q.data, s.k.data, v.data}) {
@@ -332,14 +318,13 @@ BOOST_AUTO_TEST_CASE(a_score_that_cancels_is_not_positive_on_any_backend) {
         const auto of = [&](const Doubles& values) {
           return all_columns(Var(Tensor::from(*backend, {tokens, 2}, DType::f32, values)), 1);
         };
-        ScoreVars s{.q = of(q),
-                    .k = of(k),
-                    .queries = Segments(*backend, std::vector<std::int32_t>{tokens}),
-                    .scale = 0.5 + i / 100.0,
-                    .rule = Rule::tra};
-        s.pull = Tensor::from(*backend, {tokens, 1}, DType::f32,
-                              Doubles(static_cast<std::size_t>(tokens), -0.5));
-        const Doubles y = attention(s, of(k)).value().to_doubles();
+        const ScoreVars s{.q = of(q),
+                          .k = of(k),
+                          .queries = Segments(*backend, std::vector<std::int32_t>{tokens}),
+                          .scale = 0.5 + i / 100.0};
+        const TraVars rule{Tensor::from(*backend, {tokens, 1}, DType::f32,
+                                        Doubles(static_cast<std::size_t>(tokens), -0.5))};
+        const Doubles y = attention(s, of(k), rule).value().to_doubles();
         BOOST_TEST(y == Doubles(y.size(), 0.0), name << ", " << a << " and " << b);
       }
     }

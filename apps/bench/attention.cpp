@@ -4,6 +4,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "core/contract/attention.h"
 #include "core/contract/chacal.h"
 #include "core/contract/delta.h"
 #include "core/contract/deltaformer.h"
@@ -65,9 +66,9 @@ struct Tensors {
     dgamma = Tensor(b, {1}, DType::f32);
     scores = {q, k, segments, segments, 1 / std::sqrt(static_cast<double>(s.width))};
     const Shape by_head{segments.tokens(), s.heads};
-    more.tau = random_tensor(b, by_head, DType::f32, seed + 4);
-    more.shift = random_tensor(b, by_head, DType::f32, seed + 5);
-    more.sink = random_tensor(b, {s.heads}, DType::f32, seed + 6);
+    more.multiplier = random_tensor(b, by_head, DType::f32, seed + 4);
+    more.decay = random_tensor(b, by_head, DType::f32, seed + 5);
+    sink = random_tensor(b, {s.heads}, DType::f32, seed + 6);
     pull = Tensor(b, by_head, DType::f32);
     b(Fill{.value = -0.1, .y = pull});
     dpull = empty_like(pull);
@@ -99,19 +100,20 @@ struct Tensors {
                             .scale = scores.scale,
                             .gain = gain,
                             .y = left,
-                            .log_sum = logs,
+                            .log_denominator = logs,
                             .read = read});
-              b(Attention{scores, left, y, log_sum});
+              b(Attention{scores, SoftmaxRule{{}, log_sum}, left, y});
             },
             [=, this, &b] {
-              b(AttentionBackward{scores, left, y, dy, log_sum, {dq}, {dk}, {dleft}});
+              b(AttentionBackward{
+                  scores, SoftmaxGradient{{}, y, log_sum}, left, dy, {dq}, {dk}, {dleft}});
               b(DeltaFormerBackward{.q = k,
                                     .k = k,
                                     .queries = segments,
                                     .keys = segments,
                                     .scale = scores.scale,
                                     .gain = gain,
-                                    .log_sum = logs,
+                                    .log_denominator = logs,
                                     .y = left,
                                     .read = read,
                                     .dy = dleft,
@@ -133,62 +135,49 @@ struct Tensors {
             b(FalBackward{query, key, v, segments, segments, match, dy, {dq}, {dk}, {dv}});
           }};
     };
-    const auto scored = [this, &b](const char* name, Tensor Scores::*part,
-                                   Target ScoreTargets::*gradient) {
+    const auto attend = [this, &b](const char* name, const Scores& own, const AttentionRule& rule,
+                                   const AttentionGradient& gradient,
+                                   const ScoreTargets& targets = {}) {
+      return Mechanism{name,
+                       [=, this, &b] {
+                         b(Attention{own, rule, v, y});
+                       },
+                       [=, this, &b] {
+                         b(AttentionBackward{own, gradient, v, dy, {dq}, {dk}, {dv}, targets});
+                       }};
+    };
+    const SoftmaxRule softmax{.log_denominator = log_sum};
+    const SoftmaxGradient softmax_gradient{.y = y, .log_denominator = log_sum};
+    const auto scored = [&](const char* name, Tensor Scores::*part,
+                            Target ScoreTargets::*gradient) {
       Scores own = scores;
       own.*part = more.*part;
       ScoreTargets wanted;
       wanted.*gradient = empty_like(more.*part);
-      return Mechanism{name,
-                       [=, this, &b] {
-                         b(Attention{own, v, y, log_sum});
-                       },
-                       [=, this, &b] {
-                         b(AttentionBackward{own, v, y, dy, log_sum, {dq}, {dk}, {dv}, wanted});
-                       }};
+      return attend(name, own, softmax, softmax_gradient, wanted);
     };
-    const auto ruled = [this, &b](const char* name, Rule rule, const Heads& query,
-                                  const Heads& key) {
-      Scores own = scores;
-      own.q = query;
-      own.k = key;
-      own.rule = rule;
-      // Scores below -10: keys use up almost none of a row's weight.
-      if (key.data.address() != k.data.address()) own.scale = 1;
-      if (rule == Rule::tra) own.pull = pull;
-      const Target wanted = rule == Rule::tra ? Target(dpull) : Target();
-      return Mechanism{
-          name,
-          [=, this, &b] {
-            b(Attention{own, v, y, log_sum, rule == Rule::entmax ? mean : Heads()});
-          },
-          [=, this, &b] {
-            const Heads& read = rule == Rule::entmax ? mean : y;
-            b(AttentionBackward{own, v, read, dy, log_sum, {dq}, {dk}, {dv}, {{}, {}, {}, wanted}});
-          }};
-    };
-    return {{"softmax",
-             [this, &b] {
-               b(Attention{scores, v, y, log_sum});
-             },
-             [this, &b] {
-               b(AttentionBackward{scores, v, y, dy, log_sum, {dq}, {dk}, {dv}});
-             }},
+    Scores opposed = scores;  // gates below -10: keys remove nothing
+    opposed.q = positive;
+    opposed.k = against;
+    opposed.scale = 1;
+    return {attend("softmax", scores, softmax, softmax_gradient),
             {"chacal",
              [this, &b] {
-               b(Chacal{scores, v, gamma, {}, y, log_sum});
+               b(Chacal{scores, {}, v, gamma, {}, y, log_sum});
              },
              [this, &b] {
-               b(ChacalBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
+               b(ChacalBackward{
+                   scores, {}, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, {}, dgamma});
              }},
             deltaformer(b),
-            scored("softmax, tau", &Scores::tau, &ScoreTargets::tau),
-            scored("softmax, shift", &Scores::shift, &ScoreTargets::shift),
-            scored("softmax, sink", &Scores::sink, &ScoreTargets::sink),
-            ruled("stick", Rule::stick, q, k),
-            ruled("stick, nothing taken", Rule::stick, positive, against),
-            ruled("tra", Rule::tra, q, k),
-            ruled("entmax", Rule::entmax, q, k),
+            scored("softmax, tau", &Scores::multiplier, &ScoreTargets::multiplier),
+            scored("softmax, shift", &Scores::decay, &ScoreTargets::decay),
+            attend("softmax, sink", scores, SoftmaxRule{sink, log_sum},
+                   SoftmaxGradient{sink, y, log_sum, empty_like(sink)}),
+            attend("stick", scores, StickBreakingRule{}, StickBreakingGradient{y}),
+            attend("stick, nothing taken", opposed, StickBreakingRule{}, StickBreakingGradient{y}),
+            attend("tra", scores, TraRule{pull, log_sum}, TraGradient{pull, y, log_sum, dpull}),
+            attend("entmax", scores, EntmaxRule{log_sum, mean}, EntmaxGradient{log_sum, mean}),
             fal("fal", q, k),
             fal("fal without a match", positive, against),
             {"delta",
@@ -214,7 +203,7 @@ struct Tensors {
 
   Segments segments;
   Heads q, k, v, dy, y, mean, dq, dk, dv, positive, against;
-  Tensor log_sum, match, gamma, dgamma, pull, dpull, beta, decay, error, dbeta, ddecay;
+  Tensor sink, log_sum, match, gamma, dgamma, pull, dpull, beta, decay, error, dbeta, ddecay;
   Scores scores, more;
 };
 

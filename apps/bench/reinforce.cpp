@@ -3,6 +3,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "core/contract/attention.h"
 #include "core/contract/reinforce.h"
 
 namespace longhand::app::reinforce_benchmark {
@@ -57,8 +58,8 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
       const std::vector<double> all(static_cast<std::size_t>(s.heads), amount.value_or(0));
       const Tensor amounts = Tensor::from(backend, {s.heads}, DType::f32, all);
       const Timing time = measure(backend, budget, [&] {
-        if (!amount) return backend(Attention{scores, v, y});
-        backend(Attention{scores, v, y, log_sum});
+        if (!amount) return backend(Attention{scores, SoftmaxRule{}, v, y});
+        backend(Attention{scores, SoftmaxRule{{}, log_sum}, v, y});
         backend(Reinforce{scores, log_sum, v, pairs, amounts, 0, y});
       });
       if (!amount) plain = time.least;

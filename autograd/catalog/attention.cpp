@@ -99,7 +99,8 @@ Operation fused_or_composed(bool fused) {
           .run = [fused](const Call& c) -> std::vector<Output> {
             const ScoreVars s = windowed_call(c);
             const HeadVars v = value_call(c, s);
-            return {{"y", fused ? attention(s, v) : composed_attention(s, v)}};
+            const RuleVars rule = softmax_call(c);
+            return {{"y", fused ? attention(s, v, rule) : composed_attention(s, v, rule)}};
           },
           .cases = small_cases,
           .products = true,
@@ -122,7 +123,7 @@ std::vector<Operation> attention_operations() {
        .attributes = head_attributes(windowed_attributes(), false),
        .outputs = {"weights"},
        .run = [](const Call& c) -> std::vector<Output> {
-         return {{"weights", attention_weights(windowed_call(c))}};
+         return {{"weights", attention_weights(windowed_call(c), softmax_call(c))}};
        },
        .cases = score_cases,
        .products = true},

@@ -88,8 +88,9 @@ Operation fused_or_composed(bool fused) {
           .run = [fused](const Call& c) -> std::vector<Output> {
             const ScoreVars s = score_call(c);
             const HeadVars v = value_call(c, s);
-            const Var gamma = c.in("gamma");
-            return {{"y", fused ? chacal(s, v, gamma) : composed_chacal(s, v, gamma)}};
+            const Var gamma = c.in("gamma"), sink = softmax_call(c).sink;
+            return {{"y", fused ? chacal(s, v, gamma, {}, sink)
+                                : composed_chacal(s, v, gamma, {}, sink)}};
           },
           .cases = small_cases,
           .products = true,
@@ -112,7 +113,7 @@ Operation continued() {
             const ScoreVars s = score_call(c);
             const HeadVars v = value_call(c, s);
             const Heads earlier{c.in("earlier").value(), 0, s.q.heads, v.width};
-            return {{"y", chacal(s, v, c.in("gamma"), earlier)}};
+            return {{"y", chacal(s, v, c.in("gamma"), earlier, softmax_call(c).sink)}};
           },
           .cases = continued_cases,
           .products = true};

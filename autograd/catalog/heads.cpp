@@ -48,11 +48,12 @@ ScoreVars key_call(const Call& c, bool grouped) {
 ScoreVars score_call(const Call& c, bool grouped) {
   ScoreVars s = key_call(c, grouped);
   if (c.number("scale") != 0) s.scale = c.number("scale");
-  s.tau = c.maybe("tau");
-  s.shift = shift_call(c, s);
-  s.sink = c.maybe("sink");
+  s.multiplier = c.maybe("tau");
+  s.decay = shift_call(c, s);
   return s;
 }
+
+SoftmaxVars softmax_call(const Call& c) { return {c.maybe("sink")}; }
 
 Var shift_call(const Call& c, const ScoreVars& s) {
   const Var shift = c.maybe("shift"), gates = c.maybe("gates");

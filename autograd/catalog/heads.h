@@ -11,9 +11,10 @@ namespace longhand::catalog {
 /// tensor; without v, values are in k's tensor. If not `grouped`, the op has
 /// ungrouped_attributes().
 ScoreVars key_call(const Call& call, bool grouped = true);  // q, k and the lengths
-// Also scale, tau, shift and sink.
+// Also scale, tau and shift.
 ScoreVars score_call(const Call& call, bool grouped = true);
-ScoreVars windowed_call(const Call& call);  // also the window
+SoftmaxVars softmax_call(const Call& call);  // the sink
+ScoreVars windowed_call(const Call& call);   // also the window
 /// c of a call: its shift, the sums of its gates, or both together.
 Var shift_call(const Call& call, const ScoreVars& scores);
 HeadVars value_call(const Call& call, const ScoreVars& scores);

@@ -31,7 +31,7 @@ Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   c.inputs["amounts"] = amounts;
   const Call call = prepare(find("reinforced_attention"), c, *reference, DType::f64, false);
   const ScoreVars scores = windowed_call(call);
-  const std::vector<double> weights = attention_weights(scores).to_doubles();
+  const std::vector<double> weights = attention_weights(scores, softmax_call(call)).to_doubles();
 
   const Segments& queries = scores.queries;
   const Segments& keys = scores.keys ? scores.keys : queries;
@@ -125,7 +125,8 @@ std::vector<Operation> reinforce_operations() {
              return {{"y", reinforced_attention(s, value_call(c, s),
                                                 {.pairs = pairs,
                                                  .amounts = c.in("amounts").value(),
-                                                 .threshold = c.number("threshold")})}};
+                                                 .threshold = c.number("threshold")},
+                                                softmax_call(c).sink)}};
            },
            .cases = small_cases,
            .products = true,

@@ -1,3 +1,4 @@
+#include "core/rules.h"
 #include "autograd/attention.h"
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
@@ -99,15 +100,10 @@ std::vector<Case> large_cases(Rng& rng, Rule rule) {
   return cases;
 }
 
-ScoreVars scores_of(const Call& c, Rule rule) {
-  ScoreVars s = key_call(c);
-  if (c.number("scale") != 0) s.scale = c.number("scale");
-  s.window = c.integer("window");
-  s.tau = c.maybe("tau");
-  s.shift = shift_call(c, s);
-  s.rule = rule;
-  if (rule == Rule::tra) s.pull = c.maybe("pull");
-  return s;
+RuleVars rule_of(const Call& c, Rule rule) {
+  if (rule == Rule::stick) return StickBreakingVars{};
+  if (rule == Rule::tra) return TraVars{c.in("pull")};
+  return EntmaxVars{};
 }
 
 std::vector<Argument> arguments(Rule rule) {
@@ -131,9 +127,10 @@ Operation fused_or_composed(const Described& d, bool fused) {
       .attributes = head_attributes(windowed_attributes()),
       .outputs = {"y"},
       .run = [fused, rule](const Call& c) -> std::vector<Output> {
-        const ScoreVars s = scores_of(c, rule);
+        const ScoreVars s = windowed_call(c);
         const HeadVars v = value_call(c, s);
-        return {{"y", fused ? attention(s, v) : composed_attention(s, v)}};
+        const RuleVars by = rule_of(c, rule);
+        return {{"y", fused ? attention(s, v, by) : composed_attention(s, v, by)}};
       },
       .cases = [rule](Rng& rng) { return small_cases(rng, rule); },
       .products = true,
@@ -156,7 +153,7 @@ Operation weights(const Described& d) {
           .attributes = head_attributes(windowed_attributes(), false),
           .outputs = {"weights"},
           .run = [rule](const Call& c) -> std::vector<Output> {
-            return {{"weights", attention_weights(scores_of(c, rule))}};
+            return {{"weights", attention_weights(windowed_call(c), rule_of(c, rule))}};
           },
           .cases =
               [rule](Rng& rng) {

@@ -5,10 +5,74 @@
 namespace longhand {
 namespace {
 
-void require_residue(const HeadArguments& are, const Scores& s, const Heads& y) {
-  are.require(s.rule == Rule::stick && y.data.dtype() == DType::bf16, "residue",
-              "is only for the rule stick in bf16");
-}
+/// Checks the tensors of a rule, with or without a backward pass. Rows are those of the queries,
+/// and each has v_width entries per head.
+struct RuleCheck {
+  HeadArguments& are;
+  const Scores& s;
+  std::int64_t v_width;
+
+  Shape by_row() const { return {s.q.data.rows(), s.q.heads}; }
+  void in(std::string_view name, const Tensor& x) const { are.in(name, x, by_row(), are.master()); }
+  void out(std::string_view name, const Tensor& x) const {
+    if (x) are.out(name, x, by_row(), are.master());
+  }
+  void in(std::string_view name, const Heads& x) const {
+    are.in(name, x, s.q.data.rows(), s.q.heads, v_width);
+  }
+  void out(std::string_view name, const Heads& x) const {
+    if (x) are.out(name, x, s.q.data.rows(), s.q.heads, v_width);
+  }
+  void sink(const Tensor& x) const {
+    if (x) are.in("sink", x, Shape{s.q.heads}, are.master());
+  }
+  void bf16_alone(std::string_view name, const Heads& x) const {
+    are.require(!x || are.type() == DType::bf16, name, "expected none for ", are.type());
+  }
+
+  void inputs(const SoftmaxRule& rule) const { sink(rule.sink); }
+  void inputs(const StickBreakingRule&) const {}
+  void inputs(const TraRule& rule) const { in("pull", rule.count_bias); }
+  void inputs(const EntmaxRule&) const {}
+
+  void saved(const SoftmaxRule& rule) const { out("log_denominator", rule.log_denominator); }
+  void saved(const StickBreakingRule& rule) const {
+    bf16_alone("residue", rule.residue);
+    out("residue", rule.residue);
+  }
+  void saved(const TraRule& rule) const { out("log_denominator", rule.log_denominator); }
+  void saved(const EntmaxRule& rule) const {
+    out("threshold", rule.threshold);
+    out("root_mean", rule.root_mean);
+  }
+
+  void inputs(const SoftmaxGradient& rule) const {
+    sink(rule.sink);
+    in("y", rule.y);
+    in("log_denominator", rule.log_denominator);
+  }
+  void inputs(const StickBreakingGradient& rule) const {
+    in("y", rule.y);
+    bf16_alone("residue", rule.residue);
+    if (rule.residue) in("residue", rule.residue);
+  }
+  void inputs(const TraGradient& rule) const {
+    in("pull", rule.count_bias);
+    in("y", rule.y);
+    in("log_denominator", rule.log_denominator);
+  }
+  void inputs(const EntmaxGradient& rule) const {
+    in("threshold", rule.threshold);
+    in("root_mean", rule.root_mean);
+  }
+
+  void targets(const SoftmaxGradient& rule) const { are.out("dsink", rule.dsink, rule.sink); }
+  void targets(const StickBreakingGradient&) const {}
+  void targets(const TraGradient& rule) const {
+    are.out("dpull", rule.dcount_bias, rule.count_bias);
+  }
+  void targets(const EntmaxGradient&) const {}
+};
 
 }  // namespace
 
@@ -24,17 +88,11 @@ void check(const Attention& op) {
   const Scores& s = op.scores;
   HeadArguments are(Attention::name, s.q);
   are.scores(s, false);
+  const RuleCheck check{are, s, op.v.width};
+  std::visit([&](const auto& rule) { check.inputs(rule); }, op.rule);
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
-  if (op.log_sum) are.out("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
-  if (op.mean) {
-    are.require(s.rule == Rule::entmax, "mean", "is only for the rule entmax");
-    are.out("mean", op.mean, s.q.data.rows(), s.q.heads, op.v.width);
-  }
-  if (op.residue) {
-    require_residue(are, s, op.y);
-    are.out("residue", op.residue, s.q.data.rows(), s.q.heads, op.v.width);
-  }
+  std::visit([&](const auto& rule) { check.saved(rule); }, op.rule);
 }
 
 void check(const AttentionBackward& op) {
@@ -42,25 +100,21 @@ void check(const AttentionBackward& op) {
   HeadArguments are(AttentionBackward::name, s.q);
   are.scores(s, true);
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
-  are.in("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
+  const RuleCheck check{are, s, op.v.width};
+  std::visit([&](const auto& rule) { check.inputs(rule); }, op.rule);
   are.in("dy", op.dy, s.q.data.rows(), s.q.heads, op.v.width);
-  if (op.residue) {
-    require_residue(are, s, op.y);
-    are.in("residue", op.residue, s.q.data.rows(), s.q.heads, op.v.width);
-  }
-  if (s.rule != Rule::stick) {
-    are.in("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
-  }
   are.out("dq", op.dq, s.q);
   are.out("dk", op.dk, s.k);
   are.out("dv", op.dv, op.v);
   are.out(op.dscores, s);
+  std::visit([&](const auto& rule) { check.targets(rule); }, op.rule);
 }
 
 void check(const AttentionWeights& op) {
   const Scores& s = op.scores;
   HeadArguments are(AttentionWeights::name, s.q);
   are.scores(s, false);
+  std::visit([&](const auto& rule) { RuleCheck{are, s, 0}.inputs(rule); }, op.rule);
   are.out("weights", op.weights, Shape{weights_size(s.queries, s.keys, s.q.heads)}, are.master());
 }
 

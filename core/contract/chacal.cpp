@@ -11,7 +11,7 @@ template <class Op>
 void check_chacal(HeadArguments& are, const Op& op, bool backward) {
   const Scores& s = op.scores;
   are.scores(s, backward);
-  are.softmax_alone(s);
+  if (op.sink) are.in("sink", op.sink, Shape{s.q.heads}, are.master());
   are.require(s.window == 0, "window", "expected none, got ", s.window);
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.require(static_cast<bool>(op.gamma), "gamma", "expected a tensor, got none");
@@ -27,7 +27,9 @@ void check(const Chacal& op) {
   check_chacal(are, op, false);
   are.earlier(op.earlier, s.queries, s.keys, s.q.heads, op.v.width);
   are.out("y", op.y, rows, s.q.heads, op.v.width);
-  if (op.log_sum) are.out("log_sum", op.log_sum, {rows, s.q.heads}, are.master());
+  if (op.log_denominator) {
+    are.out("log_denominator", op.log_denominator, {rows, s.q.heads}, are.master());
+  }
 }
 
 void check(const ChacalBackward& op) {
@@ -38,12 +40,13 @@ void check(const ChacalBackward& op) {
   are.same_tokens(s.queries, s.keys);
   are.in("y", op.y, rows, s.q.heads, op.v.width);
   are.in("dy", op.dy, rows, s.q.heads, op.v.width);
-  are.in("log_sum", op.log_sum, {rows, s.q.heads}, are.master());
+  are.in("log_denominator", op.log_denominator, {rows, s.q.heads}, are.master());
   are.out("dq", op.dq, s.q);
   are.out("dk", op.dk, s.k);
   are.out("dv", op.dv, op.v);
   are.out(op.dscores, s);
-  if (op.dgamma) are.out("dgamma", op.dgamma.tensor, op.gamma.shape(), are.master());
+  are.out("dsink", op.dsink, op.sink);
+  are.out("dgamma", op.dgamma, op.gamma);
 }
 
 }  // namespace longhand

@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-#include "core/contract/attention.h"
+#include "core/contract/scores.h"
 
-/// ChaCAL: attention that also attends to its own output at earlier positions. With P of Scores, P-
-/// its strictly lower part and g = gamma in [0, 1]:
+/// ChaCAL: attention that also attends to its own output at earlier positions. With the weights P
+/// of softmax attention, P- their strictly lower part and g = gamma in [0, 1]:
 ///   Y = (1 - g) (I - g P-)^-1 P V
 namespace longhand {
 
@@ -14,7 +14,7 @@ namespace longhand {
 /// With g = 0 this computes the same bits as Attention, unless a backend adds Attention's keys in
 /// parts or, in math modes other than exact, uses other products for it.
 ///
-/// Saves y and log_sum, as Attention does. The scores have no window.
+/// Saves y and log_denominator, as SoftmaxRule does. The scores have no window.
 ///
 /// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`,
 /// which has y's heads and the keys' rows (a cache). Its rows of the new positions are not read;
@@ -22,11 +22,12 @@ namespace longhand {
 struct Chacal {
   static constexpr std::string_view name = "chacal";
   Scores scores;
+  Tensor sink = {};  // b of SoftmaxRule
   Heads v;
   Tensor gamma;  // [1] for all heads, or [q.heads]; of the master type
   Heads earlier = {};
   Heads y;
-  Tensor log_sum = {};
+  Tensor log_denominator = {};
 };
 
 /// Requires queries and keys of the same segments. W = (I - g P-)^-T dy, from the last row to the
@@ -35,16 +36,17 @@ struct Chacal {
 /// and then, with U'_j = (1 - g) v_j + g y_j off the diagonal and (1 - g) v_j on it,
 ///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)
 ///   dS_ij = P_ij (W_i . U'_j - W_i . y_i), since the row sum of P_ij dP_ij is W_i . y_i
-/// dq, dk and the gradients of the scores' tensors follow from dS as in AttentionBackward, with W_i
-/// . y_i for D_i. With grouped keys W, A and B belong to the query heads.
+/// All other gradients follow from dS as in softmax attention, with W_i . y_i for D_i. With grouped
+/// keys W, A and B belong to the query heads.
 struct ChacalBackward {
   static constexpr std::string_view name = "chacal_backward";
   Scores scores;
+  Tensor sink = {};
   Heads v, y, dy;
-  Tensor gamma, log_sum;
+  Tensor gamma, log_denominator;
   HeadsTarget dq = {}, dk = {}, dv = {};
   ScoreTargets dscores = {};
-  Target dgamma = {};
+  Target dsink = {}, dgamma = {};
 };
 
 void check(const Chacal& op);

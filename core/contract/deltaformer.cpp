@@ -21,11 +21,12 @@ void check(const DeltaFormer& op) {
   check_deltaformer(are, op, false);
   are.in("v", op.v, op.keys.rows(), heads, -1);
   are.earlier(op.earlier, op.queries, op.keys, heads, width);
-  are.require(bool(op.read) == bool(op.log_sum), "read",
-              "expected both read and log_sum, or neither");
+  are.require(bool(op.read) == bool(op.log_denominator), "read",
+              "expected both read and log_denominator, or neither");
   are.out("y", op.y, rows, heads, width);
   if (op.read) are.out("read", op.read, rows, heads, width);
-  if (op.log_sum) are.out("log_sum", op.log_sum, {rows, heads}, are.master());
+  if (op.log_denominator)
+    are.out("log_denominator", op.log_denominator, {rows, heads}, are.master());
 }
 
 void check(const DeltaFormerBackward& op) {
@@ -36,11 +37,11 @@ void check(const DeltaFormerBackward& op) {
   are.in("y", op.y, rows, heads, -1);
   are.in("read", op.read, rows, heads, width);
   are.in("dy", op.dy, rows, heads, width);
-  are.in("log_sum", op.log_sum, {rows, heads}, are.master());
+  are.in("log_denominator", op.log_denominator, {rows, heads}, are.master());
   are.out("dq", op.dq, op.q);
   are.out("dk", op.dk, op.k);
   are.out("dv", op.dv, op.y);
-  if (op.dgain) are.out("dgain", op.dgain.tensor, op.gain.shape(), are.master());
+  are.out("dgain", op.dgain, op.gain);
 }
 
 }  // namespace longhand

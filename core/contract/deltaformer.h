@@ -16,8 +16,8 @@ namespace longhand {
 /// The gain g_i has any sign. With g_i < 0, as in DeltaFormer, a token subtracts what earlier rows
 /// hold for it; with g_i > 0 it adds this. A first row has no key and z = 0.
 ///
-/// Saves y, `read` = z, and log_sum, the log of S_ij's denominator, 0 for a first row. read and
-/// log_sum may be empty if no backward follows.
+/// Saves y, `read` = z, and log_denominator, the log of S_ij's denominator, 0 for a first row. read
+/// and log_denominator may be empty if no backward follows.
 ///
 /// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`,
 /// which has y's heads and the keys' rows (a cache). Its rows of the new positions are not read;
@@ -31,7 +31,7 @@ struct DeltaFormer {
   Tensor gain;  // [query tokens, q.heads], of the master type
   Heads earlier = {};
   Heads y;
-  Tensor log_sum = {};
+  Tensor log_denominator = {};
   Heads read = {};
 };
 
@@ -46,7 +46,7 @@ struct DeltaFormerBackward {
   Segments queries, keys;
   double scale = 1;
   std::optional<Math> math = {};
-  Tensor gain, log_sum;
+  Tensor gain, log_denominator;
   Heads y, read, dy;
   HeadsTarget dq = {}, dk = {}, dv = {};
   Target dgain = {};

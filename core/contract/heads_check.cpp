@@ -130,32 +130,19 @@ void HeadArguments::scores(const Scores& s, bool backward) {
   queries_and_keys(s.q, s.k, s.queries, s.keys, backward);
   require(s.window >= 0 && s.window <= most_window, "window", "expected 0 to 2^40, got ", s.window);
   require(std::isfinite(s.scale), "scale", "expected a finite number, got ", s.scale);
-  if (s.tau) in("tau", s.tau, {s.q.data.rows(), s.q.heads}, master());
-  if (s.shift) in("shift", s.shift, {s.k.data.rows(), s.q.heads}, master());
-  if (s.sink) in("sink", s.sink, Shape{s.q.heads}, master());
-  if (s.rule == Rule::tra) {
-    in("pull", s.pull, {s.q.data.rows(), s.q.heads}, master());
-  } else {
-    require(!s.pull, "pull", "is of the rule tra alone");
-  }
-  require(s.rule == Rule::softmax || !s.sink, "rule", "expected softmax with a sink, got ",
-          name_of(s.rule));
+  if (s.multiplier) in("tau", s.multiplier, {s.q.data.rows(), s.q.heads}, master());
+  if (s.decay) in("shift", s.decay, {s.k.data.rows(), s.q.heads}, master());
 }
 
-void HeadArguments::softmax_alone(const Scores& s) const {
-  require(s.rule == Rule::softmax, "rule", "expected softmax, got ", name_of(s.rule));
+void HeadArguments::out(std::string_view name, const Target& target, const Tensor& like) {
+  if (!target) return;
+  require(static_cast<bool>(like), name, "wanted, but the scores have none");
+  out(name, target.tensor, like.shape(), master());
 }
 
 void HeadArguments::out(const ScoreTargets& targets, const Scores& s) {
-  const auto one = [&](std::string_view name, const Target& target, const Tensor& like) {
-    if (!target) return;
-    require(static_cast<bool>(like), name, "wanted, but the scores have none");
-    out(name, target.tensor, like.shape(), master());
-  };
-  one("dtau", targets.tau, s.tau);
-  one("dshift", targets.shift, s.shift);
-  one("dsink", targets.sink, s.sink);
-  one("dpull", targets.pull, s.pull);
+  out("dtau", targets.multiplier, s.multiplier);
+  out("dshift", targets.decay, s.decay);
 }
 
 }  // namespace longhand

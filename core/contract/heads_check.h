@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/contract/attention.h"
+#include "core/contract/scores.h"
 #include "core/error.h"
 
 namespace longhand {
@@ -39,7 +39,8 @@ class HeadArguments {
   /// Requires that the queries are the keys' tokens.
   void same_tokens(const Segments& queries, const Segments& keys) const;
   void out(const ScoreTargets& targets, const Scores& scores);
-  void softmax_alone(const Scores& scores) const;
+  /// The target of the gradient of `like`, which must exist.
+  void out(std::string_view name, const Target& target, const Tensor& like);
 
   DType type() const { return type_; }
   DType master() const { return master_type(type_); }

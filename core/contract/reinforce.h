@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "core/contract/attention.h"
+#include "core/contract/scores.h"
 
 namespace longhand {
 
@@ -10,8 +10,8 @@ namespace longhand {
 /// grow by delta_h where they exceed the threshold C, and are not normalised again. With R_i the
 /// keys of query i's pairs, and head h,
 ///   y_i += delta_h sum of v_j over the j in R_i that i sees and that have P_ij > C
-/// where P_ij = exp(s_ij - log_sum_i), and 1 where rounding makes that larger, is compared as its
-/// logarithm: C = 0 takes all of R_i, C >= 1 nothing. Heads of delta_h = 0 cost nothing.
+/// where P_ij = exp(s_ij - log_denominator_i), and 1 where rounding makes that larger, is compared
+/// as its logarithm: C = 0 takes all of R_i, C >= 1 nothing. Heads of delta_h = 0 cost nothing.
 ///
 /// A pair is the row of a query among q's and the position of a key in the same segment. Pairs of
 /// one query are side by side. Those of which i does not see j, because of the window or because
@@ -19,7 +19,7 @@ namespace longhand {
 struct Reinforce {
   static constexpr std::string_view name = "reinforce";
   Scores scores;
-  Tensor log_sum;  // of Attention
+  Tensor log_denominator;  // of SoftmaxRule
   Heads v;
   Tensor pairs;    // i32 [n, 2]
   Tensor amounts;  // delta, [q.heads], of the master type

@@ -114,7 +114,7 @@ void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op, fl
   for (std::int64_t h = 0; h < s.q.heads; ++h) {
     const float amount = op.amounts.data<float>()[h];
     if (amount == 0) continue;
-    const float tau = s.tau ? *column_of<const float>(s.tau, h, row).at : 1.0f;
+    const float tau = s.multiplier ? *column_of<const float>(s.multiplier, h, row).at : 1.0f;
     kernels.query({.k = rows_of<const T>(s.k, h / group, at.key),
                    .v = rows_of<const T>(op.v, h / group, at.key),
                    .q = rows_of<const T>(s.q, h, row).at,
@@ -123,9 +123,9 @@ void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op, fl
                    .value_width = op.v.width,
                    .first = std::max<std::int64_t>(0, position + 1 - window_of(s)),
                    .last = position,
-                   .shift = column_of<const float>(s.shift, h, at.key),
+                   .shift = column_of<const float>(s.decay, h, at.key),
                    .factor = static_cast<float>(s.scale) * tau,
-                   .log_sum = *column_of<const float>(op.log_sum, h, row).at,
+                   .log_sum = *column_of<const float>(op.log_denominator, h, row).at,
                    .log_threshold = log_threshold,
                    .amount = amount,
                    .pairs = pairs,

@@ -5,7 +5,6 @@
 #include "core/reference/heads.h"
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"
-#include "core/reference/weights_row.h"
 
 namespace longhand::reference {
 
@@ -15,7 +14,7 @@ void run(ReferenceBackend&, const Chacal& op) {
   const HeadRows v(op.v), earlier(op.earlier);
   const HeadResult y(op.y);
   const Rows gamma(op.gamma);
-  const Result log_sums(op.log_sum);
+  const Result log_denominators(op.log_denominator);
   const std::int64_t width = op.v.width;
 
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
@@ -32,8 +31,8 @@ void run(ReferenceBackend&, const Chacal& op) {
 
       for (std::int64_t t = 0; t < s.queries; ++t) {
         const std::int64_t i = s.position(t);
-        double log_sum = 0;
-        const std::vector<double> p = weights_row(scores, s, t, h, log_sum);
+        std::vector<double> p = scores.row(s, t, h);
+        const double log_denominator = softmax(p, op.sink ? Rows(op.sink)(h) : no_sink);
         for (std::int64_t c = 0; c < width; ++c) {
           double sum = 0;
           for (std::int64_t j = 0; j < i; ++j) sum += p[j] * u(j, c);
@@ -41,7 +40,7 @@ void run(ReferenceBackend&, const Chacal& op) {
           y.put(s.query + t, h, c, sum);
           finish(i, c, sum);
         }
-        log_sums.put(s.query + t, h, log_sum);
+        log_denominators.put(s.query + t, h, log_denominator);
       }
     }
   }
@@ -55,10 +54,11 @@ void run(ReferenceBackend&, const Chacal& op) {
 void run(ReferenceBackend&, const ChacalBackward& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), y(op.y), dy(op.dy);
-  const Rows gamma(op.gamma), log_sum(op.log_sum);
+  const Rows gamma(op.gamma), log_denominator(op.log_denominator), sink(op.sink);
   const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
   const std::int64_t width = op.scores.q.width, v_width = op.v.width, group = scores.group();
   std::vector<double> dgamma(static_cast<std::size_t>(op.gamma.size()), 0.0);
+  std::vector<double> dsink(static_cast<std::size_t>(op.sink ? op.scores.q.heads : 0), 0.0);
   ScoreGradients more(op.scores, op.dscores);
 
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
@@ -69,7 +69,7 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
         const std::int64_t number = op.gamma.size() == 1 ? 0 : h;
         const double g = gamma(number);
         const auto p = [&](std::int64_t i, std::int64_t j) {
-          return std::exp(scores(s, i, h, j) - log_sum(s.query + i, h));
+          return std::exp(scores(s, i, h, j) - log_denominator(s.query + i, h));
         };
 
         Matrix w(n, v_width);
@@ -92,7 +92,7 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
           const double tau = scores.tau(s, i, h);
           double w_y = 0;
           for (std::int64_t c = 0; c < v_width; ++c) w_y += w(i, c) * y(s.query + i, h, c);
-          more.add_sink(h, std::exp(scores.sink(h) - log_sum(s.query + i, h)), w_y);
+          if (op.sink) dsink[h] -= std::exp(sink(h) - log_denominator(s.query + i, h)) * w_y;
           std::vector<double> r(static_cast<std::size_t>(width), 0.0);
           for (std::int64_t j = 0; j <= i; ++j) {
             double dp = 0;
@@ -115,9 +115,8 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
     }
   }
   more.put();
-  for (std::size_t i = 0; i < dgamma.size(); ++i) {
-    Result(op.dgamma).put(static_cast<std::int64_t>(i), dgamma[i]);
-  }
+  put(op.dsink, dsink);
+  put(op.dgamma, dgamma);
 }
 
 }  // namespace longhand::reference

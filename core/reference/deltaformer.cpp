@@ -1,8 +1,6 @@
 #include "core/contract/deltaformer.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/reference/heads.h"
 #include "core/reference/reference_backend.h"
@@ -16,7 +14,7 @@ void run(ReferenceBackend&, const DeltaFormer& op) {
   const HeadRows q(op.q), k(op.k), v(op.v), earlier(op.earlier);
   const HeadResult y(op.y), read(op.read);
   const Rows gain(op.gain);
-  const Result log_sums(op.log_sum);
+  const Result log_denominators(op.log_denominator);
   const std::int64_t width = op.v.width, heads = op.q.heads;
 
   for (const Sequence& s : sequences(op.queries, op.keys)) {
@@ -28,13 +26,10 @@ void run(ReferenceBackend&, const DeltaFormer& op) {
       for (std::int64_t t = 0; t < s.queries; ++t) {
         const std::int64_t i = s.position(t), row = s.query + t;
         std::vector<double> p(static_cast<std::size_t>(i));
-        double highest = -std::numeric_limits<double>::infinity(), sum = 0;
         for (std::int64_t j = 0; j < i; ++j) {
           p[j] = op.scale * dot(q, row, h, k, s.key + j, h, op.q.width);
-          highest = std::max(highest, p[j]);
         }
-        for (double& x : p) sum += x = std::exp(x - highest);
-        for (double& x : p) x /= sum;
+        const double log_denominator = i == 0 ? 0 : softmax(p);
 
         for (std::int64_t c = 0; c < width; ++c) {
           double z = 0;
@@ -43,7 +38,7 @@ void run(ReferenceBackend&, const DeltaFormer& op) {
           read.put(row, h, c, z);
           y.put(row, h, c, done(i, c));
         }
-        log_sums.put(row, h, i == 0 ? 0 : highest + std::log(sum));
+        log_denominators.put(row, h, log_denominator);
       }
     }
   }
@@ -53,7 +48,7 @@ void run(ReferenceBackend&, const DeltaFormer& op) {
 ///   dv_j = W_j;  dg_i = W_i . z_i;  dS_ij = S_ij (g_i W_i . y_j - g_i W_i . z_i)
 void run(ReferenceBackend&, const DeltaFormerBackward& op) {
   const HeadRows q(op.q), k(op.k), y(op.y), z(op.read), dy(op.dy);
-  const Rows gain(op.gain), log_sum(op.log_sum);
+  const Rows gain(op.gain), log_denominator(op.log_denominator);
   const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
   const Result dgain(op.dgain);
   const std::int64_t width = op.q.width, v_width = op.y.width, heads = op.q.heads;
@@ -63,7 +58,7 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
     for (std::int64_t h = 0; h < heads; ++h) {
       const auto p = [&](std::int64_t i, std::int64_t j) {
         const double score = op.scale * dot(q, s.query + i, h, k, s.key + j, h, width);
-        return std::exp(score - log_sum(s.query + i, h));
+        return std::exp(score - log_denominator(s.query + i, h));
       };
       Matrix gw(n, v_width);                                       // g_i W_i
       std::vector<double> gw_z(static_cast<std::size_t>(n), 0.0);  // g_i W_i . z_i

@@ -1,7 +1,7 @@
 #include "core/reference/heads.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"
@@ -57,15 +57,13 @@ double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b,
   return sum;
 }
 
-ScoreRows::ScoreRows(const Scores& scores)
+ScoreRows::ScoreRows(const Scores& scores, bool own_key)
     : q(scores.q),
       k(scores.k),
-      rule(scores.rule),
       scale_(scores.scale),
-      tau_(scores.tau),
-      shift_(scores.shift),
-      sink_(scores.sink),
-      pull_(scores.pull),
+      tau_(scores.multiplier),
+      shift_(scores.decay),
+      own_key_(own_key),
       window_(scores.window),
       width_(scores.q.width),
       group_(scores.q.heads / scores.k.heads) {}
@@ -86,50 +84,132 @@ double ScoreRows::operator()(const Sequence& s, std::int64_t t, std::int64_t h,
   return score + (shift(s.key + s.position(t), h) - shift(s.key + j, h));
 }
 
-double ScoreRows::sink(std::int64_t h) const {
-  return sink_ ? Rows(sink_)(h) : -std::numeric_limits<double>::infinity();
-}
-
-double ScoreRows::pull(const Sequence& s, std::int64_t t, std::int64_t h) const {
-  return pull_ ? Rows(pull_)(s.query + t, h) : 0;
-}
-
 std::int64_t ScoreRows::first(const Sequence& s, std::int64_t t) const {
   return window_ > 0 ? std::max<std::int64_t>(0, s.position(t) - window_ + 1) : 0;
+}
+
+std::vector<double> ScoreRows::row(const Sequence& s, std::int64_t t, std::int64_t h) const {
+  std::vector<double> all;
+  for (std::int64_t j = first(s, t); j < end(s, t); ++j) all.push_back((*this)(s, t, h, j));
+  return all;
 }
 
 ScoreGradients::ScoreGradients(const Scores& scores, const ScoreTargets& targets)
     : targets_(targets),
       heads_(scores.q.heads),
-      tau_(static_cast<std::size_t>(targets.tau ? scores.tau.size() : 0), 0.0),
-      shift_(static_cast<std::size_t>(targets.shift ? scores.shift.size() : 0), 0.0),
-      sink_(static_cast<std::size_t>(heads_), 0.0),
-      pull_(static_cast<std::size_t>(targets.pull ? scores.pull.size() : 0), 0.0) {}
+      tau_(static_cast<std::size_t>(targets.multiplier ? scores.multiplier.size() : 0), 0.0),
+      shift_(static_cast<std::size_t>(targets.decay ? scores.decay.size() : 0), 0.0) {}
 
 void ScoreGradients::add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j,
                          double ds, double raw) {
-  if (targets_.tau) tau_[(s.query + t) * heads_ + h] += ds * raw;
-  if (!targets_.shift) return;
+  if (targets_.multiplier) tau_[(s.query + t) * heads_ + h] += ds * raw;
+  if (!targets_.decay) return;
   shift_[(s.key + s.position(t)) * heads_ + h] += ds;
   shift_[(s.key + j) * heads_ + h] -= ds;
 }
 
-void ScoreGradients::add_pull(const Sequence& s, std::int64_t t, std::int64_t h, double sum) {
-  if (targets_.pull) pull_[(s.query + t) * heads_ + h] += sum;
+void ScoreGradients::put() const {
+  reference::put(targets_.multiplier, tau_);
+  reference::put(targets_.decay, shift_);
 }
 
-void ScoreGradients::put() const {
-  const auto one = [](const Target& target, const std::vector<double>& values) {
-    if (!target) return;
-    const Result result(target);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      result.put(static_cast<std::int64_t>(i), values[i]);
+void put(const Target& target, const std::vector<double>& values) {
+  if (!target) return;
+  const Result result(target);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    result.put(static_cast<std::int64_t>(i), values[i]);
+  }
+}
+
+double softmax(std::span<double> row, double sink) {
+  double max = sink;
+  for (const double s : row) {
+    if (s > max || std::isnan(s)) max = s;  // keep NaN visible
+  }
+  double sum = std::exp(sink - max);
+  for (double& s : row) sum += s = std::exp(s - max);
+  for (double& s : row) s /= sum;
+  return max + std::log(sum);
+}
+
+void attend(const ScoreRows& scores, const Attention& op, const Weigh& weigh) {
+  const HeadRows v(op.v);
+  const HeadResult y(op.y);
+  for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
+    for (std::int64_t h = 0; h < op.y.heads; ++h) {
+      for (std::int64_t t = 0; t < s.queries; ++t) {
+        const Query query{s, t, h, scores.first(s, t), scores.end(s, t)};
+        std::vector<double> p = scores.row(s, t, h);
+        weigh(query, p);
+        for (std::int64_t c = 0; c < op.v.width; ++c) {
+          double sum = 0;
+          for (std::int64_t j = query.first; j < query.end; ++j) {
+            sum += p[j - query.first] * v(s.key + j, h / scores.group(), c);
+          }
+          y.put(query.row(), h, c, sum);
+        }
+      }
     }
-  };
-  one(targets_.tau, tau_);
-  one(targets_.shift, shift_);
-  one(targets_.sink, sink_);
-  one(targets_.pull, pull_);
+  }
+}
+
+void write_weights(const ScoreRows& scores, const AttentionWeights& op, const Weigh& weigh) {
+  const Result weights(op.weights);
+  std::int64_t at = 0;
+  for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
+    for (std::int64_t h = 0; h < op.scores.q.heads; ++h) {
+      for (std::int64_t t = 0; t < s.queries; ++t) {
+        const Query query{s, t, h, scores.first(s, t), scores.end(s, t)};
+        std::vector<double> p = scores.row(s, t, h);
+        weigh(query, p);
+        for (std::int64_t j = 0; j < s.keys; ++j) {
+          const bool seen = j >= query.first && j < query.end;
+          weights.put(at++, seen ? p[j - query.first] : 0);
+        }
+      }
+    }
+  }
+}
+
+void attend_backward(const ScoreRows& scores, const AttentionBackward& op,
+                     const RowBackward& gradient) {
+  const HeadRows v(op.v), dy(op.dy);
+  const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
+  const std::int64_t width = op.scores.q.width, v_width = op.v.width, group = scores.group();
+  const double scale = op.scores.scale;
+  ScoreGradients more(op.scores, op.dscores);
+
+  for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
+    for (std::int64_t kv = 0; kv < op.v.heads; ++kv) {
+      Matrix sum_dk(s.keys, width), sum_dv(s.keys, v_width);
+      for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
+        for (std::int64_t t = 0; t < s.queries; ++t) {
+          const Query query{s, t, h, scores.first(s, t), scores.end(s, t)};
+          const std::int64_t i = query.row();
+          RowGradient row{.s = scores.row(s, t, h), .dp = {}, .p = {}, .ds = {}};
+          for (std::int64_t j = query.first; j < query.end; ++j) {
+            row.dp.push_back(dot(dy, i, h, v, s.key + j, kv, v_width));
+          }
+          gradient(query, row);
+          const double tau = scores.tau(s, t, h);
+          std::vector<double> r(static_cast<std::size_t>(width), 0.0);
+          for (std::int64_t j = query.first; j < query.end; ++j) {
+            const double p = row.p[j - query.first], ds = row.ds[j - query.first];
+            more.add(s, t, h, j, ds, scores.raw(s, t, h, j));
+            for (std::int64_t c = 0; c < width; ++c) {
+              r[c] += scale * ds * scores.k(s.key + j, kv, c);
+              sum_dk(j, c) += scale * tau * ds * scores.q(i, h, c);
+            }
+            for (std::int64_t c = 0; c < v_width; ++c) sum_dv(j, c) += p * dy(i, h, c);
+          }
+          for (std::int64_t c = 0; c < width; ++c) dq.put(i, h, c, tau * r[c]);
+        }
+      }
+      sum_dk.put(dk, s.key, kv);
+      sum_dv.put(dv, s.key, kv);
+    }
+  }
+  more.put();
 }
 
 void run(ReferenceBackend&, const Append& op) {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "core/contract/attention.h"
@@ -69,50 +72,77 @@ std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
 double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
            std::int64_t g, std::int64_t width);
 
-/// Computes the scores of core/contract/attention.h one at a time.
+/// Computes the scores of core/contract/scores.h one at a time. Without own_key, a query sees only
+/// the keys before its own.
 class ScoreRows {
  public:
-  explicit ScoreRows(const Scores& scores);
+  explicit ScoreRows(const Scores& scores, bool own_key = true);
   /// scale q . k of query t and the key at position j.
   double raw(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
   double tau(const Sequence& s, std::int64_t t, std::int64_t h) const;
   /// s_ij = tau_i raw + c_i - c_j
   double operator()(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
-  /// b, or minus infinity if there is no sink.
-  double sink(std::int64_t h) const;
-  double pull(const Sequence& s, std::int64_t t, std::int64_t h) const;
   /// The first key position that query t sees, and the end of those it sees.
   std::int64_t first(const Sequence& s, std::int64_t t) const;
   std::int64_t end(const Sequence& s, std::int64_t t) const {
-    return s.position(t) + (strict(rule) ? 0 : 1);
+    return s.position(t) + (own_key_ ? 1 : 0);
   }
+  /// The scores of all keys that query t sees.
+  std::vector<double> row(const Sequence& s, std::int64_t t, std::int64_t h) const;
   std::int64_t group() const { return group_; }  // query heads that share a key head
 
   HeadRows q, k;
-  Rule rule;
 
  private:
   double scale_;
-  Tensor tau_, shift_, sink_, pull_;
+  Tensor tau_, shift_;
+  bool own_key_;
   std::int64_t window_, width_, group_;
 };
 
-/// Collects the gradients of tau, c, b and pull, and stores those that are wanted.
+/// Collects the gradients of tau and c, and stores those that are wanted.
 class ScoreGradients {
  public:
   ScoreGradients(const Scores& scores, const ScoreTargets& targets);
   /// Adds dS of query t and the key at position j. `raw` is the factor of tau there.
   void add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j, double ds,
            double raw);
-  /// Adds D of a query, times the weight of the sink.
-  void add_sink(std::int64_t h, double weight, double d) { sink_[h] -= weight * d; }
-  void add_pull(const Sequence& s, std::int64_t t, std::int64_t h, double sum);
   void put() const;
 
  private:
   const ScoreTargets& targets_;
   std::int64_t heads_;
-  std::vector<double> tau_, shift_, sink_, pull_;
+  std::vector<double> tau_, shift_;
 };
+
+/// Stores values as a result.
+void put(const Target& target, const std::vector<double>& values);
+
+/// Turns scores into weights exp(s) / (sum of exp(s) + exp(sink)) in place, and returns the log of
+/// the denominator.
+inline constexpr double no_sink = -std::numeric_limits<double>::infinity();
+double softmax(std::span<double> row, double sink = no_sink);
+
+/// One query of one head, and the positions [first, end) of the keys that it sees.
+struct Query {
+  const Sequence& s;
+  std::int64_t t, head, first, end;
+  std::int64_t row() const { return s.query + t; }
+};
+
+/// y_i = sum_j P_ij v_j, where weigh turns the scores of a query's visible keys into P in place.
+using Weigh = std::function<void(const Query& query, std::span<double> row)>;
+void attend(const ScoreRows& scores, const Attention& op, const Weigh& weigh);
+/// P itself.
+void write_weights(const ScoreRows& scores, const AttentionWeights& op, const Weigh& weigh);
+
+/// The gradients of attention from those of its scores. For each query, `gradient` gets the scores
+/// and dP of its visible keys and sets P and dS.
+struct RowGradient {
+  std::vector<double> s, dp, p, ds;
+};
+using RowBackward = std::function<void(const Query& query, RowGradient& row)>;
+void attend_backward(const ScoreRows& scores, const AttentionBackward& op,
+                     const RowBackward& gradient);
 
 }  // namespace longhand::reference

@@ -12,7 +12,7 @@ namespace longhand::reference {
 void run(ReferenceBackend&, const Reinforce& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v);
-  const Rows log_sum(op.log_sum), amounts(op.amounts);
+  const Rows log_denominator(op.log_denominator), amounts(op.amounts);
   const HeadResult y(HeadsTarget{op.y, true});
   const auto* const pairs = op.pairs.data<std::int32_t>();
   const double log_threshold = std::log(op.threshold);
@@ -22,7 +22,7 @@ void run(ReferenceBackend&, const Reinforce& op) {
       const std::int64_t i = pairs[2 * n], j = pairs[2 * n + 1], t = i - s.query;
       if (t < 0 || t >= s.queries || j < scores.first(s, t) || j > s.position(t)) continue;
       for (std::int64_t h = 0; h < op.y.heads; ++h) {
-        const double log_p = scores(s, t, h, j) - log_sum(i, h);
+        const double log_p = scores(s, t, h, j) - log_denominator(i, h);
         if (amounts(h) == 0 || !(std::min(log_p, 0.0) > log_threshold)) continue;
         for (std::int64_t c = 0; c < op.v.width; ++c) {
           y.put(i, h, c, amounts(h) * v(s.key + j, h / scores.group(), c));

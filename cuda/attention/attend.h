@@ -430,10 +430,10 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
 /// Fills in what softmax attention and ChaCAL share and calls body(Product{}, Slice{}, shifted,
 /// task).
 template <class Op, class Body>
-void visit_forward(Math math, const Op& op, Body&& body) {
+void visit_forward(Math math, const Op& op, const RuleTensors& rule, Body&& body) {
   const Scores& scores = op.scores;
   const auto with_shift = [&](auto product, auto size, const AttentionTask& task) {
-    if (scores.shift) {
+    if (scores.decay) {
       body(product, size, std::true_type{}, task);
     } else {
       body(product, size, std::false_type{}, task);
@@ -442,14 +442,14 @@ void visit_forward(Math math, const Op& op, Body&& body) {
   visit_product(math, scores.q.data.dtype(), std::max(scores.q.width, op.v.width),
                 [&](auto product, auto size) {
                   constexpr int slice = decltype(size)::value;
-                  with_shift(product, size,
-                             AttentionTask{.scores = view(scores),
-                                           .v = view(op.v),
-                                           .y = view(op.y),
-                                           .log_sum = op.log_sum ? op.log_sum.template data<float>()
-                                                                 : nullptr,
-                                           .key_slices = slices(scores.q.width, slice),
-                                           .value_slices = slices(op.v.width, slice)});
+                  with_shift(
+                      product, size,
+                      AttentionTask{.scores = view(scores, rule),
+                                    .v = view(op.v),
+                                    .y = view(op.y),
+                                    .log_sum = rule.log_sum ? rule.log_sum.data<float>() : nullptr,
+                                    .key_slices = slices(scores.q.width, slice),
+                                    .value_slices = slices(op.v.width, slice)});
                 });
 }
 

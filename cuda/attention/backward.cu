@@ -63,40 +63,41 @@ void row_dots(CudaBackend& backend, Math math, const HeadsView& x, const HeadsVi
 
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
-                         const ScoreTargets& dscores, GradientTask task) {
+                         const ScoreTargets& dscores, const Target& dsink, GradientTask task) {
   task.dq = view(dq);
   task.dk = view(dk);
   task.dv = view(dv);
   Tensor row_sums;
-  if (dscores.shift) {
+  if (dscores.decay) {
     row_sums = Tensor(backend, {std::max<std::int64_t>(1, scores.q.data.rows()), scores.q.heads},
                       DType::f32);
     task.row_sums = row_sums.data<float>();
-    task.dshift = dscores.shift.tensor.data<float>();
-    task.add_shift = dscores.shift.add;
+    task.dshift = dscores.decay.tensor.data<float>();
+    task.add_shift = dscores.decay.add;
   }
-  if (dq || dscores.tau || dscores.shift) {
-    launch_query_gradients(backend, math, scores, dscores.tau, task);
+  if (dq || dscores.multiplier || dscores.decay) {
+    launch_query_gradients(backend, math, scores, dscores.multiplier, task);
   }
-  if (dk || dv || dscores.shift) launch_key_gradients(backend, math, scores, task);
-  if (!dscores.sink) return;
+  if (dk || dv || dscores.decay) launch_key_gradients(backend, math, scores, task);
+  if (!dsink) return;
   launch(backend.stream(), scores.q.heads, 256, 0, &sink_kernel, task.scores, task.log_sum,
-         task.row_dots, scores.q.data.rows(), dscores.sink.tensor.data<float>(), dscores.sink.add);
+         task.row_dots, scores.q.data.rows(), dsink.tensor.data<float>(), dsink.add);
 }
 
 void run(CudaBackend& backend, const AttentionBackward& op) {
-  if (op.scores.rule != Rule::softmax) return rule_gradients(backend, op);
+  const RuleTensors rule = tensors_of(op.rule);
+  if (rule.rule != Rule::softmax) return rule_gradients(backend, op);
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows();
-  const Tensor dots(backend, op.log_sum.shape(), DType::f32);
+  const Tensor dots(backend, rule.log_sum.shape(), DType::f32);
   const auto heads = static_cast<std::int32_t>(scores.q.heads);
   const Math math = backend.math(scores.math);
-  row_dots(backend, math, view(op.dy), view(op.y), {}, rows, heads, dots.data<float>());
-  attention_gradients(backend, math, scores, op.dq, op.dk, op.dv, op.dscores,
-                      {.scores = view(scores),
+  row_dots(backend, math, view(op.dy), view(rule.y), {}, rows, heads, dots.data<float>());
+  attention_gradients(backend, math, scores, op.dq, op.dk, op.dv, op.dscores, rule.dsink,
+                      {.scores = view(scores, rule),
                        .v = view(op.v),
                        .dy = view(op.dy),
-                       .log_sum = op.log_sum.data<float>(),
+                       .log_sum = rule.log_sum.data<float>(),
                        .row_dots = dots.data<float>()});
 }
 

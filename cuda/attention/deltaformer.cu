@@ -212,7 +212,7 @@ void run(CudaBackend& backend, const DeltaFormer& op) {
   task.gain = op.gain.data<float>();
   if (op.earlier) task.earlier = view(op.earlier);
   if (op.read) task.read = view(op.read);
-  if (op.log_sum) task.log_sum = op.log_sum.data<float>();
+  if (op.log_denominator) task.log_sum = op.log_denominator.data<float>();
   launch(backend.stream(), op.queries.count() * op.y.heads, attention_threads,
          row_bytes(op.v.width), &deltaformer_forward, task);
 }
@@ -227,7 +227,7 @@ void run(CudaBackend& backend, const DeltaFormerBackward& op) {
   task.dy = view(op.dy);
   task.w = view(Heads{w, 0, heads, op.y.width});
   task.gain = op.gain.data<float>();
-  task.log_sum = op.log_sum.data<float>();
+  task.log_sum = op.log_denominator.data<float>();
   task.dots = dots.data<float>();
   if (op.dv) task.dv = view(op.dv);
   if (op.dq) task.dq = view(op.dq);

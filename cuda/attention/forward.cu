@@ -37,11 +37,12 @@ constexpr int most_bands = std::is_same_v<Product, ExactProduct>                
 }  // namespace
 
 void run(CudaBackend& backend, const Attention& op) {
-  if (op.scores.rule != Rule::softmax) return attend_by_rule(backend, op);
+  const RuleTensors rule = tensors_of(op.rule);
+  if (rule.rule != Rule::softmax) return attend_by_rule(backend, op);
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (const int parts = key_parts(op); parts > 1) return attend_in_parts(backend, op, parts);
   visit_forward(
-      backend.math(op.scores.math), op,
+      backend.math(op.scores.math), op, rule,
       [&](auto product, auto size, auto shift, const AttentionTask& task) {
         using Kind = decltype(product);
         constexpr int slice = decltype(size)::value;

@@ -36,7 +36,7 @@ struct GradientTask {
 /// The part that both mechanisms share, once dy (or W) and its dot products are computed.
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
-                         const ScoreTargets& dscores, GradientTask task);
+                         const ScoreTargets& dscores, const Target& dsink, GradientTask task);
 
 /// The two passes, each with its launch: dq and dtau; dk, dv and dshift.
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
@@ -102,7 +102,7 @@ void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&&
                 [&](auto product, auto size) {
                   task.key_slices = slices(width, decltype(size)::value);
                   task.value_slices = slices(v_width, decltype(size)::value);
-                  if (scores.shift) {
+                  if (scores.decay) {
                     body(product, size, std::true_type{});
                   } else {
                     body(product, size, std::false_type{});

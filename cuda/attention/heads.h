@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/contract/attention.h"
+#include "core/contract/heads.h"
 #include "cuda/tensor_cores.h"
 
 /// Heads and segments as the attention kernels see them.

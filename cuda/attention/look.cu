@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
 
 /// first[row] = key heads + head of the row's first bad score, or -1.
 __global__ void __launch_bounds__(look_threads)
-    bad_scores_kernel(ScoresView scores, std::int64_t* first) {
+    bad_scores_kernel(ScoresView scores, bool own_key, std::int64_t* first) {
   const Tile tile =
       tile_at(scores.segments.query_begin, scores.segments.count, look_warps, blockIdx.x);
   const SegmentView at = scores.segments[tile.segment];
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(look_threads)
   if (t >= at.queries) return;
   const int p = at.offset() + t;
   std::int64_t found = -1;
-  const int last = strict(scores.rule) ? p - 1 : p;
+  const int last = own_key ? p : p - 1;
   for (int j = scores.first_key(p); j <= last && found < 0; ++j) {
     for (int head = 0; head < scores.heads && found < 0; ++head) {
       if (!(fabsf(score(scores, at, t, head, j)) < INFINITY)) {
@@ -143,7 +143,7 @@ __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, st
 void run(CudaBackend& backend, const AttentionWeights& op) {
   const Scores& s = op.scores;
   launch(backend.stream(), {tile_slots(s.q.data.rows(), s.queries.count(), look_warps), s.q.heads},
-         look_threads, 0, &weights_kernel, view(s), op.weights.data<float>());
+         look_threads, 0, &weights_kernel, view(s, tensors_of(op.rule)), op.weights.data<float>());
 }
 
 void run(CudaBackend& backend, const FindBadScore& op) {
@@ -153,7 +153,7 @@ void run(CudaBackend& backend, const FindBadScore& op) {
                      DType::i32);  // as 64-bit words
   auto* const words = static_cast<std::int64_t*>(first.address());
   launch(backend.stream(), tile_slots(rows, s.queries.count(), look_warps), look_threads, 0,
-         &bad_scores_kernel, view(s), words);
+         &bad_scores_kernel, view(s), op.own_key, words);
   launch(backend.stream(), 1, warp_size, 0, &first_bad_score, view(s), words, rows,
          op.found.data<std::int32_t>());
 }

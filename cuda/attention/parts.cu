@@ -85,7 +85,7 @@ void attend_in_parts(CudaBackend& backend, const Attention& op, int parts) {
   const Tensor sums(backend, {parts * rows, heads * op.v.width}, DType::f32);
   const Tensor stats(backend, {parts * rows, heads * 2}, DType::f32);
   Stream& stream = backend.stream();
-  visit_forward(backend.math(op.scores.math), op,
+  visit_forward(backend.math(op.scores.math), op, tensors_of(op.rule),
                 [&](auto product, auto size, auto shift, AttentionTask task) {
                   using Kind = decltype(product);
                   constexpr int slice = decltype(size)::value;

@@ -75,7 +75,7 @@ void run(CudaBackend& backend, const Reinforce& op) {
   y.add = true;
   launch(backend.stream(),
          {(pairs.count + reinforce_warps - 1) / reinforce_warps, op.scores.q.heads},
-         reinforce_threads, 0, &reinforce_kernel, view(op.scores), op.log_sum.data<float>(),
+         reinforce_threads, 0, &reinforce_kernel, view(op.scores), op.log_denominator.data<float>(),
          view(op.v), pairs, op.amounts.data<float>(), static_cast<float>(std::log(op.threshold)), y,
          op.scores.q.data.rows());
 }

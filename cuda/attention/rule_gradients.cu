@@ -252,31 +252,32 @@ __global__ void __launch_bounds__(attention_threads) key_kernel(RuleTask task) {
 
 void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
   const Scores& scores = op.scores;
+  const RuleTensors rule = tensors_of(op.rule);
   const std::int64_t rows = scores.q.data.rows(), heads = scores.q.heads;
   const Tensor dots(backend, {std::max<std::int64_t>(1, rows), heads}, DType::f32);
-  const Math math = scores.rule == Rule::tra ? Math::exact : backend.math(scores.math);
-  if (leftward(scores.rule)) {
-    row_dots(backend, math, view(op.dy), view(op.y), view(op.residue), rows,
+  const Math math = rule.rule == Rule::tra ? Math::exact : backend.math(scores.math);
+  if (leftward(rule.rule)) {
+    row_dots(backend, math, view(op.dy), view(rule.y), view(rule.residue), rows,
              static_cast<std::int32_t>(heads), dots.data<float>());
   }
   const auto target = [](const Target& x) {
     return x ? x.tensor.data<float>() : static_cast<float*>(nullptr);
   };
-  RuleTask task{.scores = view(scores),
+  RuleTask task{.scores = view(scores, rule),
                 .v = view(op.v),
-                .y = view(op.y),
+                .y = view(rule.y),
                 .dy = view(op.dy),
                 .dq = view(op.dq),
                 .dk = view(op.dk),
                 .dv = view(op.dv),
-                .log_sum = op.log_sum ? op.log_sum.data<float>() : nullptr,
+                .log_sum = rule.log_sum ? rule.log_sum.data<float>() : nullptr,
                 .row_dots = dots.data<float>(),
-                .dtau = target(op.dscores.tau),
-                .dpull = target(op.dscores.pull),
-                .dshift = target(op.dscores.shift),
-                .add_tau = op.dscores.tau.add,
-                .add_pull = op.dscores.pull.add,
-                .add_shift = op.dscores.shift.add,
+                .dtau = target(op.dscores.multiplier),
+                .dpull = target(rule.dcount_bias),
+                .dshift = target(op.dscores.decay),
+                .add_tau = op.dscores.multiplier.add,
+                .add_pull = rule.dcount_bias.add,
+                .add_shift = op.dscores.decay.add,
                 .key_slices = slices(scores.q.width, slice),
                 .value_slices = slices(op.v.width, slice),
                 .query_rows = rows};
@@ -285,26 +286,26 @@ void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
   const std::int64_t key_slots = tile_slots(scores.k.data.rows(), count, tile_rows);
   const std::int64_t parts = std::max(task.key_slices, task.value_slices);
   Tensor row_sums;
-  if (op.dscores.shift) {
+  if (op.dscores.decay) {
     row_sums = Tensor(backend, dots.shape(), DType::f32);
     task.row_sums = row_sums.data<float>();
   }
-  if (scores.rule == Rule::entmax) entmax_dots(backend, scores, task, dots.data<float>());
-  visit_rule(scores, backend.math(scores.math), [&](auto product, auto of) {
+  if (rule.rule == Rule::entmax) entmax_dots(backend, scores, task, dots.data<float>());
+  visit_rule(scores, rule.rule, backend.math(scores.math), [&](auto product, auto of) {
     using Kind = decltype(product);
-    constexpr Rule rule = decltype(of)::value;
-    if (op.dq || op.dscores.tau || op.dscores.pull || task.row_sums) {
+    constexpr Rule kind = decltype(of)::value;
+    if (op.dq || op.dscores.multiplier || rule.dcount_bias || task.row_sums) {
       launch(backend.stream(), {query_slots, heads, task.key_slices}, attention_threads,
-             backward_bytes<Kind>, &query_kernel<Kind, rule>, task);
+             backward_bytes<Kind>, &query_kernel<Kind, kind>, task);
     }
-    if (!op.dk && !op.dv && !op.dscores.shift) return;
+    if (!op.dk && !op.dv && !op.dscores.decay) return;
     const Tensor walked(backend, {std::max<std::int64_t>(1, 2 * parts * rows * heads)}, DType::f32);
     const Tensor progress(backend, {progress_words(key_slots, scores.k.heads, parts)}, DType::i32);
     backend.stream().zero(progress.address(), progress.bytes());
     task.walked = static_cast<Pair<float>*>(walked.address());
     task.progress = progress.data<std::int32_t>();
     launch(backend.stream(), ticket_blocks(backend, key_slots * scores.k.heads * parts),
-           attention_threads, backward_bytes<Kind>, &key_kernel<Kind, rule>, task);
+           attention_threads, backward_bytes<Kind>, &key_kernel<Kind, kind>, task);
   });
 }
 

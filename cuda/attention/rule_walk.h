@@ -270,10 +270,10 @@ void visit_product(const Scores& scores, Math math, Body&& body) {
 }
 /// Calls body(Product{}, rule). TRA's scores are f32 in every math mode.
 template <class Body>
-void visit_rule(const Scores& scores, Math math, Body&& body) {
-  if (scores.rule == Rule::tra) return body(ExactProduct{}, Named<Rule::tra>{});
+void visit_rule(const Scores& scores, Rule rule, Math math, Body&& body) {
+  if (rule == Rule::tra) return body(ExactProduct{}, Named<Rule::tra>{});
   visit_product(scores, math, [&](auto product) {
-    if (scores.rule == Rule::stick) return body(product, Named<Rule::stick>{});
+    if (rule == Rule::stick) return body(product, Named<Rule::stick>{});
     return body(product, Named<Rule::entmax>{});
   });
 }

@@ -98,22 +98,23 @@ __global__ void __launch_bounds__(attention_threads) forward_kernel(RuleTask tas
 
 void attend_by_rule(CudaBackend& backend, const Attention& op) {
   const Scores& scores = op.scores;
-  const RuleTask task{.scores = view(scores),
+  const RuleTensors rule = tensors_of(op.rule);
+  const RuleTask task{.scores = view(scores, rule),
                       .v = view(op.v),
                       .y = view(op.y),
-                      .mean = view(op.mean),
-                      .residue = view(op.residue),
-                      .log_sum = op.log_sum ? op.log_sum.data<float>() : nullptr,
+                      .mean = view(rule.root_mean),
+                      .residue = view(rule.residue),
+                      .log_sum = rule.log_sum ? rule.log_sum.data<float>() : nullptr,
                       .key_slices = slices(scores.q.width, slice),
                       .value_slices = slices(op.v.width, slice)};
-  if (scores.rule == Rule::entmax) return attend_by_entmax(backend, scores, task);
+  if (rule.rule == Rule::entmax) return attend_by_entmax(backend, scores, task);
   const std::int64_t slots = tile_slots(scores.q.data.rows(), scores.queries.count(), tile_rows);
-  visit_rule(scores, backend.math(scores.math), [&](auto product, auto of) {
+  visit_rule(scores, rule.rule, backend.math(scores.math), [&](auto product, auto of) {
     using Kind = decltype(product);
-    constexpr Rule rule = decltype(of)::value;
-    if constexpr (leftward(rule)) {
+    constexpr Rule kind = decltype(of)::value;
+    if constexpr (leftward(kind)) {
       launch(backend.stream(), {slots, scores.q.heads, task.value_slices}, attention_threads,
-             forward_bytes<Kind>, &forward_kernel<Kind, rule>, task);
+             forward_bytes<Kind>, &forward_kernel<Kind, kind>, task);
     }
   });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/rule_tensors.h"
 #include "cuda/attention/heads.h"
 #include "cuda/attention/product.h"
 
@@ -45,6 +46,7 @@ struct ScoresView {
   }
 };
 ScoresView view(const Scores& scores);
+ScoresView view(const Scores& scores, const RuleTensors& rule);
 
 /// True if the query at position p sees key j.
 __device__ __forceinline__ bool visible(const ScoresView& s, int p, int j) {

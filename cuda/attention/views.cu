@@ -35,13 +35,18 @@ ScoresView view(const Scores& scores) {
           .segments = view(scores.queries, scores.keys),
           .window = scores.window,
           .scale = static_cast<float>(scores.scale),
-          .tau = pointer(scores.tau),
-          .shift = pointer(scores.shift),
-          .sink = pointer(scores.sink),
-          .pull = pointer(scores.pull),
-          .rule = scores.rule,
+          .tau = pointer(scores.multiplier),
+          .shift = pointer(scores.decay),
           .heads = static_cast<std::int32_t>(scores.q.heads),
           .group = static_cast<std::int32_t>(scores.q.heads / scores.k.heads)};
+}
+
+ScoresView view(const Scores& scores, const RuleTensors& rule) {
+  ScoresView seen = view(scores);
+  seen.sink = pointer(rule.sink);
+  seen.pull = pointer(rule.count_bias);
+  seen.rule = rule.rule;
+  return seen;
 }
 
 }  // namespace longhand::cuda

@@ -29,7 +29,7 @@ class AlibiHeads final : public AttentionHeads {
     ScoreVars scores = plain_scores(operand, pass);
     const Tensor& keys = operand.k.data.value();
     const Var none = Tensor::zeros(keys.backend(), {keys.rows(), heads}, logs_.value().dtype());
-    scores.shift = cumulate(add(none, logs_), pass.cached ? *pass.cached : pass.input.segments);
+    scores.decay = cumulate(add(none, logs_), pass.cached ? *pass.cached : pass.input.segments);
     return attend(scores, operand.v, pass);
   }
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }

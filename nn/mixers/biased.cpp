@@ -104,7 +104,7 @@ HeadsBackward BiasedHeads::forward(const MixerPass& pass) const {
       return weights;
     };
   }
-  const Var y = composed_attention(vars, operand.v, look, added_scores);
+  const Var y = composed_attention(vars, operand.v, SoftmaxVars{}, look, added_scores);
   if (!seen.empty()) pass.view->weights = concat(seen).value();
 
   put({y.value(), 0, heads, width}, rows, output(pass), rows);

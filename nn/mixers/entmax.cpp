@@ -15,7 +15,6 @@ class EntmaxHeads final : public RuleHeads {
  public:
   bool scaled = true, turned = false;
 
-  EntmaxHeads() : RuleHeads(Rule::entmax) {}
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<EntmaxHeads>(*this); }
   std::string_view kind() const override { return "entmax"; }
   void declare(Options& options) override {
@@ -34,9 +33,9 @@ class EntmaxHeads final : public RuleHeads {
   }
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
-    ScoreVars scores = ruled_scores(operand, pass);
-    if (scaled) scores.tau = factors(pass);
-    return attend(scores, operand.v, pass);
+    ScoreVars scores = forgetting_scores(operand, pass);
+    if (scaled) scores.multiplier = factors(pass);
+    return attend(scores, operand.v, pass, EntmaxVars{});
   }
   std::vector<Var> learned() const override {
     std::vector<Var> all = RuleHeads::learned();

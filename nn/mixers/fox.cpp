@@ -25,7 +25,7 @@ class FoxHeads final : public AttentionHeads {
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
     ScoreVars scores = plain_scores(operand, pass);
-    scores.shift = gates.shift(pass);
+    scores.decay = gates.shift(pass);
     return attend(scores, operand.v, pass);
   }
   std::vector<Var> learned() const override { return gates.learned(); }

@@ -28,9 +28,8 @@ class SinkHeads final : public AttentionHeads {
   }
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
-    ScoreVars scores = plain_scores(operand, pass);
-    scores.sink = learned_ ? learned_.var() : fixed_;
-    return attend(scores, operand.v, pass);
+    const SoftmaxVars rule{learned_ ? learned_.var() : fixed_};
+    return attend(plain_scores(operand, pass), operand.v, pass, rule);
   }
   std::vector<Var> learned() const override { return {learned_}; }
   std::vector<LearnedNumber> learned_numbers() const override {

@@ -27,7 +27,7 @@ class SsmaxHeads final : public AttentionHeads {
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
     ScoreVars scores = plain_scores(operand, pass);
-    scores.tau = multiply(log_counts_of(pass, heads), s_);
+    scores.multiplier = multiply(log_counts_of(pass, heads), s_);
     return attend(scores, operand.v, pass);
   }
   std::vector<Var> learned() const override { return {s_}; }

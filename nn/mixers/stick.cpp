@@ -10,7 +10,6 @@ class StickHeads final : public RuleHeads {
  public:
   bool turned = false;
 
-  StickHeads() : RuleHeads(Rule::stick) {}
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<StickHeads>(*this); }
   std::string_view kind() const override { return "stick"; }
   void declare(Options& options) override {
@@ -19,7 +18,7 @@ class StickHeads final : public RuleHeads {
   }
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
-    return attend(ruled_scores(operand, pass), operand.v, pass);
+    return attend(forgetting_scores(operand, pass), operand.v, pass, StickBreakingVars{});
   }
 
  protected:

@@ -10,7 +10,6 @@ class TraHeads final : public RuleHeads {
  public:
   double bias = 0;
 
-  TraHeads() : RuleHeads(Rule::tra) {}
   HeadNorm default_head_norm() const override { return HeadNorm::rms_fixed; }
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<TraHeads>(*this); }
   std::string_view kind() const override { return "tra"; }
@@ -28,9 +27,8 @@ class TraHeads final : public RuleHeads {
   }
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
-    ScoreVars scores = ruled_scores(operand, pass);
-    scores.pull = log_gates(*pass.x, weight_, bias_);
-    return attend(scores, operand.v, pass);
+    const TraVars rule{log_gates(*pass.x, weight_, bias_)};
+    return attend(forgetting_scores(operand, pass), operand.v, pass, rule);
   }
   std::vector<Var> learned() const override {
     std::vector<Var> all = RuleHeads::learned();

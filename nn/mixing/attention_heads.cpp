@@ -162,9 +162,12 @@ ScoreVars AttentionHeads::plain_scores(const Operands& operand, const MixerPass&
 }
 
 HeadsBackward AttentionHeads::attend(const ScoreVars& scores, const HeadVars& v,
-                                     const MixerPass& pass) const {
-  if (pass.view) pass.view->scores = scores.value();
-  return attention_into(scores, v, output(pass));
+                                     const MixerPass& pass, const RuleVars& rule) const {
+  if (pass.view) {
+    pass.view->scores = scores.value();
+    pass.view->rule = value_of(rule);
+  }
+  return attention_into(scores, v, output(pass), rule);
 }
 
 std::vector<LearnedNumber> AttentionHeads::numbers_of_heads(std::string_view name,
@@ -204,7 +207,8 @@ ScoreVars ScoreOptions::scores(const HeadVars& q, const HeadVars& k, const Mixer
                  .keys = cached_segments(pass),
                  .scale = scale == 0 ? std::optional<double>() : scale};
   if (learned_beta) {
-    vars.tau = multiply(log_counts_of(pass, q.heads, temper == Temper::length), learned_beta);
+    vars.multiplier =
+        multiply(log_counts_of(pass, q.heads, temper == Temper::length), learned_beta);
   }
   return vars;
 }

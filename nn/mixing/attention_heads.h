@@ -63,7 +63,8 @@ class AttentionHeads : public Mixer {
   /// The scores q . k / sqrt(width), which a derived class can modify.
   ScoreVars plain_scores(const Operands& operand, const MixerPass& pass) const;
   /// Computes attention with these scores. They are recorded in the pass's view, if there is one.
-  HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass) const;
+  HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass,
+                       const RuleVars& rule = {}) const;
   const MixerPlace& place() const { return place_; }
   /// The numbers of a parameter [heads], one per head; empty if the parameter is empty.
   std::vector<LearnedNumber> numbers_of_heads(std::string_view name,

@@ -36,10 +36,9 @@ void RuleHeads::build(MixerScope& layer, const MixerPlace& place) {
   if (forgets) gates.build(layer.scope() / place.index / "gate", heads, layer.width());
 }
 
-ScoreVars RuleHeads::ruled_scores(const Operands& operand, const MixerPass& pass) const {
+ScoreVars RuleHeads::forgetting_scores(const Operands& operand, const MixerPass& pass) const {
   ScoreVars scores = plain_scores(operand, pass);
-  scores.rule = rule_;
-  if (forgets) scores.shift = gates.shift(pass);
+  if (forgets) scores.decay = gates.shift(pass);
   return scores;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/rules.h"
 #include "nn/mixing/attention_heads.h"
 
 namespace longhand::nn {
@@ -37,12 +36,8 @@ class RuleHeads : public AttentionHeads {
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
-  explicit RuleHeads(Rule rule) : rule_(rule) {}
-  /// The scores as the rule requires them, which a derived class can modify.
-  ScoreVars ruled_scores(const Operands& operand, const MixerPass& pass) const;
-
- private:
-  Rule rule_;
+  /// Scores with the gates' decay, which a derived class can modify.
+  ScoreVars forgetting_scores(const Operands& operand, const MixerPass& pass) const;
 };
 
 }  // namespace longhand::nn

@@ -17,16 +17,32 @@ Tensor alone(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_
   return x ? columns(Var(x.slice(begin, length)), head, 1).value() : x;
 }
 
-Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std::int32_t length) {
+/// The rule of one head, for rows [begin, begin + length).
+AttentionRule alone(const SoftmaxRule& rule, std::int64_t head, std::int64_t, std::int64_t) {
+  return SoftmaxRule{.sink = rule.sink ? rule.sink.slice(head, 1) : rule.sink};
+}
+AttentionRule alone(const StickBreakingRule&, std::int64_t, std::int64_t, std::int64_t) {
+  return StickBreakingRule{};
+}
+AttentionRule alone(const TraRule& rule, std::int64_t head, std::int64_t begin,
+                    std::int64_t length) {
+  return TraRule{.count_bias = alone(rule.count_bias, head, begin, length)};
+}
+AttentionRule alone(const EntmaxRule&, std::int64_t, std::int64_t, std::int64_t) {
+  return EntmaxRule{};
+}
+
+Tensor rule_weights(Scores scores, const AttentionRule& rule, std::int64_t head, std::int32_t begin,
+                    std::int32_t length) {
   const std::int64_t group = scores.q.heads / scores.k.heads;
   scores.q = alone(scores.q, head, begin, length);
   scores.k = alone(scores.k, head / group, begin, length);
-  scores.tau = alone(scores.tau, head, begin, length);
-  scores.shift = alone(scores.shift, head, begin, length);
-  scores.pull = alone(scores.pull, head, begin, length);
-  if (scores.sink) scores.sink = scores.sink.slice(head, 1);
+  scores.multiplier = alone(scores.multiplier, head, begin, length);
+  scores.decay = alone(scores.decay, head, begin, length);
   scores.queries = scores.keys = Segments(scores.q.data.backend(), {&length, 1});
-  return attention_weights(scores).reshape({length, length});
+  const AttentionRule of_head =
+      std::visit([&](const auto& r) { return alone(r, head, begin, length); }, rule);
+  return attention_weights(scores, of_head).reshape({length, length});
 }
 
 /// Adds the amount of head `head` to every weight that exceeds the threshold and is named by a
@@ -82,7 +98,7 @@ Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64
   const auto at = static_cast<std::size_t>(sequence);
   const std::int32_t begin = sequences.begins()[at], length = sequences.lengths()[at];
   if (view.scores) {
-    const Tensor weights = softmax_weights(*view.scores, head, begin, length);
+    const Tensor weights = rule_weights(*view.scores, view.rule, head, begin, length);
     return view.reinforcement ? reinforced(weights, *view.reinforcement, head, begin, length)
                               : weights;
   }

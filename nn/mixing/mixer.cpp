@@ -4,7 +4,9 @@
 
 namespace longhand::nn {
 
-Tensor MixerView::all_weights() const { return scores ? attention_weights(*scores) : weights; }
+Tensor MixerView::all_weights() const {
+  return scores ? attention_weights(*scores, rule) : weights;
+}
 
 Parameter MixerScope::shared(std::string_view name, const Shape& shape, double initial) {
   for (const auto& [known, parameter] : shared_) {

@@ -43,6 +43,7 @@ struct MixerCache {
 /// scores, weights and selected.
 struct MixerView {
   std::optional<Scores> scores = {};  // the inputs of P; P is computed only when needed
+  AttentionRule rule = {};            // the rule of P
   std::optional<Reinforcement> reinforcement = {};  // the amounts added to P
   Tensor gamma = {};  // gamma of ChaCAL heads: one number, or one per head
   // P in the layout of AttentionWeights (core/contract/attention.h); may be empty.

@@ -10,11 +10,10 @@ namespace {
 /// Attention, ChaCAL or DeltaFormer. `v` is what a row reads at earlier keys: y for DeltaFormer.
 struct Backward {
   const Scores& scores;
-  const Heads &v, &y, &dy;
-  const Tensor& log_sum;
+  RuleTensors rule;
+  const Heads &v, &dy;
   const HeadsTarget &dq, &dk, &dv;
-  const ScoreTargets& dscores;
-  Heads residue = {};
+  ScoreTargets dscores = {};
   const ChacalBackward* chacal = nullptr;
   const DeltaFormerBackward* deltaformer = nullptr;
 
@@ -35,16 +34,15 @@ void put(const Target& y, std::int64_t i, double value) {
 
 /// Adds the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i. The kernels do not see the
 /// sink's share of a row.
-void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
-                    const Target& target) {
-  const std::int64_t heads = s.q.heads, rows = s.q.data.rows();
-  const float *const sink = s.sink.data<float>(), *const logs = log_sum.data<float>();
+void sink_gradients(const RuleTensors& rule, const float* dots) {
+  const std::int64_t heads = rule.log_sum.columns(), rows = rule.log_sum.rows();
+  const float *const sink = rule.sink.data<float>(), *const logs = rule.log_sum.data<float>();
   for (std::int64_t h = 0; h < heads; ++h) {
     double sum = 0;
     for (std::int64_t i = h; i < rows * heads; i += heads) {
       sum -= static_cast<double>(std::exp(sink[h] - logs[i]) * dots[i]);
     }
-    put(target, h, sum);
+    put(rule.dsink, h, sum);
   }
 }
 
@@ -61,7 +59,8 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
-  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, scores, b.solved(), math);
+  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, b.rule.rule, b.solved(), math,
+                                                                scores.keys.longest());
   const std::int64_t range = kernels.range;
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
@@ -107,14 +106,14 @@ void run(const Crew& crew, Math math, const Backward& b) {
                         kernels.scratch(width, value_width, range));
   const Tensor all_sums = floats(backend, sums), all_chain_rows = floats(backend, chain_rows);
   const Tensor all_walked =
-      floats(backend, leftward(scores.rule) && sums > 0
+      floats(backend, leftward(b.rule.rule) && sums > 0
                           ? walked_numbers * scores.q.data.rows() * scores.q.heads
                           : 0);
   const auto of_rows = [&](bool wanted) {
     return wanted ? floats(backend, scores.q.data.rows() * scores.q.heads) : Tensor();
   };
-  const Tensor dots = of_rows(static_cast<bool>(b.dscores.sink));
-  const Tensor row_sums = of_rows(static_cast<bool>(b.dscores.shift));
+  const Tensor dots = of_rows(static_cast<bool>(b.rule.dsink));
+  const Tensor row_sums = of_rows(static_cast<bool>(b.dscores.decay));
   // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.
   std::vector<float> dgamma(static_cast<std::size_t>(b.chacal ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
@@ -129,29 +128,29 @@ void run(const Crew& crew, Math math, const Backward& b) {
         .q = rows_of<const T>(scores.q, q_head, at.query),
         .k = rows_of<const T>(scores.k, h, at.key),
         .v = rows_of<const T>(b.v, h, at.key),
-        .y = rows_of<const T>(b.y, q_head, at.query),
+        .y = rows_of<const T>(b.rule.y, q_head, at.query),
         .dy = rows_of<const T>(b.dy, q_head, at.query),
-        .residue = rows_of<const T>(b.residue, q_head, at.query),
-        .log_sum = column_of<const float>(b.log_sum, q_head, at.query),
-        .tau = column_of<const float>(scores.tau, q_head, at.query),
-        .shift = column_of<const float>(scores.shift, q_head, at.key),
-        .pull = column_of<const float>(scores.pull, q_head, at.query),
-        .sink = static_cast<bool>(scores.sink),
+        .residue = rows_of<const T>(b.rule.residue, q_head, at.query),
+        .log_sum = column_of<const float>(b.rule.log_sum, q_head, at.query),
+        .tau = column_of<const float>(scores.multiplier, q_head, at.query),
+        .shift = column_of<const float>(scores.decay, q_head, at.key),
+        .pull = column_of<const float>(b.rule.count_bias, q_head, at.query),
+        .sink = static_cast<bool>(b.rule.sink),
         .scale = static_cast<float>(scores.scale),
         .dq = rows_of<T>(b.dq.heads, q_head, at.query),
         .dk = rows_of<T>(b.dk.heads, h, at.key),
         .dv = rows_of<T>(b.dv.heads, h, at.key),
-        .dtau = column_of<float>(b.dscores.tau.tensor, q_head, at.query),
-        .dshift = column_of<float>(b.dscores.shift.tensor, q_head, at.key),
+        .dtau = column_of<float>(b.dscores.multiplier.tensor, q_head, at.query),
+        .dshift = column_of<float>(b.dscores.decay.tensor, q_head, at.key),
         .dots = {},
         .row_sums = {},
-        .dpull = column_of<float>(b.dscores.pull.tensor, q_head, at.query),
+        .dpull = column_of<float>(b.rule.dcount_bias.tensor, q_head, at.query),
         .add_dq = b.dq.add,
         .add_dk = b.dk.add,
         .add_dv = b.dv.add,
-        .add_dtau = b.dscores.tau.add,
-        .add_dshift = b.dscores.shift.add,
-        .add_dpull = b.dscores.pull.add,
+        .add_dtau = b.dscores.multiplier.add,
+        .add_dshift = b.dscores.decay.add,
+        .add_dpull = b.rule.dcount_bias.add,
         .begin = item.begin,
         .end = item.end,
         .range = range};
@@ -168,7 +167,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
       task.dq_sums = all_sums.template data<float>() + segment.sums +
                      q_head * panel_rows(at.queries) * kernels.stride(width);
     }
-    if (several && leftward(scores.rule)) {
+    if (several && leftward(b.rule.rule)) {
       task.walked = all_walked.template data<float>() +
                     walked_numbers * (at.query * scores.q.heads + q_head * at.queries);
     }
@@ -218,8 +217,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
     for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
   });
 
-  if (row_sums) add_row_sums(scores, row_sums.template data<float>(), b.dscores.shift);
-  if (dots) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores.sink);
+  if (row_sums) add_row_sums(scores, row_sums.template data<float>(), b.dscores.decay);
+  if (dots) sink_gradients(b.rule, dots.template data<float>());
   if (!b.chacal) return;
   const std::int64_t gammas = b.chacal->gamma.size();
   std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
@@ -237,35 +236,39 @@ bool all_zero(const Tensor& gamma) {
 }  // namespace
 
 void attention(const Crew& crew, Math math, const AttentionBackward& op) {
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+  visit_activation(op.dy.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores, op.residue});
+           {op.scores, tensors_of(op.rule), op.v, op.dy, op.dq, op.dk, op.dv, op.dscores});
   });
 }
 
 void attention(const Crew& crew, Math math, const ChacalBackward& op) {
   const bool plain = !op.dgamma && all_zero(op.gamma);
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+  visit_activation(op.dy.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores, Heads{},
-            plain ? nullptr : &op});
+           {.scores = op.scores,
+            .rule = {.sink = op.sink, .log_sum = op.log_denominator, .y = op.y, .dsink = op.dsink},
+            .v = op.v,
+            .dy = op.dy,
+            .dq = op.dq,
+            .dk = op.dk,
+            .dv = op.dv,
+            .dscores = op.dscores,
+            .chacal = plain ? nullptr : &op});
   });
 }
 
 void attention(const Crew& crew, Math math, const DeltaFormerBackward& op) {
   const Scores scores = plain_scores(op);
-  const ScoreTargets none;
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+  visit_activation(op.dy.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
            {.scores = scores,
+            .rule = {.log_sum = op.log_denominator, .y = op.y},
             .v = op.y,
-            .y = op.y,
             .dy = op.dy,
-            .log_sum = op.log_sum,
             .dq = op.dq,
             .dk = op.dk,
             .dv = op.dv,
-            .dscores = none,
             .deltaformer = &op});
   });
 }

@@ -10,9 +10,8 @@ namespace {
 /// Attention, ChaCAL or DeltaFormer.
 struct Forward {
   const Scores& scores;
+  RuleTensors rule;
   const Heads &v, &y;
-  const Tensor& log_sum;
-  Heads mean = {}, residue = {};
   const Chacal* chacal = nullptr;
   const DeltaFormer* deltaformer = nullptr;
 
@@ -27,14 +26,15 @@ constexpr std::int64_t rows = 4 * attention_panel;
 template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
-  const auto& kernels = kernels_of<AttentionKernels<T>>(crew, scores, f.solved(), math);
+  const auto& kernels =
+      kernels_of<AttentionKernels<T>>(crew, f.rule.rule, f.solved(), math, scores.keys.longest());
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
   // are exact in f32, but not f32 numbers, which would have to be rounded first. If a backward pass
   // follows, TRA must find the very bits of a score there, and stick the rounded weights; entmax's
   // mean is computed by panels.
-  const bool by_row = scores.rule == Rule::softmax || (!f.log_sum && !f.residue);
+  const bool by_row = f.rule.rule == Rule::softmax || (!f.rule.log_sum && !f.rule.residue);
   const bool singly = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
 
   // Later rows cost more and are taken first. Where rows depend on earlier rows, the first row is
@@ -70,14 +70,14 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .k = rows_of<const T>(scores.k, h / group, at.key),
         .v = rows_of<const T>(f.v, h / group, at.key),
         .y = rows_of<T>(f.y, h, at.query),
-        .log_sum = column_of<float>(f.log_sum, h, at.query),
-        .mean = rows_of<T>(f.mean, h, at.query),
-        .residue = rows_of<T>(f.residue, h, at.query),
+        .log_sum = column_of<float>(f.rule.log_sum, h, at.query),
+        .mean = rows_of<T>(f.rule.root_mean, h, at.query),
+        .residue = rows_of<T>(f.rule.residue, h, at.query),
         .earlier = {},
-        .tau = column_of<const float>(scores.tau, h, at.query),
-        .shift = column_of<const float>(scores.shift, h, at.key),
-        .sink = scores.sink ? scores.sink.template data<float>() + h : nullptr,
-        .pull = column_of<const float>(scores.pull, h, at.query),
+        .tau = column_of<const float>(scores.multiplier, h, at.query),
+        .shift = column_of<const float>(scores.decay, h, at.key),
+        .sink = f.rule.sink ? f.rule.sink.template data<float>() + h : nullptr,
+        .pull = column_of<const float>(f.rule.count_bias, h, at.query),
         .scale = static_cast<float>(scores.scale)};
     if (f.chacal) {
       const Tensor& gamma = f.chacal->gamma;
@@ -121,14 +121,18 @@ void run(const Crew& crew, Math math, const Forward& f) {
 
 void attention(const Crew& crew, Math math, const Attention& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.mean, op.residue});
+    run<T>(crew, math, {.scores = op.scores, .rule = tensors_of(op.rule), .v = op.v, .y = op.y});
   });
 }
 
 void attention(const Crew& crew, Math math, const Chacal& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {.scores = op.scores, .v = op.v, .y = op.y, .log_sum = op.log_sum, .chacal = &op});
+           {.scores = op.scores,
+            .rule = {.sink = op.sink, .log_sum = op.log_denominator},
+            .v = op.v,
+            .y = op.y,
+            .chacal = &op});
   });
 }
 
@@ -136,7 +140,11 @@ void attention(const Crew& crew, Math math, const DeltaFormer& op) {
   const Scores scores = plain_scores(op);
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {.scores = scores, .v = op.v, .y = op.y, .log_sum = op.log_sum, .deltaformer = &op});
+           {.scores = scores,
+            .rule = {.log_sum = op.log_denominator},
+            .v = op.v,
+            .y = op.y,
+            .deltaformer = &op});
   });
 }
 

@@ -63,7 +63,8 @@ void run(CpuBackend& backend, const FalBackward& op) {
 
 // This operation examines every score once, so the plain loops suffice.
 void run(CpuBackend& backend, const FindBadScore& op) {
-  backend.plain().run(FindBadScore{in_f32(backend, op.scores), op.found});
+  backend.plain().run(
+      FindBadScore{.scores = in_f32(backend, op.scores), .own_key = op.own_key, .found = op.found});
 }
 
 void run(CpuBackend&, const Append& op) {

@@ -58,8 +58,8 @@ GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {
 }
 
 /// P of one head in one segment, [queries, keys].
-void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at, std::int64_t head,
-                float* weights) {
+void weights_of(CpuBackend& backend, const Scores& scores, const RuleTensors& rule,
+                const SegmentRows& at, std::int64_t head, float* weights) {
   const std::int64_t group = scores.q.heads / scores.k.heads;
   GemmOperand keys = operand(scores.k, head / group, at.key);
   keys.transposed = true;
@@ -86,24 +86,25 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
     const auto times = [&](float factor) {
       std::transform(seen, seen + count, seen, [&](float s) { return factor * s; });
     };
-    if (scores.tau) times(*column_of<const float>(scores.tau, head, at.query + row).at);
-    if (scores.shift) {
-      const auto shift = column_of<const float>(scores.shift, head, at.key);
+    if (scores.multiplier)
+      times(*column_of<const float>(scores.multiplier, head, at.query + row).at);
+    if (scores.decay) {
+      const auto shift = column_of<const float>(scores.decay, head, at.key);
       const float own = *shift.row(position);
       for (std::int64_t j = 0; j < count; ++j) seen[j] += own - *shift.row(first + j);
     }
-    if (scores.rule != Rule::softmax) {
+    if (rule.rule != Rule::softmax) {
       const float pull =
-          scores.pull ? *column_of<const float>(scores.pull, head, at.query + row).at : 0;
-      const std::int64_t own = strict(scores.rule) ? 1 : 0;
-      weigh_by_rule(scores.rule, seen, count - own, pull);
+          rule.count_bias ? *column_of<const float>(rule.count_bias, head, at.query + row).at : 0;
+      const std::int64_t own = strict(rule.rule) ? 1 : 0;
+      weigh_by_rule(rule.rule, seen, count - own, pull);
       std::fill(all, seen, 0.0f);
       std::fill(seen + count - own, all + at.keys, 0.0f);
       return;
     }
-    const float left = scores.sink ? left_by(scores.sink.data<float>()[head], seen, count) : 1.0f;
+    const float left = rule.sink ? left_by(rule.sink.data<float>()[head], seen, count) : 1.0f;
     softmax.forward(seen, seen, {}, 0, 1, count, 0);
-    if (scores.sink) times(left);
+    if (rule.sink) times(left);
     std::fill(all, seen, 0.0f);
     std::fill(seen + count, all + at.keys, 0.0f);
   };
@@ -116,11 +117,12 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
 }  // namespace
 
 void run(CpuBackend& backend, const AttentionWeights& op) {
+  const RuleTensors rule = tensors_of(op.rule);
   auto* weights = op.weights.data<float>();
   for (std::int64_t s = 0; s < op.scores.queries.count(); ++s) {
     const SegmentRows at = segment_rows(op.scores.queries, op.scores.keys, s);
     for (std::int64_t head = 0; head < op.scores.q.heads; ++head) {
-      weights_of(backend, op.scores, at, head, weights);
+      weights_of(backend, op.scores, rule, at, head, weights);
       weights += at.queries * at.keys;
     }
   }

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/contract/attention.h"
 #include "core/cpu/attention/kernels.h"
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
+#include "core/rule_tensors.h"
 
 /// Divides the work of the attention family by segment, head and rows. The division depends on the
 /// problem alone.
@@ -59,12 +59,12 @@ constexpr bool suits_tiles(Rule rule, bool solved, Math math, std::int64_t longe
 
 /// The kernels of a rule, by how products are made.
 template <class Kernels>
-const Kernels& kernels_of(const Crew& crew, const Scores& scores, bool solved, Math math) {
-  const bool tiles = suits_tiles(scores.rule, solved, math, scores.keys.longest());
+const Kernels& kernels_of(const Crew& crew, Rule rule, bool solved, Math math,
+                          std::int64_t longest) {
+  const bool tiles = suits_tiles(rule, solved, math, longest);
   const Isa isa = tiles ? crew.isa : std::min(crew.isa, Isa::avx512bf16);
-  const auto& all = scores.rule == Rule::softmax
-                        ? kernels_for<ByProduct<Kernels>>(isa)
-                        : kernels_for<ByRule<Kernels>>(isa).of(scores.rule);
+  const auto& all = rule == Rule::softmax ? kernels_for<ByProduct<Kernels>>(isa)
+                                          : kernels_for<ByRule<Kernels>>(isa).of(rule);
   return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
 }
 

@@ -1,0 +1,47 @@
+#include <numbers>
+
+#include "core/contract/attention.h"
+#include "core/reference/heads.h"
+#include "core/reference/reference_backend.h"
+#include "core/rules.h"
+
+namespace longhand::reference {
+namespace {
+
+constexpr double bits = 1 / std::numbers::ln2;  // per unit of score
+
+/// P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)): from the nearest key to the first, each
+/// key takes the share sigmoid(s) of what is left of a stick of length 1.
+void break_stick(std::span<double> row) {
+  double left = 1;
+  for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Stick::weigh(bits * *s, left);
+}
+
+}  // namespace
+
+/// y_i = sum_(j<i) P_ij v_j. The residue belongs to bf16, which the reference does not have.
+void run(ReferenceBackend&, const Attention& op, const StickBreakingRule&) {
+  attend(ScoreRows(op.scores, false), op,
+         [](const Query&, std::span<double> row) { break_stick(row); });
+}
+
+/// dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
+void run(ReferenceBackend&, const AttentionBackward& op, const StickBreakingGradient&) {
+  attend_backward(ScoreRows(op.scores, false), op, [](const Query&, RowGradient& row) {
+    row.p = row.s;
+    break_stick(row.p);
+    double sum = 0;  // from the first key on: a sum and no difference
+    for (std::size_t j = 0; j < row.p.size(); ++j) {
+      sum += row.p[j] * row.dp[j];
+      const double taken = rules::Stick::broken(bits * row.s[j]).taken;
+      row.ds.push_back(row.p[j] * row.dp[j] - taken * sum);
+    }
+  });
+}
+
+void run(ReferenceBackend&, const AttentionWeights& op, const StickBreakingRule&) {
+  write_weights(ScoreRows(op.scores, false), op,
+                [](const Query&, std::span<double> row) { break_stick(row); });
+}
+
+}  // namespace longhand::reference

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "core/contract/attention.h"
+#include "core/rules.h"
+
+/// The tensors of any rule under common names, for kernels that serve several rules.
+namespace longhand {
+
+struct RuleTensors {
+  Rule rule = Rule::softmax;
+  Tensor sink = {}, count_bias = {};
+  Tensor log_sum = {};   // log_denominator, or entmax's threshold
+  Heads root_mean = {};  // entmax only
+  Heads residue = {};    // stick-breaking only
+  Heads y = {};          // backward only: the heads that dy is multiplied by in D
+  Target dsink = {}, dcount_bias = {};
+};
+
+RuleTensors tensors_of(const AttentionRule& rule);
+RuleTensors tensors_of(const AttentionGradient& rule);
+
+}  // namespace longhand
