@@ -5,7 +5,7 @@
 #include "core/reference/heads.h"
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"
-#include "core/rules.h"
+#include "core/rules/entmax.h"
 
 namespace longhand::reference {
 namespace {

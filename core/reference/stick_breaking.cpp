@@ -3,7 +3,7 @@
 #include "core/contract/attention.h"
 #include "core/reference/heads.h"
 #include "core/reference/reference_backend.h"
-#include "core/rules.h"
+#include "core/rules/stick_breaking.h"
 
 namespace longhand::reference {
 namespace {

@@ -4,7 +4,7 @@
 #include "core/reference/heads.h"
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"
-#include "core/rules.h"
+#include "core/rules/tra.h"
 
 namespace longhand::reference {
 namespace {

@@ -4,6 +4,7 @@
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
 #include "core/cpu/attention/single.h"
+#include "core/rules/entmax.h"
 
 /// Entmax, forward. The scores of a panel with all its keys stay in a strip, [key][query], while
 /// the thresholds of the rows are computed. Newton's method starts at the largest score less 1 and
@@ -87,7 +88,7 @@ class EntmaxRows {
     gather(task_.tau, row_, n_, 1.0f, space_.times);
     gather(task_.shift, shape_.offset + row_, n_, 0.0f, space_.shifts);
     for (int t = 0; t < panel; t += lanes) {
-      store(space_.times + t, Vec(unit_of(Rule::entmax) * task_.scale) * load(space_.times + t));
+      store(space_.times + t, Vec(rules::Entmax::unit * task_.scale) * load(space_.times + t));
       store(space_.maxima + t, Vec(-__builtin_inff()));
       store(space_.sums + t, Vec(0.0f));
     }
@@ -117,8 +118,8 @@ class EntmaxRows {
       Vec top = load(space_.maxima + t);
       for (int r = 0; r < there.keys; ++r) {
         float* const at = s + r * panel + t;
-        Vec x =
-            score_of<Product, Rule::entmax, shifted>(load(at), times, shift, space_.key_shifts + r);
+        Vec x = score_of<Product, rules::Entmax, shifted>(load(at), times, shift,
+                                                          space_.key_shifts + r);
         const bool seen = r >= all.begin && r < all.end;
         if (!seen) x = select(there.sees(r, t), x, Vec(-__builtin_inff()));
         if (Product::rounds || shifted || !seen) store(at, x);
@@ -247,7 +248,7 @@ inline constexpr AttentionKernels<T> entmax_kernels{
       EntmaxRows<T, Product>(task, chunk.begin, chunk.end, at).run();
     },
     [](const AttentionRows<T>& task, std::int64_t row, float* at) {
-      Single<T, Rule::entmax>(task, row, at).run();
+      Single<T, rules::Entmax>(task, row, at).run();
     }};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -24,10 +24,17 @@ struct Forward {
 constexpr std::int64_t rows = 4 * attention_panel;
 
 template <class T>
+const AttentionKernels<T>& solve_kernels(const Crew& crew, Math math, const Forward& f) {
+  const auto& all = kernels_for<BySolve<AttentionKernels<T>>>(std::min(crew.isa, Isa::avx512bf16));
+  return by_math(f.chacal ? all.chacal : all.deltaformer, math);
+}
+
+template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
   const auto& kernels =
       kernels_of<AttentionKernels<T>>(crew, f.rule.rule, f.solved(), math, scores.keys.longest());
+  const auto& solving = f.solved() ? solve_kernels<T>(crew, math, f) : kernels;
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
@@ -83,33 +90,33 @@ void run(const Crew& crew, Math math, const Forward& f) {
       const Tensor& gamma = f.chacal->gamma;
       task.earlier = rows_of<const T>(f.chacal->earlier, h, at.key);
       task.gamma = gamma.template data<float>()[gamma.size() == 1 ? 0 : h];
-      task.chain = task.gamma != 0;
     }
     if (f.deltaformer) {
       task.earlier = rows_of<const T>(f.deltaformer->earlier, h, at.key);
-      task.gamma = 1;
       task.gain = column_of<const float>(f.deltaformer->gain, h, at.query);
       task.read = rows_of<T>(f.deltaformer->read, h, at.query);
-      task.chain = true;
     }
-    if (singly && !task.chain && at.queries <= attention_few) {
+    // A head of ChaCAL with gamma = 0 is softmax attention.
+    const bool solves = f.deltaformer || task.gamma != 0;
+    if (singly && !solves && at.queries <= attention_few) {
       for (std::int64_t row = item.begin; row < item.end; ++row) kernels.row(task, row, space);
       return;
     }
     const typename AttentionKernels<T>::Chunk chunk{item.begin, item.end};
-    kernels.begin(task, chunk, space);
-    if (!task.chain) {
+    if (!solves) {
+      kernels.begin(task, chunk, space);
       kernels.before(task, chunk, 0, at.offset() + item.begin, space);
       kernels.own(task, chunk, space);
       return;
     }
     const auto number = static_cast<std::size_t>(item.segment * heads + h);
-    kernels.before(task, chunk, 0, at.offset(), space);
+    solving.begin(task, chunk, space);
+    solving.before(task, chunk, 0, at.offset(), space);
     for (std::int64_t row = 0; row < item.begin; row += rows) {
       done.wait(number, row + rows);
-      kernels.before(task, chunk, at.offset() + row, at.offset() + row + rows, space);
+      solving.before(task, chunk, at.offset() + row, at.offset() + row + rows, space);
     }
-    kernels.own(task, chunk, space);
+    solving.own(task, chunk, space);
     done.reach(number, item.end);
   };
   list.run(crew.threads, [&](const WorkItem& item, int worker) {

@@ -1,4 +1,5 @@
 #include "core/cpu/attention/forward_rows.h"
+#include "core/cpu/attention/softmax_rows.h"
 #include "core/cpu/isa.h"
 
 namespace longhand::cpu {
@@ -6,9 +7,9 @@ namespace LONGHAND_ISA::attention {
 namespace {
 
 template <class T>
-constexpr ByProduct<AttentionKernels<T>> table{forward_kernels<T, Exact, Rule::softmax>,
-                                               forward_kernels<T, Exact, Rule::softmax>,
-                                               forward_kernels<T, Bf16, Rule::softmax>};
+constexpr ByProduct<AttentionKernels<T>> table{forward_kernels<T, Exact, SoftmaxRows>,
+                                               forward_kernels<T, Exact, SoftmaxRows>,
+                                               forward_kernels<T, Bf16, SoftmaxRows>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention

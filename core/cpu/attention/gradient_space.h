@@ -1,9 +1,18 @@
 #pragma once
 
+#include <tuple>
+
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/rows.h"
+#include "core/rules.h"
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// The text of a rule by its name.
+template <Rule rule>
+using FormulaOf =
+    std::tuple_element_t<static_cast<std::size_t>(rule),
+                         std::tuple<rules::Softmax, rules::Stick, rules::Tra, rules::Entmax>>;
 
 /// The scratch of a backward pass over a range of keys.
 template <class Product>

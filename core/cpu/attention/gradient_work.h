@@ -68,9 +68,9 @@ class Work {
       clear(space_.key_shift_sums, round_up(count_, tile_rows) * lanes);
     }
     if (!chain()) return;
-    const ChainSource<T> chained{source(task_.v, task_.begin, count_, value_width_),
-                                 source(head_of(task_.y, head), task_.begin, count_, value_width_),
-                                 gamma(head)};
+    const ChacalSource<T> chained{source(task_.v, task_.begin, count_, value_width_),
+                                  source(head_of(task_.y, head), task_.begin, count_, value_width_),
+                                  gamma(head)};
     pack_left<Product>(chained, count_, value_width_, space_.values_left, space_.value_left_stride);
     clear(space_.value_sums, round_up(count_, tile_rows) * space_.value_stride);
     if (!task_.gain) task_.dgamma[head] = 0;
@@ -347,7 +347,8 @@ class Work {
     } else {
       pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
     }
-    pack_transposed<Product>(q, n, key_width_, scaled_late<Product, rule> ? nullptr : space_.scale,
+    pack_transposed<Product>(q, n, key_width_,
+                             scaled_late<Product, FormulaOf<rule>> ? nullptr : space_.scale,
                              space_.turned);
     if constexpr (rule == Rule::stick) return;
     if constexpr (rule == Rule::tra) {
@@ -372,8 +373,8 @@ class Work {
       const Vec scale = load(space_.scale + t), threshold = load(space_.logs + t);
       const Vec shift = load(space_.shifts + t);
       for (int r = rows.begin; r < rows.end; ++r) {
-        const Vec x = score_of<Product, rule, shifted>(load(space_.p + r * panel + t), scale, shift,
-                                                       space_.key_shifts + first + r);
+        const Vec x = score_of<Product, FormulaOf<rule>, shifted>(
+            load(space_.p + r * panel + t), scale, shift, space_.key_shifts + first + r);
         if (any((x > threshold) & there.sees(r, t))) return true;
       }
     }

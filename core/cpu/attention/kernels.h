@@ -38,8 +38,8 @@ struct SegmentShape {
   std::int64_t width, value_width;
 };
 
-/// The forward pass of one head. For ChaCAL and DeltaFormer, which set `chain`, the outputs at
-/// positions before `offset` are in `earlier`, one row per position. tau has one row per query, and
+/// The forward pass of one head. For ChaCAL and DeltaFormer, the outputs at positions before
+/// `offset` are in `earlier`, one row per position. tau has one row per query, and
 /// `shift` holds c, one per key; null: none.
 template <class T>
 struct AttentionRows {
@@ -53,8 +53,7 @@ struct AttentionRows {
   const float* sink = nullptr;
   HeadRows<const float> pull = {};  // one row per query
   float scale;
-  bool chain = false;
-  float gamma = 0;                  // ChaCAL's; 1 for DeltaFormer
+  float gamma = 0;                  // ChaCAL's
   HeadRows<const float> gain = {};  // DeltaFormer's, one row per query
   HeadRows<T> read = {};            // DeltaFormer's z; null: not wanted
 };
@@ -159,6 +158,14 @@ struct ByRule {
   const ByProduct<Kernels>& of(Rule rule) const {
     return rule == Rule::stick ? stick : rule == Rule::tra ? tra : entmax;
   }
+};
+
+/// The kernels of mechanisms whose rows read outputs of earlier rows.
+template <class Kernels>
+struct BySolve {
+  static constexpr Isa strongest = Isa::avx512bf16;
+
+  ByProduct<Kernels> chacal, deltaformer;
 };
 
 /// First-After-Last, one segment and head; the same shapes without a window.

@@ -60,9 +60,9 @@ struct Source {
   }
 };
 
-/// U_j = (1 - gamma) v_j + gamma y_j: what later rows of ChaCAL attend to.
+/// U_j = (1 - gamma) v_j + gamma y_j: what later rows of ChaCAL read.
 template <class T>
-struct ChainSource {
+struct ChacalSource {
   Source<T> v, y;
   float gamma;
 

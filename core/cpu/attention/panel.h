@@ -104,16 +104,16 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
 
 /// True if the factor of the scores is applied to the products and not to the queries. TRA needs
 /// that: the products of two terms that cancel are 0 only if no factor was rounded into them.
-template <class Product, Rule rule>
-inline constexpr bool scaled_late = Product::rounds || rule == Rule::tra;
+template <class Product, class Formula>
+inline constexpr bool scaled_late = Product::rounds || Formula::exact_scores;
 
 /// The score that a rule expects, from a product that may lack its factor `times`. Shifted scores
 /// also receive c_i - c_j.
-template <class Product, Rule rule, bool shifted>
+template <class Product, class Formula, bool shifted>
 [[gnu::always_inline]] inline Vec score_of(Vec product, Vec times, Vec shift,
                                            const float* key_shift) {
-  const Vec x = scaled_late<Product, rule> ? times * product : product;
-  return shifted ? fma(Vec(unit_of(rule)), shift - Vec(*key_shift), x) : x;
+  const Vec x = scaled_late<Product, Formula> ? times * product : product;
+  return shifted ? fma(Vec(Formula::unit), shift - Vec(*key_shift), x) : x;
 }
 
 /// to[t] = x(row + t) of a column for t < rows. The rest of the panel is filled with `otherwise`,

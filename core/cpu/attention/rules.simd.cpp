@@ -1,21 +1,23 @@
 #include "core/cpu/attention/entmax_rows.h"
 #include "core/cpu/attention/forward_rows.h"
 #include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/attention/stick_breaking_rows.h"
+#include "core/cpu/attention/tra_rows.h"
 #include "core/cpu/isa.h"
 
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-template <class T, Rule rule>
-constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, rule>,
-                                                 forward_kernels<T, Exact, rule>,
-                                                 forward_kernels<T, Bf16, rule>};
+template <class T, class Rows>
+constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, Rows>,
+                                                 forward_kernels<T, Exact, Rows>,
+                                                 forward_kernels<T, Bf16, Rows>};
 template <class T>
 constexpr ByRule<AttentionKernels<T>> forward_table{
-    .stick = forward<T, Rule::stick>,
-    .tra = {forward_kernels<T, Exact, Rule::tra>, forward_kernels<T, Exact, Rule::tra>,
-            forward_kernels<T, Exact, Rule::tra>},
+    .stick = forward<T, StickBreakingRows>,
+    .tra = {forward_kernels<T, Exact, TraRows>, forward_kernels<T, Exact, TraRows>,
+            forward_kernels<T, Exact, TraRows>},
     .entmax = {entmax_kernels<T, Exact>, entmax_kernels<T, Exact>, entmax_kernels<T, Bf16>}};
 
 template <class T, Rule rule>

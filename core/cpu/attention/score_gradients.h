@@ -67,7 +67,7 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
       const Vec x = load(space.p + r * panel + t);
       if (!make_p) return x;
       if constexpr (rule == Rule::entmax) {
-        const Vec s = score_of<Product, rule, shifted>(x, scale, shift, key_shifts + r);
+        const Vec s = score_of<Product, FormulaOf<rule>, shifted>(x, scale, shift, key_shifts + r);
         return rules::Entmax::weight(s, log);
       } else {
         const Vec less = shifted ? fma(Vec(log2_of_e), Vec(key_shifts[r]) - shift, log) : log;
@@ -148,8 +148,8 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
       }
     };
     const auto one = [&](int r, Vec& p) {
-      const Vec s = score_of<Product, rule, shifted>(load(space.p + r * panel + t), scale, shift,
-                                                     key_shifts + r);
+      const Vec s = score_of<Product, FormulaOf<rule>, shifted>(load(space.p + r * panel + t),
+                                                                scale, shift, key_shifts + r);
       const Vec dp = load(space.ds + r * panel + t);
       Vec ds;
       if (r >= by_all.begin && r < by_all.end) {

@@ -2,6 +2,10 @@
 
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
+#include "core/rules/entmax.h"
+#include "core/rules/softmax.h"
+#include "core/rules/stick_breaking.h"
+#include "core/rules/tra.h"
 
 /// Attention of one query, as in decoding. Its keys and values are read once, in place, with
 /// vectors along the head: packing them for a panel of queries would cost several times as much.
@@ -15,7 +19,7 @@ inline std::int64_t single_scratch(std::int64_t width, std::int64_t value_width)
   return round_up(width, lanes) + single_block + round_up(value_width, lanes);
 }
 
-template <class T, Rule rule>
+template <class T, class Formula>
 class Single {
  public:
   Single(const AttentionRows<T>& task, std::int64_t row, float* at)
@@ -27,35 +31,26 @@ class Single {
         query_(at),
         scores_(query_ + round_up(width_, lanes)),
         outputs_(scores_ + block) {
-    const float times = task.scale * unit_of(rule) * (task.tau ? *task.tau.row(row) : 1.0f);
-    const bool late = scaled_late<Exact, rule>;
+    const float times = task.scale * Formula::unit * (task.tau ? *task.tau.row(row) : 1.0f);
+    const bool late = scaled_late<Exact, Formula>;
     if (late) times_ = times;
     for (std::int64_t c = 0; c < width_; c += lanes) {
       store(query_ + c, Vec(late ? 1.0f : times) * get(task.q.row(row), c, width_));
     }
     clear(outputs_, value_width_);
-    if (rule == Rule::tra) pull_ = log2_of_e * *task.pull.row(row);
-    if (!task.sink) return;
-    maximum_ = *task.sink * log2_of_e > maximum_ ? *task.sink * log2_of_e : maximum_;
-    sum_ = 1;
+    start(Formula());
   }
 
   void run() {
     const std::int64_t begin = most(0, position_ + 1 - task_.shape.window);
-    if constexpr (rule == Rule::entmax) {
-      strip(begin);
-    } else if constexpr (leftward(rule)) {
-      for (std::int64_t end = position_ + (strict(rule) ? 0 : 1); end > begin;) {
-        if (rule == Rule::stick && left_ < rules::Stick::spent) break;
-        const std::int64_t j = most(begin, end - block);
-        take(j, end - j);
-        end = j;
-      }
-    } else {
-      const std::int64_t end = position_ + 1;
-      for (std::int64_t j = begin; j < end; j += block) take(j, least(block, end - j));
+    const std::int64_t end = position_ + (Formula::own_key ? 1 : 0);
+    walk(Formula(), begin, end);
+    const Vec factor(share(Formula()));
+    T* const to = task_.y.row(row_);
+    for (std::int64_t c = 0; c < value_width_; c += lanes) {
+      put(factor * load(outputs_ + c), to, c, value_width_, {});
     }
-    finish();
+    save(Formula());
   }
 
  private:
@@ -63,10 +58,36 @@ class Single {
   static constexpr int vectors = 8;  // vectors of a value's columns, summed together
   static constexpr std::int64_t ahead = 8;
 
-  /// For entmax: computes all scores first, stored in scratch after the outputs, then the blocks
-  /// that have a weight.
-  void strip(std::int64_t begin) {
-    const std::int64_t end = position_ + 1;
+  // Each rule has its overload of the steps below, named by its formula.
+  void start(rules::Stick) {}
+  void start(rules::Entmax) {}
+  void start(rules::Tra) { pull_ = log2_of_e * *task_.pull.row(row_); }
+  void start(rules::Softmax) {
+    if (!task_.sink) return;
+    maximum_ = *task_.sink * log2_of_e > maximum_ ? *task_.sink * log2_of_e : maximum_;
+    sum_ = 1;
+  }
+
+  void walk(rules::Softmax rule, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; j += block) take(rule, j, least(block, end - j));
+  }
+  void walk(rules::Tra rule, std::int64_t begin, std::int64_t end) {
+    while (end > begin) {
+      const std::int64_t j = most(begin, end - block);
+      take(rule, j, end - j);
+      end = j;
+    }
+  }
+  void walk(rules::Stick rule, std::int64_t begin, std::int64_t end) {
+    while (end > begin && !(left_ < rules::Stick::spent)) {
+      const std::int64_t j = most(begin, end - block);
+      take(rule, j, end - j);
+      end = j;
+    }
+  }
+  /// Computes all scores first, stored in scratch after the outputs, then the blocks that have a
+  /// weight.
+  void walk(rules::Entmax, std::int64_t begin, std::int64_t end) {
     float* const all = outputs_ + round_up(value_width_, lanes);
     Vec top(-1e38f);
     for (std::int64_t j = begin; j < end; j += block) {
@@ -100,14 +121,11 @@ class Single {
     }
   }
 
-  void take(std::int64_t j, std::int64_t count) {
+  /// Processes a block of keys.
+  template <class Rule>
+  void take(Rule rule, std::int64_t j, std::int64_t count) {
     score(j, count);
-    if constexpr (rule == Rule::stick) {
-      break_stick(count);
-    } else {
-      if (rule == Rule::tra) logits(count);
-      weigh();
-    }
+    weigh(rule, count);
     mix_all(j, count);
   }
   void mix_all(std::int64_t j, std::int64_t count) {
@@ -132,16 +150,16 @@ class Single {
       const T* const key = task_.k.row(j + r);
       dots<1>(&key, query_, width_, scores_ + r);
     }
-    if (scaled_late<Exact, rule>) {
+    if (scaled_late<Exact, Formula>) {
       for (r = 0; r < count; ++r) scores_[r] *= times_;
     }
     if (!task_.shift) return;
     const float own = *task_.shift.row(position_);
-    for (r = 0; r < count; ++r) scores_[r] += unit_of(rule) * (own - *task_.shift.row(j + r));
+    for (r = 0; r < count; ++r) scores_[r] += Formula::unit * (own - *task_.shift.row(j + r));
   }
 
   /// Computes the shares of a block at once, then walks along it with what is left of the stick.
-  void break_stick(std::int64_t count) {
+  void weigh(rules::Stick, std::int64_t count) {
     float kept[block];
     for (std::int64_t r = 0; r < block; r += lanes) {
       const auto broken = rules::Stick::broken(load(scores_ + r));
@@ -154,14 +172,15 @@ class Single {
     }
   }
 
-  void logits(std::int64_t count) {
+  void weigh(rules::Tra, std::int64_t count) {
     for (std::int64_t r = count - 1; r >= 0; --r) {
       scores_[r] = rules::Tra::logit(scores_[r], pull_, count_);
     }
+    weigh(rules::Softmax(), count);
   }
 
   /// p_j = 2^(s_j - m); earlier sums are multiplied by 2^(m - m').
-  void weigh() {
+  void weigh(rules::Softmax, std::int64_t) {
     Vec greatest = load(scores_);
     for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(scores_ + r));
     const float before = maximum_, now = max(greatest);
@@ -211,20 +230,19 @@ class Single {
     for (int i = 0; i < n; ++i) store(outputs_ + c + i * lanes, sums[i]);
   }
 
-  void finish() {
-    T* const to = task_.y.row(row_);
-    if (rule == Rule::stick || rule == Rule::entmax) sum_ = 1;
-    const bool none = rule == Rule::tra && sum_ == 0;
-    const Vec factor(none ? 0.0f : 1.0f / sum_);
-    for (std::int64_t c = 0; c < value_width_; c += lanes) {
-      put(factor * load(outputs_ + c), to, c, value_width_, {});
-    }
-    if (rule == Rule::softmax && task_.log_sum) {
-      float logs[lanes];
-      store(logs, fma(Vec(maximum_), Vec(ln_of_2), log(Vec(sum_))));
-      *task_.log_sum.row(row_) = logs[0];
-    }
+  float share(rules::Softmax) const { return 1.0f / sum_; }
+  float share(rules::Tra) const { return sum_ == 0 ? 0.0f : 1.0f / sum_; }
+  float share(rules::Stick) const { return 1; }
+  float share(rules::Entmax) const { return 1; }
+
+  void save(rules::Softmax) {
+    if (!task_.log_sum) return;
+    float logs[lanes];
+    store(logs, fma(Vec(maximum_), Vec(ln_of_2), log(Vec(sum_))));
+    *task_.log_sum.row(row_) = logs[0];
   }
+  template <class Other>
+  void save(Other) {}
 
   const AttentionRows<T>& task_;
   std::int64_t row_, position_, width_, value_width_;

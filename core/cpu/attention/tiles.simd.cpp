@@ -1,5 +1,6 @@
 #include "core/cpu/attention/forward_rows.h"
 #include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/attention/softmax_rows.h"
 #include "core/cpu/isa.h"
 
 namespace longhand::cpu {
@@ -10,8 +11,8 @@ namespace {
 template <class T>
 ByProduct<AttentionKernels<T>> forward_on_tiles() {
   ByProduct<AttentionKernels<T>> all = kernels<ByProduct<AttentionKernels<T>>, Isa::avx512bf16>();
-  all.fast = forward_kernels<T, Tiled<TileRegisters, 2>, Rule::softmax>;
-  all.bf16 = forward_kernels<T, Tiled<TileRegisters, 1>, Rule::softmax>;
+  all.fast = forward_kernels<T, Tiled<TileRegisters, 2>, SoftmaxRows>;
+  all.bf16 = forward_kernels<T, Tiled<TileRegisters, 1>, SoftmaxRows>;
   return all;
 }
 template <class T>

@@ -57,7 +57,13 @@ constexpr bool suits_tiles(Rule rule, bool solved, Math math, std::int64_t longe
   return math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);
 }
 
-/// The kernels of a rule, by how products are made.
+/// The kernels by how products are made.
+template <class Kernels>
+const Kernels& by_math(const ByProduct<Kernels>& all, Math math) {
+  return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
+}
+
+/// The kernels of a rule.
 template <class Kernels>
 const Kernels& kernels_of(const Crew& crew, Rule rule, bool solved, Math math,
                           std::int64_t longest) {
@@ -65,7 +71,7 @@ const Kernels& kernels_of(const Crew& crew, Rule rule, bool solved, Math math,
   const Isa isa = tiles ? crew.isa : std::min(crew.isa, Isa::avx512bf16);
   const auto& all = rule == Rule::softmax ? kernels_for<ByProduct<Kernels>>(isa)
                                           : kernels_for<ByRule<Kernels>>(isa).of(rule);
-  return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
+  return by_math(all, math);
 }
 
 /// The scores of an operation that has q, k, their segments and a scale only.

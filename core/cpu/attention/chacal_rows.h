@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/cpu/attention/softmax_rows.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// A tile of rows whose outputs lack only the sums over the tile's own keys. Row i and key i are
+/// the same token.
+struct SolveTile {
+  const float* p;           // unnormalized weights: p[j panel + i] is that of key j for row i
+  const float* sums;        // the denominators of the rows
+  float *outputs, *solved;  // the rows' sums; their v, which become what later rows read
+  std::int64_t stride, width, row;  // row: the first row among the task's queries
+};
+
+/// ChaCAL: later rows read U_j = (1 - g) v_j + g y_j, and a row's own key is its v.
+///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
+struct ChacalRows : SoftmaxRows {
+  static constexpr bool solves = true;
+
+  /// The values of keys whose y is known.
+  template <class T>
+  static ChacalSource<T> values(const AttentionRows<T>& task, const Source<T>& v,
+                                const Source<T>& y) {
+    return {v, y, task.gamma};
+  }
+
+  /// Solves `count` rows. It is inlined, so that the tile is unrolled and its U stay in registers:
+  /// each row waits for the one before.
+  template <class T>
+  [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
+                                           int count) {
+    const Vec own(1.0f - task.gamma), past(task.gamma);
+    float shares[tile_rows];
+    for (int i = 0; i < count; ++i) shares[i] = 1.0f / tile.sums[i];
+    for (std::int64_t c = 0; c < tile.width; c += lanes) {
+      Vec u[tile_rows];
+#pragma GCC unroll 8
+      for (int i = 0; i < count; ++i) {
+        const float* const p = tile.p + i;
+        float* const output = tile.outputs + i * tile.stride + c;
+        float* const value = tile.solved + i * tile.stride + c;
+        Vec sum = load(output);
+#pragma GCC unroll 8
+        for (int j = 0; j < i; ++j) sum = fma(Vec(p[j * panel]), u[j], sum);
+        const Vec first = own * load(value);
+        sum = fma(Vec(p[i * panel]), first, sum);
+        store(output, sum);
+        u[i] = fma(past, sum * Vec(shares[i]), first);
+        store(value, u[i]);
+      }
+    }
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

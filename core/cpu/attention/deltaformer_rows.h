@@ -1,0 +1,68 @@
+#pragma once
+
+#include "core/cpu/attention/chacal_rows.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// The formula of DeltaFormer's softmax: a query sees only the keys before its own.
+struct StrictSoftmax : rules::Softmax {
+  static constexpr bool own_key = false;
+};
+
+/// DeltaFormer: later rows read y_j. A first row has no key, and z = 0.
+///   z_i = sum_(j<i) P_ij y_j;  y_i = v_i + g_i z_i
+struct DeltaFormerRows : SoftmaxRows {
+  using Formula = StrictSoftmax;
+  static constexpr bool solves = true, writes_rows = true;
+
+  template <class T>
+  static Source<T> values(const AttentionRows<T>&, const Source<T>&, const Source<T>& y) {
+    return y;
+  }
+
+  /// Solves `count` rows, of which y is what later rows read.
+  template <class T>
+  static void solve(const AttentionRows<T>& task, const SolveTile& tile, int count) {
+    float shares[tile_rows];
+    for (int i = 0; i < count; ++i) {
+      const float gain = *task.gain.row(tile.row + i);
+      shares[i] = tile.sums[i] > 0 ? gain / tile.sums[i] : 0.0f;
+    }
+    for (std::int64_t c = 0; c < tile.width; c += lanes) {
+      Vec y[tile_rows];
+      for (int i = 0; i < count; ++i) {
+        const float* const p = tile.p + i;
+        float* const output = tile.outputs + i * tile.stride + c;
+        float* const value = tile.solved + i * tile.stride + c;
+        Vec sum = load(output);
+        for (int j = 0; j < i; ++j) sum = fma(Vec(p[j * panel]), y[j], sum);
+        store(output, sum);
+        y[i] = fma(sum, Vec(shares[i]), load(value));
+        store(value, y[i]);
+      }
+    }
+  }
+
+  static float share(float sum) { return sum > 0 ? 1.0f / sum : 0.0f; }
+  static Vec log_sum(Vec m, Vec sum) {
+    return select(sum > Vec(0.0f), SoftmaxRows::log_sum(m, sum), Vec(0.0f));
+  }
+
+  /// Writes z and y of a row whose sum over earlier rows is `sum`; `share` normalizes the sum.
+  template <class T>
+  static void write_row(const AttentionRows<T>& task, std::int64_t row, const float* sum,
+                        float share) {
+    const std::int64_t width = task.shape.value_width;
+    const T* const v = task.v.row(task.shape.offset + row);
+    const Vec factor(share), gain(*task.gain.row(row));
+    T* const y = task.y.row(row);
+    T* const read = task.read ? task.read.row(row) : nullptr;
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      const Vec z = load(sum + c) * factor;
+      put(fma(gain, z, get(v, c, width)), y, c, width, {});
+      if (read) put(z, read, c, width, {});
+    }
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "core/cpu/attention/forward_space.h"
+#include "core/rules/softmax.h"
+
+/// Softmax of the rows of a panel. Each query carries its running maximum m and sum l:
+///   m' = max(m, max_j s_ij);  y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// The second half of a softmax over a block, for the queries t, t + 1, ... of a vector: turns the
+/// scores in `column` into p = power(s - m), zero where unseen, as packed words. Updates l and m,
+/// and sets `shrink`, the factor of earlier sums. Returns true if m changed. Scores are overwritten
+/// by p in f32, which a solve reads.
+template <class Product, class Power>
+[[gnu::always_inline]] inline bool powers(Range seen, std::int64_t t, Vec before, Vec m, float* s,
+                                          float* p, const Running& to, const Power& power) {
+  float* const column = s + t;
+  Vec sum(0.0f);
+  const auto exponential = [&](int row) {
+    if (row < seen.begin || row >= seen.end) return Vec(0.0f);
+    const Vec x = power(load(column + row * panel) - m);
+    sum += x;
+    if constexpr (!Product::tiled) store(column + row * panel, x);
+    return x;
+  };
+  if constexpr (Product::depth == 1) {
+    for (int r = seen.begin; r < seen.end; ++r) {
+      const Vec x = exponential(r);
+      if (Product::rounds) store(p + r * panel + t, Product::rounded(x));
+    }
+  } else {
+    for (int r = seen.begin & ~1; r < seen.end; r += 2) {
+      const Vec x = exponential(r), y = exponential(r + 1);
+      Product::put_across(p + r / 2 * panel + t, x, y);
+    }
+  }
+  const Vec factor = exp2(before - m);
+  store(to.shrink + t, factor);
+  store(to.sums + t, fma(load(to.sums + t), factor, sum));
+  store(to.maxima + t, m);
+  return any(before != m);
+}
+
+struct SoftmaxRows {
+  using Formula = rules::Softmax;
+
+  /// The sink counts before any key does.
+  template <class T>
+  static void start(const PanelRows<T>& rows) {
+    const float* const sink = rows.task.sink;
+    const Vec highest = max(Vec(lowest), Vec(sink ? *sink * log2_of_e : lowest));
+    for (int t = 0; t < panel; t += lanes) {
+      store(rows.state.maxima + t, highest);
+      store(rows.state.sums + t, Vec(sink ? 1.0f : 0.0f));
+    }
+  }
+
+  /// Turns the scores of a block into p. Returns false if all factors of earlier sums are 1.
+  template <class Product, bool shifted>
+  static bool weigh(const Sight& sight, const float* key_shifts, float* s, float* p,
+                    const Running& to) {
+    bool shrinks = false;
+    for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+      const std::int64_t unit = t / Sight::unit * Sight::unit;
+      const Range seen = sight.keys_of(unit, Sight::unit);
+      const Range by_all = sight.keys_of_all(unit, Sight::unit);
+      float* const column = s + t;
+      const Vec before = load(to.maxima + t), times = load(to.times + t);
+      Vec m = before, other = before;
+      const Vec shift = load(to.shifts + t);
+      const auto scaled = [&](int r) {
+        return score_of<Product, Formula, shifted>(load(column + r * panel), times, shift,
+                                                   key_shifts + r);
+      };
+      const auto edge = [&](int begin, int end) {
+        for (int r = begin; r < end; ++r) {
+          const Vec x = select(sight.sees(r, t), scaled(r), Vec(-__builtin_inff()));
+          store(column + r * panel, x);
+          m = max(m, x);
+        }
+      };
+      const Range inner = by_all.empty() ? Range{seen.end, seen.end} : by_all;
+      int r = inner.begin;
+      edge(seen.begin, inner.begin);
+      for (; r + 2 <= inner.end; r += 2) {
+        const Vec x = scaled(r), y = scaled(r + 1);
+        if (Product::rounds || shifted) {
+          store(column + r * panel, x);
+          store(column + (r + 1) * panel, y);
+        }
+        m = max(m, x);
+        other = max(other, y);
+      }
+      edge(r, seen.end);
+      m = max(m, other);
+      const bool moved =
+          powers<Product>(seen, t, before, m, s, p, to, [](Vec x) { return exp2(x); });
+      shrinks = shrinks || moved;
+    }
+    return shrinks;
+  }
+
+  static bool spent(const Running&) { return false; }
+
+  /// The factor of a row's outputs at the end.
+  static float share(float sum) { return 1.0f / sum; }
+
+  /// The log of the denominator.
+  static Vec log_sum(Vec m, Vec sum) { return fma(m, Vec(ln_of_2), log(sum)); }
+
+  template <class T>
+  static void finish_row(const AttentionRows<T>&, std::int64_t, const float*) {}
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

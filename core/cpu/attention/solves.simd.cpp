@@ -1,0 +1,32 @@
+#include "core/cpu/attention/chacal_rows.h"
+#include "core/cpu/attention/deltaformer_rows.h"
+#include "core/cpu/attention/forward_rows.h"
+#include "core/cpu/isa.h"
+
+namespace longhand::cpu {
+namespace LONGHAND_ISA::attention {
+namespace {
+
+template <class T, class Rows>
+constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, Rows>,
+                                                 forward_kernels<T, Exact, Rows>,
+                                                 forward_kernels<T, Bf16, Rows>};
+template <class T>
+constexpr BySolve<AttentionKernels<T>> forward_table{.chacal = forward<T, ChacalRows>,
+                                                     .deltaformer = forward<T, DeltaFormerRows>};
+
+}  // namespace
+}  // namespace LONGHAND_ISA::attention
+
+template <>
+const BySolve<AttentionKernels<float>>&
+kernels<BySolve<AttentionKernels<float>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::forward_table<float>;
+}
+template <>
+const BySolve<AttentionKernels<bf16>>&
+kernels<BySolve<AttentionKernels<bf16>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::forward_table<bf16>;
+}
+
+}  // namespace longhand::cpu

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "core/cpu/attention/forward_space.h"
+#include "core/rules/stick_breaking.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// Stick-breaking of the rows of a panel. `sums` is what is left of each stick.
+struct StickBreakingRows {
+  using Formula = rules::Stick;
+
+  template <class T>
+  static void start(const PanelRows<T>& rows) {
+    for (std::int64_t t = 0; t < panel; ++t) rows.state.sums[t] = t < rows.count ? 1.0f : 0.0f;
+  }
+
+  /// Turns the scores of a block into p, zero where unseen, as packed words. Earlier sums keep
+  /// their factor.
+  template <class Product, bool shifted>
+  static bool weigh(const Sight& sight, const float* key_shifts, const float* s, float* p,
+                    const Running& to) {
+    for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+      const std::int64_t unit = t / Sight::unit * Sight::unit;
+      const Range seen = sight.keys_of(unit, Sight::unit);
+      const Range by_all = sight.keys_of_all(unit, Sight::unit);
+      const Vec times = load(to.times + t), shift = load(to.shifts + t);
+      Vec left = load(to.sums + t);
+      const auto weight = [&](int r) {
+        const Vec x = score_of<Product, Formula, shifted>(load(s + r * panel + t), times, shift,
+                                                          key_shifts + r);
+        left = max(left, Vec(least_left));
+        if (r >= by_all.begin && r < by_all.end) return Formula::weigh(x, left);
+        const Mask sees = sight.sees(r, t);
+        const Vec w = Formula::weigh(select(sees, x, Vec(-__builtin_inff())), left);
+        return select(sees, w, Vec(0.0f));
+      };
+      if constexpr (Product::depth == 1) {
+        for (int r = seen.end - 1; r >= seen.begin; --r) {
+          store(p + r * panel + t, Product::rounded(weight(r)));
+        }
+      } else {
+        for (int r = (seen.end - 1) & ~1; r >= (seen.begin & ~1); r -= 2) {
+          const Vec second = r + 1 < seen.end ? weight(r + 1) : Vec(0.0f);
+          const Vec first = r >= seen.begin ? weight(r) : Vec(0.0f);
+          Product::put_across(p + r / 2 * panel + t, first, second);
+        }
+      }
+      store(to.sums + t, left);
+    }
+    return false;
+  }
+
+  /// True if none of the panel's sticks has anything left.
+  static bool spent(const Running& state) {
+    for (int t = 0; t < panel; t += lanes) {
+      if (any(load(state.sums + t) >= Vec(Formula::spent))) return false;
+    }
+    return true;
+  }
+  static float share(float) { return 1; }
+  static Vec log_sum(Vec, Vec) { return Vec(0.0f); }
+
+  /// Stores what rounding takes from a row of y.
+  template <class T>
+  static void finish_row(const AttentionRows<T>& task, std::int64_t row, const float* y) {
+    if (!task.residue) return;
+    for (std::int64_t c = 0; c < task.shape.value_width; c += lanes) {
+      const Vec x = load(y + c);
+      put(x - round_to(static_cast<const T*>(nullptr), x), task.residue.row(row), c,
+          task.shape.value_width, {});
+    }
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

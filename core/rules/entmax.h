@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/rules/rule.h"
+
+namespace longhand::rules {
+
+/// Entmax with alpha = 1.5: P = [x - t]_+^2, where x are half of the scores and t is such that a
+/// row sums to 1.
+struct Entmax {
+  static constexpr bool own_key = true, leftward = false, exact_scores = false;
+  static constexpr float unit = 0.5f;  // its formulas take half scores
+
+  static constexpr int most_steps = 64;  // 12 steps suffice if scores are far apart or numerous
+
+  /// The square root of P. Gradients are proportional to it.
+  template <class V>
+  static constexpr V weight(V x, V threshold) {
+    const V above = x - threshold;
+    return select(above > V(0.0), above, V(0.0));
+  }
+  /// One step of Newton's method towards t, given the sums of [x - threshold]_+ and of its square
+  /// at a threshold not above t. The result exceeds t only by rounding errors.
+  template <class V>
+  static constexpr V step(V threshold, V sum, V squares) {
+    const V more = (squares - V(1.0)) / (sum + sum);
+    return select(more > V(0.0), threshold + more, threshold);
+  }
+  /// The threshold t of a whole row.
+  template <class V>
+  static constexpr V threshold(const V* x, std::int64_t count) {
+    V top = x[0];
+    for (std::int64_t j = 1; j < count; ++j) top = x[j] > top ? x[j] : top;
+    V found = top - V(1);
+    for (int i = 0; i < most_steps; ++i) {
+      V sum = 0, squares = 0;
+      for (std::int64_t j = 0; j < count; ++j) {
+        const V w = weight(x[j], found);
+        sum += w;
+        squares += w * w;
+      }
+      const V next = step(found, sum, squares);
+      if (!(next > found)) break;
+      found = next;
+    }
+    return found;
+  }
+};
+
+}  // namespace longhand::rules

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cmath>
+
+#include "core/rules/rule.h"
+
+namespace longhand::rules {
+
+/// Stick-breaking: each key receives the share sigmoid(s) of the weight that nearer keys have left.
+struct Stick {
+  static constexpr bool own_key = false, leftward = true, exact_scores = false;
+  static constexpr float unit = per_bit;
+
+  /// If less weight is left, processing ends: all further weights together are less than 2^-30,
+  /// which is a sixty-fourth of the rounding unit of 1 in f32.
+  static constexpr float spent = 0x1p-30f;
+
+  /// taken = sigmoid(s) and kept = 1 - sigmoid(s), both with full precision.
+  template <class V>
+  struct Broken {
+    V taken, kept;
+  };
+  template <class V>
+  static constexpr Broken<V> broken(V s) {
+    using std::exp2;
+    const V odds = exp2(select(s < V(-126.0), V(126.0), -s));
+    const V taken = V(1.0) / (V(1.0) + odds);
+    return {taken, odds * taken};
+  }
+  template <class V>
+  static constexpr V weigh(const Broken<V>& b, V& left) {
+    const V p = b.taken * left;
+    left = b.kept * left;
+    return p;
+  }
+  template <class V>
+  static constexpr V weigh(V s, V& left) {
+    return weigh(broken(s), left);
+  }
+  /// Returns dS. `rest` is the sum of p dP over this key and all earlier ones, and starts as D. A
+  /// key gets `taken` times any error of `rest`, so p must be the very number that multiplied v in
+  /// y: rounded where that product rounds its operands.
+  template <class V>
+  static constexpr V gradient(V taken, V p, V dp, V& rest) {
+    const V part = p * dp, ds = part - taken * rest;
+    rest = rest - part;
+    return ds;
+  }
+};
+
+}  // namespace longhand::rules

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "core/rules/rule.h"
+
+namespace longhand::rules {
+
+/// Threshold relative attention: a softmax over the positive scores only. For every positive score
+/// from the key's own up to the query's, `pull` is added to the key's score.
+struct Tra {
+  static constexpr bool own_key = true, leftward = true, exact_scores = true;
+  static constexpr float unit = per_bit;
+
+  template <class V>
+  static constexpr V logit(V s, V pull, V& count) {
+    const V one = select(s > V(0.0), V(1.0), V(0.0));
+    count = count + one;
+    return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
+  }
+  /// Upper bound for the weights of all earlier keys if no score is above `highest`. A weight is at
+  /// most 2^(bound + pull (count + 1)). The bound includes 30 bits for `spent` and one bit for each
+  /// doubling of the number of keys. It is infinite if pull > 0: weights of earlier keys then need
+  /// not be smaller.
+  template <class V>
+  static constexpr V bound(V highest, V pull, std::int64_t keys) {
+    V all = 30;
+    for (std::int64_t n = 1; n < keys; n *= 2) all += V(1);
+    return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
+  }
+  /// Returns dS. If a key has the whole weight of its row, for example because it is the only key
+  /// with a positive score, its gradient must be exactly 0. Its logit then equals the row's log_sum
+  /// to the last bit, provided that both have the same type.
+  template <class V>
+  static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
+    const V none(0.0);
+    return select(logit * V(ln_of_2) == log_sum, none, p * (dp - d));
+  }
+};
+
+}  // namespace longhand::rules
