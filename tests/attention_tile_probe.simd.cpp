@@ -2,6 +2,7 @@
 
 #include "core/cpu/attention/forward_rows.h"
 #include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/attention/softmax_gradients.h"
 #include "core/cpu/attention/softmax_rows.h"
 #include "core/cpu/isa.h"
 #include "tests/tile_model.h"
@@ -22,14 +23,13 @@ struct ReadyTiles : TileModel {
 template <>
 const AttentionTileProbe& kernels<AttentionTileProbe, Isa::LONGHAND_ISA>() {
   using namespace LONGHAND_ISA::attention;
-  constexpr Rule softmax = Rule::softmax;
   static constexpr AttentionTileProbe probe{
       .forward = {.exact = forward_kernels<float, Exact, SoftmaxRows>,
                   .fast = forward_kernels<float, Tiled<ReadyTiles, 2>, SoftmaxRows>,
                   .bf16 = forward_kernels<float, Tiled<ReadyTiles, 1>, SoftmaxRows>},
-      .backward = {.exact = gradient_kernels<float, Exact, softmax>,
-                   .fast = gradient_kernels<float, Tiled<ReadyTiles, 2>, softmax>,
-                   .bf16 = gradient_kernels<float, Tiled<ReadyTiles, 1>, softmax>}};
+      .backward = {.exact = gradient_kernels<float, Exact, SoftmaxGradients>,
+                   .fast = gradient_kernels<float, Tiled<ReadyTiles, 2>, SoftmaxGradients>,
+                   .bf16 = gradient_kernels<float, Tiled<ReadyTiles, 1>, SoftmaxGradients>}};
   return probe;
 }
 

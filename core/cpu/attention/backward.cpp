@@ -59,8 +59,10 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
-  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, b.rule.rule, b.solved(), math,
-                                                                scores.keys.longest());
+  using Kernels = AttentionGradientKernels<T>;
+  const Kernels& kernels =
+      b.solved() ? solve_kernels<Kernels>(crew, b.chacal != nullptr, math)
+                 : kernels_of<Kernels>(crew, b.rule.rule, false, math, scores.keys.longest());
   const std::int64_t range = kernels.range;
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
@@ -73,18 +75,18 @@ void run(const Crew& crew, Math math, const Backward& b) {
   struct Segment {
     std::size_t first_item;  // item of the last range, head 0, if there are several ranges
     std::int64_t parts, parts_before;
-    std::int64_t sums, chain_rows;  // where its rows lie in the shared memory
+    std::int64_t sums, solved_rows;  // where its rows lie in the shared memory
   };
   std::vector<Segment> segments;
-  std::int64_t sums = 0, chain_rows = 0, parts_before = 0;
+  std::int64_t sums = 0, solved_rows = 0, parts_before = 0;
   for (std::int64_t s = 0; s < scores.queries.count(); ++s) {
     const SegmentRows at = segment_rows(scores.queries, scores.keys, s);
     const std::int64_t parts = (at.keys + range - 1) / range;
-    segments.push_back({list.items.size(), parts, parts_before, sums, chain_rows});
+    segments.push_back({list.items.size(), parts, parts_before, sums, solved_rows});
     parts_before += parts;
     if (parts > 1) {
       sums += heads * group * panel_rows(at.queries) * kernels.stride(width);
-      if (b.solved()) chain_rows += heads * group * at.queries * kernels.stride(value_width);
+      if (b.solved()) solved_rows += heads * group * at.queries * kernels.stride(value_width);
     }
     for (std::int64_t part = parts - 1; part >= 0; --part) {
       const std::int64_t begin = part * range, end = std::min(at.keys, begin + range);
@@ -104,7 +106,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
 
   const Scratch scratch(backend, crew.threads.threads(),
                         kernels.scratch(width, value_width, range));
-  const Tensor all_sums = floats(backend, sums), all_chain_rows = floats(backend, chain_rows);
+  const Tensor all_sums = floats(backend, sums), all_solved_rows = floats(backend, solved_rows);
   const Tensor all_walked =
       floats(backend, leftward(b.rule.rule) && sums > 0
                           ? walked_numbers * scores.q.data.rows() * scores.q.heads
@@ -172,8 +174,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
                     walked_numbers * (at.query * scores.q.heads + q_head * at.queries);
     }
     if (b.solved() && several) {
-      task.chain_rows = all_chain_rows.template data<float>() + segment.chain_rows +
-                        q_head * at.queries * kernels.stride(value_width);
+      task.solved_rows = all_solved_rows.template data<float>() + segment.solved_rows +
+                         q_head * at.queries * kernels.stride(value_width);
     }
     if (b.deltaformer) {
       task.gain = column_of<const float>(b.deltaformer->gain, q_head, at.query);

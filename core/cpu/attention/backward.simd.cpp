@@ -1,4 +1,5 @@
 #include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/attention/softmax_gradients.h"
 #include "core/cpu/isa.h"
 
 namespace longhand::cpu {
@@ -6,9 +7,9 @@ namespace LONGHAND_ISA::attention {
 namespace {
 
 template <class T>
-constexpr ByProduct<AttentionGradientKernels<T>> table{gradient_kernels<T, Exact, Rule::softmax>,
-                                                       gradient_kernels<T, Exact, Rule::softmax>,
-                                                       gradient_kernels<T, Bf16, Rule::softmax>};
+constexpr ByProduct<AttentionGradientKernels<T>> table{gradient_kernels<T, Exact, SoftmaxGradients>,
+                                                       gradient_kernels<T, Exact, SoftmaxGradients>,
+                                                       gradient_kernels<T, Bf16, SoftmaxGradients>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention

@@ -1,17 +1,9 @@
 #pragma once
 
 #include "core/cpu/attention/softmax_rows.h"
+#include "core/cpu/attention/solve_tile.h"
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
-
-/// A tile of rows whose outputs lack only the sums over the tile's own keys. Row i and key i are
-/// the same token.
-struct SolveTile {
-  const float* p;           // unnormalized weights: p[j panel + i] is that of key j for row i
-  const float* sums;        // the denominators of the rows
-  float *outputs, *solved;  // the rows' sums; their v, which become what later rows read
-  std::int64_t stride, width, row;  // row: the first row among the task's queries
-};
 
 /// ChaCAL: later rows read U_j = (1 - g) v_j + g y_j, and a row's own key is its v.
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i

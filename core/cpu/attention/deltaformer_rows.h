@@ -1,13 +1,9 @@
 #pragma once
 
 #include "core/cpu/attention/chacal_rows.h"
+#include "core/cpu/attention/strict_softmax.h"
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
-
-/// The formula of DeltaFormer's softmax: a query sees only the keys before its own.
-struct StrictSoftmax : rules::Softmax {
-  static constexpr bool own_key = false;
-};
 
 /// DeltaFormer: later rows read y_j. A first row has no key, and z = 0.
 ///   z_i = sum_(j<i) P_ij y_j;  y_i = v_i + g_i z_i

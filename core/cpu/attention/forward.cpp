@@ -24,17 +24,12 @@ struct Forward {
 constexpr std::int64_t rows = 4 * attention_panel;
 
 template <class T>
-const AttentionKernels<T>& solve_kernels(const Crew& crew, Math math, const Forward& f) {
-  const auto& all = kernels_for<BySolve<AttentionKernels<T>>>(std::min(crew.isa, Isa::avx512bf16));
-  return by_math(f.chacal ? all.chacal : all.deltaformer, math);
-}
-
-template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
   const auto& kernels =
       kernels_of<AttentionKernels<T>>(crew, f.rule.rule, f.solved(), math, scores.keys.longest());
-  const auto& solving = f.solved() ? solve_kernels<T>(crew, math, f) : kernels;
+  const auto& solving =
+      f.solved() ? solve_kernels<AttentionKernels<T>>(crew, f.chacal != nullptr, math) : kernels;
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products

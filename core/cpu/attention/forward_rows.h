@@ -2,6 +2,7 @@
 
 #include "core/cpu/attention/forward_space.h"
 #include "core/cpu/attention/single.h"
+#include "core/cpu/attention/solve_tile.h"
 
 /// The forward pass over a chunk of one head's rows. The panels of queries in the chunk walk
 /// together along the blocks of keys. A rule (softmax_rows.h and its neighbours) weighs each block:

@@ -1,27 +1,19 @@
 #pragma once
 
-#include <tuple>
-
 #include "core/cpu/attention/pack.h"
+#include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
-#include "core/rules.h"
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
-
-/// The text of a rule by its name.
-template <Rule rule>
-using FormulaOf =
-    std::tuple_element_t<static_cast<std::size_t>(rule),
-                         std::tuple<rules::Softmax, rules::Stick, rules::Tra, rules::Entmax>>;
 
 /// The scratch of a backward pass over a range of keys.
 template <class Product>
 struct GradientSpace {
   // The keys and values of the range, as operands: `left` ones are summed along, `right` ones over.
-  // ChaCAL stores U in place of the values.
+  // Rules that solve store what rows read in place of the values.
   float *keys_left, *keys_right, *values_left;  // keys_right: one per block
-  float *key_sums, *value_sums;                 // dk / beta, and dv (for ChaCAL: A of one head)
-  float* all_value_sums;                        // for ChaCAL: dv of all heads
+  float *key_sums, *value_sums;  // dk / beta, and dv (of one head, for rules that solve)
+  float* all_value_sums;         // for rules that solve: dv of all heads
   // The panel's q, and dy or W, as operands and transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
   float* query_rows;  // dq / beta as rows
@@ -85,6 +77,32 @@ struct GradientSpace {
     key_shift_sums = take(rows * lanes);
     floats = take.floats;
   }
+};
+
+template <class U>
+Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int64_t rows,
+                                      std::int64_t width) {
+  return {{x.row(row), x.stride}, rows, width};
+}
+
+/// A panel of queries of one head: the head among those that read the key head, the panel's first
+/// row and its number of rows.
+template <class T, class Product>
+struct GradientPanel {
+  const AttentionGradients<T>& task;
+  const GradientSpace<Product>& space;
+  std::int64_t head, row, count;
+
+  HeadRows<const T> q() const { return {task.q.at + head * task.shape.width, task.q.stride}; }
+  /// The head's columns of a tensor as wide as v, from the panel's first row on.
+  HeadRows<const T> of_values(HeadRows<const T> x) const {
+    return {x.row(row) + head * task.shape.value_width, x.stride};
+  }
+  /// The head's column of a tensor [rows, heads], or nothing.
+  HeadRows<const float> column(HeadRows<const float> x) const {
+    return x ? HeadRows<const float>{x.at + head, x.stride} : x;
+  }
+  float* gradient_row(std::int64_t t) const { return space.gradient_rows + t * space.value_stride; }
 };
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -65,7 +65,7 @@ struct AttentionRows {
 /// a query's gradient have one fixed order. dq_sums holds these sums between ranges, and the range
 /// that sees a panel last writes dq.
 ///
-/// ChaCAL's W_i and DeltaFormer's g_i W_i are in `chain_rows` once the range with key i has passed
+/// ChaCAL's W_i and DeltaFormer's g_i W_i are in `solved_rows` once the range with key i has passed
 /// panel i.
 template <class T>
 struct AttentionGradients {
@@ -93,7 +93,7 @@ struct AttentionGradients {
   bool add_dgain = false;
   const float* gamma = nullptr;  // of head 0; null unless ChaCAL
   std::int64_t gamma_step = 0;   // 0 if one gamma serves all heads
-  float* chain_rows = nullptr;
+  float* solved_rows = nullptr;
   float* dgamma = nullptr;  // [heads], for this segment, key head and range
 
   std::int64_t begin = 0, end = 0, range = 0;  // keys; ranges begin at multiples of `range`
@@ -129,7 +129,7 @@ struct AttentionGradientKernels {
 
   std::int64_t range;  // keys whose gradients stay in scratch while the queries pass
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
-  /// Number of floats in a row of dq_sums and of chain_rows. Rows are ordered [heads][queries], in
+  /// Number of floats in a row of dq_sums and of solved_rows. Rows are ordered [heads][queries], in
   /// dq_sums with queries rounded up to panels.
   std::int64_t (*stride)(std::int64_t width);
   void (*begin)(const AttentionGradients<T>& task, float* scratch);

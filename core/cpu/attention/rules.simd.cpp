@@ -1,7 +1,10 @@
+#include "core/cpu/attention/entmax_gradients.h"
 #include "core/cpu/attention/entmax_rows.h"
 #include "core/cpu/attention/forward_rows.h"
 #include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/attention/stick_breaking_gradients.h"
 #include "core/cpu/attention/stick_breaking_rows.h"
+#include "core/cpu/attention/tra_gradients.h"
 #include "core/cpu/attention/tra_rows.h"
 #include "core/cpu/isa.h"
 
@@ -20,16 +23,16 @@ constexpr ByRule<AttentionKernels<T>> forward_table{
             forward_kernels<T, Exact, TraRows>},
     .entmax = {entmax_kernels<T, Exact>, entmax_kernels<T, Exact>, entmax_kernels<T, Bf16>}};
 
-template <class T, Rule rule>
-constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, rule>,
-                                                          gradient_kernels<T, Exact, rule>,
-                                                          gradient_kernels<T, Bf16, rule>};
+template <class T, class Gradients>
+constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, Gradients>,
+                                                          gradient_kernels<T, Exact, Gradients>,
+                                                          gradient_kernels<T, Bf16, Gradients>};
 template <class T>
 constexpr ByRule<AttentionGradientKernels<T>> gradient_table{
-    .stick = gradient<T, Rule::stick>,
-    .tra = {gradient_kernels<T, Exact, Rule::tra>, gradient_kernels<T, Exact, Rule::tra>,
-            gradient_kernels<T, Exact, Rule::tra>},
-    .entmax = gradient<T, Rule::entmax>};
+    .stick = gradient<T, StickBreakingGradients>,
+    .tra = {gradient_kernels<T, Exact, TraGradients>, gradient_kernels<T, Exact, TraGradients>,
+            gradient_kernels<T, Exact, TraGradients>},
+    .entmax = gradient<T, EntmaxGradients>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention

@@ -1,6 +1,9 @@
+#include "core/cpu/attention/chacal_gradients.h"
 #include "core/cpu/attention/chacal_rows.h"
+#include "core/cpu/attention/deltaformer_gradients.h"
 #include "core/cpu/attention/deltaformer_rows.h"
 #include "core/cpu/attention/forward_rows.h"
+#include "core/cpu/attention/gradient_work.h"
 #include "core/cpu/isa.h"
 
 namespace longhand::cpu {
@@ -15,6 +18,14 @@ template <class T>
 constexpr BySolve<AttentionKernels<T>> forward_table{.chacal = forward<T, ChacalRows>,
                                                      .deltaformer = forward<T, DeltaFormerRows>};
 
+template <class T, class Gradients>
+constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, Gradients>,
+                                                          gradient_kernels<T, Exact, Gradients>,
+                                                          gradient_kernels<T, Bf16, Gradients>};
+template <class T>
+constexpr BySolve<AttentionGradientKernels<T>> gradient_table{
+    .chacal = gradient<T, ChacalGradients>, .deltaformer = gradient<T, DeltaFormerGradients>};
+
 }  // namespace
 }  // namespace LONGHAND_ISA::attention
 
@@ -27,6 +38,16 @@ template <>
 const BySolve<AttentionKernels<bf16>>&
 kernels<BySolve<AttentionKernels<bf16>>, Isa::LONGHAND_ISA>() {
   return LONGHAND_ISA::attention::forward_table<bf16>;
+}
+template <>
+const BySolve<AttentionGradientKernels<float>>&
+kernels<BySolve<AttentionGradientKernels<float>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::gradient_table<float>;
+}
+template <>
+const BySolve<AttentionGradientKernels<bf16>>&
+kernels<BySolve<AttentionGradientKernels<bf16>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::gradient_table<bf16>;
 }
 
 }  // namespace longhand::cpu

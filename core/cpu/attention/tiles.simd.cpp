@@ -1,5 +1,6 @@
 #include "core/cpu/attention/forward_rows.h"
 #include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/attention/softmax_gradients.h"
 #include "core/cpu/attention/softmax_rows.h"
 #include "core/cpu/isa.h"
 
@@ -19,8 +20,8 @@ template <class T>
 ByProduct<AttentionGradientKernels<T>> backward_on_tiles() {
   ByProduct<AttentionGradientKernels<T>> all =
       kernels<ByProduct<AttentionGradientKernels<T>>, Isa::avx512bf16>();
-  all.fast = gradient_kernels<T, Tiled<TileRegisters, 2>, Rule::softmax>;
-  all.bf16 = gradient_kernels<T, Tiled<TileRegisters, 1>, Rule::softmax>;
+  all.fast = gradient_kernels<T, Tiled<TileRegisters, 2>, SoftmaxGradients>;
+  all.bf16 = gradient_kernels<T, Tiled<TileRegisters, 1>, SoftmaxGradients>;
   return all;
 }
 

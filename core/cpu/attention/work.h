@@ -74,6 +74,13 @@ const Kernels& kernels_of(const Crew& crew, Rule rule, bool solved, Math math,
   return by_math(all, math);
 }
 
+/// The kernels of ChaCAL or of DeltaFormer.
+template <class Kernels>
+const Kernels& solve_kernels(const Crew& crew, bool chacal, Math math) {
+  const auto& all = kernels_for<BySolve<Kernels>>(std::min(crew.isa, Isa::avx512bf16));
+  return by_math(chacal ? all.chacal : all.deltaformer, math);
+}
+
 /// The scores of an operation that has q, k, their segments and a scale only.
 template <class Op>
 Scores plain_scores(const Op& op) {

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "core/cpu/attention/softmax_gradients.h"
+#include "core/cpu/attention/solve_tile.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// ChaCAL: W_i takes the place of dy_i and U_j = (1 - g) v_j + g y_j that of v_j. From the last row
+/// to the first,
+///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
+///   dg = sum_j (B_j . y_j - A_j . v_j)
+struct ChacalGradients : SoftmaxGradients {
+  static constexpr bool solves = true;
+
+  template <class T>
+  static float gamma(const AttentionGradients<T>& task, std::int64_t head) {
+    return task.gamma[head * task.gamma_step];
+  }
+  /// What rows read of the range's keys.
+  template <class T>
+  static ChacalSource<T> values(const AttentionGradients<T>& task, const Source<T>& v,
+                                const Source<T>& y, std::int64_t head) {
+    return {v, y, gamma(task, head)};
+  }
+  template <class T>
+  static void begin_head(const AttentionGradients<T>& task, std::int64_t head) {
+    task.dgamma[head] = 0;
+  }
+  template <class T, class Product>
+  static void start_solve(const GradientPanel<T, Product>&) {}
+
+  /// Computes B, W and A of `count` rows.
+  template <class T, class Product>
+  [[gnu::always_inline]] static void solve(const GradientPanel<T, Product>& rows,
+                                           const SolveGradientTile& tile, int count) {
+    const AttentionGradients<T>& task = rows.task;
+    const std::int64_t width = task.shape.value_width;
+    substitute(tile, gamma(task, rows.head), count, width);
+    const auto y = rows.of_values(task.y);
+    for (int j = 0; j < count; ++j) {
+      float *const sums = tile.sums + j * tile.stride, *const w = tile.w + j * tile.stride;
+      task.dgamma[rows.head] += dot(sums, y.row(tile.first + j), width);
+      const Vec p(tile.p[j * panel + j]);
+      for (std::int64_t c = 0; c < width; c += lanes) {
+        store(sums + c, fma(p, load(w + c), load(sums + c)));
+      }
+    }
+  }
+
+  /// U has g y_i too much on the diagonal.
+  template <class T, class Product>
+  static void correct_own(const GradientPanel<T, Product>& rows) {
+    for (std::int64_t i = 0; i < rows.count; ++i) {
+      rows.space.ds[i * panel + i] -= gamma(rows.task, rows.head) * rows.space.sums[i];
+    }
+  }
+
+  /// Adds a head's A to dv, and the rest of dg.
+  template <class T, class Product>
+  static void end_head(const AttentionGradients<T>& task, const GradientSpace<Product>& space,
+                       std::int64_t head, std::int64_t count) {
+    const Vec own(1.0f - gamma(task, head));
+    float* const all = space.all_value_sums;
+    for (std::int64_t i = 0; i < count * space.value_stride; i += lanes) {
+      store(all + i, fma(own, load(space.value_sums + i), load(all + i)));
+    }
+    for (std::int64_t r = 0; r < count; ++r) {
+      task.dgamma[head] -= dot(space.value_sums + r * space.value_stride,
+                               task.v.row(task.begin + r), task.shape.value_width);
+    }
+  }
+
+ private:
+  /// It is inlined, so that the tile is unrolled and its W stay in registers: each row waits for
+  /// the one after.
+  [[gnu::always_inline]] static void substitute(const SolveGradientTile& tile, float g, int count,
+                                                std::int64_t width) {
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      Vec solved[tile_rows];
+#pragma GCC unroll 8
+      for (int j = count - 1; j >= 0; --j) {
+        const float* const p = tile.p + j * panel;
+        float* const b_at = tile.sums + j * tile.stride + c;
+        float* const w_at = tile.w + j * tile.stride + c;
+        Vec b = load(b_at);
+#pragma GCC unroll 8
+        for (int i = count - 1; i > j; --i) b = fma(Vec(p[i]), solved[i], b);
+        solved[j] = fma(Vec(g), b, load(w_at));
+        store(w_at, solved[j]);
+        store(b_at, b);
+      }
+    }
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "core/cpu/attention/chacal_gradients.h"
+#include "core/cpu/attention/strict_softmax.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// DeltaFormer: g_i W_i takes the place of dy_i, y_j that of v_j and z that of y in D_i. There is
+/// no diagonal. From the last row to the first,
+///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j = dv_j;  dg_j = W_j . z_j
+struct DeltaFormerGradients : SoftmaxGradients {
+  using Formula = StrictSoftmax;
+  static constexpr bool solves = true;
+  static constexpr std::int64_t lone_query = 1;
+
+  template <class T>
+  static Source<T> values(const AttentionGradients<T>&, const Source<T>&, const Source<T>& y,
+                          std::int64_t) {
+    return y;
+  }
+  template <class T>
+  static HeadRows<const T> mean(const AttentionGradients<T>& task) {
+    return task.read;
+  }
+  template <class T>
+  static void begin_head(const AttentionGradients<T>&, std::int64_t) {}
+
+  /// Starts dg_j with the part that comes from dy_j.
+  template <class T, class Product>
+  static void start_solve(const GradientPanel<T, Product>& rows) {
+    const AttentionGradients<T>& task = rows.task;
+    if (!task.dgain) return;
+    const auto z = rows.of_values(task.read);
+    for (std::int64_t j = 0; j < rows.count; ++j) {
+      float& to = task.dgain.row(rows.row + j)[rows.head];
+      to = (task.add_dgain ? to : 0.0f) +
+           dot(rows.gradient_row(j), z.row(j), task.shape.value_width);
+    }
+  }
+
+  /// Computes B and g W of `count` rows, and adds the part of dg that comes from B.
+  template <class T, class Product>
+  static void solve(const GradientPanel<T, Product>& rows, const SolveGradientTile& tile,
+                    int count) {
+    const AttentionGradients<T>& task = rows.task;
+    const std::int64_t width = task.shape.value_width, row = rows.row + tile.first;
+    float gains[tile_rows];
+    for (int j = 0; j < count; ++j) gains[j] = task.gain.row(row + j)[rows.head];
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      Vec solved[tile_rows];
+      for (int j = count - 1; j >= 0; --j) {
+        const float* const p = tile.p + j * panel;
+        float* const b_at = tile.sums + j * tile.stride + c;
+        float* const w_at = tile.w + j * tile.stride + c;
+        Vec b = load(b_at);
+        for (int i = count - 1; i > j; --i) b = fma(Vec(p[i]), solved[i], b);
+        solved[j] = Vec(gains[j]) * (load(w_at) + b);
+        store(w_at, solved[j]);
+        store(b_at, b);
+      }
+    }
+    if (!task.dgain) return;
+    const auto z = rows.of_values(task.read);
+    for (int j = 0; j < count; ++j) {
+      task.dgain.row(row + j)[rows.head] +=
+          dot(tile.sums + j * tile.stride, z.row(tile.first + j), width);
+    }
+  }
+
+  template <class T, class Product>
+  static void correct_own(const GradientPanel<T, Product>&) {}
+
+  /// dv_j = dy_j + B_j
+  template <class T, class Product>
+  static void end_head(const AttentionGradients<T>& task, const GradientSpace<Product>& space,
+                       std::int64_t head, std::int64_t count) {
+    const std::int64_t width = task.shape.value_width;
+    const HeadRows<const T> rows{task.dy.at + head * width, task.dy.stride};
+    const auto dy = source(rows, task.begin, count, width);
+    for (std::int64_t r = 0; r < count; ++r) {
+      for (std::int64_t c = 0; c < width; c += lanes) {
+        const std::int64_t at = r * space.value_stride + c;
+        float* const all = space.all_value_sums + at;
+        store(all, load(all) + (load(space.value_sums + at) + dy.at(r, c)));
+      }
+    }
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

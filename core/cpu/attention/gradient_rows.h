@@ -1,0 +1,166 @@
+#pragma once
+
+#include "core/cpu/attention/gradient_space.h"
+#include "core/cpu/attention/tile_products.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// The part of the backward pass that reads and writes rows of the queries: their factors, dy and D
+/// before the blocks of keys, dq and dtau after them, and what passes from range to range.
+template <class T, class Product, class Rule>
+class GradientRows {
+ public:
+  using Panel = GradientPanel<T, Product>;
+  using Formula = typename Rule::Formula;
+
+  GradientRows(const AttentionGradients<T>& task, float* scratch)
+      : task_(task),
+        shape_(task.shape),
+        count_(task.end - task.begin),
+        key_width_(shape_.width),
+        value_width_(shape_.value_width),
+        space_(key_width_, value_width_, task.range, scratch) {}
+
+ protected:
+  template <class U>
+  static HeadRows<U> from(HeadRows<U> x, std::int64_t row) {
+    return {x.row(row), x.stride};
+  }
+  /// True if `scale` multiplies the sums at the end rather than dS.
+  bool late() const {
+    return task_.shift || requires { Rule::scale_late; };
+  }
+  float early() const { return late() ? 1.0f : task_.scale; }
+  float factor() const { return late() ? task_.scale : 1.0f; }
+
+  void start(const Panel& rows) {
+    const std::int64_t row = rows.row, n = rows.count;
+    gather(rows.column(task_.tau), row, n, 1.0f, space_.tau);
+    gather(rows.column(task_.shift), shape_.offset + row, n, 0.0f, space_.shifts);
+    const Vec scale(task_.scale * Formula::unit);
+    for (std::int64_t t = 0; t < panel; t += lanes) {
+      store(space_.times + t, Vec(early()));
+      store(space_.scale + t, scale * load(space_.tau + t));
+    }
+    // A query that sees only one key has P = 1 whatever its score, so its gradient must be exactly
+    // 0. With a sink, the sink has its share even there.
+    if (!task_.sink && shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
+    if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
+
+    const auto q = source(rows.q(), row, n, key_width_);
+    // Reads along the rows first, which is fastest for rows that are far apart.
+    if (task_.tau) {
+      pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
+                          space_.key_stride);
+    } else {
+      pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
+    }
+    pack_transposed<Product>(q, n, key_width_,
+                             scaled_late<Product, Formula> ? nullptr : space_.scale, space_.turned);
+    Rule::start(rows);
+  }
+
+  /// Reads dy. Where products round it to bf16, D must too: rows of dS then sum to what they
+  /// should.
+  void read_gradients(const Panel& rows) {
+    const auto dy = source(rows.of_values(task_.dy), 0, rows.count, value_width_);
+    if constexpr (Product::rounds && Product::parts == 1) {
+      pack_left<Exact>(RoundedSource<T>{dy}, rows.count, value_width_, space_.gradient_rows,
+                       space_.value_stride);
+    } else {
+      pack_left<Exact>(dy, rows.count, value_width_, space_.gradient_rows, space_.value_stride);
+    }
+  }
+
+  /// Computes D, and packs dy or W. If packing does not round, both get dS's factor.
+  void turn_gradients(const Panel& rows, bool last) {
+    const std::int64_t n = rows.count;
+    const auto mean = rows.of_values(Rule::mean(task_));
+    for (std::int64_t t = 0; t < panel; ++t) {
+      float d = t < n ? dot(rows.gradient_row(t), mean.row(t), value_width_) : 0.0f;
+      if constexpr (requires { Rule::reads_residue; }) d += t < n ? Rule::rest_of_d(rows, t) : 0.0f;
+      space_.sums[t] = Product::rounds ? d : space_.times[t] * d;
+      if (task_.dots && last && t < n) task_.dots.row(rows.row + t)[rows.head] = d;
+    }
+    const HeadRows<const float> gradient_rows{space_.gradient_rows, space_.value_stride};
+    const auto gradients = source(gradient_rows, 0, n, value_width_);
+    pack_transposed<Product>(gradients, n, value_width_, space_.times, space_.turned_gradients);
+    if constexpr (requires { Rule::skips_blocks; }) Rule::dots_like_products(rows);
+    if (Product::rounds) {
+      pack_right<Product>(gradients, n, value_width_, space_.gradients, space_.value_stride);
+    }
+  }
+
+  void start_query_sums(const Panel& rows, bool first) {
+    if (first) return clear_query_sums<Product>(space_.query_sums, rows.count, key_width_);
+    const float* const saved = saved_query_sums(rows);
+    for (std::int64_t i = 0; i < query_sums<Product>(rows.count, key_width_); i += lanes) {
+      store(space_.query_sums + i, load(saved + i));
+    }
+  }
+
+  void finish_query_sums(const Panel& rows, bool last) {
+    const std::int64_t row = rows.row, n = rows.count;
+    if (!last) {
+      float* const saved = saved_query_sums(rows);
+      for (std::int64_t i = 0; i < query_sums<Product>(n, key_width_); i += lanes) {
+        store(saved + i, load(space_.query_sums + i));
+      }
+      return;
+    }
+    const HeadRows<const float> sums =
+        query_rows<Product>(space_.query_sums, n, key_width_, space_.query_rows);
+    if (task_.dtau) {
+      for (std::int64_t t = 0; t < n; ++t) {
+        float& to = task_.dtau.row(row + t)[rows.head];
+        const float product = dot(rows.q().row(row + t), sums.row(t), key_width_);
+        to = (task_.add_dtau ? to : 0.0f) + factor() * product;
+      }
+    }
+    if (!task_.dq) return;
+    const HeadRows<T> dq{task_.dq.row(row) + rows.head * key_width_, task_.dq.stride};
+    if (!task_.tau) {
+      return write_rows(sums.at, sums.stride, factor(), dq, task_.add_dq, n, key_width_);
+    }
+    for (std::int64_t t = 0; t < n; ++t) {
+      write_rows(sums.row(t), sums.stride, factor() * space_.tau[t], from(dq, t), task_.add_dq, 1,
+                 key_width_);
+    }
+  }
+
+  void add_row_sums(const Panel& rows, bool first) {
+    for (std::int64_t t = 0; t < rows.count && task_.row_sums; ++t) {
+      float& to = task_.row_sums.row(rows.row + t)[rows.head];
+      to = (first ? 0.0f : to) + space_.row_sums[t];
+    }
+  }
+  float* walked(const Panel& rows) const {
+    return task_.walked + walked_numbers * (rows.head * shape_.queries + rows.row);
+  }
+  void read_walked(const Panel& rows) {
+    const float* const from = walked(rows);
+    for (std::int64_t t = 0; t < panel; ++t) {
+      for (int i = 0; i < walked_numbers; ++i) {
+        space_.walked[i][t] = t < rows.count ? from[walked_numbers * t + i] : 0.0f;
+      }
+    }
+  }
+  void write_walked(const Panel& rows) {
+    float* const to = walked(rows);
+    for (std::int64_t t = 0; t < rows.count; ++t) {
+      for (int i = 0; i < walked_numbers; ++i) to[walked_numbers * t + i] = space_.walked[i][t];
+    }
+  }
+
+  float* saved_query_sums(const Panel& rows) const {
+    return task_.dq_sums +
+           (rows.head * round_up(shape_.queries, panel) + rows.row) * space_.key_stride;
+  }
+
+  const AttentionGradients<T>& task_;
+  const SegmentShape& shape_;
+  std::int64_t count_, key_width_, value_width_;
+  GradientSpace<Product> space_;
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

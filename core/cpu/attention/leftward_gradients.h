@@ -1,0 +1,70 @@
+#pragma once
+
+#include "core/cpu/attention/put_gradients.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// What a leftward rule knows of a vector of queries: two numbers that it carries from key to key,
+/// and numbers of the row.
+struct Walk {
+  Vec known, sum;
+  Vec pull, log, log_sum, d;
+};
+
+/// As score_gradients, for leftward rules: keys from the last to the first. The numbers that the
+/// rule carries for each query are updated in `walked`.
+template <class Product, class Rule, bool shifted>
+void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
+                        std::int64_t first) {
+  const float* const key_shifts = space.key_shifts + first;
+  float* const sums = space.key_shift_sums + first * lanes;
+  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+    const std::int64_t unit = t / Sight::unit * Sight::unit;
+    const Range by_all = sight.keys_of_all(unit, Sight::unit);
+    const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
+    const Vec scale = load(space.scale + t), times = load(space.times + t);
+    const Vec shift = load(space.shifts + t);
+    Walk walk{.known = load(space.walked[0] + t),
+              .sum = load(space.walked[1] + t),
+              .pull = load(space.pulls + t),
+              .log = load(space.logs + t),
+              .log_sum = load(space.log_sums + t),
+              .d = load(space.sums + t)};
+    Vec row_sum = load(space.row_sums + t);
+    Rule::begin(walk);
+    // Lanes beyond the last query contain meaningless numbers.
+    const Mask queries = lane_indices() < IntVec(static_cast<std::int32_t>(sight.queries - t));
+    const auto one = [&](int r, Vec& p) {
+      const Vec s = score_of<Product, typename Rule::Formula, shifted>(
+          load(space.p + r * panel + t), scale, shift, key_shifts + r);
+      const Vec dp = load(space.ds + r * panel + t);
+      Vec ds;
+      if (r >= by_all.begin && r < by_all.end) {
+        ds = Rule::template gradient<Product>(walk, s, dp, p);
+      } else {
+        const Mask sees = sight.sees(r, t);
+        const Vec none(0.0f);
+        ds = Rule::template gradient<Product>(walk, select(sees, s, Vec(-__builtin_inff())),
+                                              select(sees, dp, none), p);
+        p = select(sees, p, none);
+        ds = select(sees, ds, none);
+      }
+      if (Product::rounds) ds = times * ds;
+      if constexpr (shifted) {
+        store(sums + r * lanes, load(sums + r * lanes) + select(queries, ds, Vec(0.0f)));
+        row_sum += ds;
+      }
+      return ds;
+    };
+    for (int r = rows.end - 2; r >= rows.begin; r -= 2) {
+      Vec p0, p1;
+      const Vec d1 = one(r + 1, p1), d0 = one(r, p0);
+      put_gradients<Product, true, true>(space, r, t, p0, p1, d0, d1);
+    }
+    store(space.walked[0] + t, walk.known);
+    store(space.walked[1] + t, walk.sum);
+    if (shifted) store(space.row_sums + t, row_sum);
+  }
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "core/cpu/attention/put_gradients.h"
+#include "core/rules/softmax.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// Turns scores and dP into P and dS = P (dP - D), times a factor, as packed words; zero where
+/// unseen. A rule may compute roots of P first, which then replace P in dS. Without `make_p`, P
+/// already exists in f32; without `make_ds`, only P is made. `first` is the block's first key,
+/// counted within the range. Scores that are `shifted` get c_i - c_j, and the sums of dS over
+/// queries and over keys are accumulated.
+template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
+void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
+  const float* const key_shifts = space.key_shifts + first;
+  float* const sums = space.key_shift_sums + first * lanes;
+  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+    const std::int64_t unit = t / Sight::unit * Sight::unit;
+    const Range by_all = sight.keys_of_all(unit, Sight::unit);
+    const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
+    const Vec log = load(space.logs + t), own = load(space.sums + t);
+    const Vec scale = load(space.scale + t), times = load(space.times + t);
+    const Vec shift = load(space.shifts + t);
+    Vec row_sum = load(space.row_sums + t);
+    const auto probability = [&](int r) {
+      const Vec x = load(space.p + r * panel + t);
+      if (!make_p) return x;
+      return Rule::template weight<Product, shifted>(x, scale, log, shift, key_shifts + r);
+    };
+    const auto gradient = [&](int r, Vec p) {
+      const Vec x = p * (load(space.ds + r * panel + t) - own);
+      return Product::rounds ? times * x : x;
+    };
+    const auto put = [&](int r, Vec p0, Vec p1, Vec d0, Vec d1) {
+      if constexpr (make_ds && shifted) {
+        store(sums + r * lanes, load(sums + r * lanes) + d0);
+        store(sums + (r + 1) * lanes, load(sums + (r + 1) * lanes) + d1);
+        row_sum += d0 + d1;
+      }
+      put_gradients<Product, make_p, make_ds>(space, r, t, Rule::probability(p0),
+                                              Rule::probability(p1), d0, d1);
+    };
+    const auto edge = [&](int begin, int end) {
+      const Vec zero(0.0f);
+      for (int r = begin; r < end; r += 2) {
+        const Mask sees = sight.sees(r, t), sees_next = sight.sees(r + 1, t);
+        const Vec p0 = select(sees, probability(r), zero);
+        const Vec p1 = select(sees_next, probability(r + 1), zero);
+        put(r, p0, p1, select(sees, gradient(r, p0), zero),
+            select(sees_next, gradient(r + 1, p1), zero));
+      }
+    };
+    const Range inner{(by_all.begin + 1) & ~1, by_all.end & ~1};
+    if (inner.empty()) {
+      edge(rows.begin, rows.end);
+    } else {
+      edge(rows.begin, inner.begin);
+      for (int r = inner.begin; r < inner.end; r += 2) {
+        const Vec p0 = probability(r), p1 = probability(r + 1);
+        put(r, p0, p1, gradient(r, p0), gradient(r + 1, p1));
+      }
+      edge(inner.end, rows.end);
+    }
+    if constexpr (make_ds && shifted) store(space.row_sums + t, row_sum);
+  }
+}
+
+/// The hooks of a rule that weighs the keys of a row in any order.
+struct SoftmaxGradients {
+  using Formula = rules::Softmax;
+  static constexpr std::int64_t lone_query = 0;  // the query that sees a single key, with P = 1
+
+  /// P = 2^(s - log), where s may lack its factor.
+  template <class Product, bool shifted>
+  static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
+    const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;
+    return exp2(Product::rounds ? fma(scale, x, -less) : x - less);
+  }
+  static Vec probability(Vec p) { return p; }
+
+  /// Reads log_sum.
+  template <class T, class Product>
+  static void start(const GradientPanel<T, Product>& rows) {
+    const auto log_sum = rows.column(rows.task.log_sum);
+    for (std::int64_t t = 0; t < panel; ++t) {
+      rows.space.logs[t] = t < rows.count ? log2_of_e * *log_sum.row(rows.row + t) : 1e30f;
+    }
+  }
+  /// The heads whose product with dy is D.
+  template <class T>
+  static HeadRows<const T> mean(const AttentionGradients<T>& task) {
+    return task.y;
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "core/cpu/attention/leftward_gradients.h"
+#include "core/cpu/attention/softmax_gradients.h"
+#include "core/rules/stick_breaking.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// Stick-breaking: `known` is what is left of a stick, `sum` the rest of D.
+struct StickBreakingGradients : SoftmaxGradients {
+  using Formula = rules::Stick;
+  static constexpr bool reads_residue = true;
+
+  template <class T, class Product>
+  static void start(const GradientPanel<T, Product>&) {}
+
+  /// The part of D that rounding took from y.
+  template <class T, class Product>
+  static float rest_of_d(const GradientPanel<T, Product>& rows, std::int64_t t) {
+    if (!rows.task.residue) return 0;
+    return dot(rows.gradient_row(t), rows.of_values(rows.task.residue).row(t),
+               rows.task.shape.value_width);
+  }
+
+  template <class T, class Product>
+  static void start_walk(const GradientPanel<T, Product>& rows) {
+    for (std::int64_t t = 0; t < panel; ++t) {
+      rows.space.walked[0][t] = t < rows.count ? 1.0f : 0.0f;
+      rows.space.walked[1][t] = rows.space.sums[t];
+    }
+  }
+  /// A spent row gets no more than the rounding error of its rest.
+  static void begin(Walk& walk) {
+    walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
+  }
+  template <class Product>
+  static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
+    walk.known = max(walk.known, Vec(least_left));
+    const auto broken = Formula::broken(s);
+    p = Product::rounded(Formula::weigh(broken, walk.known));
+    return Formula::gradient(broken.taken, p, dp, walk.sum);
+  }
+  template <class Product>
+  static bool spent(const GradientSpace<Product>& space) {
+    for (int t = 0; t < panel; t += lanes) {
+      if (any(load(space.walked[0] + t) >= Vec(Formula::spent))) return false;
+    }
+    return true;
+  }
+  template <class T, class Product>
+  static void finish_walk(const GradientPanel<T, Product>&) {}
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention
