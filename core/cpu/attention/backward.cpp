@@ -56,178 +56,228 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
   }
 }
 
+/// One backward pass: divides the work, allocates what items share, runs the items and adds up.
 template <class T>
-void run(const Crew& crew, Math math, const Backward& b) {
-  const Scores& scores = b.scores;
-  using Kernels = AttentionGradientKernels<T>;
-  const Kernels& kernels =
-      b.solved() ? solve_kernels<Kernels>(crew, b.chacal != nullptr, math)
-                 : kernels_of<Kernels>(crew, b.rule.rule, false, math, scores.keys.longest());
-  const std::int64_t range = kernels.range;
-  const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
-  const std::int64_t width = scores.q.width, value_width = b.v.width;
-  const std::int64_t window = window_of(scores);
-  Backend& backend = scores.q.data.backend();
+class BackwardPass {
+ public:
+  BackwardPass(const Crew& crew, Math math, const Backward& b)
+      : crew_(crew),
+        b_(b),
+        scores_(b.scores),
+        kernels_(b.solved()
+                     ? solve_kernels<Kernels>(crew, b.chacal != nullptr, math)
+                     : kernels_of<Kernels>(crew, b.rule.rule, false, math, scores_.keys.longest())),
+        range_(kernels_.range),
+        heads_(scores_.k.heads),
+        group_(scores_.q.heads / heads_),
+        width_(scores_.q.width),
+        value_width_(b.v.width) {}
 
-  // The ranges of a segment from the last to the first; items of one range of all heads are
-  // neighbours, so that threads seldom follow each other on one head.
-  WorkList list;
+  void run() {
+    divide();
+    allocate();
+    Progress progress(list_.items.size());
+    const Scratch scratch(scores_.q.data.backend(), crew_.threads.threads(),
+                          kernels_.scratch(width_, value_width_, range_));
+    list_.run(crew_.threads, [&](const WorkItem& item, int worker) {
+      for (std::int64_t h = item.head; h < item.head_end; ++h) {
+        head(item, h, progress, scratch.of(worker));
+      }
+    });
+    if (row_sums_) add_row_sums(scores_, row_sums_.template data<float>(), b_.dscores.decay);
+    if (dots_) sink_gradients(b_.rule, dots_.template data<float>());
+    if (b_.chacal) add_gamma_gradients();
+  }
+
+ private:
+  using Kernels = AttentionGradientKernels<T>;
   struct Segment {
     std::size_t first_item;  // item of the last range, head 0, if there are several ranges
     std::int64_t parts, parts_before;
-    std::int64_t sums, solved_rows;  // where its rows lie in the shared memory
+    std::int64_t sums, solved_rows;  // where its rows are in the shared memory
   };
-  std::vector<Segment> segments;
-  std::int64_t sums = 0, solved_rows = 0, parts_before = 0;
-  for (std::int64_t s = 0; s < scores.queries.count(); ++s) {
-    const SegmentRows at = segment_rows(scores.queries, scores.keys, s);
-    const std::int64_t parts = (at.keys + range - 1) / range;
-    segments.push_back({list.items.size(), parts, parts_before, sums, solved_rows});
-    parts_before += parts;
-    if (parts > 1) {
-      sums += heads * group * panel_rows(at.queries) * kernels.stride(width);
-      if (b.solved()) solved_rows += heads * group * at.queries * kernels.stride(value_width);
-    }
-    for (std::int64_t part = parts - 1; part >= 0; --part) {
-      const std::int64_t begin = part * range, end = std::min(at.keys, begin + range);
-      const std::int64_t queries = std::min(at.queries, at.keys - begin);
-      const double cost = static_cast<double>((end - begin) * queries * group) * 2.5 *
-                          static_cast<double>(width + value_width);
-      const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads);
-      for (std::int64_t h = 0; h < heads; h += together) {
-        const std::int64_t end_head = std::min(heads, h + together);
-        list.add({static_cast<std::int32_t>(s), static_cast<std::int32_t>(h),
-                  static_cast<std::int32_t>(end_head), begin, end, part},
-                 cost * static_cast<double>(end_head - h));
+
+  /// Makes items of the ranges of each segment, from the last to the first. Items of one range of
+  /// all heads are neighbours, so that threads seldom follow each other on one head.
+  void divide() {
+    for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
+      const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
+      const std::int64_t parts = (at.keys + range_ - 1) / range_;
+      segments_.push_back({list_.items.size(), parts, parts_, sums_, solved_rows_});
+      parts_ += parts;
+      if (parts > 1) {
+        sums_ += heads_ * group_ * panel_rows(at.queries) * kernels_.stride(width_);
+        if (b_.solved()) {
+          solved_rows_ += heads_ * group_ * at.queries * kernels_.stride(value_width_);
+        }
       }
+      for (std::int64_t part = parts - 1; part >= 0; --part) add_items(s, at, part, parts);
+    }
+    list_.close();
+  }
+  void add_items(std::int64_t segment, const SegmentRows& at, std::int64_t part,
+                 std::int64_t parts) {
+    const std::int64_t begin = part * range_, end = std::min(at.keys, begin + range_);
+    const std::int64_t queries = std::min(at.queries, at.keys - begin);
+    const double cost = static_cast<double>((end - begin) * queries * group_) * 2.5 *
+                        static_cast<double>(width_ + value_width_);
+    const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads_);
+    for (std::int64_t h = 0; h < heads_; h += together) {
+      const std::int64_t end_head = std::min(heads_, h + together);
+      list_.add({static_cast<std::int32_t>(segment), static_cast<std::int32_t>(h),
+                 static_cast<std::int32_t>(end_head), begin, end, part},
+                cost * static_cast<double>(end_head - h));
     }
   }
-  list.close();
 
-  const Scratch scratch(backend, crew.threads.threads(),
-                        kernels.scratch(width, value_width, range));
-  const Tensor all_sums = floats(backend, sums), all_solved_rows = floats(backend, solved_rows);
-  const Tensor all_walked =
-      floats(backend, leftward(b.rule.rule) && sums > 0
-                          ? walked_numbers * scores.q.data.rows() * scores.q.heads
-                          : 0);
-  const auto of_rows = [&](bool wanted) {
-    return wanted ? floats(backend, scores.q.data.rows() * scores.q.heads) : Tensor();
-  };
-  const Tensor dots = of_rows(static_cast<bool>(b.rule.dsink));
-  const Tensor row_sums = of_rows(static_cast<bool>(b.dscores.decay));
-  // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.
-  std::vector<float> dgamma(static_cast<std::size_t>(b.chacal ? parts_before * heads * group : 0));
-  Progress progress(list.items.size());
+  /// Allocates what passes between ranges and what is added up at the end.
+  void allocate() {
+    Backend& backend = scores_.q.data.backend();
+    const std::int64_t numbers = scores_.q.data.rows() * scores_.q.heads;
+    const auto of_rows = [&](bool wanted) { return wanted ? floats(backend, numbers) : Tensor(); };
+    all_sums_ = floats(backend, sums_);
+    all_solved_rows_ = floats(backend, solved_rows_);
+    all_walked_ =
+        floats(backend, leftward(b_.rule.rule) && sums_ > 0 ? walked_numbers * numbers : 0);
+    dots_ = of_rows(static_cast<bool>(b_.rule.dsink));
+    row_sums_ = of_rows(static_cast<bool>(b_.dscores.decay));
+    dgamma_.resize(static_cast<std::size_t>(b_.chacal ? parts_ * heads_ * group_ : 0));
+  }
 
-  const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
-    const SegmentRows at = segment_rows(scores.queries, scores.keys, item.segment);
-    const Segment& segment = segments[item.segment];
-    const std::int64_t q_head = h * group;
+  /// The kernels' task for an item and a key head.
+  AttentionGradients<T> task_of(const WorkItem& item, std::int64_t h) {
+    const SegmentRows at = segment_rows(scores_.queries, scores_.keys, item.segment);
+    const std::int64_t q_head = h * group_;
     AttentionGradients<T> task{
-        .shape = {at.queries, at.keys, at.offset(), window, width, value_width},
-        .heads = group,
-        .q = rows_of<const T>(scores.q, q_head, at.query),
-        .k = rows_of<const T>(scores.k, h, at.key),
-        .v = rows_of<const T>(b.v, h, at.key),
-        .y = rows_of<const T>(b.rule.y, q_head, at.query),
-        .dy = rows_of<const T>(b.dy, q_head, at.query),
-        .residue = rows_of<const T>(b.rule.residue, q_head, at.query),
-        .log_sum = column_of<const float>(b.rule.log_sum, q_head, at.query),
-        .tau = column_of<const float>(scores.multiplier, q_head, at.query),
-        .shift = column_of<const float>(scores.decay, q_head, at.key),
-        .pull = column_of<const float>(b.rule.count_bias, q_head, at.query),
-        .sink = static_cast<bool>(b.rule.sink),
-        .scale = static_cast<float>(scores.scale),
-        .dq = rows_of<T>(b.dq.heads, q_head, at.query),
-        .dk = rows_of<T>(b.dk.heads, h, at.key),
-        .dv = rows_of<T>(b.dv.heads, h, at.key),
-        .dtau = column_of<float>(b.dscores.multiplier.tensor, q_head, at.query),
-        .dshift = column_of<float>(b.dscores.decay.tensor, q_head, at.key),
+        .shape = {at.queries, at.keys, at.offset(), window_of(scores_), width_, value_width_},
+        .heads = group_,
+        .q = rows_of<const T>(scores_.q, q_head, at.query),
+        .k = rows_of<const T>(scores_.k, h, at.key),
+        .v = rows_of<const T>(b_.v, h, at.key),
+        .y = rows_of<const T>(b_.rule.y, q_head, at.query),
+        .dy = rows_of<const T>(b_.dy, q_head, at.query),
+        .residue = rows_of<const T>(b_.rule.residue, q_head, at.query),
+        .log_sum = column_of<const float>(b_.rule.log_sum, q_head, at.query),
+        .tau = column_of<const float>(scores_.multiplier, q_head, at.query),
+        .shift = column_of<const float>(scores_.decay, q_head, at.key),
+        .pull = column_of<const float>(b_.rule.count_bias, q_head, at.query),
+        .sink = static_cast<bool>(b_.rule.sink),
+        .scale = static_cast<float>(scores_.scale),
+        .dq = rows_of<T>(b_.dq.heads, q_head, at.query),
+        .dk = rows_of<T>(b_.dk.heads, h, at.key),
+        .dv = rows_of<T>(b_.dv.heads, h, at.key),
+        .dtau = column_of<float>(b_.dscores.multiplier.tensor, q_head, at.query),
+        .dshift = column_of<float>(b_.dscores.decay.tensor, q_head, at.key),
         .dots = {},
         .row_sums = {},
-        .dpull = column_of<float>(b.rule.dcount_bias.tensor, q_head, at.query),
-        .add_dq = b.dq.add,
-        .add_dk = b.dk.add,
-        .add_dv = b.dv.add,
-        .add_dtau = b.dscores.multiplier.add,
-        .add_dshift = b.dscores.decay.add,
-        .add_dpull = b.rule.dcount_bias.add,
+        .dpull = column_of<float>(b_.rule.dcount_bias.tensor, q_head, at.query),
+        .add_dq = b_.dq.add,
+        .add_dk = b_.dk.add,
+        .add_dv = b_.dv.add,
+        .add_dtau = b_.dscores.multiplier.add,
+        .add_dshift = b_.dscores.decay.add,
+        .add_dpull = b_.rule.dcount_bias.add,
         .begin = item.begin,
         .end = item.end,
-        .range = range};
-    const std::int64_t part = segment.parts_before + item.part;
+        .range = range_};
     const auto of_head = [&](const Tensor& x) {
       if (!x) return HeadRows<float>{};
-      return HeadRows<float>{x.template data<float>() + at.query * scores.q.heads + q_head,
-                             scores.q.heads};
+      return HeadRows<float>{x.template data<float>() + at.query * scores_.q.heads + q_head,
+                             scores_.q.heads};
     };
-    task.dots = of_head(dots);
-    task.row_sums = of_head(row_sums);
-    const bool several = segment.parts > 1;
-    if (several) {
-      task.dq_sums = all_sums.template data<float>() + segment.sums +
-                     q_head * panel_rows(at.queries) * kernels.stride(width);
+    task.dots = of_head(dots_);
+    task.row_sums = of_head(row_sums_);
+    const Segment& segment = segments_[item.segment];
+    if (segment.parts > 1) share(task, segment, at, q_head);
+    if (b_.deltaformer) {
+      task.gain = column_of<const float>(b_.deltaformer->gain, q_head, at.query);
+      task.read = rows_of<const T>(b_.deltaformer->read, q_head, at.query);
+      task.dgain = column_of<float>(b_.deltaformer->dgain.tensor, q_head, at.query);
+      task.add_dgain = b_.deltaformer->dgain.add;
     }
-    if (several && leftward(b.rule.rule)) {
-      task.walked = all_walked.template data<float>() +
-                    walked_numbers * (at.query * scores.q.heads + q_head * at.queries);
-    }
-    if (b.solved() && several) {
-      task.solved_rows = all_solved_rows.template data<float>() + segment.solved_rows +
-                         q_head * at.queries * kernels.stride(value_width);
-    }
-    if (b.deltaformer) {
-      task.gain = column_of<const float>(b.deltaformer->gain, q_head, at.query);
-      task.read = rows_of<const T>(b.deltaformer->read, q_head, at.query);
-      task.dgain = column_of<float>(b.deltaformer->dgain.tensor, q_head, at.query);
-      task.add_dgain = b.deltaformer->dgain.add;
-    }
-    if (b.chacal) {
-      const Tensor& gamma = b.chacal->gamma;
+    if (b_.chacal) {
+      const Tensor& gamma = b_.chacal->gamma;
+      const std::int64_t part = segment.parts_before + item.part;
       task.gamma = gamma.template data<float>() + (gamma.size() == 1 ? 0 : q_head);
       task.gamma_step = gamma.size() == 1 ? 0 : 1;
-      task.dgamma = &dgamma[part * heads * group + q_head];
+      task.dgamma = &dgamma_[part * heads_ * group_ + q_head];
     }
+    return task;
+  }
+  /// Sets what the ranges of a segment pass to each other.
+  void share(AttentionGradients<T>& task, const Segment& segment, const SegmentRows& at,
+             std::int64_t q_head) {
+    task.dq_sums = all_sums_.template data<float>() + segment.sums +
+                   q_head * panel_rows(at.queries) * kernels_.stride(width_);
+    if (leftward(b_.rule.rule)) {
+      task.walked = all_walked_.template data<float>() +
+                    walked_numbers * (at.query * scores_.q.heads + q_head * at.queries);
+    }
+    if (b_.solved()) {
+      task.solved_rows = all_solved_rows_.template data<float>() + segment.solved_rows +
+                         q_head * at.queries * kernels_.stride(value_width_);
+    }
+  }
+
+  void head(const WorkItem& item, std::int64_t h, Progress& progress, float* space) {
+    const AttentionGradients<T> task = task_of(item, h);
+    const SegmentShape& shape = task.shape;
+    const Segment& segment = segments_[item.segment];
+    const bool several = segment.parts > 1;
     // This item, and the item of the next range, which passes first over each panel that they
     // share.
     const std::size_t number =
-        segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads + h);
-    const std::size_t next = number - static_cast<std::size_t>(heads);
-    const std::int64_t panels = (at.queries + attention_panel - 1) / attention_panel;
+        segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads_ + h);
+    const std::size_t next = number - static_cast<std::size_t>(heads_);
+    const std::int64_t panels = (shape.queries + attention_panel - 1) / attention_panel;
 
-    kernels.begin(task, space);
-    for (std::int64_t g = 0; g < group; ++g) {
-      kernels.begin_head(task, g, space);
+    kernels_.begin(task, space);
+    for (std::int64_t g = 0; g < group_; ++g) {
+      kernels_.begin_head(task, g, space);
       for (std::int64_t p = panels - 1; p >= 0; --p) {
         const std::int64_t row = p * attention_panel;
-        const std::int64_t first = at.offset() + row;
-        const std::int64_t last = std::min(first + attention_panel, at.keys) - 1;
+        const std::int64_t first = shape.offset + row;
+        const std::int64_t last = std::min(first + attention_panel, shape.keys) - 1;
         if (last < item.begin) break;
         const std::int64_t step = g * panels + panels - p;
-        if (first - window + 1 < item.end) {
+        if (first - shape.window + 1 < item.end) {
           if (last >= item.end) progress.wait(next, step);
-          kernels.panel(task, g, row, space);
+          kernels_.panel(task, g, row, space);
         }
         if (several) progress.reach(number, step);
       }
-      kernels.end_head(task, g, space);
+      kernels_.end_head(task, g, space);
     }
-    kernels.end(task, space);
-  };
-  list.run(crew.threads, [&](const WorkItem& item, int worker) {
-    for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
-  });
-
-  if (row_sums) add_row_sums(scores, row_sums.template data<float>(), b.dscores.decay);
-  if (dots) sink_gradients(b.rule, dots.template data<float>());
-  if (!b.chacal) return;
-  const std::int64_t gammas = b.chacal->gamma.size();
-  std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
-  for (std::size_t i = 0; i < dgamma.size(); ++i) {
-    by_head[gammas == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma[i]);
+    kernels_.end(task, space);
   }
-  for (std::int64_t i = 0; i < gammas; ++i) put(b.chacal->dgamma, i, by_head[i]);
+
+  void add_gamma_gradients() const {
+    const std::int64_t gammas = b_.chacal->gamma.size();
+    std::vector<double> by_head(static_cast<std::size_t>(heads_ * group_), 0.0);
+    for (std::size_t i = 0; i < dgamma_.size(); ++i) {
+      by_head[gammas == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma_[i]);
+    }
+    for (std::int64_t i = 0; i < gammas; ++i) put(b_.chacal->dgamma, i, by_head[i]);
+  }
+
+  const Crew& crew_;
+  const Backward& b_;
+  const Scores& scores_;
+  const Kernels& kernels_;
+  std::int64_t range_, heads_, group_, width_, value_width_;
+
+  WorkList list_;
+  std::vector<Segment> segments_;
+  std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;  // in all segments
+
+  Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
+  // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.
+  std::vector<float> dgamma_;
+};
+
+template <class T>
+void run(const Crew& crew, Math math, const Backward& b) {
+  BackwardPass<T>(crew, math, b).run();
 }
 
 bool all_zero(const Tensor& gamma) {

@@ -23,100 +23,138 @@ struct Forward {
 /// of them.
 constexpr std::int64_t rows = 4 * attention_panel;
 
+/// One forward pass: divides the work and runs the items.
 template <class T>
-void run(const Crew& crew, Math math, const Forward& f) {
-  const Scores& scores = f.scores;
-  const auto& kernels =
-      kernels_of<AttentionKernels<T>>(crew, f.rule.rule, f.solved(), math, scores.keys.longest());
-  const auto& solving =
-      f.solved() ? solve_kernels<AttentionKernels<T>>(crew, f.chacal != nullptr, math) : kernels;
-  const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
-  const std::int64_t width = scores.q.width, value_width = f.v.width;
-  // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
-  // are exact in f32, but not f32 numbers, which would have to be rounded first. If a backward pass
-  // follows, TRA must find the very bits of a score there, and stick the rounded weights; entmax's
-  // mean is computed by panels.
-  const bool by_row = f.rule.rule == Rule::softmax || (!f.rule.log_sum && !f.rule.residue);
-  const bool singly = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
+class ForwardPass {
+ public:
+  ForwardPass(const Crew& crew, Math math, const Forward& f)
+      : crew_(crew),
+        f_(f),
+        scores_(f.scores),
+        kernels_(kernels_of<Kernels>(crew, f.rule.rule, f.solved(), math, scores_.keys.longest())),
+        solving_(f.solved() ? solve_kernels<Kernels>(crew, f.chacal != nullptr, math) : kernels_),
+        heads_(f.y.heads),
+        group_(heads_ / f.v.heads),
+        width_(scores_.q.width),
+        value_width_(f.v.width) {
+    // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
+    // are exact in f32, but not f32 numbers, which would have to be rounded first. If a backward
+    // pass follows, TRA must find the very bits of a score there, and stick the rounded weights;
+    // entmax's mean is computed by panels.
+    const bool by_row = f.rule.rule == Rule::softmax || (!f.rule.log_sum && !f.rule.residue);
+    singly_ = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
+  }
 
-  // Later rows cost more and are taken first. Where rows depend on earlier rows, the first row is
-  // first.
-  WorkList list;
-  for (std::int64_t s = 0; s < scores.queries.count(); ++s) {
-    const SegmentRows at = segment_rows(scores.queries, scores.keys, s);
-    const std::int64_t parts = (at.queries + rows - 1) / rows;
-    for (std::int64_t p = 0; p < parts; ++p) {
-      const std::int64_t part = f.solved() ? p : parts - 1 - p;
-      const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
-      const double cost = static_cast<double>((end - begin) * (at.offset() + end)) *
-                          static_cast<double>(width + value_width);
-      const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads);
-      for (std::int64_t h = 0; h < heads; h += together) {
-        const std::int64_t end_head = std::min(heads, h + together);
-        list.add({static_cast<std::int32_t>(s), static_cast<std::int32_t>(h),
-                  static_cast<std::int32_t>(end_head), begin, end, part},
-                 cost * static_cast<double>(end_head - h));
+  void run() {
+    divide();
+    const Scratch scratch(f_.y.data.backend(), crew_.threads.threads(),
+                          kernels_.scratch(width_, value_width_, rows, scores_.keys.longest()));
+    Progress done(f_.solved() ? static_cast<std::size_t>(scores_.queries.count() * heads_) : 0);
+    list_.run(crew_.threads, [&](const WorkItem& item, int worker) {
+      for (std::int64_t h = item.head; h < item.head_end; ++h) {
+        head(item, h, done, scratch.of(worker));
+      }
+    });
+  }
+
+ private:
+  using Kernels = AttentionKernels<T>;
+
+  /// Later rows cost more and are taken first. Where rows depend on earlier rows, the first row is
+  /// first.
+  void divide() {
+    for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
+      const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
+      const std::int64_t parts = (at.queries + rows - 1) / rows;
+      for (std::int64_t p = 0; p < parts; ++p) {
+        const std::int64_t part = f_.solved() ? p : parts - 1 - p;
+        const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
+        const double cost = static_cast<double>((end - begin) * (at.offset() + end)) *
+                            static_cast<double>(width_ + value_width_);
+        const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads_);
+        for (std::int64_t h = 0; h < heads_; h += together) {
+          const std::int64_t end_head = std::min(heads_, h + together);
+          list_.add({static_cast<std::int32_t>(s), static_cast<std::int32_t>(h),
+                     static_cast<std::int32_t>(end_head), begin, end, part},
+                    cost * static_cast<double>(end_head - h));
+        }
       }
     }
+    list_.close();
   }
-  list.close();
 
-  const Scratch scratch(f.y.data.backend(), crew.threads.threads(),
-                        kernels.scratch(width, value_width, rows, scores.keys.longest()));
-  Progress done(f.solved() ? static_cast<std::size_t>(scores.queries.count() * heads) : 0);
-  const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
-    const SegmentRows at = segment_rows(scores.queries, scores.keys, item.segment);
+  AttentionRows<T> task_of(const SegmentRows& at, std::int64_t h) const {
     AttentionRows<T> task{
-        .shape = {at.queries, at.keys, at.offset(), window_of(scores), width, value_width},
-        .q = rows_of<const T>(scores.q, h, at.query),
-        .k = rows_of<const T>(scores.k, h / group, at.key),
-        .v = rows_of<const T>(f.v, h / group, at.key),
-        .y = rows_of<T>(f.y, h, at.query),
-        .log_sum = column_of<float>(f.rule.log_sum, h, at.query),
-        .mean = rows_of<T>(f.rule.root_mean, h, at.query),
-        .residue = rows_of<T>(f.rule.residue, h, at.query),
+        .shape = {at.queries, at.keys, at.offset(), window_of(scores_), width_, value_width_},
+        .q = rows_of<const T>(scores_.q, h, at.query),
+        .k = rows_of<const T>(scores_.k, h / group_, at.key),
+        .v = rows_of<const T>(f_.v, h / group_, at.key),
+        .y = rows_of<T>(f_.y, h, at.query),
+        .log_sum = column_of<float>(f_.rule.log_sum, h, at.query),
+        .mean = rows_of<T>(f_.rule.root_mean, h, at.query),
+        .residue = rows_of<T>(f_.rule.residue, h, at.query),
         .earlier = {},
-        .tau = column_of<const float>(scores.multiplier, h, at.query),
-        .shift = column_of<const float>(scores.decay, h, at.key),
-        .sink = f.rule.sink ? f.rule.sink.template data<float>() + h : nullptr,
-        .pull = column_of<const float>(f.rule.count_bias, h, at.query),
-        .scale = static_cast<float>(scores.scale)};
-    if (f.chacal) {
-      const Tensor& gamma = f.chacal->gamma;
-      task.earlier = rows_of<const T>(f.chacal->earlier, h, at.key);
+        .tau = column_of<const float>(scores_.multiplier, h, at.query),
+        .shift = column_of<const float>(scores_.decay, h, at.key),
+        .sink = f_.rule.sink ? f_.rule.sink.template data<float>() + h : nullptr,
+        .pull = column_of<const float>(f_.rule.count_bias, h, at.query),
+        .scale = static_cast<float>(scores_.scale)};
+    if (f_.chacal) {
+      const Tensor& gamma = f_.chacal->gamma;
+      task.earlier = rows_of<const T>(f_.chacal->earlier, h, at.key);
       task.gamma = gamma.template data<float>()[gamma.size() == 1 ? 0 : h];
     }
-    if (f.deltaformer) {
-      task.earlier = rows_of<const T>(f.deltaformer->earlier, h, at.key);
-      task.gain = column_of<const float>(f.deltaformer->gain, h, at.query);
-      task.read = rows_of<T>(f.deltaformer->read, h, at.query);
+    if (f_.deltaformer) {
+      task.earlier = rows_of<const T>(f_.deltaformer->earlier, h, at.key);
+      task.gain = column_of<const float>(f_.deltaformer->gain, h, at.query);
+      task.read = rows_of<T>(f_.deltaformer->read, h, at.query);
     }
+    return task;
+  }
+
+  void head(const WorkItem& item, std::int64_t h, Progress& done, float* space) const {
+    const SegmentRows at = segment_rows(scores_.queries, scores_.keys, item.segment);
+    const AttentionRows<T> task = task_of(at, h);
+    const typename Kernels::Chunk chunk{item.begin, item.end};
     // A head of ChaCAL with gamma = 0 is softmax attention.
-    const bool solves = f.deltaformer || task.gamma != 0;
-    if (singly && !solves && at.queries <= attention_few) {
-      for (std::int64_t row = item.begin; row < item.end; ++row) kernels.row(task, row, space);
-      return;
+    const bool solves = f_.deltaformer || task.gamma != 0;
+    if (solves) {
+      solve(item, static_cast<std::size_t>(item.segment * heads_ + h), task, done, space);
+    } else if (singly_ && at.queries <= attention_few) {
+      for (std::int64_t row = item.begin; row < item.end; ++row) kernels_.row(task, row, space);
+    } else {
+      kernels_.begin(task, chunk, space);
+      kernels_.before(task, chunk, 0, at.offset() + item.begin, space);
+      kernels_.own(task, chunk, space);
     }
-    const typename AttentionKernels<T>::Chunk chunk{item.begin, item.end};
-    if (!solves) {
-      kernels.begin(task, chunk, space);
-      kernels.before(task, chunk, 0, at.offset() + item.begin, space);
-      kernels.own(task, chunk, space);
-      return;
-    }
-    const auto number = static_cast<std::size_t>(item.segment * heads + h);
-    solving.begin(task, chunk, space);
-    solving.before(task, chunk, 0, at.offset(), space);
+  }
+  /// Waits for each earlier chunk of the segment's head before its rows are read.
+  void solve(const WorkItem& item, std::size_t number, const AttentionRows<T>& task, Progress& done,
+             float* space) const {
+    const typename Kernels::Chunk chunk{item.begin, item.end};
+    const std::int64_t offset = task.shape.offset;
+    solving_.begin(task, chunk, space);
+    solving_.before(task, chunk, 0, offset, space);
     for (std::int64_t row = 0; row < item.begin; row += rows) {
       done.wait(number, row + rows);
-      solving.before(task, chunk, at.offset() + row, at.offset() + row + rows, space);
+      solving_.before(task, chunk, offset + row, offset + row + rows, space);
     }
-    solving.own(task, chunk, space);
+    solving_.own(task, chunk, space);
     done.reach(number, item.end);
-  };
-  list.run(crew.threads, [&](const WorkItem& item, int worker) {
-    for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
-  });
+  }
+
+  const Crew& crew_;
+  const Forward& f_;
+  const Scores& scores_;
+  const Kernels &kernels_, &solving_;
+  std::int64_t heads_, group_, width_, value_width_;
+  bool singly_ = false;
+  WorkList list_;
+};
+
+template <class T>
+void run(const Crew& crew, Math math, const Forward& f) {
+  ForwardPass<T>(crew, math, f).run();
 }
 
 }  // namespace
