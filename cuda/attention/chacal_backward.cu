@@ -241,8 +241,11 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         }
       });
 
+  // W is stored in f32, but products round it; D has to be the sum of their P dP.
+  Math math = backend.math(scores.math);
+  if (math != Math::exact && scores.q.data.dtype() == DType::bf16) math = Math::bf16;
   const Tensor dots(backend, rule.log_sum.shape(), DType::f32);
-  row_dots(backend, Math::exact, w_view, view(op.y), {}, rows, static_cast<std::int32_t>(heads),
+  row_dots(backend, math, w_view, view(op.y), {}, rows, static_cast<std::int32_t>(heads),
            dots.data<float>());
   attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
                       op.dsink,
