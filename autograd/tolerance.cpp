@@ -15,7 +15,7 @@ constexpr double trial_unit = 0x1p-24;
 /// Inputs are moved by normal numbers times trial_unit and then rounded to f32; together this moves
 /// them by 1.15 units. Rounding to nearest has an error of 0.42 units (root mean square over all
 /// significands). The effect of a move is multiplied by this ratio.
-constexpr double felt_move = 0.42 / 1.15;
+constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.15;
 
 double round_to(double value, DType type) {
   switch (type) {
@@ -156,7 +156,7 @@ double unit(const catalog::Operation& operation, DType activations, Math math, b
   const bool all_f32 = std::ranges::none_of(operation.inputs, [](const auto& input) {
     return input.role == catalog::Role::activation || input.role == catalog::Role::weight;
   });
-  if (all_f32) return 0x1p-24;
+  if (all_f32 || operation.always_f32) return 0x1p-24;
   if (activations == DType::bf16) return 0x1p-8;
   if (!operation.products || math == Math::exact) return 0x1p-24;
   if (math == Math::bf16) return 0x1p-8;
@@ -253,6 +253,7 @@ std::vector<Block> blocks(const catalog::Operation&, const catalog::Case& values
 void Comparison::Average::add(const Average& other, double weight) {
   deviation += weight * other.deviation;
   size += weight * other.size;
+  floor += weight * weight * other.floor;
   for (std::size_t t = 0; t < all.size(); ++t) {
     all[t] += weight * other.all[t];
     operands[t] += weight * other.operands[t];
@@ -269,7 +270,8 @@ double Comparison::bias() const {
 
 double Comparison::used(const Average& a) const {
   if (a.size <= 0) return 0;
-  const double sigma = deviation(root_mean_square(a.all), root_mean_square(a.operands)) / a.size;
+  const double trials_alone = deviation(root_mean_square(a.all), root_mean_square(a.operands));
+  const double sigma = std::hypot(trials_alone, std::sqrt(a.floor)) / a.size;
   return std::abs(a.deviation) / a.size / (slope_factor * sigma + bias());
 }
 
@@ -298,7 +300,8 @@ double Comparison::floor(const catalog::Case& values, const Results& expected,
   }
   const double inputs = squares(x->second.values);
   if (inputs == 0) return 0;
-  return std::max(unit_, growth_ * trial_unit) * std::sqrt(outputs / inputs);
+  const double of_sums = std::max(growth_ * trial_unit, activations_ == DType::bf16 ? 0x1p-17 : 0);
+  return rounding_error * operation_->error_terms * of_sums * std::sqrt(outputs / inputs);
 }
 
 Values Comparison::deviations(const Column& c) const {
@@ -309,22 +312,23 @@ Values Comparison::deviations(const Column& c) const {
       all += c.all[t][i] * c.all[t][i];
       operands += c.operands[t][i] * c.operands[t][i];
     }
-    sigma[i] = deviation(growth_ * std::sqrt(all / trials), std::sqrt(operands / trials));
+    sigma[i] = std::hypot(
+        deviation(growth_ * std::sqrt(all / trials), std::sqrt(operands / trials)), c.floor);
   }
   return sigma;
 }
 
 void Comparison::entries(const std::string& name, const Column& c) {
   const Values& sigma = c.sigma;
-  // An entry's deviation in a few trials may be small by chance, so the deviation of the whole
-  // tensor is included.
+  // In a few trials, the deviation of an entry may be small by chance, so the deviation of the
+  // whole tensor is included.
   const double typical = root_mean_square(sigma);
   double worst = 0;
   std::size_t at = 0;
   for (std::size_t i = 0; i < sigma.size(); ++i) {
     const double a = c.expected[i], b = c.got[i];
-    double used = std::abs(a - b) / (entry_factor * std::max(sigma[i], typical) +
-                                     relative() * std::abs(a) + c.floor + 1e-30);
+    double used = std::abs(a - b) /
+                  (entry_factor * std::max(sigma[i], typical) + relative() * std::abs(a) + 1e-30);
     if (!std::isfinite(a)) used = a == b || (std::isnan(a) && std::isnan(b)) ? 0 : infinity;
     if (std::isnan(used)) used = infinity;
     if (used <= worst) continue;
@@ -353,8 +357,7 @@ void Comparison::sizes(const std::string& name, const Shape& shape, const Block&
   }
   if (count == 0) return;
   const double factor = norm_factor + norm_of_row / std::sqrt(static_cast<double>(block.rows));
-  const double bound = factor * std::sqrt(sigmas) + relative() * std::sqrt(squares) +
-                       c.floor * std::sqrt(count) + 1e-30;
+  const double bound = factor * std::sqrt(sigmas) + relative() * std::sqrt(squares) + 1e-30;
   const double use = std::sqrt(errors) / bound;
   if (use > worst_.used) {
     note(use, text("case ", cases_, ", ", name, ", size of ", block.name, ": off by ",
@@ -390,10 +393,14 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
       mean.operands[t] += c.operands[t][i];
     });
   }
-  if (squares <= count * c.floor * c.floor) return;
+  if (squares == 0) return;
   const double size = std::sqrt(squares / count);
   slope.size = squares;
   mean.size = count * size;
+  // Entries of one row may all be off by the same.
+  const auto width = static_cast<double>(block.columns);
+  slope.floor = c.floor * c.floor * squares * width;
+  mean.floor = c.floor * c.floor * count * width;
   const auto report = [&](const char* kind, const Average& average, double share) {
     const double use = used(average);
     if (use > worst_.used) {
@@ -439,6 +446,7 @@ void Comparison::add(const catalog::Case& values, const Results& expected, const
       const double all = root_mean_square(c.all[t]), operands = root_mean_square(c.operands[t]);
       variance += std::pow(deviation(growth_ * all, operands), 2) / trials;
     }
+    variance += c.floor * c.floor;
     variance += std::pow(1e-3 * unit_ * root_mean_square(c.expected), 2);
     const double weight = variance > 0 ? 1 / variance : 0;
     for (const Block& block : blocks(*operation_, values, name, y.shape)) {

@@ -22,40 +22,44 @@
 ///
 /// A result is compared in four ways:
 /// - *entry by entry*: |got - expected| <= entry_factor sigma + bias_units units + the rounding of
-///   its own type. Finds a wrong sign, a dropped row, a wrong neighbour.
+///   its own type. This finds a wrong sign, a missing row, a wrong neighbour.
 /// - *by size*: ||got - expected|| <= (norm_factor + norm_of_row / sqrt(rows)) ||sigma|| + the same
-///   small terms times ||expected||. Finds an error that every entry of a long sequence shares.
-/// - *by slope*: got regressed on expected, a = <got, expected> / <expected, expected>, must be 1
-/// to
-///   within slope_factor times the standard deviation of a in the trials, plus bias_units units.
-///   Rounding averages out and a factor of 1.02 does not. The slope is taken for each tensor, each
-///   head (or quarter of the columns) and each sequence (or quarter of the rows).
-/// - *by mean*: the same for the mean of got - expected over the root mean square of expected.
+///   small terms times ||expected||. This finds an error that all entries of a long sequence share.
+/// - *by slope*: the slope of got regressed on expected, a = <got, expected> / <expected,
+/// expected>,
+///   must be 1 to within slope_factor times the standard deviation of a in the trials, plus
+///   bias_units units. Rounding errors average out, but a factor of 1.02 does not. The slope is
+///   computed for each tensor, each head (or quarter of the columns) and each sequence (or quarter
+///   of the rows).
+/// - *by mean*: the same for the mean of got - expected, divided by the root mean square of
+/// expected.
 ///
-/// The reference computes gradients from the inputs alone, not from what the forward pass saved (in
-/// the attention family; elsewhere saved tensors are rounded as they are stored). So an error that
-/// a saved tensor brings counts as an error, and the trials do not excuse it.
+/// The trials include the rounding of tensors that a forward pass has to save, such as y, but no
+/// error that a kernel adds by the order of its sums. In the reference of the attention family, P
+/// is computed from the scores and not from the saved logarithms, the sums of a stick begin at the
+/// first key and not at D = dy . y, and dc is the difference of row sums and column sums.
 ///
-/// Gradients may cancel: one that is 0 in exact arithmetic is a difference of rounded terms. The
-/// size of such terms is ||y|| / ||x||, the derivative of an op of degree 1, and one unit of it is
-/// allowed. Slope and mean of what is smaller than that are not compared.
+/// A gradient that is 0 in exact arithmetic may be a difference of rounded sums. The terms of dx
+/// have the size ||y|| / ||x||, as the derivative of an op of degree 1. The rounding error of a
+/// saved sum of this size, times Operation::error_terms, is added to every sigma. A saved sum has
+/// the precision of f32, or of two bf16 numbers (2^-17) if tensors are bf16.
 ///
-/// Slope and mean are also taken over all cases of an op together, each case weighted by 1 /
-/// variance: the few entries of one case are too few in bf16, those of thirty cases are enough.
-/// Integers must be equal, and so must infinities and NaN.
+/// Slope and mean are also computed over all cases of an op together, where each case has the
+/// weight 1 / variance. In bf16, a single case has too few entries, but thirty cases have enough.
+/// Integers, infinities and NaN must be equal.
 ///
-/// The factors. entry_factor: some 10^5 entries are compared and their largest normal deviation
-/// is 4.4 sigma; a kernel that rounds inside (P and dS of attention) has up to twice the trials'
-/// variance. norm_factor: that variance, and what kernels round in a row's own sums, stay below 3
-/// sigma in all; errors within a row are related, so a norm over few rows may be as far off as one
-/// entry. slope_factor: the deviation is estimated from 10 trials, so a deviation divided by it
-/// follows Student's t, which exceeds 8 once in 10^5. bias_units: TF32 hardware truncates operands,
-/// which makes each 0.7 units smaller on average, and where one product follows another there are
-/// four operands; bf16 is rounded to nearest everywhere (coarse_bias_units). For f32 itself the
-/// trials include neither approximated functions (exp, erf: function_units units) nor sums. Adding
-/// n terms one after the other accumulates about 0.4 sqrt(n) times the error that moving the terms
-/// has, and n is taken to be the largest extent of an input. The trials' f32 part grows by the sum
-/// of both.
+/// The factors. entry_factor: some 10^5 entries are compared, whose largest normal deviation is 4.4
+/// sigma; a kernel that rounds intermediate results (P and dS of attention) has up to twice the
+/// variance of the trials. norm_factor: this variance, and the rounding of sums within a row, stay
+/// below 3 sigma; the errors of one row are related, so a norm over few rows may deviate as much as
+/// one entry. slope_factor: the deviation is estimated from 10 trials, so a deviation
+/// divided by it has Student's t distribution, which exceeds 8 once in 10^5. bias_units: TF32
+/// hardware truncates operands, which makes each of them 0.7 units smaller on average, and two
+/// consecutive products have four operands; bf16 is rounded to nearest everywhere
+/// (coarse_bias_units). For f32 itself, the trials include neither approximated functions (exp,
+/// erf: function_units units) nor sums. Adding n terms one after another accumulates about 0.4
+/// sqrt(n) times the error that moving the terms has; n is assumed to be the largest extent of an
+/// input. The f32 part of the trials is increased by the sum of both.
 namespace longhand::tolerance {
 
 constexpr double entry_factor = 12, norm_factor = 3, norm_of_row = 9, slope_factor = 8,
@@ -98,7 +102,7 @@ Noise noise(const catalog::Operation& operation, const catalog::Case& values, Ba
 /// ||got - expected|| / ||expected|| of each result of a float type.
 std::map<std::string, double> relative_errors(const Results& expected, const Results& got);
 
-/// A set of entries that is compared as a whole.
+/// A set of entries that are compared together.
 struct Block {
   std::string name;
   std::int64_t row, rows, column, columns;
@@ -129,7 +133,7 @@ class Comparison {
  private:
   /// The sum of weights times deviations, and the sum of weights times sizes.
   struct Average {
-    double deviation = 0, size = 0;
+    double deviation = 0, size = 0, floor = 0;                              // floor: a variance
     std::vector<double> all = std::vector<double>(trials), operands = all;  // one value per trial
     void add(const Average& other, double weight);
   };
@@ -138,7 +142,7 @@ class Comparison {
     const Values& got;
     const std::vector<Values>& all;
     const std::vector<Values>& operands;
-    double floor;  // what one unit of terms that cancel amounts to
+    double floor;  // the deviation of terms that cancel
     Values sigma;
   };
 

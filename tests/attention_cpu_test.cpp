@@ -380,6 +380,7 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
                                             .dtau = cpu::column_of<float>(d.dtau, 0, 0),
                                             .dshift = {},
                                             .dots = {},
+                                            .row_sums = {},
                                             .dpull = {},
                                             .end = shape.keys,
                                             .range = most};

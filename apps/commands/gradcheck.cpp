@@ -62,7 +62,7 @@ class Checker {
 void print_errors(const Arguments& arguments) {
   if (arguments.word("backend") == "reference")
     wrong_usage("--length: needs --backend cpu or cuda");
-  const auto backend = backend_from(arguments), reference = make_reference_backend();
+  const auto backend = compute_from(arguments).make(), reference = make_reference_backend();
   const DType type = backend->options().math == Math::bf16 ? DType::bf16 : DType::f32;
   std::vector<Json> rows;
   std::set<std::string> names;
@@ -77,6 +77,8 @@ void print_errors(const Arguments& arguments) {
         Rng rng(seed_from(arguments), Purpose::test);
         const catalog::Case values =
             tolerance::rounded(*operation, operation->of_length(rng, tokens, gate), type);
+        const bool forgets = values.inputs.contains("gates") || values.inputs.contains("decay");
+        if (gate > 0 && !forgets) continue;
         Json row{{"op", operation->name}, {"tokens", tokens}};
         row["gates"] = gate > 0 ? Json(gate) : Json();
         for (const auto& [name, error] :
@@ -99,7 +101,7 @@ void print_errors(const Arguments& arguments) {
   report.print(std::cout, arguments.json());
 }
 
-/// Compares a derivative from the command line with difference quotients.
+/// Compares a derivative given on the command line with difference quotients.
 void check_typed(const Arguments& arguments) {
   if (!arguments.plain().empty()) wrong_usage("--expression cannot be combined with names of ops");
   const auto parsed = [&](const char* flag) {

@@ -45,7 +45,9 @@ std::vector<Case> medium_cases(Rng& rng) {
     for (const char* name : {"tau", "shift", "sink"}) {
       cases.push_back(scored(rng, head_case(rng, shape), {name}));
     }
+    cases.push_back(gated(rng, head_case(rng, shape), 0.45, 0.55));
   }
+  cases.push_back(balanced(rng));
   return cases;
 }
 
@@ -58,6 +60,7 @@ std::vector<Case> long_cases(Rng& rng) {
     cases.push_back(head_case(rng, shape));
     cases.back().attributes["scale"] = "5";
   }
+  cases.push_back(narrow(rng, head_case(rng, longest_head())));
   return cases;
 }
 
@@ -79,11 +82,7 @@ std::vector<Case> large_cases(Rng& rng) {
 /// The same cases without v.
 std::vector<Case> score_cases(Rng& rng) {
   std::vector<Case> cases = small_cases(rng);
-  for (Case& c : cases) {
-    c.inputs.erase("v");
-    c.attributes.erase("v_width");
-    c.attributes.erase("v_column");
-  }
+  for (Case& c : cases) c = without_values(std::move(c));
   return cases;
 }
 
@@ -126,7 +125,8 @@ std::vector<Operation> attention_operations() {
          return {{"weights", attention_weights(windowed_call(c), softmax_call(c))}};
        },
        .cases = score_cases,
-       .products = true},
+       .products = true,
+       .large = balanced_weights},
       {.name = "find_bad_score",
        .page = "attention",
        .formula = "(sequence, query, key, head) of the first score that is not finite, or -1",

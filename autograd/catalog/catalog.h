@@ -94,10 +94,14 @@ struct Operation {
   std::function<std::vector<Case>(Rng&)> cases;
   /// True if the op contains matrix products, whose precision depends on the math mode.
   bool products = false;
+  /// True if the op computes and stores in f32 whatever the math mode and the type of its inputs.
+  bool always_f32 = false;
   /// Further cases, too large for difference quotients, on which backends are compared.
   std::function<std::vector<Case>(Rng&)> large = {};
-  /// Only for ops with heads: a sequence of so many tokens with normal q, k and v, and gates of
-  /// `gate` if that is above 0.
+  /// The maximum number of rounding errors of one saved sum that add up in an entry of a gradient.
+  double error_terms = 1;
+  /// Only for ops with heads: a case of one sequence of `tokens` tokens with normal q, k and v. If
+  /// `gate` is above 0 and the op can forget, all gates have this value.
   std::function<Case(Rng&, std::int64_t tokens, double gate)> of_length = {};
 };
 

@@ -94,7 +94,12 @@ Operation fused_or_composed(bool fused) {
           },
           .cases = small_cases,
           .products = true,
-          .large = fused ? large_cases : medium_cases};
+          .large = fused ? large_cases : medium_cases,
+          .of_length =
+              [](Rng& rng, std::int64_t tokens, double gate) {
+                Case c = chacal_case(rng, of_tokens(tokens), constant({1}, 0.8));
+                return gate > 0 ? gated(rng, std::move(c), gate, gate) : c;
+              }};
 }
 
 Operation continued() {

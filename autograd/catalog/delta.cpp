@@ -126,7 +126,13 @@ Operation fused_or_composed_delta(bool fused) {
         return {{"y", fused ? delta(in) : composed_delta(in)}};
       },
       .cases = small_delta,
-      .large = fused ? large_delta : medium_delta};
+      .large = fused ? large_delta : medium_delta,
+      .of_length =
+          [](Rng& rng, std::int64_t tokens, double gate) {
+            Case c = delta_case(rng, of_tokens(tokens), gate > 0);
+            if (gate > 0) c.inputs["decay"] = constant({tokens, 2}, std::log(gate));
+            return c;
+          }};
 }
 
 std::vector<Operation> delta_operations() {

@@ -71,7 +71,9 @@ Operation fused_or_composed(bool fused) {
           },
           .cases = small_cases,
           .products = true,
-          .large = fused ? large_cases : medium_cases};
+          .large = fused ? large_cases : medium_cases,
+          .of_length = [](Rng& rng, std::int64_t tokens,
+                          double) { return gain_case(rng, of_tokens(tokens), -0.9, 0.9); }};
 }
 
 Operation continued() {

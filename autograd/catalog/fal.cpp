@@ -38,7 +38,12 @@ Operation fused_or_composed(bool fused) {
             return {{"y", r.y}, {"match", r.match}};
           },
           .cases = small_cases,
-          .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>()};
+          .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>(),
+          .of_length =
+              [](Rng& rng, std::int64_t tokens, double) {
+                const HeadShape shape = of_tokens(tokens);
+                return decided(rng, head_case(rng, shape), shape, 0.5);
+              }};
 }
 
 std::vector<Operation> fal_operations() {

@@ -182,6 +182,8 @@ std::vector<HeadShape> long_heads() {
           {.lengths = {70, 530}, .heads = 2, .key_heads = 1, .width = 4, .v_width = 4}};
 }
 
+HeadShape longest_head() { return {.lengths = {1200}, .width = 4, .v_width = 4}; }
+
 HeadShape of_tokens(std::int64_t tokens) {
   return {.lengths = {static_cast<int>(tokens)},
           .heads = 2,
@@ -272,6 +274,44 @@ Case gated(Rng& rng, Case c, double low, double high) {
   for (double& f : gates.values) f = std::log(f);
   c.inputs["gates"] = std::move(gates);
   return c;
+}
+
+Case without_values(Case c) {
+  c.inputs.erase("v");
+  c.attributes.erase("v_width");
+  c.attributes.erase("v_column");
+  return c;
+}
+
+Case balanced(Rng& rng) {
+  const HeadShape shape{
+      .lengths = {8, 9, 7, 8, 9, 8, 7, 8, 9, 8, 8, 7}, .heads = 2, .key_heads = 2};
+  Case c = head_case(rng, shape);
+  HostTensor &q = c.inputs.at("q"), &k = c.inputs.at("k");
+  for (double& x : q.values) x *= 0.125;
+  std::size_t row = 0;
+  for (const int length : shape.lengths) {
+    for (int j = 0; j < length; ++j, ++row) {
+      for (std::size_t h = 0; h < 2; ++h) {
+        const std::size_t at = row * 8 + h * 4;
+        q.values[at] = 1;
+        k.values[at] = -1.8 * j;
+      }
+    }
+  }
+  c.attributes["scale"] = "1";
+  c.inputs["gates"] = constant({q.shape.rows(), 2}, -2);
+  return c;
+}
+
+std::vector<Case> balanced_weights(Rng& rng) {
+  return {without_values(balanced(rng)), without_values(balanced(rng))};
+}
+
+Case narrow(Rng& rng, Case c) {
+  for (double& v : c.inputs.at("v").values) v += 5;
+  c.attributes["window"] = "3";
+  return gated(rng, std::move(c), 0.999, 1);
 }
 
 }  // namespace longhand::catalog

@@ -26,9 +26,9 @@ std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values 
 /// The attributes of an op that requires as many key heads as query heads.
 std::vector<Attribute> ungrouped_attributes(std::vector<Attribute> more);
 std::vector<Attribute> score_attributes();
-std::vector<Attribute> windowed_attributes();  // the attributes of heads and the window
+std::vector<Attribute> windowed_attributes();  // the attributes of heads, and the window
 Argument gates_argument();
-/// The arguments of scores besides q and k, followed by `more`.
+/// The arguments of scores other than q and k, then `more`.
 std::vector<Argument> score_arguments(std::vector<Argument> more = {});
 
 /// The shape of a problem. With gap < 0, q, k and v are separate tensors. With gap >= 0 they share
@@ -39,10 +39,11 @@ struct HeadShape {
   std::int64_t gap = -1;
   std::vector<int> key_lengths = {};  // empty: equal to the lengths of the queries
 };
-std::vector<HeadShape> small_heads();     // one shape of each kind, cheap enough for gradcheck
-std::vector<HeadShape> medium_heads();    // enough entries for averages in bf16
-std::vector<HeadShape> large_heads();     // longer than any kernel's block
-std::vector<HeadShape> long_heads();      // long enough for small errors of each key to add up
+std::vector<HeadShape> small_heads();   // one shape of each kind, small enough for gradcheck
+std::vector<HeadShape> medium_heads();  // enough entries for rounding errors in bf16 to average out
+std::vector<HeadShape> large_heads();   // longer than any kernel's block
+std::vector<HeadShape> long_heads();    // long enough for the errors of single keys to add up
+HeadShape longest_head();               // long enough for the errors of rounded row sums to add up
 std::vector<HeadShape> decoding_heads();  // fewer queries than keys
 std::int64_t total(const std::vector<int>& lengths);
 
@@ -60,6 +61,17 @@ Case decided(Rng& rng, Case c, const HeadShape& shape, double agreement);
 Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names);
 /// The same case with gates between `low` and `high`.
 Case gated(Rng& rng, Case c, double low, double high);
+/// The case without its values, for ops that only use scores.
+Case without_values(Case c);
+/// Short sequences in which every gate is e^-2 and q . k undoes nine tenths of c, so that many keys
+/// have weight and a small relative error of c changes all of them.
+Case balanced(Rng& rng);
+/// Balanced cases without values.
+std::vector<Case> balanced_weights(Rng& rng);
+/// One long sequence with values near 5, a window of 3 keys and gates near 1. D is much larger than
+/// the differences dP - D, and few pairs of keys and queries lie on both sides of a token, so that
+/// rounded row sums would dominate the gradients of gates.
+Case narrow(Rng& rng, Case c);
 /// The case of Operation::of_length without gates: two heads of 16.
 HeadShape of_tokens(std::int64_t tokens);
 

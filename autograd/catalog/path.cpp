@@ -68,7 +68,9 @@ std::vector<Operation> path_operations() {
            },
            .cases = [](Rng& rng) { return path_cases(rng, small_heads()); },
            .products = true,
-           .large = medium_paths}};
+           .large = medium_paths,
+           .of_length = [](Rng& rng, std::int64_t tokens,
+                           double) { return path_case(rng, of_tokens(tokens)); }}};
 }
 
 }  // namespace

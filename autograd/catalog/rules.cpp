@@ -64,7 +64,10 @@ std::vector<Case> medium_cases(Rng& rng, Rule rule) {
   for (const HeadShape& shape : medium_heads()) {
     cases.push_back(ruled(rng, shape, rule, true));
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
+    const bool tra = rule == Rule::tra;
+    cases.push_back(gated(rng, ruled(rng, shape, rule), tra ? 0.98 : 0.45, tra ? 0.99 : 0.55));
   }
+  if (rule != Rule::tra) cases.push_back(balanced(rng));
   return cases;
 }
 
@@ -79,6 +82,7 @@ std::vector<Case> long_cases(Rng& rng, Rule rule) {
     cases.push_back(ruled(rng, shape, rule));
     cases.back().attributes["scale"] = "5";
   }
+  if (rule != Rule::tra) cases.push_back(narrow(rng, ruled(rng, longest_head(), rule)));
   return cases;
 }
 
@@ -136,6 +140,9 @@ Operation fused_or_composed(const Described& d, bool fused) {
       .products = true,
       .large = [rule, fused](
                    Rng& rng) { return fused ? large_cases(rng, rule) : medium_cases(rng, rule); },
+      // The shares of a stick sum to at most 30 ln 2, and each key gets its share of the error of
+      // D.
+      .error_terms = fused&& rule == Rule::stick ? 21.0 : 1.0,
       .of_length =
           [rule](Rng& rng, std::int64_t tokens, double gate) {
             Case c = ruled(rng, of_tokens(tokens), rule, rule != Rule::tra);
@@ -158,14 +165,12 @@ Operation weights(const Described& d) {
           .cases =
               [rule](Rng& rng) {
                 std::vector<Case> cases = small_cases(rng, rule);
-                for (Case& c : cases) {
-                  c.inputs.erase("v");
-                  c.attributes.erase("v_width");
-                  c.attributes.erase("v_column");
-                }
+                for (Case& c : cases) c = without_values(std::move(c));
                 return cases;
               },
-          .products = true};
+          .products = rule != Rule::tra,
+          .always_f32 = rule == Rule::tra,
+          .large = rule == Rule::tra ? std::function<std::vector<Case>(Rng&)>() : balanced_weights};
 }
 
 std::vector<Operation> rule_operations() {

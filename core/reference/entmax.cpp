@@ -43,18 +43,16 @@ void run(ReferenceBackend&, const Attention& op, const EntmaxRule& rule) {
   });
 }
 
-/// D_i = sum_j w_ij dP_ij / sum_j w_ij;  dS_ij = w_ij (dP_ij - D_i)
-void run(ReferenceBackend&, const AttentionBackward& op, const EntmaxGradient&) {
-  attend_backward(ScoreRows(op.scores), op, [](const Query&, RowGradient& row) {
+/// D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i)
+void run(ReferenceBackend&, const AttentionBackward& op, const EntmaxGradient& rule) {
+  const HeadRows root_mean(rule.root_mean), dy(op.dy);
+  attend_backward(ScoreRows(op.scores), op, [&](const Query& query, RowGradient& row) {
     row.p = row.s;
     weigh_sparsely(row.p);
-    double sum = 0, roots = 0;
+    const double d =
+        dot(dy, query.row(), query.head, root_mean, query.row(), query.head, op.v.width);
     for (std::size_t j = 0; j < row.p.size(); ++j) {
-      sum += std::sqrt(row.p[j]) * row.dp[j];
-      roots += std::sqrt(row.p[j]);
-    }
-    for (std::size_t j = 0; j < row.p.size(); ++j) {
-      row.ds.push_back(std::sqrt(row.p[j]) * (row.dp[j] - sum / roots));
+      row.ds.push_back(std::sqrt(row.p[j]) * (row.dp[j] - d));
     }
   });
 }

@@ -47,20 +47,20 @@ void run(ReferenceBackend&, const Attention& op, const SoftmaxRule& rule) {
   }
 }
 
-/// dP_ij = dy_i . v_j;  D_i = sum_j P_ij dP_ij;  dS_ij = P_ij (dP_ij - D_i)
+/// dP_ij = dy_i . v_j;  D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i)
 /// dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i
 /// db = -sum_i exp(b - log_denominator_i) D_i
-/// P is computed again from the scores rather than from the saved tensors. Their rounding errors
-/// are therefore no part of the reference.
+/// P is computed again from the scores. The rounding error of log_denominator is therefore no part
+/// of the reference, but the rounding error of y is.
 void run(ReferenceBackend&, const AttentionBackward& op, const SoftmaxGradient& rule) {
   const ScoreRows scores(op.scores);
+  const HeadRows y(rule.y), dy(op.dy);
   std::vector<double> dsink(static_cast<std::size_t>(rule.sink ? op.scores.q.heads : 0), 0.0);
   attend_backward(scores, op, [&](const Query& query, RowGradient& row) {
     const double b = sink_of(rule.sink, query.head);
     row.p = row.s;
     const double log_denominator = softmax(row.p, b);
-    double d = 0;
-    for (std::size_t j = 0; j < row.p.size(); ++j) d += row.p[j] * row.dp[j];
+    const double d = dot(dy, query.row(), query.head, y, query.row(), query.head, op.v.width);
     for (std::size_t j = 0; j < row.p.size(); ++j) row.ds.push_back(row.p[j] * (row.dp[j] - d));
     if (rule.sink) dsink[query.head] -= std::exp(b - log_denominator) * d;
   });

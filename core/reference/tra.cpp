@@ -31,15 +31,16 @@ void run(ReferenceBackend&, const Attention& op, const TraRule& rule) {
   });
 }
 
-/// D_i = sum_j P_ij dP_ij;  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
+/// D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
 void run(ReferenceBackend&, const AttentionBackward& op, const TraGradient& rule) {
   const Rows a(rule.count_bias);
+  const HeadRows y(rule.y), dy(op.dy);
   const Result da(rule.dcount_bias);
   attend_backward(ScoreRows(op.scores), op, [&](const Query& query, RowGradient& row) {
     row.p = row.s;
     weigh_positive(row.p, a(query.row(), query.head));
-    double d = 0, n = 0, sum = 0;
-    for (std::size_t j = 0; j < row.p.size(); ++j) d += row.p[j] * row.dp[j];
+    const double d = dot(dy, query.row(), query.head, y, query.row(), query.head, op.v.width);
+    double n = 0, sum = 0;
     for (std::size_t j = 0; j < row.p.size(); ++j) row.ds.push_back(row.p[j] * (row.dp[j] - d));
     for (std::size_t j = row.p.size(); j-- > 0;) {
       n += row.s[j] > 0 ? 1 : 0;

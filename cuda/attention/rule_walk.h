@@ -143,7 +143,6 @@ struct Walker {
   template <class Product>
   __device__ void gradients(const ScoresView& scores, int begin, int count, float* s, float* dp,
                             int stride) {
-    if (spent()) sum = 0;  // nothing is left but the rounding error of the rest
     for (int key = count - 1; key >= 0; --key) {
       float &x = s[key * stride], &g = dp[key * stride];
       const float product = x;
@@ -153,6 +152,7 @@ struct Walker {
       }
       const float s_ij = score(scores, x, begin + key);
       if constexpr (rule == Rule::stick) {
+        if (spent()) sum = 0;  // a rounding error
         const auto broken = rules::Stick::broken(s_ij);
         x = to_float(Product::element(rules::Stick::weigh(broken, known)));
         g = rules::Stick::gradient(broken.taken, x, g, sum);

@@ -31,7 +31,6 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
               .log_sum = load(space.log_sums + t),
               .d = load(space.sums + t)};
     Vec row_sum = load(space.row_sums + t);
-    Rule::begin(walk);
     // Lanes beyond the last query contain meaningless numbers.
     const Mask queries = lane_indices() < IntVec(static_cast<std::int32_t>(sight.queries - t));
     const auto one = [&](int r, Vec& p) {

@@ -29,12 +29,10 @@ struct StickBreakingGradients : SoftmaxGradients {
       rows.space.walked[1][t] = rows.space.sums[t];
     }
   }
-  /// A spent row gets no more than the rounding error of its rest.
-  static void begin(Walk& walk) {
-    walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
-  }
   template <class Product>
   static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
+    // The rest of a spent row is a rounding error.
+    walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
     walk.known = max(walk.known, Vec(least_left));
     const auto broken = Formula::broken(s);
     p = Product::rounded(Formula::weigh(broken, walk.known));

@@ -25,7 +25,6 @@ struct TraGradients : SoftmaxGradients {
       rows.space.walked[1][t] = 0;
     }
   }
-  static void begin(Walk&) {}
   template <class Product>
   static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
     const Vec logit = Formula::logit(s, walk.pull, walk.known);
