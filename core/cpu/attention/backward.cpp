@@ -94,11 +94,12 @@ class BackwardPass {
   struct Segment {
     std::size_t first_item;  // item of the last range, head 0, if there are several ranges
     std::int64_t parts, parts_before;
-    std::int64_t sums, solved_rows;  // where its rows are in the shared memory
+    std::int64_t sums, solved_rows;  // offsets of its rows in all_sums_ and all_solved_rows_
   };
 
-  /// Makes items of the ranges of each segment, from the last to the first. Items of one range of
-  /// all heads are neighbours, so that threads seldom follow each other on one head.
+  /// Makes an item of each range of keys of each segment, from the last range to the first. The
+  /// items of a range for all heads are adjacent in the list, so that threads seldom wait for each
+  /// other's ranges of the same head.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
@@ -130,7 +131,7 @@ class BackwardPass {
     }
   }
 
-  /// Allocates what passes between ranges and what is added up at the end.
+  /// Allocates the memory that ranges pass to each other, and the sums that are added at the end.
   void allocate() {
     Backend& backend = scores_.q.data.backend();
     const std::int64_t numbers = scores_.q.data.rows() * scores_.q.heads;
@@ -204,7 +205,7 @@ class BackwardPass {
     }
     return task;
   }
-  /// Sets what the ranges of a segment pass to each other.
+  /// Sets the task's pointers to the memory that the ranges of a segment pass to each other.
   void share(AttentionGradients<T>& task, const Segment& segment, const SegmentRows& at,
              std::int64_t q_head) {
     task.dq_sums = all_sums_.template data<float>() + segment.sums +
@@ -224,8 +225,8 @@ class BackwardPass {
     const SegmentShape& shape = task.shape;
     const Segment& segment = segments_[item.segment];
     const bool several = segment.parts > 1;
-    // This item, and the item of the next range, which passes first over each panel that they
-    // share.
+    // The index of this item, and of the item of the next range, which processes each panel that
+    // both ranges see before this item does.
     const std::size_t number =
         segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads_ + h);
     const std::size_t next = number - static_cast<std::size_t>(heads_);

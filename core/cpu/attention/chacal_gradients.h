@@ -5,8 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// ChaCAL: W_i takes the place of dy_i and U_j = (1 - g) v_j + g y_j that of v_j. From the last row
-/// to the first,
+/// ChaCAL: softmax attention with W_i instead of dy_i and U_j = (1 - g) v_j + g y_j instead of v_j.
+/// From the last row to the first,
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
 ///   dg = sum_j (B_j . y_j - A_j . v_j)
 struct ChacalGradients : SoftmaxGradients {
@@ -16,7 +16,7 @@ struct ChacalGradients : SoftmaxGradients {
   static float gamma(const AttentionGradients<T>& task, std::int64_t head) {
     return task.gamma[head * task.gamma_step];
   }
-  /// What rows read of the range's keys.
+  /// The values that rows read at the keys of the range: U.
   template <class T>
   static ChacalSource<T> values(const AttentionGradients<T>& task, const Source<T>& v,
                                 const Source<T>& y, std::int64_t head) {
@@ -47,7 +47,7 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// U has g y_i too much on the diagonal.
+  /// Corrects dS on the diagonal. It was computed with U_i, but a row's own key has (1 - g) v_i.
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>& rows) {
     for (std::int64_t i = 0; i < rows.count; ++i) {

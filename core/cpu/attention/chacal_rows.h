@@ -5,12 +5,13 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// ChaCAL: later rows read U_j = (1 - g) v_j + g y_j, and a row's own key is its v.
+/// ChaCAL: later rows read U_j = (1 - g) v_j + g y_j at key j, and a row reads (1 - g) v_i at its
+/// own key.
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
 struct ChacalRows : SoftmaxRows {
   static constexpr bool solves = true;
 
-  /// The values of keys whose y is known.
+  /// The values U of keys whose outputs y are known.
   template <class T>
   static ChacalSource<T> values(const AttentionRows<T>& task, const Source<T>& v,
                                 const Source<T>& y) {

@@ -5,8 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// DeltaFormer: g_i W_i takes the place of dy_i, y_j that of v_j and z that of y in D_i. There is
-/// no diagonal. From the last row to the first,
+/// DeltaFormer: softmax attention over earlier keys only, with g_i W_i instead of dy_i, y_j instead
+/// of v_j, and z_i instead of y_i in D_i. From the last row to the first,
 ///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j = dv_j;  dg_j = W_j . z_j
 struct DeltaFormerGradients : SoftmaxGradients {
   using Formula = StrictSoftmax;
@@ -25,7 +25,7 @@ struct DeltaFormerGradients : SoftmaxGradients {
   template <class T>
   static void begin_head(const AttentionGradients<T>&, std::int64_t) {}
 
-  /// Starts dg_j with the part that comes from dy_j.
+  /// Sets dg_j to the part of it that depends on dy_j.
   template <class T, class Product>
   static void start_solve(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;
@@ -38,7 +38,7 @@ struct DeltaFormerGradients : SoftmaxGradients {
     }
   }
 
-  /// Computes B and g W of `count` rows, and adds the part of dg that comes from B.
+  /// Computes B and g W of `count` rows, and adds to dg the part that depends on B.
   template <class T, class Product>
   static void solve(const GradientPanel<T, Product>& rows, const SolveGradientTile& tile,
                     int count) {

@@ -16,7 +16,7 @@ struct DeltaFormerRows : SoftmaxRows {
     return y;
   }
 
-  /// Solves `count` rows, of which y is what later rows read.
+  /// Computes y of `count` rows. Later rows read y.
   template <class T>
   static void solve(const AttentionRows<T>& task, const SolveTile& tile, int count) {
     float shares[tile_rows];

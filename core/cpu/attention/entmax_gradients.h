@@ -5,12 +5,13 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Entmax: dS is in proportion to the roots of P. Blocks of keys without a weight are skipped.
+/// Entmax: dS is proportional to the square roots of P. Blocks without a key of positive weight are
+/// skipped.
 struct EntmaxGradients : SoftmaxGradients {
   using Formula = rules::Entmax;
   static constexpr bool skips_blocks = true;
 
-  /// The root of P.
+  /// The square root of P.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec threshold, Vec shift, const float* key_shift) {
     const Vec s = score_of<Product, Formula, shifted>(x, scale, shift, key_shift);
@@ -45,8 +46,8 @@ struct EntmaxGradients : SoftmaxGradients {
     return false;
   }
 
-  /// Computes D with the products that make dP, in the same order. Where one key has all of a row's
-  /// weight, its value is the mean, and dP - D is then exactly 0.
+  /// Computes D like dP, by the same products in the same order. If one key has all the weight of a
+  /// row, the mean of the values is that key's value, and dP - D is then exactly 0.
   template <class T, class Product>
   static void dots_like_products(const GradientPanel<T, Product>& rows) {
     const GradientSpace<Product>& space = rows.space;

@@ -109,7 +109,8 @@ class Search {
     const std::int64_t count = end - begin;
     pack_left<Exact>(Source<T>{{task_.k.row(begin), task_.k.stride}, count, width_}, count, width_,
                      space_.keys, space_.key_stride);
-    // Beyond `reach` the search works as if the queries were that many positions earlier.
+    // The keys up to `reach` before each query were already tried, so the queries are treated as if
+    // they were `reach` positions earlier.
     const Sight sight{count, n_, position_ - 1 - reach - begin, std::int64_t{1} << 40};
     for (std::int64_t t = 0; t < n_; t += 2 * lanes) {
       for (std::int64_t r = (count - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {

@@ -19,8 +19,8 @@ struct Forward {
   bool solved() const { return chacal || deltaformer; }
 };
 
-/// Rows of queries that pass over the keys together, so that each packed block of keys serves all
-/// of them.
+/// Number of queries that are processed together, so that each block of keys is packed only once
+/// for all of them.
 constexpr std::int64_t rows = 4 * attention_panel;
 
 /// One forward pass: divides the work and runs the items.

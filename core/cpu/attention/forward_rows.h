@@ -19,7 +19,7 @@
 /// keys whose outputs are known, and `solve` computes those of a panel's own keys, row by row.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// True if a rule reads outputs of earlier rows. Solves go between products of vectors.
+/// True if a rule reads outputs of earlier rows. This requires products on vectors.
 template <class Product, class Rule>
 inline constexpr bool solves = !Product::tiled && requires {
   Rule::solves;
@@ -43,7 +43,7 @@ class Rows {
   }
 
   void before(std::int64_t from, std::int64_t to) {
-    if constexpr (Formula::leftward) return;  // after its own keys
+    if constexpr (Formula::leftward) return;  // leftwards() processes these keys later
     const InUse<Product> in_use;
     const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first visible key
     for (std::int64_t j = from; j < to; j += block) {
@@ -196,8 +196,8 @@ class Rows {
                              shape_.value_width, space_.values);
   }
 
-  /// Packs what rows read of keys from j on, whose y is known: in `earlier` for keys before the
-  /// queries, otherwise in y.
+  /// Packs the values that rows read at the keys from j on. The outputs at these keys are known:
+  /// they are in `earlier` for keys before the first query, otherwise in y.
   void pack_solved(std::int64_t j, std::int64_t count) {
     const std::int64_t width = shape_.value_width;
     const HeadRows<const T> y{task_.y.at, task_.y.stride};
@@ -237,8 +237,8 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// The products of a block's p with its values. Tiles would wait for words that were just stored,
-  /// so the scores of the next block are made first.
+  /// Multiplies p of the waiting block by its values. Tile products would have to wait for the
+  /// words of p that were just stored, so the scores of the next block are computed first.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,
@@ -246,8 +246,8 @@ class Rows {
     waiting_.values = nullptr;
   }
 
-  /// Solves the panel's own keys. Tile by tile, the keys get what the rows that follow read of
-  /// them.
+  /// Computes the outputs of a panel, tile by tile. The values of a tile's keys are then replaced
+  /// by what later rows read at these keys.
   void solve(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);

@@ -5,8 +5,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The part of the backward pass that reads and writes rows of the queries: their factors, dy and D
-/// before the blocks of keys, dq and dtau after them, and what passes from range to range.
+/// The part of the backward pass that reads and writes rows of the queries. Before the blocks of
+/// keys, it reads factors and dy and computes D. After them, it writes dq and dtau, or the sums
+/// that the next range continues.
 template <class T, class Product, class Rule>
 class GradientRows {
  public:
@@ -60,8 +61,8 @@ class GradientRows {
     Rule::start(rows);
   }
 
-  /// Reads dy. Where products round it to bf16, D must too: rows of dS then sum to what they
-  /// should.
+  /// Reads dy. If products round dy to bf16, D is computed from the rounded dy too, because the
+  /// rows of dS would otherwise have a wrong sum.
   void read_gradients(const Panel& rows) {
     const auto dy = source(rows.of_values(task_.dy), 0, rows.count, value_width_);
     if constexpr (Product::rounds && Product::parts == 1) {
@@ -72,7 +73,8 @@ class GradientRows {
     }
   }
 
-  /// Computes D, and packs dy or W. If packing does not round, both get dS's factor.
+  /// Computes D, and packs dy or W. If packing does not round, both are multiplied by the factor of
+  /// dS.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
     const auto mean = rows.of_values(Rule::mean(task_));

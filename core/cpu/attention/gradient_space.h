@@ -9,10 +9,10 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// The scratch of a backward pass over a range of keys.
 template <class Product>
 struct GradientSpace {
-  // The keys and values of the range, as operands: `left` ones are summed along, `right` ones over.
-  // Rules that solve store what rows read in place of the values.
+  // The packed keys and values of the range. Products sum along the rows of `left` operands and
+  // over the rows of `right` operands. For rules that solve, the values are those that rows read.
   float *keys_left, *keys_right, *values_left;  // keys_right: one per block
-  float *key_sums, *value_sums;  // dk / beta, and dv (of one head, for rules that solve)
+  float *key_sums, *value_sums;  // dk / beta, and dv (for rules that solve: of one head)
   float* all_value_sums;         // for rules that solve: dv of all heads
   // The panel's q, and dy or W, as operands and transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;

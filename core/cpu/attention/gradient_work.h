@@ -5,9 +5,9 @@
 #include "core/cpu/attention/softmax_gradients.h"
 #include "core/cpu/attention/solve_tile.h"
 
-/// The backward pass for a range of keys. The panels of queries pass over the range from the last
-/// to the first. A rule (softmax_gradients.h and its neighbours) turns the scores of a block and dP
-/// into P and dS, and each block takes five products.
+/// The backward pass for a range of keys. The panels of queries are processed from the last to the
+/// first. A rule (softmax_gradients.h and its neighbours) computes P and dS from the scores of a
+/// block and dP, and each block takes five products.
 ///
 /// With D_i = dy_i . y_i, where dS includes the factor `scale` unless the sums of dS itself are
 /// needed (the scale is then applied at the end):
@@ -129,7 +129,7 @@ class Work : GradientRows<T, Product, Rule> {
       }
     }
     const std::int64_t stop = solve ? position : least(task_.end, position + rows.count);
-    std::int64_t waiting = -1;  // the block whose products are still to come: see Rows::mix
+    std::int64_t waiting = -1;  // the block that is not yet multiplied, see Rows::mix; -1: none
     for (std::int64_t j = task_.begin; j < stop; j += block) {
       const Sight there = sight(row, j, least(block, stop - j));
       if (there.empty()) continue;
@@ -150,7 +150,7 @@ class Work : GradientRows<T, Product, Rule> {
   }
 
  private:
-  // Solves go between products of vectors.
+  // Rules that solve require products on vectors.
   static constexpr bool solves = !Product::tiled && requires { Rule::solves; };
   static constexpr bool bounds = requires { Rule::bounds; };
 
@@ -247,8 +247,8 @@ class Work : GradientRows<T, Product, Rule> {
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
-  /// Solves the panel: from B of the later panels in value_sums, writes W to the gradients, and to
-  /// value_sums what the rule makes of B.
+  /// Solves the triangular system of a panel. value_sums contains the part of B from later panels.
+  /// Writes W to the gradients, and replaces value_sums by the rule's sums for dv.
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;
@@ -287,9 +287,9 @@ class Work : GradientRows<T, Product, Rule> {
   }
 };
 
-/// Number of keys for which queries are packed once. With a quarter of this, heads 768 wide lose a
-/// tenth on vectors; narrow heads lose nothing with all of it. With tiles, packing weighs more: all
-/// widths gain a tenth from twice as many.
+/// Number of keys for which queries are packed once. On vectors, a quarter of this number makes
+/// heads of width 768 a tenth slower, and this number makes no narrow head slower. With tiles,
+/// packing takes a larger share of the time, and twice as many keys make all widths a tenth faster.
 template <class Product>
 inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
 

@@ -24,8 +24,9 @@ struct HeadRows {
 /// it.
 inline constexpr std::int64_t attention_panel = 64;
 
-/// The numbers that a leftward walk carries for each row: what is left of a stick or the number of
-/// keys kept, and the rest of D or dpull so far.
+/// Count of the numbers that a leftward rule updates for each row from key to key. For
+/// stick-breaking: the remaining length of the stick and the rest of D. For TRA: the number of keys
+/// kept and dpull so far.
 inline constexpr int walked_numbers = 2;
 
 /// Up to this many queries of a segment are computed one by one, as in decoding.

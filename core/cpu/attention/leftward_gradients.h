@@ -4,8 +4,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// What a leftward rule knows of a vector of queries: two numbers that it carries from key to key,
-/// and numbers of the row.
+/// The state of a leftward rule for a vector of queries: two numbers that change from key to key,
+/// and numbers that belong to the row.
 struct Walk {
   Vec known, sum;
   Vec pull, log, log_sum, d;

@@ -71,7 +71,7 @@ struct ChacalSource {
   }
 };
 
-/// Rows as a product sees them that rounds its operands to bf16.
+/// Rows whose entries are rounded to bf16, as in products that round their operands.
 template <class T>
 struct RoundedSource {
   Source<T> x;
@@ -122,7 +122,7 @@ template <class Product, class Rows>
   }
 }
 
-/// to[t][c]: rows to be summed along (a left operand of score_tiles).
+/// to[t][c]: rows of a left operand of score_tiles, which sums along them.
 template <VectorProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -133,7 +133,7 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// to[t / depth][c]: rows to be summed over (a right operand of the mixes).
+/// to[t / depth][c]: rows of a right operand of mix_queries and mix_keys, which sum over them.
 template <VectorProduct Product, class Rows>
 void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                 std::int64_t stride) {

@@ -41,7 +41,8 @@ struct Sight {
   }
   bool empty() const { return keys_of(0, queries).empty(); }
 
-  /// Number of queries whose keys are looked up together: at least one tile.
+  /// Number of queries for which the visible keys are looked up together, at least the rows of a
+  /// tile.
   static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
 
   /// Mask of the queries t, t + 1, ... (a vector) that see key r.

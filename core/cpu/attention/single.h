@@ -158,7 +158,8 @@ class Single {
     for (r = 0; r < count; ++r) scores_[r] += Formula::unit * (own - *task_.shift.row(j + r));
   }
 
-  /// Computes the shares of a block at once, then walks along it with what is left of the stick.
+  /// Computes the shares of all keys of a block, then multiplies them by the remaining length of
+  /// the stick, key by key.
   void weigh(rules::Stick, std::int64_t count) {
     float kept[block];
     for (std::int64_t r = 0; r < block; r += lanes) {

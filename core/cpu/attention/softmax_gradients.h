@@ -5,11 +5,11 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Turns scores and dP into P and dS = P (dP - D), times a factor, as packed words; zero where
-/// unseen. A rule may compute roots of P first, which then replace P in dS. Without `make_p`, P
-/// already exists in f32; without `make_ds`, only P is made. `first` is the block's first key,
-/// counted within the range. Scores that are `shifted` get c_i - c_j, and the sums of dS over
-/// queries and over keys are accumulated.
+/// Computes P and dS = P (dP - D), times a factor, from scores and dP, as packed words; 0 for keys
+/// that a query does not see. A rule may compute roots of P first, which then replace P in dS.
+/// Without `make_p`, P already exists in f32; without `make_ds`, only P is made. `first` is the
+/// block's first key, counted within the range. Scores that are `shifted` get c_i - c_j, and the
+/// sums of dS over queries and over keys are accumulated.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -70,7 +70,7 @@ struct SoftmaxGradients {
   using Formula = rules::Softmax;
   static constexpr std::int64_t lone_query = 0;  // the query that sees a single key, with P = 1
 
-  /// P = 2^(s - log), where s may lack its factor.
+  /// P = 2^(s - log). The factor of s may still have to be applied.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
     const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;

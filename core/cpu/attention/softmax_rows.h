@@ -44,7 +44,7 @@ template <class Product, class Power>
 struct SoftmaxRows {
   using Formula = rules::Softmax;
 
-  /// The sink counts before any key does.
+  /// Starts the sums with the sink, before all keys.
   template <class T>
   static void start(const PanelRows<T>& rows) {
     const float* const sink = rows.task.sink;

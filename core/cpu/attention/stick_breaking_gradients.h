@@ -6,7 +6,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Stick-breaking: `known` is what is left of a stick, `sum` the rest of D.
+/// Stick-breaking: `known` is the remaining length of a stick, and `sum` is D minus the P dP of the
+/// keys so far.
 struct StickBreakingGradients : SoftmaxGradients {
   using Formula = rules::Stick;
   static constexpr bool reads_residue = true;
@@ -14,7 +15,7 @@ struct StickBreakingGradients : SoftmaxGradients {
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>&) {}
 
-  /// The part of D that rounding took from y.
+  /// The part of D that is missing because y was rounded.
   template <class T, class Product>
   static float rest_of_d(const GradientPanel<T, Product>& rows, std::int64_t t) {
     if (!rows.task.residue) return 0;
@@ -31,7 +32,7 @@ struct StickBreakingGradients : SoftmaxGradients {
   }
   template <class Product>
   static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
-    // The rest of a spent row is a rounding error.
+    // If nothing is left of the stick, the rest of D is only a rounding error.
     walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
     walk.known = max(walk.known, Vec(least_left));
     const auto broken = Formula::broken(s);

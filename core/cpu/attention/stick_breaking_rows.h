@@ -5,7 +5,7 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Stick-breaking of the rows of a panel. `sums` is what is left of each stick.
+/// Stick-breaking of the rows of a panel. `sums` has the remaining length of each stick.
 struct StickBreakingRows {
   using Formula = rules::Stick;
 
@@ -14,8 +14,8 @@ struct StickBreakingRows {
     for (std::int64_t t = 0; t < panel; ++t) rows.state.sums[t] = t < rows.count ? 1.0f : 0.0f;
   }
 
-  /// Turns the scores of a block into p, zero where unseen, as packed words. Earlier sums keep
-  /// their factor.
+  /// Computes p from the scores of a block, as packed words; 0 for keys that a query does not see.
+  /// Returns false, because earlier sums do not change.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, const float* s, float* p,
                     const Running& to) {
@@ -60,7 +60,7 @@ struct StickBreakingRows {
   static float share(float) { return 1; }
   static Vec log_sum(Vec, Vec) { return Vec(0.0f); }
 
-  /// Stores what rounding takes from a row of y.
+  /// Stores the rounding errors of a row of y.
   template <class T>
   static void finish_row(const AttentionRows<T>& task, std::int64_t row, const float* y) {
     if (!task.residue) return;

@@ -5,7 +5,8 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// The product on which attention is built: a few rows, broadcast word by word, times vectors.
+/// The inner product of attention: the words of a few rows are broadcast, one by one, and
+/// multiplied by vectors.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The number of rows of scratch matrices is a multiple of this.

@@ -38,7 +38,7 @@ struct WorkList {
   void run(ThreadPool& threads, FunctionRef<void(const WorkItem&, int worker)> body) const;
 
  private:
-  double open_ = 0;  // cost of the chunk still open
+  double open_ = 0;  // cost of the last chunk, to which items are still added
 };
 
 /// Number of heads of a segment that together make an item large enough for a thread.
@@ -57,7 +57,7 @@ constexpr bool suits_tiles(Rule rule, bool solved, Math math, std::int64_t longe
   return math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);
 }
 
-/// The kernels by how products are made.
+/// The kernels for a math mode.
 template <class Kernels>
 const Kernels& by_math(const ByProduct<Kernels>& all, Math math) {
   return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
