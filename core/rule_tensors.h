@@ -12,7 +12,7 @@ struct RuleTensors {
   Tensor log_sum = {};   // log_denominator, or entmax's threshold
   Heads root_mean = {};  // entmax only
   Heads residue = {};    // stick-breaking only
-  Heads y = {};          // backward only: the heads that dy is multiplied by in D
+  Heads y = {};          // backward only: D_i = dy_i . y_i + ...
   Target dsink = {}, dcount_bias = {};
 };
 

@@ -139,7 +139,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
           for (std::int64_t c = 0; c < v_width; ++c) {
             double& entry = d[r * v_width + c];
             sum += entry * beta * w(row, c) - a * old[r * v_width + c] * dw[c];
-            // passed on to the token before
+            // the part of dS that the previous token receives
             entry = a * (entry - in.scale * in.k(row, h, r) * dw[c]);
             sum_decay += old[r * v_width + c] * entry;
           }

@@ -8,10 +8,10 @@
 namespace longhand::reference {
 namespace {
 
-constexpr double bits = 1 / std::numbers::ln2;  // per unit of score
+constexpr double bits = 1 / std::numbers::ln2;  // converts scores to powers of two
 
-/// P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)): from the nearest key to the first, each
-/// key takes the share sigmoid(s) of what is left of a stick of length 1.
+/// P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)): a stick has length 1, and each key, from
+/// the nearest to the first, takes the share sigmoid(s) of its remaining length.
 void break_stick(std::span<double> row) {
   double left = 1;
   for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Stick::weigh(bits * *s, left);

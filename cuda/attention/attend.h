@@ -36,8 +36,8 @@ struct AttentionTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   std::int32_t* progress = nullptr;
-  // Number of parts into which the keys are cut, see parts.cu. If there are several, y is the f32 o
-  // of the parts.
+  // Number of parts into which the keys are divided, see parts.cu. If there are several, y receives
+  // the sums o of the parts, in f32.
   std::int32_t key_parts = 1;
   std::int64_t query_rows = 0;
   Pair<float>* stats = nullptr;  // level and l, [key parts, query rows, heads]
@@ -97,7 +97,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   // have on devices of compute capability 8.6, 8.9 and 12. Row r of q has the factor of query r,
   // its c, and c of key r of two blocks: one is read while the other is written.
   const auto of_row = [&](int r) { return padding<Product, slice>(q, r); };
-  // Values needed only at the end, kept here because registers are scarce.
+  // Values that are needed only at the end. They are in shared memory because registers are scarce.
   struct Kept {
     int row, head, part;
   };
@@ -327,8 +327,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
 
     if constexpr (chacal) {
-      // The last of these keys has its y once its tile is done, and then all earlier keys have
-      // theirs.
+      // When the tile of the last of these keys is finished, the y of all these keys are known.
       std::int32_t* const done =
           task.progress + 1 +
           ((scores.segments.query_begin[tile.segment] / tile_rows + tile.segment) *
@@ -358,7 +357,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     if (sees) Product::mix(out, p, v);
   }
 
-  if constexpr (walk == Walk::part) __syncthreads();  // a part without keys has had no barrier yet
+  if constexpr (walk == Walk::part) __syncthreads();  // without keys there was no barrier so far
   const int lane = lane_register(), row = warp_row + lane / 4;
   const int y_row = kept->row, y_head = kept->head, y_part = kept->part;
   float inverse[bands][2];

@@ -37,7 +37,7 @@ __device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, 
   __shared__ float factors[tile_rows], log_sums[tile_rows], block_sums[32];
   Element* const k = shared_memory<Element>();
   Element* const q = k + tile_rows * stride;
-  Element* const w = q;  // comes when the scores are there
+  Element* const w = q;  // loaded after the scores are computed
 
   const ScoresView& scores = task.scores;
   const int rows = min(tile_rows, at.keys - first), key_head = head / scores.group;
@@ -133,7 +133,8 @@ __device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, 
   }
   __syncthreads();
 
-  // Row s gives links[s][r] = P_sr of its W to every row r before it; a thread has a column.
+  // Adds links[s][r] = P_sr times the W of row s to every earlier row r. Each thread has one
+  // column.
   const int own_column = static_cast<int>(threadIdx.x);
   float gamma_sum = 0;
   if (own_column < slice && column + own_column < task.v.width) {

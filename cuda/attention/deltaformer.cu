@@ -11,7 +11,8 @@
 namespace longhand::cuda {
 namespace {
 
-constexpr int row_splits = 16;  // blocks that share the rows of a head where those are independent
+constexpr int row_splits =
+    16;  // number of blocks per head in the passes whose rows are independent
 
 struct DeltaFormerTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, read = {}, earlier = {}, dy = {};
@@ -38,7 +39,7 @@ __device__ __forceinline__ float row_dot(const HeadsView& x, std::int64_t i, con
   return sum;
 }
 
-/// The largest of a block's numbers, for all its threads.
+/// The maximum of the x of a block's threads, returned to all of them.
 __device__ __forceinline__ float block_max(float x, float* scratch) {
   for (int step = warp_size / 2; step > 0; step /= 2) {
     x = fmaxf(x, __shfl_xor_sync(full_warp, x, step));
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(attention_threads) deltaformer_solve(DeltaForm
   }
 }
 
-/// Rows of dq, or of dk, which go over the keys before and the queries after.
+/// Computes rows of dq, each a sum over earlier keys, or rows of dk, each a sum over later queries.
 template <bool of_keys>
 __global__ void __launch_bounds__(attention_threads) deltaformer_scores(DeltaFormerTask task) {
   __shared__ BlockScratch space;
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(attention_threads) deltaformer_scores(DeltaFor
         const int i = of_keys ? first + thread : r, j = of_keys ? r : first + thread;
         const std::int64_t query = at.query + i;
         const float w_y = row_dot(task.w, query, task.y, at.query + j, head);
-        // A row with one key has S = 1 whatever its score: no gradient, not even a rounding.
+        // In a row with one key, S = 1 for every score, so the gradient must be exactly 0.
         space.weights[thread] = i == 1 ? 0
                                        : task.scale * weight_of(task, at, i, j, head) *
                                              (w_y - task.dots[query * task.heads + head]);

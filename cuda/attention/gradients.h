@@ -15,9 +15,9 @@
 /// when it needs them.
 namespace longhand::cuda {
 
-/// The gradients of q, k, v and the scores' tensors from P of log_sum, as in AttentionBackward.
-/// With `gamma`, as in ChacalBackward: dy stands for W, row_dots for W_i . y_i, and the
-/// values read off the diagonal are (1 - g) v + g y.
+/// Computes the gradients of q, k, v and the tensors of scores, as in AttentionBackward, with P
+/// computed from log_sum. If `gamma` is given, as in ChacalBackward: dy contains W, row_dots
+/// contains W_i . y_i, and the values at earlier keys are (1 - g) v + g y.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
