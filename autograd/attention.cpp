@@ -43,8 +43,7 @@ Var own(const StickBreakingVars&) { return {}; }
 Var own(const TraVars& rule) { return rule.count_bias; }
 Var own(const EntmaxVars&) { return {}; }
 
-/// What the backward pass of a rule reads; `target` is that of the gradient of the rule's own
-/// tensor.
+/// The arguments of the backward pass of a rule. `target` receives the gradient of own(rule).
 AttentionGradient gradient(const SoftmaxRule& rule, const Heads& y, const Target& target) {
   return SoftmaxGradient{
       .sink = rule.sink, .y = y, .log_denominator = rule.log_denominator, .dsink = target};

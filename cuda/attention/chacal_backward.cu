@@ -19,7 +19,7 @@ struct ChacalTask {
   HeadsView v = {}, y = {}, dy = {}, w = {};
   const float *log_sum = nullptr, *gamma = nullptr;
   std::int32_t gamma_step = 0;
-  float* dgamma = nullptr;  // a part for each slot, head and slice
+  float* dgamma = nullptr;  // one partial sum per slot, head and slice
   std::int32_t key_slices = 1, value_slices = 1;
   std::int32_t* progress = nullptr;
 };

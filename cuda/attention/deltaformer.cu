@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(attention_threads) deltaformer_forward(DeltaFo
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
   const int thread = static_cast<int>(threadIdx.x), width = task.v.width;
   for (int t = 0; t < at.queries; ++t) {
-    const int keys = at.offset() + t;  // those before the row's own
+    const int keys = at.offset() + t;  // number of earlier keys
     const std::int64_t row = at.query + t;
     float highest = -__builtin_inff(), sum = 0;
     for (int c = thread; c < width; c += attention_threads) sums[c] = 0;

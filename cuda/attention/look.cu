@@ -91,7 +91,8 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
   for (int j = scores.first_key(p) + lane; j <= p; j += warp_size) row[j] /= sum;
 }
 
-/// first[row] = key heads + head of the row's first bad score, or -1.
+/// first[row] = key * heads + head for the first score of the row that is NaN or infinite; -1:
+/// none.
 __global__ void __launch_bounds__(look_threads)
     bad_scores_kernel(ScoresView scores, bool own_key, std::int64_t* first) {
   const Tile tile =

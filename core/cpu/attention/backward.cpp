@@ -269,7 +269,7 @@ class BackwardPass {
 
   WorkList list_;
   std::vector<Segment> segments_;
-  std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;  // in all segments
+  std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;  // totals over all segments
 
   Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
   // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.

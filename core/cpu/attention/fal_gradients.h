@@ -143,7 +143,8 @@ class FalGradientWork {
     }
   }
 
-  /// sums_c (+)= sum_r times_r x_r,c, in the order of r. The last call writes to y instead.
+  /// sums_c (+)= sum_r times_r x_r,c, in the order of r. In the last call, the result is written to
+  /// y instead of sums.
   template <int n>
   static void add_up(const float* times, const T* const* x, bool first, bool last, float* sums,
                      T* y, std::int64_t width, Store how) {

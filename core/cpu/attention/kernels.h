@@ -176,7 +176,7 @@ struct FalRows {
   HeadRows<const T> q, k, v;
   HeadRows<T> y;
   HeadRows<std::int32_t> match;
-  bool stream = false;  // write y past the caches
+  bool stream = false;  // write y with stores that bypass the caches
 };
 
 /// Gradients for one key head and the `heads` query heads that read it, as in AttentionGradients;
