@@ -66,7 +66,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_example_is_detected) {
   };
   BOOST_TEST(wrong("scale alpha=2\nx = [1, 2]\ny : [2, 4]\n").empty());
   BOOST_TEST(wrong("scale alpha=2\nx = [1, 2]\ny : [2, 5]\n") == "scale: y is [2, 4], not [2, 5]");
-  expect_refusal([] { app::book::parse_example("scale\nz : [2]\n"); }, "scale has no output or gradient z");
+  expect_refusal([] { app::book::parse_example("scale\nz : [2]\n"); },
+                 "scale has no output or gradient z");
   expect_refusal([] { app::book::parse_example("scale\nx = [1, [2]]\n"); },
                  "its lists have different lengths");
   expect_refusal([] { app::book::parse_example("scale\nx = []\n"); }, "at most four deep");
