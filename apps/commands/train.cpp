@@ -145,9 +145,10 @@ const Register command{
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes = "Ctrl-C and --max-minutes write a checkpoint. A resumed run, and a run of several\n"
-              "ranks with `mpirun -np N longhand train ...`, computes the same bits as one\n"
-              "uninterrupted process (docs/scaling.md).",
+     .notes =
+         "Ctrl-C and --max-minutes write a checkpoint. Resumed runs and runs on several ranks\n"
+         "(`mpirun -np N longhand train ...`) compute the same bits as one process "
+         "(docs/scaling.md).",
      .run = run}};
 
 }  // namespace

@@ -34,7 +34,7 @@ void ModelSettings::declare_decoder(nn::Options& options) {
   options.flag("output_bias", d.output_bias, "1: the output layers have biases");
   options.number("embedding_scale", d.embedding_scale, 1e-6, 1e6,
                  "factor that multiplies the embeddings");
-  options.choice("positions", d.positions, "position encoding: none, rotary, learned or sinusoidal")
+  options.choice("positions", d.positions, "positions: none, rotary, learned or sinusoidal")
       .common = true;
   options.choice(
       "position_ids", position_ids,
