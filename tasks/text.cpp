@@ -90,16 +90,19 @@ class Text final : public Task {
   /// The text is opened when the first sample is needed, because a trained model can be used
   /// without it.
   const TextSource& source() const {
-    std::call_once(opened_, [&] {
+    // Not std::call_once: its callback runs below a C function of libc, and in a program with a
+    // static libgcc an exception that passes this function ends the program.
+    const std::lock_guard lock(opening_);
+    if (!source_) {
       const auto make = settings_.of_records ? records_of : windows_of;
       source_ = make(settings_, *vocabulary_);
-    });
+    }
     return *source_;
   }
 
   TextSettings settings_;
   std::unique_ptr<const Vocabulary> vocabulary_;
-  mutable std::once_flag opened_;
+  mutable std::mutex opening_;
   mutable std::unique_ptr<const TextSource> source_;
 };
 

@@ -331,4 +331,12 @@ BOOST_AUTO_TEST_CASE(invalid_options_are_refused_in_one_line) {
   BOOST_TEST(!std::filesystem::exists(folder / "r"));
 }
 
+BOOST_AUTO_TEST_CASE(an_unusable_text_is_refused_in_one_line) {
+  // The text is read by the first sample. A program with a static libgcc once aborted here.
+  write_atomically(folder / "empty.txt", "");
+  refuses(1, "train --task text --text empty.txt", "empty.txt: expected at least 257 tokens");
+  refuses(1, "train --task text --text none.txt", "none.txt: cannot be read: No such file");
+  refuses(1, "train --task text --text .", "expected a file, got a folder");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
