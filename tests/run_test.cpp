@@ -108,7 +108,12 @@ BOOST_AUTO_TEST_CASE(invalid_settings_are_refused_in_one_line_and_leave_no_folde
 BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   train("a");
   refuses(1, "train " + tiny + "--out a", "a: already holds a run");
-  refuses(1, "train --resume absent", "absent: holds no run");
+  refuses(1, "train --resume absent", "absent: holds no run: no such folder");
+  fs::create_directory(folder / "empty");
+  refuses(1, "eval empty", "empty: holds no run: the folder has no config.ini");
+  refuses(1, "check a/config.ini", "a/config.ini: holds no run: expected a folder, got a file");
+  fs::copy_file(folder / "a/config.ini", folder / "model.gguf");
+  refuses(1, "chat model.gguf", "expected a folder, got a file; `longhand import` makes a run");
   refuses(2, "train --resume a --steps 9", "--steps");
   refuses(2, "eval", "run folder");
   refuses(1, "eval absent", "absent");

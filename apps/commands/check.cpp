@@ -57,8 +57,7 @@ std::string look_at_checkpoint(const std::filesystem::path& folder) {
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const std::filesystem::path run = arguments.plain()[0];
-  LONGHAND_CHECK(std::filesystem::exists(run / "config.ini"), run.string(),
-                 ": holds no run (no config.ini)");
+  require_run(run);
   Findings findings;
   findings.add("config.ini", [&] {
     const RunFolder folder(run);

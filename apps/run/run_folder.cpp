@@ -46,8 +46,7 @@ void copy_tokenizer(const Folder& run, const fs::path& from) {
 }
 
 Config config_in(const fs::path& folder) {
-  LONGHAND_CHECK(fs::exists(folder / config_file), folder.string(),
-                 ": holds no run (no config.ini)");
+  require_run(folder);
   Config config = Config::read(folder / config_file);
   if (config.knows(tokenizer_setting) && fs::exists(RunFolder::tokenizer(folder))) {
     config.set(tokenizer_setting, RunFolder::tokenizer(folder).string());
@@ -57,6 +56,16 @@ Config config_in(const fs::path& folder) {
 }
 
 }  // namespace
+
+void require_run(const fs::path& folder) {
+  if (fs::exists(folder / config_file)) return;
+  const fs::file_status status = fs::status(folder);
+  const std::string message = folder.string() + ": holds no run: ";
+  if (!fs::exists(status)) fail(message, "no such folder");
+  if (fs::is_directory(status)) fail(message, "the folder has no config.ini");
+  fail(message, "expected a folder, got a file",
+       folder.extension() == ".gguf" ? "; `longhand import` makes a run of a GGUF file" : "");
+}
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)), config_(config_in(path_)) {}
 

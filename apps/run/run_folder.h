@@ -16,6 +16,9 @@
 
 namespace longhand::app {
 
+/// Throws an Error that states the reason if the path is not a folder with a config.ini.
+void require_run(const std::filesystem::path& folder);
+
 /// The folder of a run. It contains these files:
 ///   config.ini       every setting on which the run depends
 ///   data.json        for runs on text: size and checksum of each data file
