@@ -35,15 +35,46 @@ po::options_description describe(const Command& command) {
   return all;
 }
 
-/// A flag as the command's option spells it: --batch_tokens becomes --batch-tokens.
+/// Names that other programs use, and the names of our options.
+constexpr std::pair<std::string_view, std::string_view> all_aliases[] = {
+    {"batch-size", "batch"},      {"device", "backend"},     {"eval-every", "evaluate_every"},
+    {"grad-clip", "clip"},        {"learning-rate", "rate"}, {"lr", "rate"},
+    {"max-new-tokens", "tokens"}, {"max-tokens", "tokens"},  {"output", "out"},
+    {"temp", "temperature"},      {"warmup", "warm_up"},     {"warmup-steps", "warm_up"},
+    {"weight-decay", "decay"}};
+
+/// True if the names are equal except for dashes and underscores.
+bool is_same_name(std::string_view a, std::string_view b) {
+  const auto same = [](char x, char y) {
+    return x == y || (x == '-' && y == '_') || (x == '_' && y == '-');
+  };
+  return std::ranges::equal(a, b, same);
+}
+
+/// The alias's option, if the command has this option and no option with the alias's name.
+const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
+                               const std::vector<CliFlag>& options) {
+  const auto find = [&](std::string_view wanted) {
+    const auto found = std::ranges::find_if(
+        options, [&](const CliFlag& option) { return is_same_name(wanted, option.name); });
+    return found == options.end() ? nullptr : &*found;
+  };
+  return find(alias) ? nullptr : find(name);
+}
+
+/// A flag as the command's option spells it: --batch_tokens becomes --batch-tokens, and an alias
+/// becomes its option's name.
 std::string as_named(const std::string& word, const std::vector<CliFlag>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
-  const std::string name = word.substr(2, end - 2);
-  const auto same = [](char a, char b) { return a == b || (a == '-' && b == '_'); };
+  const std::string_view name = std::string_view(word).substr(2, end - 2);
   for (const CliFlag& option : options) {
-    if (option.name != name && std::ranges::equal(name, option.name, same)) {
-      return "--" + option.name + word.substr(end);
+    if (is_same_name(name, option.name)) return "--" + option.name + word.substr(end);
+  }
+  for (const auto& [alias, of] : all_aliases) {
+    if (!is_same_name(name, alias)) continue;
+    if (const CliFlag* const option = option_of_alias(alias, of, options)) {
+      return "--" + option->name + word.substr(end);
     }
   }
   return word;
@@ -218,6 +249,12 @@ std::string Command::help(const Arguments& beside, bool rich) const {
   add({"help", "", ""},
       more ? "print this help; `--help all`: with all options" : "print this help");
 
+  if (all) {
+    for (const auto& [alias, option] : aliases()) {
+      add({alias, "", "", {}, false, "aliases"}, "same as " + shown_flag(option));
+    }
+  }
+
   std::ostringstream out;
   out << summary << "\n\n" << bold("usage", rich) << '\n' << forms();
   for (const auto& [heading, lines] : groups) {
@@ -233,6 +270,16 @@ std::string Command::help(const Arguments& beside, bool rich) const {
   out << '\n' << bold(examples.size() == 1 ? "example" : "examples", rich) << '\n';
   for (const std::string& example : examples) out << "  longhand " << example << '\n';
   return out.str();
+}
+
+std::vector<std::pair<std::string, std::string>> Command::aliases() const {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const auto& [alias, of] : all_aliases) {
+    if (const CliFlag* const option = option_of_alias(alias, of, options)) {
+      found.emplace_back(alias, option->name);
+    }
+  }
+  return found;
 }
 
 std::string Command::forms() const {

@@ -106,6 +106,8 @@ struct Command {
   /// The text of --help: the common options and those of the task named in `beside`; with `--help
   /// all`, every option. Headings are bold if `rich`.
   std::string help(const Arguments& beside = {}, bool rich = false) const;
+  /// Names of options in other programs that are accepted here, each with the option's own name.
+  std::vector<std::pair<std::string, std::string>> aliases() const;
   /// The forms of the command's usage, one per line.
   std::string forms() const;
 };

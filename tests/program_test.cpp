@@ -1,6 +1,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "apps/command.h"
 #include "autograd/catalog/catalog.h"
 #include "core/tensor_file.h"
 #include "tests/program.h"
@@ -87,6 +88,39 @@ BOOST_AUTO_TEST_CASE(help_shows_common_options_those_of_a_task_or_all) {
     std::istringstream each(text.substr(0, text.find("\nexamples")));
     for (std::string line; std::getline(each, line);) BOOST_TEST(line.size() <= 84u, line);
   }
+}
+
+BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
+  const Outcome trained = (*this)(
+      "train --task reversal --layers 1 --heads softmax:2 --width 8 --lr 2e-3 --batch-size=2 "
+      "--warmup_steps 3 --weight-decay 0.5 --steps 2 --evaluate-samples 2 --quiet --output run");
+  BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  const std::string ini = contents(path("run/config.ini"));
+  for (const char* setting : {"rate = 2e-3\n", "batch = 2\n", "warm_up = 3\n", "decay = 0.5\n"}) {
+    BOOST_TEST(contains(ini, setting));
+  }
+  const std::string likeliest = (*this)("generate run --prompt abc=").out;
+  BOOST_TEST((*this)("generate run --prompt abc= --temp 0 --max-new-tokens 32").out == likeliest);
+  refuses(2, "train --lr 1 --rate 2", "--rate is given 2 times");
+  refuses(2, "train --task words --lr much", "--rate: ");
+  refuses(2, "info --lr 1", "there is no option --lr");
+  BOOST_TEST(contains((*this)("train --help all").out, "same as --rate"));
+  BOOST_TEST(contains((*this)("man train").out, "same as \\-\\-rate"));
+
+  // An alias never hides an option of the same name, and always stands for one.
+  std::map<std::string, int> meanings;
+  for (const auto& [name, command] : app::commands()) {
+    const auto has = [&](const std::string& wanted) {
+      return std::ranges::any_of(command.options, [&](const app::CliFlag& option) {
+        return app::shown_flag(option.name) == app::shown_flag(wanted);
+      });
+    };
+    for (const auto& [alias, option] : command.aliases()) {
+      BOOST_TEST((!has(alias) && has(option)), name << " --" << alias);
+      ++meanings[alias];
+    }
+  }
+  BOOST_TEST(meanings.size() == 13u);
 }
 
 BOOST_AUTO_TEST_CASE(a_recipe_describes_its_runs) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "apps/run/batches.h"
+#include "apps/run/config.h"
 #include "apps/run/evaluation.h"
 #include "core/atomic_file.h"
 #include "core/mapped_file.h"
@@ -337,6 +338,33 @@ BOOST_AUTO_TEST_CASE(an_unusable_text_is_refused_in_one_line) {
   refuses(1, "train --task text --text empty.txt", "empty.txt: expected at least 257 tokens");
   refuses(1, "train --task text --text none.txt", "none.txt: cannot be read: No such file");
   refuses(1, "train --task text --text .", "expected a file, got a folder");
+}
+
+BOOST_AUTO_TEST_CASE(epochs_become_steps) {
+  write_atomically(folder / "book.txt", sentences(200));
+  const std::string book =
+      "train --task text --text book.txt --task.length 16 --width 8 --layers 1 "
+      "--heads softmax:2 --evaluate-samples 0 --batch 16 --quiet --out ";
+  const auto steps_of = [&](const std::string& words) {
+    const Outcome trained = (*this)(book + words);
+    BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+    return std::ssize(metrics(words.substr(0, words.find(' '))));
+  };
+  // 9,120 of the 9,600 bytes are for training: 569 samples of 16 predicted bytes.
+  const auto half = steps_of("half --epochs 0.5"), two = steps_of("two --epochs 2");
+  BOOST_TEST(half == 18);
+  BOOST_TEST(two == 72);
+  const std::string words = "train --task sorting --quiet --out other ";
+  refuses(2, words + "--epochs 3", "--epochs: expected a training set (--set N)");
+  refuses(2, words + "--epochs 3 --steps 5", "--epochs cannot be combined with --steps");
+  refuses(2, words + "--epochs -1", "--epochs: expected a number from 0");
+  refuses(2, words + "--epochs 1 --set 50 --batch-tokens 90", "--epochs: expected --batch, ");
+  refuses(2, words + "--epochs 1e6 --set 4294967295 --batch 1", "--epochs: ");
+  refuses(2, "train --resume two --epochs 5", "--epochs");
+  app::BatchPlan plan{.sequences = 8, .batches = 2, .set = 40};
+  const auto task = app::Config("words").task();
+  BOOST_TEST(app::steps_of_epochs(1, *task, plan) == 3);
+  BOOST_TEST(app::steps_of_epochs(4, *task, plan) == 10);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

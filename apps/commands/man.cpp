@@ -80,6 +80,13 @@ std::string page_of(const Command& command) {
       out << '\n';
     }
   }
+  if (const auto aliases = command.aliases(); !aliases.empty()) {
+    out << ".SH ALIASES\n";
+    for (const auto& [alias, name] : aliases) {
+      out << ".TP\n.B " << roff(shown_flag(alias)) << "\nsame as " << roff(shown_flag(name))
+          << '\n';
+    }
+  }
   if (!command.notes.empty()) out << ".SH NOTES\n" << roff(command.notes) << '\n';
   out << ".SH EXAMPLES\n.nf\n";
   for (const std::string& example : command.examples) out << "longhand " << roff(example) << '\n';

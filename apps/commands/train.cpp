@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "apps/run/batches.h"
 #include "apps/run/ranks.h"
 #include "apps/run/training.h"
 #include "core/quote.h"
@@ -37,12 +38,26 @@ Config with_parts(Config config) {
   return config;
 }
 
+/// Sets the number of steps to that of --epochs, if it is given.
+Config with_epochs(Config config, const Arguments& arguments) {
+  if (!arguments.given("epochs")) return config;
+  if (arguments.given("steps")) wrong_usage("--epochs cannot be combined with --steps");
+  const double epochs = arguments.number("epochs", 0, 1e6);
+  const std::int64_t steps = as_usage("epochs", [&] {
+    return steps_of_epochs(epochs, *config.learned(), config.training().batch_plan());
+  });
+  config.set("training.steps", std::to_string(steps), "--epochs");
+  config.check();
+  return config;
+}
+
 Plan plan_of(const Arguments& arguments) {
   if (arguments.given("from") && arguments.given("config")) {
     wrong_usage("--config cannot be combined with --from, which determines the settings");
   }
   if (arguments.given("resume")) {
-    const std::vector<CliFlag> others{{"out", "", ""}, {"config", "", ""}, {"from", "", ""}};
+    const std::vector<CliFlag> others{
+        {"out", "", ""}, {"config", "", ""}, {"from", "", ""}, {"epochs", "", ""}};
     for (const CliFlag& option : join(config_options(), others)) {
       if (option.name != "threads" && arguments.given(option.name)) {
         wrong_usage(shown_flag(option.name),
@@ -58,10 +73,11 @@ Plan plan_of(const Arguments& arguments) {
   if (arguments.given("from")) {
     const RunFolder other(arguments.word("from"));
     const std::int64_t step = find_step(other, from_step(arguments));
-    const Config config = with_parts(Config::from_run(other.config(), arguments));
+    const Config config =
+        with_epochs(with_parts(Config::from_run(other.config(), arguments)), arguments);
     return {path_for(config), config, nn::CheckpointStore(other.checkpoints(), 1).path(step)};
   }
-  const Config config = with_parts(Config::from(arguments));
+  const Config config = with_epochs(with_parts(Config::from(arguments)), arguments);
   return {path_for(config), config};
 }
 
@@ -137,6 +153,7 @@ const Register command{
           rarely({"config", "FILE", "a config.ini; options override its settings"}),
           {"from", "RUN", "start from a run's model, task and best weights"},
           {"resume", "DIR", "resume a run from its latest checkpoint"},
+          rarely({"epochs", "N", "epochs of a text or a training set; replaces --steps"}),
           rarely({"from-step", "N", "with --resume or --from: use the checkpoint of step N"}),
           rarely({"dump-step", "N", "write data, activations, gradients and moments of step N"}),
           rarely({"dump-out", "FILE",

@@ -1,6 +1,7 @@
 #include "apps/run/batches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/error.h"
@@ -66,15 +67,19 @@ nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& ta
 
 namespace {
 
+/// Number of sequences of a batch of numbered samples.
+std::int64_t numbered_sequences(const tasks::Task& task, const BatchPlan& plan) {
+  if (plan.tokens == 0) return plan.sequences;
+  // The last token of the longest sample is only a target, and cut_tail() drops it.
+  const std::int64_t longest = task.longest() - (task.outputs().says_next ? 1 : 0);
+  return std::max<std::int64_t>(1, plan.tokens / longest);
+}
+
 nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan) {
   LONGHAND_CHECK(plan.set == 0, "--set: expected 0, because the task has a fixed list of ",
                  task->count(), " samples; got ", plan.set);
-  if (plan.tokens) {
-    // The last token of the longest sample is only a target, and cut_tail() drops it.
-    const std::int64_t longest = task->longest() - (task->outputs().says_next ? 1 : 0);
-    plan.sequences = std::max<std::int64_t>(1, plan.tokens / longest);
-  }
+  plan.sequences = numbered_sequences(*task, plan);
   return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t place) {
     const std::int64_t first = ((step - 1) * plan.batches + place) * plan.sequences;
     std::vector<tasks::Sample> samples;
@@ -87,6 +92,19 @@ nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::u
 }
 
 }  // namespace
+
+std::int64_t steps_of_epochs(double epochs, const tasks::Task& task, BatchPlan plan) {
+  const bool is_numbered = task.count() > 0;
+  LONGHAND_CHECK(
+      is_numbered || plan.set > 0,
+      "expected a training set (--set N) or a task with a fixed list of samples, such as "
+      "text: the samples of this task are drawn anew in every step");
+  LONGHAND_CHECK(is_numbered || plan.tokens == 0,
+                 "expected --batch, because the number of sequences varies with --batch-tokens");
+  const double samples = static_cast<double>(is_numbered ? task.count() : plan.set);
+  const std::int64_t each = is_numbered ? numbered_sequences(task, plan) : plan.sequences;
+  return std::llround(std::ceil(epochs * samples / static_cast<double>(each * plan.batches)));
+}
 
 nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan) {

@@ -38,6 +38,11 @@ struct BatchPlan {
 nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan);
 
+/// Number of steps, rounded up, of this many passes over the task's numbered samples or the plan's
+/// training set. Throws an Error if every step draws new samples, or if the plan limits the tokens
+/// of batches of a training set, whose number of sequences then varies.
+std::int64_t steps_of_epochs(double epochs, const tasks::Task& task, BatchPlan plan);
+
 // The index of a random stream has 32 bits.
 inline constexpr std::int64_t largest_training_set = 0xffff'ffff;
 
