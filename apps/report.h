@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ class Report {
     std::string key;          // name in the JSON rows
     std::string title;        // title of the table's column
     std::string format = {};  // printf format for numbers; default "%.4g"
+    /// Makes the table's cell from a row; default: the row's value under the key.
+    std::function<std::string(const Json& row)> text = {};
   };
 
   explicit Report(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -26,11 +29,12 @@ class Report {
   void add(Json row) { rows_.push_back(std::move(row)); }
   const std::vector<Json>& rows() const { return rows_; }
 
+  /// Prints the report. On a terminal the table fits its width: long cells are wrapped.
   void print(std::ostream& out, bool as_json) const;
+  /// Prints the table in lines of at most `columns` characters where possible; 0: no limit.
+  void print_table(std::ostream& out, std::size_t columns) const;
 
  private:
-  void print_table(std::ostream& out) const;
-
   std::vector<Column> columns_;
   Json head_ = Json::object();
   std::vector<Json> rows_;

@@ -123,6 +123,27 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
   BOOST_TEST(meanings.size() == 13u);
 }
 
+BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
+  const auto widest = [](const std::string& table) {
+    std::size_t width = 0;
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) width = std::max(width, line.size());
+    return width;
+  };
+  BOOST_TEST(widest((*this)("op list").out) > 120u);  // a file has lines of any length
+  for (const std::size_t columns : {80u, 100u, 120u}) {
+    const Outcome list = (*this)("op list", text("COLUMNS=", columns));
+    BOOST_TEST(list.status == 0);
+    BOOST_TEST(widest(list.out) <= columns);
+    for (const auto& operation : catalog::operations()) {
+      BOOST_TEST(contains(list.out, operation.name + " "));
+    }
+  }
+  for (const char* none : {"COLUMNS=0", "COLUMNS=", "COLUMNS=wide"}) {
+    BOOST_TEST((*this)("op list", none).out == (*this)("op list").out, none);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_recipe_describes_its_runs) {
   const Json paper = json("repro fal/table1 --scale paper --list-runs --json");
   BOOST_REQUIRE(paper["rows"].size() == 4u);

@@ -1,5 +1,8 @@
 // The report of a run: its curves with their values, the sample answers, and the links.
+#include <sstream>
+
 #include "apps/html/page.h"
+#include "apps/report.h"
 #include "tests/program.h"
 
 BOOST_FIXTURE_TEST_SUITE(report_test, longhand::Program)
@@ -25,6 +28,35 @@ BOOST_AUTO_TEST_CASE(a_report_contains_curves_with_values_answers_and_links) {
     BOOST_TEST(!sample["expected"].string().empty());
     BOOST_TEST(contains(page, sample["expected"].string()));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_table_wraps_words_but_neither_numbers_nor_names) {
+  app::Report report({{"name", "name"}, {"what", "what it is"}, {"value", "mean value", "%.0e"}});
+  report.add(
+      {{"name", "one_long_name"}, {"what", "a cell of several short words"}, {"value", 1e-5}});
+  report.add({{"name", "\u00e9"}, {"what", "train/sequences"}, {"value", Json()}});
+  const auto printed = [&](std::size_t columns) {
+    std::ostringstream out;
+    report.print_table(out, columns);
+    return out.str();
+  };
+  BOOST_TEST(printed(0) ==
+             "name           what it is                     mean value\n"
+             "one_long_name  a cell of several short words       1e-05\n"
+             "\u00e9              train/sequences                         -\n");
+  BOOST_TEST(printed(58) == printed(0));
+  BOOST_TEST(printed(36) ==
+             "name           what it    mean value\n"
+             "               is\n"
+             "one_long_name  a cell of       1e-05\n"
+             "               several\n"
+             "               short\n"
+             "               words\n"
+             "\u00e9              train/              -\n"
+             "               sequences\n");
+  BOOST_TEST(contains(printed(31), "what it     mean\n               is         value\n"));
+  // Nothing is cut if the table cannot be as narrow.
+  BOOST_TEST(printed(1) == printed(31));
 }
 
 BOOST_AUTO_TEST_CASE(links_are_safe_for_any_folder_name) {

@@ -44,6 +44,10 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
     BOOST_TEST(row["value"].is_number());
   }
   BOOST_TEST(json("runs runs/wide --json")["rows"].size() == 1u);
+  const std::string table = (*this)("runs", "COLUMNS=80").out;
+  BOOST_TEST(contains(table, "1x8"));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) BOOST_TEST(line.size() <= 80u, line);
   // A run that cannot be read has its own row and does not affect the others.
   std::filesystem::create_directory(folder / "runs/bad");
   write_atomically(folder / "runs/bad/config.ini", "[task]\nname = nosuch\n");

@@ -34,20 +34,30 @@ Json row_of(const fs::path& path) {
   return row;
 }
 
+/// Layers, width and heads of a run's model: "6x64 softmax:4".
+std::string model_of(const Json& row) {
+  if (row["heads"].is_null()) return "-";
+  return text(row["layers"].dump(), 'x', row["width"].dump(), ' ', row["heads"].string());
+}
+
+/// The finished steps and, if there are more to come, the number of all: "40/1000".
+std::string steps_of(const Json& row) {
+  if (row["step"].is_null()) return "-";
+  const std::string done = row["step"].dump(), all = row["steps"].dump();
+  return done == all ? done : done + "/" + all;
+}
+
 void run(const Arguments& arguments) {
   std::vector<std::string> folders = arguments.plain();
   if (folders.empty()) folders.push_back("runs");
   Report report({{"run", "run"},
                  {"task", "task"},
-                 {"heads", "heads"},
-                 {"layers", "layers"},
-                 {"width", "width"},
-                 {"step", "step"},
-                 {"steps", "of"},
+                 {"heads", "model", {}, model_of},
+                 {"step", "steps", {}, steps_of},
                  {"state", "state"},
                  {"value", "score", "%.4f"},
                  {"metric", "which is"},
-                 {"minutes", "minutes", "%.1f"}});
+                 {"minutes", "min", "%.1f"}});
   std::vector<std::string> skipped;
   for (const std::string& folder : folders) {
     const FoundRuns found = runs_below(folder);
