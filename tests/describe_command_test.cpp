@@ -55,7 +55,8 @@ BOOST_AUTO_TEST_CASE(training_prints_its_plan_first) {
   BOOST_TEST(contains(trained.err, "# 4 steps, about 2 sequences and "));
   BOOST_TEST(contains(trained.err, "of disk free"));
   BOOST_TEST(contains((*this)("train --resume run").err,
-                      "run: finished after step 4; nothing is left to train\n"));
+                      "run: finished after step 4; nothing is left to train. `longhand train "
+                      "--from run --steps N` trains a copy of its model further\n"));
   std::filesystem::remove(folder / "run/checkpoints/step-4/score");
   BOOST_TEST(contains((*this)("train --resume run").err, "# continues after step 4; 4 steps"));
 }

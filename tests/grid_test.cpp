@@ -121,6 +121,9 @@ BOOST_AUTO_TEST_CASE(a_finished_run_is_reused_for_any_number_of_threads) {
   const auto written = fs::last_write_time(folder / "grid" / "run" / "metrics.jsonl");
   BOOST_TEST(train_runs(with("2", "2"), options));
   BOOST_TEST((fs::last_write_time(folder / "grid" / "run" / "metrics.jsonl") == written));
+  auto written_differently = with("1", "2");
+  written_differently[0].config.set("training.rate", "0.001");
+  BOOST_TEST(train_runs(written_differently, options));
   BOOST_CHECK_THROW(train_runs(with("1", "3"), options), Error);
 }
 

@@ -411,8 +411,13 @@ BOOST_AUTO_TEST_CASE(progress_is_plain_lines_unless_a_terminal_allows_more) {
   const Outcome file = (*this)("train " + tiny + "--out a");
   BOOST_TEST(file.status == 0);
   BOOST_TEST(file.out == "");
-  BOOST_TEST(contains(file.err, "[training]"));  // the settings are printed first
-  BOOST_TEST(file.err.find("[training]") < file.err.find("step 1/6"));
+  // The settings that were given are printed first.
+  const std::string given = "training.steps = 6";
+  BOOST_TEST(file.err.find(given) < file.err.find("step 1/6"));
+  BOOST_TEST(!contains(file.err, "training.beta1"));
+  BOOST_TEST(std::ranges::count(file.err.substr(0, file.err.find("step 1/6")), '\n') <= 5);
+  const Outcome full = (*this)("train " + tiny + "--show-config --out all");
+  BOOST_TEST(contains(full.err, contents(folder / "all/config.ini")));
   BOOST_TEST(file.err.find_first_of("\r\033") == std::string::npos);
 
   const auto on_terminal = [&](const char* no_color, const std::string& out) {

@@ -135,6 +135,20 @@ BOOST_AUTO_TEST_CASE(compare_shows_settings_that_differ_and_scores) {
   for (const char* const part : {"model.width", ">narrow<", ">wide<", "<svg"}) {
     BOOST_TEST(page.find(part) != std::string::npos, part);
   }
+  // Values that are only written differently are no difference.
+  const auto trained = (*this)(
+      "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2x4 --steps 4 --batch 2 "
+      "--evaluate-every 2 --evaluate-samples 2 --quiet --width 8 --norm-epsilon 1e-05 --rate 0.001 "
+      "--decay 0.1 --out runs/same");
+  BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  std::vector<std::string> settings;
+  const Json same = json("compare runs/narrow runs/same --json");
+  for (const Json& row : same["rows"].elements()) {
+    const std::string& what = row["what"].string();
+    if (what.find('.') != std::string::npos) settings.push_back(what);
+  }
+  const std::vector<std::string> expected{"training.decay", "compute.threads"};
+  BOOST_TEST(settings == expected, boost::test_tools::per_element());
   refuses(2, "compare runs/wide", "two runs");
   refuses(1, "compare runs/wide runs/none", "runs/none");
 }

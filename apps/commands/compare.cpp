@@ -53,9 +53,7 @@ Texts differing(const std::vector<Compared>& runs) {
     for (const auto& setting : run.config.settings()) {
       const auto& key = setting.first;
       const bool differs = std::ranges::any_of(runs, [&](const Compared& other) {
-        if (other.setting(key) == setting.second) return false;
-        // For most kinds of heads `none` is the default, so the values can differ for equal models.
-        return key != "model.head_norm" || !same_mixers(run.config, other.config);
+        return !same_setting(run.config, other.config, key);
       });
       if (differs && std::ranges::count(keys, key) == 0) keys.push_back(key);
     }

@@ -43,15 +43,10 @@ std::string difference(Config run, const Config& wanted) {
       sum_of(run.text(tokenizer)) == sum_of(wanted.text(tokenizer))) {
     run.set(tokenizer, wanted.text(tokenizer));
   }
-  // For most kinds of heads `none` is the default, so the values can differ for equal models.
-  const std::string norm = "model.head_norm";
-  if (run.text(norm) != wanted.text(norm) && same_mixers(run, wanted)) {
-    run.set(norm, wanted.text(norm));
-  }
   for (const auto& [key, value] : wanted.settings()) {
+    if (same_setting(run, wanted, key)) continue;
     const std::string there = run.knows(key) ? run.text(key) : "missing";
-    if (there != value)
-      return text(key, " is ", quote(there), " there and ", quote(value), " here");
+    return text(key, " is ", quote(there), " there and ", quote(value), " here");
   }
   return "";
 }

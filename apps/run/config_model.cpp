@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "apps/run/config_mixers.h"
 #include "core/error.h"
 
@@ -19,6 +21,34 @@ std::vector<nn::MixerList> mixers_of(const Config& config) {
 
 bool same_mixers(const Config& a, const Config& b) {
   return nn::text_of(mixers_of(a)) == nn::text_of(mixers_of(b));
+}
+
+namespace {
+
+std::optional<double> as_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// The heads without the options that the configuration gives to all of them.
+std::string heads_of(const Config& config) {
+  const ModelSettings settings = config.model_settings();
+  return nn::text_of(nn::parse_layers(settings.heads, settings.decoder.width));
+}
+
+}  // namespace
+
+bool same_setting(const Config& a, const Config& b, std::string_view key) {
+  if (!a.knows(key) || !b.knows(key)) return a.knows(key) == b.knows(key);
+  const std::string &one = a.text(key), &other = b.text(key);
+  if (one == other) return true;
+  const std::optional<double> number = as_number(one);
+  if (number && number == as_number(other)) return true;
+  if (key == "model.heads") return heads_of(a) == heads_of(b);
+  // `default` names the value that the kind of heads has by default.
+  return key == "model.head_norm" && same_mixers(a, b);
 }
 
 nn::DecoderConfig Config::model(const tasks::Task& task) const {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "apps/run/batches.h"
+#include "apps/run/config_mixers.h"
 #include "apps/run/data_files.h"
 #include "apps/run/learning.h"
 #include "apps/run/memory.h"
@@ -26,7 +27,8 @@
 namespace longhand::app {
 
 TrainingManner manner_from(const Arguments& arguments) {
-  TrainingManner manner{.quiet = arguments.flag("quiet")};
+  TrainingManner manner{.quiet = arguments.flag("quiet"),
+                        .show_config = arguments.flag("show-config")};
   if (arguments.given("max-minutes")) {
     const std::chrono::minutes minutes(arguments.integer("max-minutes", 0, 1'000'000));
     manner.until = std::chrono::steady_clock::now() + minutes;
@@ -39,7 +41,8 @@ TrainingManner manner_from(const Arguments& arguments) {
 
 std::vector<CliFlag> manner_options() {
   return {{"max-minutes", "N", "stop after N minutes with a checkpoint to resume from"},
-          {"quiet", "", "do not show progress"}};
+          {"quiet", "", "do not show progress"},
+          rarely({"show-config", "", "print all settings, including those with default values"})};
 }
 
 namespace {
@@ -98,6 +101,16 @@ struct Training {
     return require_memory(config, *learned, ranks);
   }
 };
+
+/// The settings that differ from the defaults of the task, in one line.
+std::string changes_line(const Config& config) {
+  const Config defaults(config.kind().name);
+  std::string line = "# task.name = " + config.kind().name;
+  for (const auto& [key, value] : config.settings()) {
+    if (!same_setting(config, defaults, key)) line += ", " + key + " = " + value;
+  }
+  return line + "; --show-config prints all settings";
+}
 
 /// Checksum of the parameter values, which must be equal on all ranks.
 std::string checksum_of(const nn::Parameters& parameters) {
@@ -281,12 +294,15 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
                        : "";
   const std::string plan =
       quiet ? "" : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
-  progress.say(nothing_left ? text(folder.path().string(), ": finished after step ", steps,
-                                   "; nothing is left to train")
-                            : "# " + folder.path().string() + ", " +
-                                  std::to_string(model.parameters().count()) + " parameters\n# " +
-                                  plan + "\n# " + memory + "\n" + shared +
-                                  (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
+  progress.say(nothing_left
+                   ? text(folder.path().string(), ": finished after step ", steps,
+                          "; nothing is left to train. `longhand train --from ",
+                          folder.path().string(), " --steps N` trains a copy of its model further")
+                   : "# " + folder.path().string() + ", " +
+                         std::to_string(model.parameters().count()) + " parameters\n# " + plan +
+                         "\n# " + memory + "\n" + shared +
+                         (learning.empty() ? "" : "# " + learning + "\n") +
+                         (manner.show_config ? config.ini() : changes_line(config)));
   if (writes) {
     for (const std::string& damage : folder.read_metrics().damage) progress.say(damage);
   }

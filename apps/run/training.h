@@ -15,6 +15,7 @@ namespace longhand::app {
 /// Options that do not affect the results of a training.
 struct TrainingManner {
   bool quiet = false;
+  bool show_config = false;  // print all settings, not only those that differ from their defaults
   std::optional<std::chrono::steady_clock::time_point> until = {};  // time at which to stop
   std::optional<int> threads = {};  // default: the value in the run's config.ini
   /// Step of the checkpoint from which to resume; default: the latest.
