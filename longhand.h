@@ -10,6 +10,7 @@
 #include "autograd/loss.h"
 #include "autograd/matmul.h"
 #include "autograd/norm.h"
+#include "autograd/operators.h"
 #include "autograd/reduce.h"
 #include "autograd/softmax.h"
 #include "autograd/tape.h"

@@ -92,6 +92,11 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
   train();
   BOOST_TEST(say("cat?\n/reset\ndog?\n\n/reset\r\ncow?").out == "meow\nwoof woof\nmoo\n");
   BOOST_TEST(say("cat?\n/quit\ndog?\n").out == "meow\n");
+  const Outcome help = say("/help\ncat?\n");
+  BOOST_TEST(help.out == "meow\n");
+  for (const char* command : {"/help", "/reset", "/quit", "Ctrl-C"}) {
+    BOOST_TEST(contains(help.err, command));
+  }
   BOOST_TEST(say("").out == "");
   BOOST_TEST(say("cat?\n", "--tokens 2").out == "me\n");
   const std::string warm = "--temperature 2 --tokens 20 --seed ";

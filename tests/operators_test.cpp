@@ -1,4 +1,4 @@
-#include "autograd/operators.h"
+#include "longhand.h"
 
 #include <cmath>
 #include <limits>

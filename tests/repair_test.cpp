@@ -171,6 +171,13 @@ BOOST_AUTO_TEST_CASE(the_repaired_run_has_the_best_settings_of_reinforced_heads)
   for (std::size_t i = 0; i < scored["rows"].size(); ++i) {
     BOOST_TEST((scored["rows"][i]["value"] == made["rows"][i]["after"]));
   }
+  // The result is printed before the settings that were tried.
+  const auto printed = longhand(
+      "repair first --method reinforce --top 1 --delta 1 --threshold 0 --search-samples 8 "
+      "--samples 8 --out printed");
+  BOOST_TEST(printed.status == 0);
+  BOOST_TEST(printed.out.starts_with("distribution"));
+  BOOST_TEST(contains(printed.out, "\n\nsettings tried, the best first\nheads"));
   longhand.refuses(1, "generate second --prompt abc= --tokens 2", "reinforced");
   longhand.refuses(1, "train --from second --steps 1 --out other", "reinforce");
 

@@ -22,6 +22,13 @@ using Tokens = std::vector<std::int32_t>;
 
 constexpr std::size_t longest_line = 1 << 20;  // bytes
 
+constexpr const char* chat_help =
+    "/help   prints this list\n"
+    "/reset  begins a new conversation\n"
+    "/quit   ends the chat, as Ctrl-D does\n"
+    "Ctrl-C  ends an answer\n"
+    "The model answers every other line.\n";
+
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a handler may use it");
 
@@ -63,7 +70,7 @@ class Input {
       const ssize_t count = ::read(STDIN_FILENO, some, sizeof some);
       if (count < 0 && errno == EINTR) {
         if (!interrupted.exchange(false)) continue;
-        if (is_terminal_) std::cout << "\n(Ctrl-D or /quit ends)\n";
+        if (is_terminal_) std::cout << "\n(Ctrl-D or /quit ends, /help lists the commands)\n";
         return "";
       }
       LONGHAND_CHECK(count >= 0, "standard input: ", std::strerror(errno));
@@ -197,8 +204,13 @@ void run(const Arguments& arguments) {
 
   Input input;
   catch_interrupts();
+  if (input.is_terminal()) std::cout << "(/help lists the commands)\n";
   while (const auto line = input.next()) {
     if (*line == "/quit") return;
+    if (*line == "/help") {
+      std::cerr << chat_help;
+      continue;
+    }
     if (*line == "/reset") {
       chat.reset();
       continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "apps/html/page.h"
 #include "apps/run/evaluation.h"
@@ -237,6 +238,7 @@ void run(const Arguments& arguments) {
                  {"after_low", "95% from", "%.4f"},
                  {"after_high", "to", "%.4f"},
                  {"count", "of"}});
+  std::optional<Report> tried;  // the settings of reinforce, best first
   report.set("run", to.string());
   report.set("repairs", from.string());
   report.set("step", step);
@@ -250,10 +252,8 @@ void run(const Arguments& arguments) {
                    " tokens, got one with ", has);
     score(*loaded.model, tests, tests.before, options);
     if (reinforces) {
-      const Report tried =
-          write_reinforced(config, start, *loaded.model, to, arguments, options.seed);
-      report.set("tried", array_of(tried.rows()));
-      if (!arguments.json()) tried.print(std::cout, false);
+      tried = write_reinforced(config, start, *loaded.model, to, arguments, options.seed);
+      report.set("tried", array_of(tried->rows()));
     }
   }
   if (!reinforces) {
@@ -276,6 +276,10 @@ void run(const Arguments& arguments) {
                  arguments.word("figure"));
   }
   report.print(std::cout, arguments.json());
+  if (tried && !arguments.json()) {
+    std::cout << "\nsettings tried, the best first\n";
+    tried->print(std::cout, false);
+  }
 }
 
 const Register command{
