@@ -237,8 +237,8 @@ struct Products::State {
   State(Stream& s, MemorySource& m) : stream(s), memory(m) {
     require(Library::the_one().create(&handle), "starting");
     workspace = memory.allocate(workspace_size);
-    LONGHAND_CHECK(workspace, "cuda memory is used up: no ", workspace_size,
-                   " bytes for products to work in");
+    LONGHAND_CHECK(workspace, "cuda memory is used up: cannot allocate ", workspace_size,
+                   " bytes of workspace for matrix products");
   }
   ~State() {
     prepared.clear();

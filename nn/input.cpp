@@ -82,8 +82,8 @@ void Input::assign(std::span<const std::int32_t> tokens, std::span<const std::in
                    std::span<const std::int32_t> totals, std::span<const ReferencePair> pairs,
                    std::span<const std::int32_t> given_positions) {
   if (totals.empty()) totals = lengths;
-  LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected ", lengths.size(),
-                 " totals (sequences), got ", totals.size());
+  LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected the total length of each of ",
+                 lengths.size(), " sequences, got the lengths of ", totals.size());
   const auto places = places_of(lengths, totals, tokens.size());
   ids.assign(tokens);
   give_positions(*this, given_positions, places, largest(totals));

@@ -232,7 +232,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
     const std::vector<Mechanism> all = tensors.mechanisms(backend);
     for (const std::string& name : chosen) {
       if (std::ranges::find(all, name, &Mechanism::name) == all.end()) {
-        wrong_usage("--mechanism: there is no row '", name, "'");
+        wrong_usage("--mechanism: there is no mechanism '", name, "'");
       }
     }
     for (const Mechanism& m : all) {

@@ -19,7 +19,7 @@ void list(bool json) {
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected list or the name of one benchmark");
+  if (arguments.plain().size() != 1) wrong_usage("expected \"list\" or the name of one benchmark");
   const std::string& name = arguments.plain().front();
   if (name == "list") return list(arguments.json());
   const auto found = benchmarks().find(name);

@@ -213,7 +213,7 @@ void run_operation(const Operation& operation, const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   const std::vector<std::string>& words = arguments.plain();
-  if (words.empty()) wrong_usage("expected list, describe or the name of an op");
+  if (words.empty()) wrong_usage("expected \"list\", \"describe\" or the name of an op");
   const bool describing = words[0] == "describe";
   if (words.size() != (describing ? 2u : 1u)) wrong_usage("expected one op");
   if (words[0] == "list") {

@@ -131,7 +131,8 @@ Config Config::parse(std::string_view ini, const std::string& source) {
                      std::string(trimmed(line.substr(equals + 1)))});
   }
   const auto named = std::ranges::find(lines, "task.name", &Line::key);
-  LONGHAND_CHECK(named != lines.end(), source, ": expected a [task] section with the setting name");
+  LONGHAND_CHECK(named != lines.end(), source,
+                 ": expected a [task] section that contains the setting \"name\"");
   const auto place = [&](const Line& line) { return source + ":" + std::to_string(line.number); };
   Config config = made_of(place(*named), [&] { return Config(named->value); });
   for (const Line& line : lines) {

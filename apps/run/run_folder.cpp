@@ -109,7 +109,8 @@ void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& d
 }
 
 void RunFolder::open_logs(std::int64_t step, bool evaluated) {
-  LONGHAND_CHECK(folder_, path_.string(), ": expected a folder that is held open");
+  LONGHAND_CHECK(folder_, path_.string(),
+                 ": expected the run folder to be locked before its logs are opened");
   metrics_ = open_metrics(*folder_, step, evaluated);
   events_ = std::make_unique<EventsFile>(*folder_);
 }

@@ -131,8 +131,8 @@ void TrainingSettings::check() const {
   LONGHAND_CHECK(std::has_single_bit(static_cast<std::uint64_t>(parts)),
                  "training.parts: expected a power of two, got ", parts);
   LONGHAND_CHECK(!adam.short_moments || adam.beta2 <= 0.99,
-                 "training.moments: bf16 needs beta2 of at most 0.99, because its rounding loses "
-                 "the small steps of a slower mean; got ",
+                 "training.moments: bf16 needs beta2 of at most 0.99, because with a larger beta2 "
+                 "its rounding loses the small changes of the moving average; got ",
                  adam.beta2);
   const auto check_multiple = [&](std::string_view name, std::int64_t value) {
     LONGHAND_CHECK(value % batches() == 0, name, ": expected a multiple of ",

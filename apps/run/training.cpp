@@ -164,7 +164,7 @@ void check_dump(const TrainingManner& manner, std::int64_t steps) {
     wrong_usage("--dump-step: expected a step from 1 to ", steps, ", got ", *manner.dump_step);
   }
   LONGHAND_CHECK(manner.ranks->size() == 1,
-                 "--dump-step: expected one rank (the bits are the same on several), got ",
+                 "--dump-step: expected one rank (several ranks compute the same values), got ",
                  manner.ranks->size());
 }
 

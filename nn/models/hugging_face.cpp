@@ -79,7 +79,8 @@ std::int64_t Fields::size(const char* key) const {
 std::int64_t Fields::size(const char* key, std::int64_t otherwise) const {
   if (find(key)) return size(key);
   LONGHAND_CHECK(otherwise >= 1 && otherwise <= 1'000'000'000, source_, ": ", key,
-                 ": expected an integer from 1 to 1e9, got none, which stands for ", otherwise);
+                 ": expected an integer from 1 to 1e9; the key is missing, and its default is ",
+                 otherwise);
   return otherwise;
 }
 

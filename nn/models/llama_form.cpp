@@ -124,7 +124,8 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
     SoftmaxHeads same = heads_of(config, i);
     const RopeOptions& rope = same.rope;
     LONGHAND_CHECK(!rope.interleaved && rope.share == 1, family,
-                   ": expected rotary positions that rotate all entries of a head, by halves");
+                   ": expected rotary positions that rotate all entries of a head and pair entry i "
+                   "of its first half with entry i of its second half");
     same.window = first.window;
     same.rope = first.rope;
     LONGHAND_CHECK(text_of(MixerList{same.clone()}) == text_of(MixerList{first.clone()}), family,
