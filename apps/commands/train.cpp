@@ -163,9 +163,8 @@ const Register command{
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
      .notes =
-         "Ctrl-C and --max-minutes write a checkpoint. Resumed runs and runs on several ranks\n"
-         "(`mpirun -np N longhand train ...`) compute the same bits as one process "
-         "(docs/scaling.md).",
+         "Ctrl-C and --max-minutes write a checkpoint. Resuming a run, or training on several\n"
+         "ranks with `mpirun -np N longhand train ...`, changes no bit (docs/scaling.md).",
      .run = run}};
 
 }  // namespace
