@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
         emulator::set_capability(9, 0);
         const HeadProblem p(*backend, s.activations, {length}, 1, 1, width, width);
         ScoreVars scores = p.scores(true);
-        if (shifted) scores.shift = Var(random_tensor(*backend, {length, 1}, DType::f32, 7), true);
+        if (shifted) scores.decay = Var(random_tensor(*backend, {length, 1}, DType::f32, 7), true);
         const HeadVars values = p.values(true);
         Tape tape;
         const Var y = recorded(tape, [&] { return attention(scores, values); });
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
     const auto whole = [&](std::int32_t length, const auto& attend, bool gradients) {
       const HeadProblem p(on, type, {length}, 1, 1, width, width);
       ScoreVars s = p.scores(gradients);
-      if (shifted) s.shift = Var(random_tensor(on, {length, 1}, type, 7), gradients);
+      if (shifted) s.decay = Var(random_tensor(on, {length, 1}, type, 7), gradients);
       const HeadVars values = p.values(gradients);
       Tape tape;
       const Var y = recorded(tape, [&] { return attend(s, values); });
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
       for (const Var& x : {s.q.data, s.k.data, values.data}) {
         all.push_back(x.grad().to_doubles());
       }
-      if (shifted) all.push_back(s.shift.grad().to_doubles());
+      if (shifted) all.push_back(s.decay.grad().to_doubles());
     };
     const Var gamma(Tensor::from(on, {1}, type, std::vector<double>{0.5}));
     const auto softmax = [](const ScoreVars& s, const HeadVars& v) { return attention(s, v); };
