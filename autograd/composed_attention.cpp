@@ -344,7 +344,8 @@ Var composed_path(const PathVars& in) {
     const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
-    // The coefficient of each reflection for the keys before it, given the reflections in between.
+    // Entry (i, j) of `left` is the coefficient of reflection i in the product of reflections that
+    // is applied to key j < i. It includes the effect of the reflections between j and i.
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);
     const Var left = solve_triangular(between, met, {.unit = true});

@@ -78,11 +78,12 @@ class CachingAllocator {
   MemoryUse use_;
 };
 
-/// The memory that a repeated piece of work reuses without new allocations. A block allocated while
-/// a Use exists is added to the set. From then on it serves only requests made under a Use of this
-/// set or another one: such pieces of work run one after another and may share blocks, but no other
-/// tensor may be placed where one of them will write. When the set is destroyed, its blocks that no
-/// other set contains become free for all requests.
+/// A set of memory blocks that a repeated piece of work reuses without new allocations. A block
+/// allocated while a Use exists is added to the set. From then on only requests made under a Use,
+/// of this set or of another one, may receive the block. Pieces of work with a Use run one after
+/// another, so they may share blocks. Any other tensor in such a block would be overwritten by the
+/// next repetition. When the set is destroyed, its blocks that no other set contains become free
+/// for all requests.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}

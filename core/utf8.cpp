@@ -8,7 +8,8 @@ namespace longhand {
 namespace {
 
 struct Sequence {
-  // Length of the code point, or of the part of an invalid one that could begin one.
+  // Number of bytes of the code point. If it is invalid: number of its first bytes that could begin
+  // a valid code point.
   std::size_t length;
   bool whole;
 };

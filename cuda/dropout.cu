@@ -8,8 +8,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// The random numbers of core/contract/dropout.h, with the values that are equal for all entries
-/// computed in advance.
+/// Draws the random numbers of core/contract/dropout.h. The members have the same values for all
+/// entries and are computed in advance.
 struct Draw {
   const std::int32_t* step;
   std::array<std::uint32_t, 2> key;

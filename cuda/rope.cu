@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
       new_a.at[k] = a.at[k] * c - b.at[k] * s;
       new_b.at[k] = a.at[k] * s + b.at[k] * c;
     } else {
-      // In the form with adjacent pairs, pair k of the pack consists of the entries 2k and 2k + 1
-      // of a and b in sequence.
+      // If pairs are adjacent, a followed by b is one array, and pair k consists of its entries 2k
+      // and 2k + 1.
       const int even = 2 * k % width, odd = even + 1;
       const bool in_a = 2 * k < width;
       const float u = r.interleaved ? (in_a ? a.at[even] : b.at[even]) : a.at[k];

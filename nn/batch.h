@@ -26,10 +26,11 @@ struct ReferencePair {
 
 /// Input and targets of a model, on the host.
 ///
-/// The input consists of tokens, whose sequences follow one another without padding, or of
-/// `features`, one row of floats per example, or of both. The targets are either `targets`, with
-/// `groups` choices per row among the classes of output head `head`, or `values`, which are floats.
-/// A model that needs no targets, such as an autoencoder, may have neither.
+/// The input consists of `tokens`, of `features`, or of both. Sequences of tokens follow one
+/// another without padding, and `features` has one row of floats per example. The targets are
+/// classes or floats. Classes are in `targets`, with `groups` classes of output head `head` for
+/// each row, and floats are in `values`. If a model needs no targets, as an autoencoder does, both
+/// may be empty.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
   /// Number of tokens of each sequence; the sum is tokens.size()

@@ -24,8 +24,8 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
-  /// The sum of up to 64 numbers has at most two digits more than the longest number. The end
-  /// follows it.
+  /// The sum of up to 64 numbers has at most two digits more than the longest number. The end of
+  /// the answer follows the sum.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
  private:

@@ -132,7 +132,8 @@ class Increment final : public Task {
   }
 
  private:
-  /// In the length mix, a share of the numbers ends in nines: one nine up to all digits.
+  /// In the length mix, a share of the numbers ends in nines. The number of these nines is uniform
+  /// between one and the number of digits.
   Tokens draw_number(Rng& rng) const {
     const std::int64_t length = lengths_.draw(rng);
     Tokens digits{1 + static_cast<std::int32_t>(rng.below(9))};

@@ -135,7 +135,7 @@ class Recall final : public Task {
     return answer;
   }
 
-  /// The value of a key that is in several slots may be given for any of these slots.
+  /// A key that is in several slots may be answered at any of these slots.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     Prompt read;

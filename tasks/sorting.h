@@ -7,9 +7,10 @@ namespace longhand::tasks {
 /// Sorting numbers, and the auxiliary tasks that Awasthi and Gupta 2023 train together with it.
 /// Numbers are separated by spaces, and each number is a token:
 ///
-///     5 3 1 4 2 ⊥ 1 2 3 4 5   task: the numbers in ascending order
+///     5 3 1 4 2 ⊥ 1 2 3 4 5   sort: the numbers in ascending order
 ///     5 3 1 4 2 ⊥ 4 5         successor: the next greater number of the input
-///     5 5 5 4 5 ⊥ 4           count: the less frequent of two numbers, or the smaller one
+///     5 5 5 4 5 ⊥ 4           count: the less frequent of two numbers, or the smaller one if they
+///                             are equally frequent
 ///     5 5 5 ⊥ 5 ⊥ 5 5         fill: the numbers that are missing in the second part
 ///
 /// All tokens after the prompt's last mark are scored. Token k is the number k; ⊥ and PAD follow

@@ -53,9 +53,9 @@ struct PowerLaw {
   double deviation = 0;
   double centre = 0;  // mean of ln n
   double spread = 0;  // sum of (ln n - centre)^2
-  /// p of the F test that the means of ln e at each n lie on a line, given the differences among
-  /// points with equal n. No value if no points have equal n, or if there are fewer than three
-  /// different n.
+  /// The p value of the F test of the hypothesis that the means of ln e at each n lie on a line.
+  /// The differences among points with equal n are the error of the test. There is no value if no
+  /// points have equal n, or if there are fewer than three different n.
   std::optional<double> straight = {};
 
   double at(double n) const;  // the predicted error a n^-b

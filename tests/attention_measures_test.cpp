@@ -61,7 +61,8 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// The weights over all steps of a chain along P, computed row by row: C = (1 - g) P + g P- C.
+/// The weights of ChaCAL over chains of any number of steps: C = (1 - g) P + g P' C, where P' is P
+/// without its diagonal. They are computed row by row.
 Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// The command data on samples given by the user.
+// Tests of the command `data`, applied to samples that the user provides.
 #include <fstream>
 
 #include "tests/program.h"

@@ -50,8 +50,8 @@ BOOST_AUTO_TEST_CASE(a_run_can_start_from_a_copy_of_another_runs_weights) {
   }
   BOOST_TEST(ini.find("first") == std::string::npos);
 
-  // Half of the steps, then a resumed run: the bits are the same, although the first run was
-  // deleted.
+  // The same training, resumed after half of its steps, ends with the same bits. The run `first`,
+  // from which it started, is no longer needed and is deleted before the run is resumed.
   longhand.json(
       "train --from first --from-step 3 --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --quiet --json --out third");

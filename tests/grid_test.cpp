@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
     return Row{};
   };
   const auto one = make("fal/table1", 1), two = make("fal/table1", 2);
-  BOOST_TEST(one.size() == 12u);  // sequences and reads of three distributions, for two models
+  BOOST_TEST(one.size() == 12u);  // 2 models x 3 distributions x 2 metrics (sequences and reads)
   BOOST_TEST(two.size() == 12u * 3);
   for (const Row& row : one) {
     BOOST_TEST(row.in_table);

@@ -10,8 +10,8 @@ BOOST_AUTO_TEST_SUITE(inspection_test)
 
 using namespace longhand;
 
-// The pictures show the computed weights: multiplied by the values, they give the outputs of the
-// heads, also with a window, a temper and another scale.
+// The pictures show the weights that the model computed: multiplied by the values, they give the
+// outputs of the heads. This also holds with a window, a temperature and another scale.
 BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, n = 7, window = 3;

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const Input input = input_of(*backend, lengths);
   const Var x = random_tensor(*backend, {15, 6}, DType::f64, 3);
-  // `number` is the bias of the gates, or s.
+  // `number` is the bias of the gates (fox heads), or the factor s of the scores (ssmax heads).
   const auto weights = [&](std::string_view heads, double number = 0) {
     Layer layer(*backend, heads, 6, DType::f64);
     for (const Parameter& p : layer.parameters.all()) {

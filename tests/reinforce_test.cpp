@@ -57,7 +57,8 @@ Reference one_pair_a_token(const Tokens& lengths, std::uint64_t seed) {
   return pairs;
 }
 
-/// A model of two layers with grouped keys, a window and a temper side by side.
+/// A model of two layers. Each layer has heads with shared keys, heads with a window and a head
+/// with a temperature.
 struct Model {
   Model(Backend& backend, const std::string& option)
       : decoder(

@@ -56,8 +56,9 @@ class Arrays {
 void replay(const Arrays& step) {
   const double beta1 = step.number("beta1"), beta2 = step.number("beta2");
   const double t = step.number("step"), factor = step.number("factor");
-  // v has at most seven roundings of 6e-8 each: two in the factor and its product, doubled by the
-  // square, then in the square, its share and the sum.
+  // v has a relative error of at most seven roundings of 6e-8 each. The factor and its product with
+  // the gradient have one each, and squaring doubles these two to four. The square, its product
+  // with 1 - beta2 and the sum have one each.
   const auto near = [](double found, double wanted, double size, const std::string& what) {
     BOOST_TEST(std::abs(found - wanted) <= 5e-7 * size + 1e-30,
                what << ' ' << found << ' ' << wanted);

@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
                            {"end", "46"},
                            {"instruction", "Add.\\n"},
                            {"examples", "1"}});
-  BOOST_TEST(shown->count() == 2u);  // examples are not trained
+  BOOST_TEST(shown->count() == 2u);  // the model is not trained on the examples
   BOOST_TEST(text_of(*shown, 0) == "Add.\n1+1=2\n2+2=[4.]");
 
   const auto opened = [&](const TaskOptions& options) {

@@ -74,10 +74,12 @@ BOOST_AUTO_TEST_CASE(the_later_element_is_the_inner_one_of_the_product) {
       BOOST_TEST(s3->answer(text(a, ' ', b)) == text(a, ' ', product));
     }
   }
-  // S5: 24 is 10234, 33 is 12340; 24∘33 = 02341, 33∘24 = 21340.
+  // In S5, element 24 is the permutation 10234 and element 33 is 12340. 24∘33 = 02341, and 33∘24 =
+  // 21340.
   BOOST_TEST(make()->answer("24 33") == "24 9");
   BOOST_TEST(make()->answer("33 24") == "33 57");
-  // A5: 1 is 01342, 2 is 01423, each other's square and inverse; 59 is 43210.
+  // In A5, element 1 is the permutation 01342 and element 2 is 01423. Each is the square and the
+  // inverse of the other. Element 59 is 43210.
   BOOST_TEST(make({{"group", "a5"}})->answer("1 1 1 59 59 1 2") == "1 2 0 59 0 1 0");
   BOOST_TEST(make({{"group", "s2"}})->answer("1 1 0 1") == "1 0 0 1");
   BOOST_TEST(make({{"group", "z5"}})->answer("3 4 4") == "3 2 1");

@@ -47,7 +47,7 @@ struct RegisterBenchmark {
 };
 const std::map<std::string, Benchmark, std::less<>>& benchmarks();
 
-/// The flags of all benchmarks.
+/// The flags that every benchmark accepts.
 double budget_from(const Arguments& arguments);
 DType type_from(const Arguments& arguments);
 

@@ -77,7 +77,8 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-/// Position of the "](" that closes the bracket opened at `open`; empty if it is not a link.
+/// Position of the "](" that closes the bracket opened at `open`; npos if the bracket does not
+/// begin a link.
 std::size_t closing_bracket(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {

@@ -65,7 +65,7 @@ std::span<const std::string_view> beside_attentionspan();
 /// trained, on the out-of-distribution samples.
 GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
 
-/// For one task: a model's run and the runs derived from it, for every seed.
+/// The runs of one model on one task, and the runs derived from these runs, for every seed.
 struct Lineage {
   AlgorithmicTask task;
   std::vector<std::vector<GridRun>> seeds;  // For each seed, the runs in the order of training.

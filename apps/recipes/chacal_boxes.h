@@ -33,7 +33,7 @@ struct BoxesStudy {
 
   std::string version() const { return advanced ? "Advanced" : "Default"; }
 };
-/// The studies of a scale; the advanced version is the last.
+/// The studies of a scale. The last study uses the advanced version of the task.
 std::vector<BoxesStudy> boxes_studies(const RecipeOptions& options);
 
 /// The runs of one model for all seeds, and the runs of all models and studies.

@@ -230,7 +230,7 @@ Row row_of(const std::string& row, const std::string& column, std::span<const do
            std::optional<double> paper, std::int64_t of) {
   const MeanOverRuns mean = mean_over(values);
   Row result{row, column, mean.mean, mean.low, mean.high, paper};
-  if (of == 0) return result;  // an invalid part has no elements
+  if (of == 0) return result;  // the values are not shares
   if (values.size() == 1) {
     const auto count = static_cast<double>(of);
     const tasks::Interval interval = tasks::wilson(mean.mean * count, count);

@@ -61,8 +61,8 @@ ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>
 /// Names of the task-hinting recipes, which reuse each other's finished runs.
 std::span<const std::string_view> hinting_recipes();
 
-/// Adds the share of correctly answered sequences at a point, averaged over runs. With several
-/// runs, also adds the share of each run, which appears in the JSON only.
+/// Adds a row with the share of correctly answered sequences at one point of a sweep, averaged over
+/// runs. If there are several runs, also adds a row for each run, which appears in the JSON only.
 void add_share(RecipeResult& result, const std::string& row, const std::string& column,
                const ScoredRuns& runs, std::size_t point, std::optional<double> paper = {});
 

@@ -44,8 +44,9 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Statistics over output places of one kind: the next number equals the current one, or is the
-/// next greater one. The first output number is not included.
+/// Statistics over the output places of one kind. There are two kinds: places where the next number
+/// equals the current one, and places where it is the next greater one. The first output number
+/// belongs to neither kind.
 struct Kind {
   std::int64_t count = 0, right = 0;
   // Sums over the places: the loss, and the probability of repeating the current number.

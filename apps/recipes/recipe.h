@@ -66,7 +66,8 @@ struct RecipeResult {
   std::vector<std::pair<std::string, std::string>> sections = {};
   /// True if a signal or the time limit stopped the recipe. Running it again continues.
   bool stopped = false;
-  bool partial = false;    // true if stopped but rows and sections cover the finished part
+  /// True if the recipe was stopped and `rows` and `sections` cover the finished part.
+  bool partial = false;
   bool has_table = false;  // the sections contain a table, so none is made from `rows`
 };
 
@@ -87,7 +88,7 @@ struct GridRun {
 /// determine the later ones.
 struct GridPiece {
   std::string name;
-  std::vector<GridRun> runs;   // the runs that it may train
+  std::vector<GridRun> runs;   // the runs that this piece may train
   std::function<bool()> make;  // trains the missing runs; returns false if stopped
 };
 

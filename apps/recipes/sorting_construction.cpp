@@ -37,7 +37,7 @@ class Weights {
     at(direction, column) += factor;
     at(directions_ + direction, column) -= factor;
   }
-  /// Adds a direction to row `row`, which is a vector of the residual stream.
+  /// Adds the unit vector of a direction to row `row`. Rows are vectors of the residual stream.
   void place(std::int64_t row, std::int64_t direction) {
     at(row, direction) += 1;
     at(row, directions_ + direction) -= 1;

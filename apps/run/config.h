@@ -72,8 +72,8 @@ class Config {
   std::unique_ptr<tasks::Task> positioned(std::unique_ptr<tasks::Task> task) const;
   nn::DecoderConfig model(const tasks::Task& task) const;
   nn::MixerOptions mixer_options() const;  // the options of all mixers
-  /// Sets the settings for which model() returns `model`, for a task with the model's vocabulary
-  /// and outputs.
+  /// Changes the settings so that model() returns `model` for any task that has the vocabulary and
+  /// the outputs of `model`.
   void set_model(const nn::DecoderConfig& model);
   nn::Storage storage() const;  // storage of the model's parameters during training
   /// The task in its training distribution, and its batches.

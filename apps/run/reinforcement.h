@@ -30,8 +30,8 @@ std::unique_ptr<nn::Decoder> reinforced_model(const Config& config, Backend& bac
 
 /// The softmax heads of a ranking, in its order. Only softmax heads can be reinforced.
 std::vector<HeadScore> softmax_heads(const nn::Decoder& model, std::span<const HeadScore> ranking);
-/// Sets the amount of the first `count` heads of a ranking, and sets all other amounts to 0. Throws
-/// an Error if the ranking has fewer heads.
+/// Reinforces the first `count` heads of a ranking by `amount` and all other heads by 0. Throws an
+/// Error if the ranking has fewer heads.
 void reinforce(const nn::Decoder& model, std::span<const HeadScore> ranking, std::int64_t count,
                double amount);
 

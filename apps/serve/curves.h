@@ -56,8 +56,8 @@ class Curves {
     bool inside_long_line = false;  // the rest of an overlong line is being skipped
   };
 
-  /// Reads further lines of the file until the time `until`. Returns true if the whole file has
-  /// been read. An invalid descriptor gives no figures.
+  /// Reads further lines of the file, but stops when the clock reaches `until`. Returns true if the
+  /// whole file has been read. If the descriptor is invalid, there are no figures.
   bool read(const FileDescriptor& file, Time until);
   std::vector<std::string> figures() const;
   /// The buckets of each figure between two steps, at most `points` per figure. If the buckets in

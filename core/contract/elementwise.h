@@ -6,7 +6,7 @@
 #include "core/formulas.h"
 #include "core/tensor.h"
 
-/// Element by element. Outputs may be the same memory as an input of the same shape and type.
+/// Elementwise operations. An output may share the memory of an input of the same shape and type.
 namespace longhand {
 
 /// y_i = value

@@ -19,8 +19,9 @@ struct Heads {
   std::int64_t end_column() const { return first_column + heads * width; }
 };
 
-/// Target of the gradients of heads: assigned, or added to the current values. Columns of the
-/// tensor outside the heads do not change. Empty: not required.
+/// The tensor that receives the gradients of heads. The gradients replace the current values, or
+/// are added to them if `add` is true. Columns of the tensor outside the heads do not change. An
+/// empty target means that the gradients are not required.
 struct HeadsTarget {
   Heads heads = {};
   bool add = false;

@@ -16,7 +16,7 @@ struct LstmSequence {
   HeadRows<const T> x = {}, dy = {};
   HeadRows<T> y = {}, dx = {};
   HeadRows<float> gates = {}, cells = {};  // written by forward unless null; read by backward
-  HeadRows<float> da = {}, earlier = {};   // backward: dx and h_(t-1) in f32
+  HeadRows<float> da = {}, earlier = {};   // only in backward: dx and h_(t-1) in f32
   const float* before = nullptr;
   float* after = nullptr;
 };

@@ -46,7 +46,7 @@ struct ReducedExp {
   Vec n, p;
   IntVec n_int;
 };
-/// The reduction for x in [-105, 89], or NaN.
+/// The argument reduction of exp. x is in [-105, 89] or NaN.
 [[gnu::always_inline]] inline ReducedExp reduce_exp(Vec x) {
   // 1.5 * 2^23: adding it rounds x to an integer, stored in the low bits
   const Vec magic(12582912.0);

@@ -261,7 +261,8 @@ void warp_together(unsigned mask, void* payload, Finish finish, Site site) {
   self.mask = mask;
   self.payload = payload;
   self.finish = reinterpret_cast<const void*>(finish);
-  // Each lane is compared with one that came before it, so all that meet agree.
+  // The operation of each lane is compared with that of a lane that arrived earlier. Therefore, if
+  // no comparison fails, all waiting lanes are at the same operation.
   unsigned& waiting = m.waiting_lanes[first / lanes];
   if (const unsigned earlier = waiting & mask; earlier != 0) {
     const Thread& t = m.threads[first + static_cast<std::size_t>(std::countr_zero(earlier))];

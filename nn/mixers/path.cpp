@@ -53,7 +53,8 @@ class PathHeads final : public AttentionHeads {
     const auto deviation = [](std::int64_t in) { return 1 / std::sqrt(static_cast<double>(in)); };
     down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
     up_ = own.add("up", {columns(), rank}, normal(deviation(rank)), true, true);
-    // The standard deviation is that of the uniform distribution up to 1 / sqrt(taps).
+    // The standard deviation is that of the uniform distribution between -1 / sqrt(taps) and 1 /
+    // sqrt(taps).
     taps_ = own.add("taps", {convolution, columns()}, normal(deviation(3 * convolution)), false);
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(0), false);

@@ -8,8 +8,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Number of passes of a shape before it is recorded, because recording takes as long as several
-/// passes.
+/// A pass is recorded only after this number of passes with the same shape, because recording takes
+/// as long as several passes.
 constexpr std::int64_t passes_alone = 2;
 
 /// The row of the last token of each sequence.

@@ -16,7 +16,7 @@ std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch);
 
 struct GenerateOptions {
   std::int64_t most = 0;  // maximum number of new tokens per prompt
-  /// Maximum for each prompt; empty: `most` for every prompt.
+  /// Maximum number of new tokens of each prompt; if empty, `most` applies to every prompt.
   std::vector<std::int64_t> most_each = {};
   std::vector<std::int32_t> stops = {};  // tokens that end a sequence
   std::int64_t head = 0;                 // index of the output layer

@@ -28,7 +28,7 @@ class Weights {
  public:
   virtual ~Weights() = default;
   virtual const std::string& name() const = 0;
-  virtual double numbers() const = 0;  // total number of numbers in all tensors
+  virtual double numbers() const = 0;  // total number of elements of all tensors
   /// True if all matrices are stored in bf16, so that bf16 parameters represent them exactly.
   virtual bool matrices_are_bf16() const = 0;
   virtual std::optional<StoredTensor> find(std::string_view tensor) const = 0;

@@ -118,7 +118,7 @@ class Encoder {
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
   std::size_t original_begin_ = 0;  // position of this text in the text being encoded
-  /// Index of the first rewritten part that ends after the beginning of the last range.
+  /// Index of the first rewritten part that ends after the beginning of the range computed last.
   std::size_t next_rewritten_ = 0;
   std::uint64_t dropped_bytes_ = 0;
 

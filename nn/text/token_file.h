@@ -59,7 +59,8 @@ class TokenFile {
   std::size_t width_;           // bytes per id
 };
 
-/// A tokenizer's files, and the checksum of all of them. `path` is an argument of read_tokenizer().
+/// The paths of a tokenizer's files, and one checksum over all of these files. read_tokenizer()
+/// accepts the same `path`.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
 std::uint32_t tokenizer_sum(const std::filesystem::path& path);
 

@@ -312,7 +312,7 @@ void write_own(const Folder& folder, const std::string& name,
 void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   const CheckpointInfo info = info_of(parts);
   const auto found = info.more.find("optimizer");
-  // Older checkpoints do not name the optimizer. All of them were written by Adam.
+  // Older checkpoints do not name the optimizer. They all contain the state of Adam.
   const std::string kind = found == info.more.end() ? "adam" : found->second;
   LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of ",
                  optimizer.kind(), ", got the state of ", kind);

@@ -124,7 +124,8 @@ Tensor GradientExchange::finish(const Tensor& losses) {
   Backend& backend = parameters_.backend();
   const DType type = parameters_.type();
   const auto count = std::ssize(here_);
-  // Sums the losses, and for each parameter the flag that it has a gradient.
+  // Sums over ranks: the losses, and for each parameter a flag that is 1 if the rank has a gradient
+  // of it.
   const Tensor rest = Tensor(backend, {count + 1}, type);
   const Tensor anywhere = rest.slice(0, count), loss = rest.slice(count, 1);
   anywhere.assign(here_);

@@ -30,9 +30,9 @@ BatchShape shape_of(const Batch& batch, std::int64_t place = 0);
 StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int64_t>& places);
 
 /// Pads a batch whose sequences differ in length, so that batches of similar size have the same
-/// shape. Adds empty sequences, up to a multiple of an eighth of their number, and a last padding
-/// sequence, up to a multiple of a thirty-second of the tokens, but at least 256. Other batches are
-/// returned unchanged.
+/// shape. First adds empty sequences until the number of sequences is a multiple of about an eighth
+/// of it. Then adds one padding sequence, so that the number of tokens is a multiple of about a
+/// thirty-second of it, but of at least 256. Other batches are returned unchanged.
 Batch filled_up(Batch batch);
 
 }  // namespace longhand::nn

@@ -23,7 +23,8 @@ Outcome Trainer::take_steps() {
     return due(options_.evaluate_every) || step_ == options_.evaluate_at;
   };
   checkpoints_.open();
-  if (step_ > 0 && evaluates()) evaluate();  // the run ended before this evaluation was finished
+  // The earlier process ended before it finished this evaluation.
+  if (step_ > 0 && evaluates()) evaluate();
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
                             .first_batch = cut_.first_batch(),

@@ -11,7 +11,7 @@ namespace longhand::nn {
 /// backend, so the results of several steps are read together.
 class UnreadSteps {
  public:
-  /// About `seconds` of steps are read together.
+  /// The results of steps that take about `seconds` seconds in total are read together.
   explicit UnreadSteps(double seconds) : seconds_(seconds) {}
 
   void add(Step step) { steps_.push_back(std::move(step)); }

@@ -44,7 +44,7 @@ class DeltaSpace {
 struct DeltaChunk {
   // rows: `tokens`, rounded up to a multiple of `unit`
   std::int64_t first = 0, tokens = 0, rows = 0;
-  Matrix k, k_transposed, between, keys, reads;  // between: E; keys: -A; reads: O
+  Matrix k, k_transposed, between, keys, reads;  // between is E, keys is -A, reads is O
   float *beta, *since, *until;                   // since: e^c_i; until: e^(c_n - c_i)
   float *high, *low;                             // c_i = high_i + low_i
   float decay = 1;                               // e^c_n
@@ -330,7 +330,7 @@ struct BackwardSpace {
   Matrix q, dq, dk_row, dk_column;  // [tokens, width]
   Matrix products, flow;            // [tokens, tokens]
   float *from_memory, *to_next, *ddecay;
-  float* memories;  // the states before all chunks
+  float* memories;  // for each chunk, the state before it
 
   BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t w, std::int64_t v)
       : c(space, w),

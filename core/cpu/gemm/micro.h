@@ -49,9 +49,9 @@ struct MicroJob {
   Ahead ahead;  // prefetches later rows of A
 };
 
-/// c[M][cols] = alpha a b + beta c, with M rows and (V - 1) * lanes < cols <= V * lanes. If Rows,
-/// the units of a row of A are contiguous (a_unit = 1); otherwise the rows of a unit are (a_row =
-/// 1).
+/// c[M][cols] = alpha a b + beta c, with M rows and (V - 1) * lanes < cols <= V * lanes. If Rows is
+/// true, the units of each row of A are contiguous (a_unit = 1). Otherwise, for each index of k,
+/// the units of consecutive rows are contiguous (a_row = 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
   // Fully unrolled: indexing the accumulators at run time would spill all of them to memory.

@@ -4,13 +4,15 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// Copies operands into panels. Meanwhile it transposes, converts and pads with zeros.
+/// Functions that copy operands into panels. While they copy, they transpose, convert and pad with
+/// zeros.
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// Makes units (packed elements along k, see kernels.h) from the elements of a source. `along`
 /// returns `lanes` units of one row, adjacent along k, of which the first n elements exist.
-/// `across` returns one unit for each of n rows, from one step of k. If per_unit is 2, it also
-/// needs the next step, which is null at the end of k.
+/// `across` returns one unit for each of n rows, from the elements at one index of k. If per_unit
+/// is 2, `across` also reads the elements at the next index. The pointer to these elements is null
+/// at the end of k.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>

@@ -18,8 +18,7 @@ struct ReduceKernels {
   /// The reduction of n entries, as defined in the contract. A maximum or minimum is NaN if any
   /// entry is NaN.
   float (*reduce)(Reduction reduction, const T* x, std::int64_t n);
-  /// y_ij = alpha x_i for rows with n entries each.
-  /// y_j = alpha x_j, or += .
+  /// y_j = alpha x_j for n entries. If how.add is true, adds alpha x_j to y_j instead.
   void (*put)(const float* x, float alpha, float* y, Store how, std::int64_t n);
 };
 
