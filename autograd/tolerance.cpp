@@ -34,7 +34,7 @@ double moved_f32(double value, Rng& rng) {
 
 Result read(const Tensor& x) { return {x.shape(), x.dtype(), x.to_doubles()}; }
 
-/// Runs the operation. If `moves` is given, output gradients are moved at random.
+/// Runs the operation. If `moves` is given, output gradients are perturbed at random.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,
             DType activations, Rng* moves) {
   const catalog::Call call = prepare(operation, values, backend, activations, true);

@@ -193,8 +193,8 @@ struct DeltaLaterStep {
   }
 };
 
-/// Processes one row of S: dq, and the rest of dk. A token's part of dc excludes its own y, which
-/// would cancel.
+/// Processes one row of S. Computes dq and the remaining terms of dk. A token's part of dc excludes
+/// its own y, which would cancel.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;

@@ -7,7 +7,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), else 0
+/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), otherwise 0
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     triangle(const T* x, bool upper, std::int64_t diagonal, float alpha, Out<T> y,

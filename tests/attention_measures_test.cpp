@@ -61,7 +61,7 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// The weights of ChaCAL over chains of any number of steps: C = (1 - g) P + g P' C, where P' is P
+/// The weights of ChaCAL over chains of any number of steps: C = (1 - g) P + g P- C, where P- is P
 /// without its diagonal. They are computed row by row.
 Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   Matrix c(n * n);

@@ -69,7 +69,7 @@ void expect_agreement(const std::string& name, const Case& drawn) {
 }
 
 // Rows in registers with one or several accesses per lane, rows of single entries, and rows longer
-// than a warp can store, on 16-byte boundaries and beside them.
+// than a warp can store, both on 16-byte boundaries and between them.
 const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
 
 }  // namespace

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
     }
   }
   BOOST_TEST(worst < 1e-12);
-  // The weights must not be uniform, because a temper would then have no effect.
+  // The weights must not be uniform, because a temperature would then have no effect.
   BOOST_TEST(spread > 0.1);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 std::unique_ptr<tasks::Task> reversal() { return make_task("reversal", {{"length", "1-6"}}); }
 
-/// A model with three kinds of heads, two of which share keys, with a window and a temper.
+/// A model with three kinds of heads, two of which share keys, with a window and a temperature.
 nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = DType::f64) {
   return {backend,
           {.vocabulary = task.vocabulary().size(),

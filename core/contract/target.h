@@ -4,8 +4,8 @@
 
 namespace longhand {
 
-/// Target of a result: assigned, or added to the current values. Empty: not required. Outputs of
-/// the contract that are plain Tensors are always assigned.
+/// Target of a result: assigned, or added to the current values. An empty target means that the
+/// result is not required. Outputs of the contract that are plain Tensors are always assigned.
 struct Target {
   Tensor tensor;
   bool add = false;

@@ -40,7 +40,7 @@ class Arena {
   }
 
   void touch(std::initializer_list<Bytes> all, const std::function<void()>& work) {
-    // held until the work is done, so that nobody closes the device meanwhile
+    // held until the work is done, so that the device is not closed before
     std::lock_guard lock(mutex_);
     const auto each = [&](int allowed) {
       for (const Bytes& one : all) {

@@ -14,8 +14,8 @@ Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64
                     std::int64_t head, DType type = DType::f32);
 
 /// The weight of each token's value in the head's output, computed from the attention weights P.
-/// The result is P itself except for ChaCAL, where it is (1 - g) (I - g P')^-1 P, a sum over chains
-/// of any number of steps. P' is the part of P below the diagonal.
+/// The result is P itself except for ChaCAL, where it is (1 - g) (I - g P-)^-1 P, a sum over chains
+/// of any number of steps. P- is the part of P below the diagonal.
 Tensor value_weights(const MixerView& view, const Tensor& weights, std::int64_t head);
 
 }  // namespace longhand::nn

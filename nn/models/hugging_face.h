@@ -119,7 +119,7 @@ std::string_view export_model(const Decoder& decoder, const std::filesystem::pat
 /// The softmax heads of a model with plain blocks: two LayerNorms, a feed forward without gate, and
 /// biases. GPT-2 and GPT-NeoX have this form. The heads are equal in all layers and together as
 /// wide as the stream. Throws an Error that begins with `family` for any other model, and for
-/// windows, tempers and several outputs.
+/// windows, temperatures and several outputs.
 struct PlainHeads {
   std::int64_t heads = 0, width = 0;
   // Options of all heads; valid as long as the configuration exists.

@@ -45,8 +45,8 @@ class Communicator {
   /// equal on all ranks.
   void sum(std::span<const Tensor> tensors);
   /// Starts sum({x}) and returns. A thread of this rank computes the sums in the order of the calls
-  /// while the caller continues, until finish(). x must not be used meanwhile. If x is on a device,
-  /// or if only one thread may use the transport, finish() computes the sum.
+  /// while the caller continues, until finish(). x must not be used before finish() returns. If x
+  /// is on a device, or if only one thread may use the transport, finish() computes the sum.
   ///
   /// `shares`: if not empty, each rank needs only a part of the sum. x [n] is cut at these size() +
   /// 1 indices. Afterwards rank r has the sums of piece share_of(r), and all other entries of x are

@@ -30,7 +30,7 @@ class TokenFile {
     std::uint32_t tokenizer = 0;  // result of tokenizer_sum()
     bool lossy = false;           // replace invalid UTF-8 by U+FFFD; if false, it is an Error
     /// The text between two documents. Documents are encoded separately, and each separator is
-    /// replaced by the tokens `end`. Empty: the whole text is one document.
+    /// replaced by the tokens `end`. If empty, the whole text is one document.
     std::string separator = {};
     std::vector<TokenId> end = {};
 

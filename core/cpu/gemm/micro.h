@@ -99,9 +99,9 @@ void micro(const MicroJob& job) {
       }
     }
   };
-  // Meanwhile prefetches c, which is needed at the end, and then the next rows of A. It prefetches
-  // one line per step, because more outstanding requests than the core supports would delay the
-  // loads of this tile.
+  // During the steps, `ahead` prefetches first c, which is needed at the end, and then the next
+  // rows of A. It prefetches one line per step, because more outstanding requests than the core
+  // supports would delay the loads of this tile.
   Ahead ahead = job.ahead;
   for (int pass = job.stream ? V : 0; left > 0; ++pass) {
     if (pass < V) {
