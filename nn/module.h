@@ -28,8 +28,9 @@ struct Rows {
   std::int64_t first = 0, count = 0;
 };
 
-/// A named tensor that training changes. Copies refer to the same parameter: the layer that uses it
-/// and the model's list of parameters both have one, and freezing one freezes both.
+/// A named tensor that training changes. Copies of this object refer to the same parameter. The
+/// layer that uses the parameter has a copy and so has the model's list of parameters, and freezing
+/// either copy freezes both.
 class Parameter {
  public:
   Parameter() = default;

@@ -7,7 +7,7 @@ namespace longhand::nn {
 namespace {
 
 using Renamed =
-    // Prefix of a name: the current one, and the one in released versions.
+    // The current prefix of a name, and its prefix in released versions.
     std::pair<std::string_view, std::string_view>;
 
 constexpr std::array<Renamed, 4> of_model{{{"embedding.", "gpt_neox.embed_in."},

@@ -314,8 +314,8 @@ BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
 BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
   const auto reference = make_reference_backend();
   const auto device = make_emulated_cuda_backend();
-  // More tensors than a small table contains: empty ones, views that are not on 16-byte boundaries,
-  // and one that has several pieces.
+  // There are more tensors than a small table contains. Some are empty, some are views that are not
+  // on 16-byte boundaries, and one has several pieces.
   const auto step = [](Backend& backend, bool bf16_moments) {
     Rng rng(8, Purpose::test);
     const bool plain = backend.name() == "reference";

@@ -13,8 +13,9 @@ constexpr std::uint64_t most_prompts = 3;
 constexpr std::size_t longest_prompt = 24;
 constexpr std::int64_t most_tokens = 64;
 
-/// The tokens up to the first target. If only one token precedes the first target, apart from
-/// tokens that begin every text, the first tokens of the sample.
+/// Returns the tokens up to the first target. If only one token precedes the first target, not
+/// counting tokens that begin every text, returns the first half of the sample, up to
+/// longest_prompt tokens.
 std::vector<std::int32_t> prompt_of(const tasks::Sample& sample,
                                     const tasks::Vocabulary& vocabulary) {
   const auto first = std::ranges::find_if(sample.targets, [](auto target) { return target >= 0; });

@@ -30,7 +30,7 @@ class CheckpointStore {
   void save_score(std::int64_t step, double score);
   void mark_best(std::int64_t step);
   /// Renames the checkpoints of later steps from step-N to set-aside-step-N. The best checkpoint is
-  /// then one of the remaining ones.
+  /// then the best of those that remain.
   void set_aside_after(std::int64_t step);
 
   std::filesystem::path path(std::int64_t step) const;

@@ -18,8 +18,8 @@ struct Piece {
   std::int64_t begin, size;
 };
 
-/// Cuts all tensors into chunks of at most `grain` entries. Many small tensors then need one
-/// synchronization, not one each.
+/// Cuts all tensors into chunks of at most `grain` entries. Many small tensors then need a single
+/// synchronization, not one per tensor.
 std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   std::vector<Piece> pieces;
   for (std::size_t k = 0; k < tensors.size(); ++k) {
