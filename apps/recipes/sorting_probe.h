@@ -27,13 +27,16 @@ struct Characteristic {
   double least_lead = 1;
 };
 
-/// The characteristics in this order, over all positions of all sequences of length n:
-///   copy       i < n, after the first attention, encoder basis: the number at i
-///   minimum    i = n, after the first attention, decoder basis: the smallest number of the input
+/// The characteristics in this order, over all positions i of all sequences of length n. Each one
+/// states which number the residual stream shows at some positions, after a layer or an attention,
+/// if it is read with the encoder or the decoder basis:
+///   copy       i < n, after the first attention, encoder basis: shows the number at i
+///   minimum    i = n, after the first attention, decoder basis: shows the smallest number of the
+///              input
 ///   identity and successor
-///              i > n, after the second attention, decoder basis: the number at i and the next
-///              greater number of the input, if there is one
-///   answer     n <= i < 2n, after the last layer, decoder basis: the next number to predict
+///              i > n, after the second attention, decoder basis: shows the number at i (identity)
+///              and the next greater number of the input, if there is one (successor)
+///   answer     n <= i < 2n, after the last layer, decoder basis: shows the next number to predict
 /// The model must have two layers.
 std::vector<Characteristic> characteristics(nn::Decoder& model, std::span<const Tokens> inputs,
                                             std::int32_t delimiter);
