@@ -9,7 +9,8 @@
 namespace longhand {
 namespace {
 
-/// Allocates what a rule saves for its backward pass, for outputs like y.
+/// Allocates the tensors that a rule saves for its backward pass. Their shapes and types follow
+/// from the output y.
 struct Saving {
   const Heads& y;
 

@@ -44,7 +44,7 @@ struct TraVars {
 struct EntmaxVars {};
 using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars>;
 
-/// The rule with its tensors, and none for what the backward pass needs.
+/// The rule with the tensors that it reads. The tensors for the backward pass are empty.
 AttentionRule value_of(const RuleVars& rule);
 
 /// [query tokens, q.heads * v.width]

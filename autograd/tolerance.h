@@ -11,14 +11,14 @@
 ///
 /// The reference computes in f64, from inputs rounded to the type under test. The effect of
 /// rounding on a result is measured by trials, in which the inputs and the output gradients are
-/// moved at random by the rounding error of f32. The deviation of a trial has two parts. The first
-/// is the reference's result with all tensors stored in f32 minus its result in f64, from the same
-/// inputs (rounding of stored tensors). The second is the change of the f64 result by the move
-/// (rounding of operands). The trials give a standard deviation sigma for each entry. Rounding
-/// errors are proportional to the unit of rounding, so for other arithmetic sigma is scaled by
-/// `unit`. Only tensors that this arithmetic rounds are then included: activations and weights, but
-/// not gamma or a bias, which stay in f32; and inputs only if the op contains products (all other
-/// ops use bf16 inputs without rounding).
+/// perturbed at random by the rounding error of f32. The deviation of a trial has two parts. The
+/// first is the reference's result with all tensors stored in f32 minus its result in f64, from the
+/// same inputs (rounding of stored tensors). The second is the change of the f64 result by the
+/// perturbation (rounding of operands). The trials give a standard deviation sigma for each entry.
+/// Rounding errors are proportional to the unit of rounding, so for other arithmetic sigma is
+/// scaled by `unit`. Only tensors that this arithmetic rounds are then included: activations and
+/// weights, but not gamma or a bias, which stay in f32; and inputs only if the op contains products
+/// (all other ops use bf16 inputs without rounding).
 ///
 /// A result is compared in four ways:
 /// - *entry by entry*: |got - expected| <= entry_factor sigma + bias_units units + the rounding of
@@ -90,12 +90,12 @@ Results run(const catalog::Operation& operation, const catalog::Case& values, Ba
 catalog::Case rounded(const catalog::Operation& operation, const catalog::Case& values,
                       DType activations);
 
-/// How far each trial moved every entry of a result, for a rounding error of 2^-24.
+/// The change of every entry of a result in each trial, for a rounding error of 2^-24.
 struct Noise {
   /// key: name of the result; then one entry per trial
   using Deviations = std::map<std::string, std::vector<Values>>;
-  Deviations all;       // all inputs and all stored tensors are moved
-  Deviations operands;  // inputs that are f32 for all types of activations are not moved
+  Deviations all;       // all inputs and all stored tensors are perturbed
+  Deviations operands;  // inputs that are f32 for all types of activations are not perturbed
 };
 Noise noise(const catalog::Operation& operation, const catalog::Case& values, Backend& reference);
 

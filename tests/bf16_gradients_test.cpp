@@ -9,8 +9,9 @@ BOOST_AUTO_TEST_SUITE(bf16_gradients_test)
 
 using namespace longhand;
 
-// Gradients of fused attention with bf16 tensors on long sequences, where an error that each key
-// makes alike would add up: over the keys of a stick, and over the tokens of a gate.
+// Gradients of fused attention with bf16 tensors on long sequences. Here a systematic rounding
+// error would accumulate: over the keys in stick-breaking, and over the tokens in gradients of
+// gates.
 
 namespace {
 
@@ -25,8 +26,8 @@ std::map<std::string, double> errors(const catalog::Operation& operation,
 
 }  // namespace
 
-// Each sum of products rounds its operands by 2^-9 at most; 2^-6 leaves room for dS, which is a
-// difference.
+// Each sum of products rounds its operands by at most 2^-9. The bound 2^-6 is larger, because dS is
+// a difference.
 BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::fast, Math::bf16}) {
@@ -50,7 +51,8 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   }
 }
 
-// dS is summed by rows and by columns from the same numbers: c reaches y by its differences alone.
+// y depends only on differences of c, so the gradients of c add up to 0. They do so here too,
+// because the sums of dS over rows and over columns are computed from the same numbers.
 BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_nothing) {
   const auto backend = make_cpu_backend({.threads = 2, .math = Math::bf16});
   for (const char* name : {"attention", "stick_attention", "entmax_attention", "chacal"}) {

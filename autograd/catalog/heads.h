@@ -63,8 +63,9 @@ Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names);
 Case gated(Rng& rng, Case c, double low, double high);
 /// The case without its values, for ops that only use scores.
 Case without_values(Case c);
-/// Short sequences in which every gate is e^-2 and q . k undoes nine tenths of c, so that many keys
-/// have weight and a small relative error of c changes all of them.
+/// Short sequences in which every gate is e^-2 and q . k cancels nine tenths of c_i - c_j, where c
+/// is the sum of the logarithms of gates. Many keys then have a weight well above 0, and a small
+/// relative error of c changes all these weights.
 Case balanced(Rng& rng);
 /// Balanced cases without values.
 std::vector<Case> balanced_weights(Rng& rng);

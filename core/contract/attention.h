@@ -10,8 +10,9 @@
 /// except those that are heads.
 namespace longhand {
 
-/// Each rule names the tensors that it reads and those that its backward pass needs. The latter are
-/// stored if they are given; without a backward pass they may be empty.
+/// Each rule has members for the tensors that it reads and for those that its backward pass needs.
+/// The forward pass fills the tensors for the backward pass. If there is no backward pass, they may
+/// be empty.
 
 /// softmax: P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b)). The sink b takes a share of each row but
 /// has no value.
@@ -26,8 +27,9 @@ struct StickBreakingRule {
 };
 
 /// tra: P_ij = exp(l_ij) / sum_j exp(l_ij) over the keys with s_ij > 0, where l_ij = s_ij + a_i
-/// n_ij and n_ij of these keys are in j .. i; a row of zeros if there are none. Scores always use
-/// f32 products, because their sign is a decision.
+/// n_ij, and n_ij is the number of these keys at the positions j .. i. If a row has no such key,
+/// all its weights are 0. Scores always use f32 products, because their sign decides which keys
+/// have weight.
 struct TraRule {
   Tensor count_bias;            // a, [query tokens, q.heads]
   Tensor log_denominator = {};  // [query tokens, q.heads]; 0 for a row of zeros

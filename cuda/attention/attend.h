@@ -7,25 +7,27 @@
 #include "cuda/attention/run.h"
 #include "cuda/attention/tickets.h"
 
-/// Softmax attention and ChaCAL, forward: a block has 64 queries of one head of one segment, or
-/// 128, and goes through their keys in blocks of 64. With a level b near the maximum so far, l =
-/// sum_j 2^(s_j - b) and o = sum_j 2^(s_j - b) v_j. A block of keys whose maximum m lies more than
-/// `slack` above b first multiplies l and o by 2^(b - m) and makes m the level, then adds its own:
-/// no power is above 2^slack, and levels seldom change. At the end y = o / l and log_sum = (b +
-/// log2 l) ln 2.
+/// The forward pass of softmax attention and ChaCAL. A thread block has 64 or 128 queries of one
+/// head of one segment and processes their keys in blocks of 64. With a level b near the maximum so
+/// far, l = sum_j 2^(s_j - b) and o = sum_j 2^(s_j - b) v_j. If the maximum m of a block of keys is
+/// more than `slack` above b, l and o are first multiplied by 2^(b - m), and m becomes the level.
+/// Then the terms of the block are added. No power exceeds 2^slack, and levels seldom change. At
+/// the end y = o / l and log_sum = (b + log2 l) ln 2.
 ///
-/// The last block of keys are the tile's own positions. For ChaCAL the values before it are
-/// U_j = (1 - g) v_j + g y_j of finished rows, its own are (1 - g) v_j, and what is then still
-/// missing comes by substitution: y_i = o_i / l_i + g sum_(j < i, own) P_ij y_j.
+/// The last block of keys has the same positions as the queries. For ChaCAL, the values of earlier
+/// blocks are U_j = (1 - g) v_j + g y_j, because these rows are finished. In the last block the
+/// values are (1 - g) v_j, and the missing terms are added by substitution: y_i = o_i / l_i + g
+/// sum_j P_ij y_j, over the j < i of the last block.
 ///
-/// A sink is there before any key: b is the first level and l begins at 1.
+/// A sink b is treated like a key before all others: b is the first level, and l begins at 1.
 ///
-/// Heads wider than a slice: scores sum over the slices of the keys; a block has one slice of the
-/// values.
+/// For heads wider than a slice, scores are summed over the slices of the keys, and each thread
+/// block computes one slice of y.
 ///
-/// Keys and values come while others are computed with. Where two pairs of tiles leave room for
-/// three blocks on a multiprocessor, the next block's keys and values come during all of this
-/// one's; else its values during its scores, and the next one's keys during the rest.
+/// Keys and values are loaded during computation. If three thread blocks with two pairs of tiles
+/// each fit on a multiprocessor, the keys and values of the next block are loaded while the current
+/// block is computed. Otherwise the values of a block are loaded while its scores are computed, and
+/// the keys of the next block are loaded during the rest.
 namespace longhand::cuda {
 
 struct AttentionTask {
@@ -53,7 +55,7 @@ inline constexpr float slack = 8;
 template <class Product, int slice>
 constexpr int tile_size = key_rows* Product::stride(slice);
 
-/// Pairs of tiles for keys and values of a block with 64 `bands` queries.
+/// Number of pairs of tiles (keys and values) of a thread block with 64 * bands queries.
 template <class Product, int slice, int bands>
 constexpr int pairs = sizeof(typename Product::Element) * tile_size<Product, slice>*(bands + 4) <=
                               72 << 10
@@ -72,7 +74,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
   constexpr int size = tile_size<Product, slice>;
-  // the keys always fit one slice, whatever the width of the heads
+  // true if these template arguments are used only for heads whose keys fit one slice
   constexpr bool one_slice = slice < 128 || bands == 2;
   constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
   constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -121,7 +123,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       sum[t][i] = 0;
       if (walk == Walk::part || !scores.sink) continue;
       level[t][i] = scores.sink[head] * log2_of_e;
-      // counted by one of the four lanes that share the row
+      // Four lanes share a row. Only one of them counts the sink's term, which is 1.
       sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;
     }
   }

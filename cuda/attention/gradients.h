@@ -7,12 +7,13 @@
 /// Backward pass without atomics: one pass for the gradients of the queries, one for those of the
 /// keys and values. Each block owns 64 rows of its sums. Both passes recompute P from log_sum,
 ///   P_ij = 2^(s_ij - log_sum_i log2 e),  dP_ij = dy_i . v_j,  dS_ij = P_ij (dP_ij - D_i)
-/// with D_i = dy_i . y_i from an earlier pass. For ChaCAL, dP_ii is W_i . (1 - g) v_i, which equals
-/// W_i . U_i - g D_i.
+/// with D_i = dy_i . y_i from an earlier pass. For ChaCAL, W_i takes the place of dy_i, and U_j =
+/// (1 - g) v_j + g y_j that of v_j (docs/math/chacal.md). On the diagonal, dP_ii is W_i . (1 - g)
+/// v_i, which equals W_i . U_i - g D_i.
 ///
-/// For heads wider than a slice, P and dP sum over the slices, and each block computes one slice of
-/// the gradients. It loads the operands of this slice last, so that they are still in shared memory
-/// when it needs them.
+/// For heads wider than a slice, the products for P and dP are summed over all slices, and each
+/// block computes one slice of the gradients. It loads the operands of this slice last, so that
+/// they are still in shared memory when it needs them.
 namespace longhand::cuda {
 
 /// Computes the gradients of q, k, v and the tensors of scores, as in AttentionBackward, with P
@@ -48,8 +49,8 @@ constexpr std::size_t tiles_bytes(int steps) {
   return sizeof(typename Product::Element) * Product::stride(slice) *
          static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
 }
-/// True if two steps leave room for three blocks on a multiprocessor of an H100: one arrives while
-/// the other is used.
+/// True if three blocks with buffers for two steps each fit on a multiprocessor of an H100. With
+/// two buffers, the operands of a step are loaded while the step before it is computed.
 template <class Product, int slice>
 constexpr bool can_go_ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
 /// True if a block with one step is also compiled: for multiprocessors of 100 KiB that hold two of

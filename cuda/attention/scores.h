@@ -32,7 +32,7 @@ struct ScoresView {
   __device__ float shift_of(std::int64_t row, int head) const {
     return shift ? shift[row * heads + head] : 0.0f;
   }
-  /// c_i - c_j of the query at position p of a segment.
+  /// c_i - c_j for the query at position p of a segment and the key j.
   __device__ float shift_of(const SegmentView& at, int p, int head, int j) const {
     return shift_of(at.key + p, head) - shift_of(at.key + j, head);
   }

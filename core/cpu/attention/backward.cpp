@@ -92,7 +92,8 @@ class BackwardPass {
  private:
   using Kernels = AttentionGradientKernels<T>;
   struct Segment {
-    std::size_t first_item;  // item of the last range, head 0, if there are several ranges
+    // index of the item for the last range and head 0; used if there are several ranges
+    std::size_t first_item;
     std::int64_t parts, parts_before;
     std::int64_t sums, solved_rows;  // offsets of its rows in all_sums_ and all_solved_rows_
   };
@@ -225,8 +226,8 @@ class BackwardPass {
     const SegmentShape& shape = task.shape;
     const Segment& segment = segments_[item.segment];
     const bool several = segment.parts > 1;
-    // The index of this item, and of the item of the next range, which processes each panel that
-    // both ranges see before this item does.
+    // The indices of this item and of the item of the next range. If both ranges see a panel, the
+    // item of the next range must process it first.
     const std::size_t number =
         segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads_ + h);
     const std::size_t next = number - static_cast<std::size_t>(heads_);

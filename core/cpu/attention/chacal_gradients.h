@@ -16,7 +16,7 @@ struct ChacalGradients : SoftmaxGradients {
   static float gamma(const AttentionGradients<T>& task, std::int64_t head) {
     return task.gamma[head * task.gamma_step];
   }
-  /// The values that rows read at the keys of the range: U.
+  /// U at the keys of the range: the values that the weights of rows multiply.
   template <class T>
   static ChacalSource<T> values(const AttentionGradients<T>& task, const Source<T>& v,
                                 const Source<T>& y, std::int64_t head) {
@@ -55,7 +55,7 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Adds a head's A to dv, and the rest of dg.
+  /// Adds (1 - g) A of a head to dv, and the terms -A_j . v_j to dg.
   template <class T, class Product>
   static void end_head(const AttentionGradients<T>& task, const GradientSpace<Product>& space,
                        std::int64_t head, std::int64_t count) {

@@ -42,8 +42,9 @@ class FalGradientWork {
     return task_.heads == 1 ? 0 : number / task_.shape.queries;
   }
 
-  /// readers_ [starts_[s], starts_[s + 1]) holds head * queries + row of the queries with m = begin
-  /// - 1 + s. The gradients of queries without a match are set to zero here.
+  /// Lists the queries of each match m. The entries starts_[s] to starts_[s + 1] - 1 of readers_
+  /// are the queries with m = begin - 1 + s, as head * queries + row. The gradients of queries
+  /// without a match are set to zero here.
   void list() {
     const SegmentShape& shape = task_.shape;
     const std::int64_t slots = end_ - begin_ + 1;

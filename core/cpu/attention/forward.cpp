@@ -60,8 +60,8 @@ class ForwardPass {
  private:
   using Kernels = AttentionKernels<T>;
 
-  /// Later rows cost more and are taken first. Where rows depend on earlier rows, the first row is
-  /// first.
+  /// Later rows cost more, so the list of work begins with them. If rows depend on earlier rows,
+  /// the list has ascending order instead.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);

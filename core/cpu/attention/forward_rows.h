@@ -142,8 +142,8 @@ class Rows {
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// Keys from j on. Wide keys are read in place, once each and in long pieces: copying them would
-  /// not be faster.
+  /// The keys from j on. Wide keys are not copied, because each is read only once, in long
+  /// contiguous pieces.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -185,7 +185,7 @@ class Rows {
     clear_query_sums<Product>(outputs_of(row), n, shape_.value_width);
   }
 
-  /// Packs c of the keys from j on.
+  /// Packs the shifts c of `count` keys from key j on.
   void pack_shifts(std::int64_t j, std::int64_t count) {
     if (!task_.shift) return;
     for (std::int64_t r = 0; r < count; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);

@@ -10,9 +10,10 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 template <class Product>
 struct GradientSpace {
   // The packed keys and values of the range. Products sum along the rows of `left` operands and
-  // over the rows of `right` operands. For rules that solve, the values are those that rows read.
+  // over the rows of `right` operands. For rules that solve a triangular system (ChaCAL,
+  // DeltaFormer), the values are those that the weights multiply.
   float *keys_left, *keys_right, *values_left;  // keys_right: one per block
-  float *key_sums, *value_sums;  // dk / beta, and dv (for rules that solve: of one head)
+  float *key_sums, *value_sums;  // dk / beta, and dv (of one head, for rules that solve)
   float* all_value_sums;         // for rules that solve: dv of all heads
   // The panel's q, and dy or W, as operands and transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
@@ -26,7 +27,8 @@ struct GradientSpace {
   float* turned_means;                        // entmax's means as words, transposed
   float *bounds, *longest_key, *least_shift;  // TRA's upper bounds and what they are computed from
   float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: numbers that leftward rules need
-  float *key_shifts, *key_shift_sums;  // c of the range's keys, and the sums of dS as vectors
+  float *key_shifts, *key_shift_sums;  // shifts c of the range's keys, and for each key a vector of
+                                       // partial sums of dS
   std::int64_t depth, value_depth;     // words along the widths
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 

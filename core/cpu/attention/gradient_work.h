@@ -154,7 +154,8 @@ class Work : GradientRows<T, Product, Rule> {
   static constexpr bool solves = !Product::tiled && requires { Rule::solves; };
   static constexpr bool bounds = requires { Rule::bounds; };
 
-  /// The same for leftward rules. Rows with nothing left are skipped.
+  /// The same for leftward rules. A panel is skipped if none of its rows has weight left for these
+  /// keys.
   void panel_leftward(const Panel& rows, bool first, bool last) {
     if (!first) this->read_walked(rows);
     if constexpr (bounds) Rule::bound(rows);

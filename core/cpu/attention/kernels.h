@@ -169,7 +169,8 @@ struct BySolve {
   ByProduct<Kernels> chacal, deltaformer;
 };
 
-/// First-After-Last, one segment and head; the same shapes without a window.
+/// First-After-Last attention of one head in one segment. Shapes are as above, but there is no
+/// window.
 template <class T>
 struct FalRows {
   SegmentShape shape;

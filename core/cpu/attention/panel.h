@@ -76,8 +76,8 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
 template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
-/// The sums that mix_keys computes for a panel of queries: their number of floats, the sums as
-/// rows, and the rows times one factor each.
+/// Functions of the sums that mix_keys computes for a panel of queries: the number of floats,
+/// setting the sums to 0, reading them as rows, and multiplying each row by its factor.
 template <class Product>
 constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel

@@ -82,7 +82,8 @@ concept VectorProduct = !Product::tiled;
 template <class Product>
 concept TiledProduct = Product::tiled;
 
-/// Products may be used while this object exists.
+/// Prepares the processor for a kind of product (tiles must be configured). The product may be used
+/// only while an object of this class exists.
 template <class Product>
 struct InUse {
   InUse() { Product::begin(); }

@@ -55,7 +55,8 @@ struct SoftmaxRows {
     }
   }
 
-  /// Turns the scores of a block into p. Returns false if all factors of earlier sums are 1.
+  /// Replaces the scores of a block by p. Returns false if earlier sums need no rescaling, because
+  /// all their factors are 1.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, float* s, float* p,
                     const Running& to) {
