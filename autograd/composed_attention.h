@@ -54,8 +54,8 @@ Var composed_path(const PathVars& inputs);
 /// including the diagonal, of the same matrix with q_i in place of k_i.
 Var composed_delta(const DeltaVars& inputs);
 
-/// (1 - g) (I - g P-)^-1 for P [heads, T, T], where P- is P below its diagonal. Its entries are in
-/// [0, 1], and its rows sum to at most 1.
+/// (1 - g) (I - g P-)^-1 for P [heads, T, T], where P- is P below its diagonal. The entries of
+/// the result are in [0, 1], and its rows sum to at most 1.
 Var chacal_inverse(const Var& weights, const Var& gamma);
 /// ChaCAL's matrix (1 - g) (I - g P-)^-1 P for P [heads, T, T], where P- is P below its diagonal.
 /// Entry (i, j) is the weight of value j in output i.

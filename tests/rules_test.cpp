@@ -227,11 +227,11 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   }
 }
 
-// In f32, far along a row. The remaining weight is a product over keys, and its error must stay
-// within that of f32. For sticks, sum_j |dy / ds_j| <= 2 max |v|, because sigma_j times the weight
-// left after j is at most P_j. So the errors of scores, 2^-24 |q| |k| scale, change y by at most
-// 2 max |v| times as much, and those of n products and sums by about 2^-24 sqrt(n) max |v|. Here
-// |v| < 4 deviations and |q| |k| scale < 10 deviations^2.
+// Long rows in f32. The remaining weight is a product over keys, and its error must stay within
+// that of f32. For stick-breaking, sum_j |dy / ds_j| <= 2 max |v|, because sigma_j times the weight
+// left after j is at most P_j. So the errors of scores, 2^-24 |q| |k| scale, change y by at most 2
+// max |v| times as much, and those of n products and sums by about 2^-24 sqrt(n) max |v|. Here |v|
+// < 4 deviations and |q| |k| scale < 10 deviations^2.
 BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   const auto reference = make_reference_backend(), cpu = make_cpu_backend();
   for (const double deviation : {0.3, 1.5, 6.0}) {

@@ -4,13 +4,14 @@
 #include "cuda/attention/gradients.h"
 #include "cuda/attention/tickets.h"
 
-/// ChaCAL's backward system (I - g P^-)^T W = dy, the mirror image of forward: a block has 64 keys
-/// of one query head and goes through the tiles of queries after it, from the last, which is done
-/// first. B_j = sum_(i > j) P_ij W_i; over the other tiles by products, among its own rows by
-/// substitution from the last row to the first, W_j = dy_j + g B_j. On the way its part of
+/// Solves ChaCAL's backward system (I - g P-)^T W = dy, where P- is P below its diagonal. A block
+/// has 64 keys of one query head and processes the later tiles of queries, beginning with the last
+/// tile, which is finished first. It computes B_j = sum_(i > j) P_ij W_i and W_j = dy_j + g B_j.
+/// The terms of later tiles are added by products, and those of the block's own rows by
+/// substitution from the last row to the first. The block also computes its part of
 ///   dgamma = sum_j (B_j . y_j - A_j . v_j),  A_j = B_j + P_jj W_j.
-/// W is kept in f32. What then follows are the gradients of softmax attention with W in place of
-/// dy.
+/// W is stored in f32. The other gradients are then computed as for softmax attention, with W in
+/// place of dy.
 namespace longhand::cuda {
 namespace {
 

@@ -37,9 +37,11 @@ struct Walker {
   float factor = 0, pull = 0, log_sum = 0, d = 0;
   int position = -1;
   bool there = false;
-  // stick-breaking: the remaining stick; TRA: keys kept; entmax: sum of squared weights
+  // stick-breaking: remaining length of the stick; TRA: number of keys kept; entmax: sum of squared
+  // weights
   float known = rule == Rule::stick ? 1.0f : 0.0f;
-  // stick-breaking: rest of D; TRA: dpull, and in the forward pass the sum of weights
+  // stick-breaking: part of D of the remaining keys; TRA: dpull, in the forward pass the sum of
+  // weights
   float sum = 0;
   float level = 0;                // TRA forward: the largest logit so far
   float raw = 0;                  // the sum of dS times q . k

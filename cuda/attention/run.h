@@ -30,8 +30,9 @@ void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
   return with_slice(Tf32Product{});
 }
 
-/// Number of rows that one step of the backward pass takes from the other side: as many as leave
-/// room for the tiles in 99 KiB of shared memory and for the sums in registers.
+/// Number of rows of queries (for dk and dv) or of keys (for dq) that one step of the backward pass
+/// processes. It is the largest number for which the tiles fit in 99 KiB of shared memory and the
+/// sums fit in registers.
 template <class Product, int slice>
 inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice < 128 ? 64 : 32)
                                  : slice == 32                          ? 64

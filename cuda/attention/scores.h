@@ -168,7 +168,7 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// For r < count, tile[r][c] is the value that ChaCAL reads, (1 - g) v + g y. v comes from row +
+/// For r < count, tile[r][c] is the value that ChaCAL reads, (1 - g) v + g y. v is read from row +
 /// r, and y from `finished(eight, r, first column)`.
 template <class Product, int slice, class Finished>
 __device__ __forceinline__ void stage_chacal(typename Product::Element* tile, int rows,

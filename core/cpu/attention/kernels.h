@@ -25,8 +25,8 @@ struct HeadRows {
 inline constexpr std::int64_t attention_panel = 64;
 
 /// Count of the numbers that a leftward rule updates for each row from key to key. For
-/// stick-breaking: the remaining length of the stick and the rest of D. For TRA: the number of keys
-/// kept and dpull so far.
+/// stick-breaking, they are the remaining length of the stick and the part of D that belongs to the
+/// remaining keys. For TRA, they are the number of keys kept and dpull so far.
 inline constexpr int walked_numbers = 2;
 
 /// Up to this many queries of a segment are computed one by one, as in decoding.
@@ -122,8 +122,10 @@ struct AttentionKernels {
   void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
 
-/// For each range, call with the same scratch: begin; for each head: begin_head, panels from the
-/// last that sees the range to the first, end_head; finally end.
+/// The kernels of the backward pass. For each range of keys, the caller calls `begin`, then the
+/// three functions below for each head, and then `end`, always with the same scratch. For each head
+/// it calls `begin_head`, `panel` for each panel from the last that sees the range to the first,
+/// and `end_head`.
 template <class T>
 struct AttentionGradientKernels {
   static constexpr Isa strongest = Isa::avx512bf16;

@@ -11,8 +11,8 @@ struct Walk {
   Vec pull, log, log_sum, d;
 };
 
-/// As score_gradients, for leftward rules: keys from the last to the first. The numbers that the
-/// rule carries for each query are updated in `walked`.
+/// Like score_gradients, but for leftward rules. Processes the keys from the last to the first, and
+/// updates the numbers in `walked` that the rule carries from key to key.
 template <class Product, class Rule, bool shifted>
 void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
                         std::int64_t first) {

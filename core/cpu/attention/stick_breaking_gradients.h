@@ -32,7 +32,7 @@ struct StickBreakingGradients : SoftmaxGradients {
   }
   template <class Product>
   static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
-    // If nothing is left of the stick, the rest of D is only a rounding error.
+    // If the remaining stick is negligible, the remaining part of D is only a rounding error.
     walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
     walk.known = max(walk.known, Vec(least_left));
     const auto broken = Formula::broken(s);
