@@ -3,11 +3,11 @@
 #include "core/contract/deltaformer.h"
 #include "cuda/attention/run.h"
 
-/// DeltaFormer (core/contract/deltaformer.h), row by row. A block has one head of one segment and
-/// takes its rows one after another, 128 keys at a time: one thread per key for their scores, one
-/// thread per column for the sums. Backward first solves for W in the same way, from the last row.
-/// The rows of dq and dk are then independent. Scratch memory is O(tokens). Products and sums are
-/// f32 in every math mode.
+/// DeltaFormer (core/contract/deltaformer.h), row by row. A block has one head of one segment. It
+/// processes the rows one after another, 128 keys at a time, with one thread per key for the scores
+/// and one thread per column for the sums. Backward first solves for W in the same way, from the
+/// last row. The rows of dq and dk are then independent. Scratch memory is O(tokens). Products and
+/// sums are f32 in every math mode.
 namespace longhand::cuda {
 namespace {
 

@@ -53,8 +53,9 @@ constexpr std::size_t tiles_bytes(int steps) {
 /// two buffers, the operands of a step are loaded while the step before it is computed.
 template <class Product, int slice>
 constexpr bool can_go_ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
-/// True if a block with one step is also compiled: for multiprocessors of 100 KiB that hold two of
-/// those, but one block with two steps.
+/// True if blocks with a buffer for one step are also compiled. A multiprocessor with 100 KiB of
+/// shared memory has room for two of these blocks, but for only one block with buffers for two
+/// steps.
 template <class Product, int slice>
 constexpr bool can_stay =
     tiles_bytes<Product, slice>(4) > 49 << 10 && tiles_bytes<Product, slice>(2) <= 49 << 10;

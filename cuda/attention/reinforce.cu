@@ -29,8 +29,8 @@ __device__ __forceinline__ int segment_of(const SegmentsView& segments, std::int
   return low;
 }
 
-/// The warp whose pair is the first of its query handles all pairs of that query, up to 32 at a
-/// time with one bit each: first it determines which pairs count, then it sums their values.
+/// The warp of a query's first pair handles all pairs of that query, up to 32 at a time with one
+/// bit each. The warp determines which pairs count and then sums their values.
 __global__ void __launch_bounds__(reinforce_threads)
     reinforce_kernel(ScoresView scores, const float* log_sum, HeadsView v, Pairs pairs,
                      const float* amounts, float log_threshold, HeadsView y, std::int64_t rows) {

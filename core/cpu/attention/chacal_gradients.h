@@ -71,8 +71,8 @@ struct ChacalGradients : SoftmaxGradients {
   }
 
  private:
-  /// It is inlined, so that the tile is unrolled and its W stay in registers: each row waits for
-  /// the one after.
+  /// Computes B and W of a tile. It is inlined, so that the tile is unrolled and its W stay in
+  /// registers, because each row depends on the row after it.
   [[gnu::always_inline]] static void substitute(const SolveGradientTile& tile, float g, int count,
                                                 std::int64_t width) {
     for (std::int64_t c = 0; c < width; c += lanes) {

@@ -18,8 +18,8 @@ struct ChacalRows : SoftmaxRows {
     return {v, y, task.gamma};
   }
 
-  /// Solves `count` rows. It is inlined, so that the tile is unrolled and its U stay in registers:
-  /// each row waits for the one before.
+  /// Solves `count` rows. It is inlined, so that the tile is unrolled and its U stay in registers,
+  /// because each row depends on the row before it.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {
