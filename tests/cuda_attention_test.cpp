@@ -133,7 +133,9 @@ BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
   };
   // those of which the device's shared memory chooses the kernel
   const Shape shapes[] = {{settings[0], 70, 32}, {settings[1], 256, 32}, {settings[3], 256, 64}};
-  for (const auto& [s, length, width] : shapes) {
+  for (const Shape& shape : shapes) {
+    const Setting s = shape.setting;
+    const std::int32_t length = shape.length, width = shape.width;
     for (const bool shifted : {false, true}) {
       const auto results = [&](int major, int minor) {
         emulator::set_capability(major, minor);

@@ -63,7 +63,8 @@ BOOST_AUTO_TEST_CASE(an_operation_is_refused_while_another_thread_runs_one) {
   const Tensor y(*backend, {2}, DType::f32);
   std::thread other([&] { (*backend)(Fill{.value = 1, .y = y}); });
   while (!runs) std::this_thread::yield();
-  const std::string said = refusal([&] { (*backend)(Scale{.x = y, .alpha = 1, .y = y}); });
+  const std::string said =
+      refusal([&] { (*backend)(longhand::Scale{.x = y, .alpha = 1, .y = y}); });
   ends = true;
   other.join();
   BOOST_TEST(said ==

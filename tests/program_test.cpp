@@ -109,7 +109,9 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
 
   // An alias never hides an option of the same name, and always stands for one.
   std::map<std::string, int> meanings;
-  for (const auto& [name, command] : app::commands()) {
+  for (const auto& entry : app::commands()) {
+    const auto& name = entry.first;
+    const auto& command = entry.second;
     const auto has = [&](const std::string& wanted) {
       return std::ranges::any_of(command.options, [&](const app::CliFlag& option) {
         return app::shown_flag(option.name) == app::shown_flag(wanted);
