@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   }
 }
 
-// Where a multiprocessor has less shared memory, blocks take fewer queries or fewer tiles at once.
+// Blocks process fewer queries or fewer tiles at once if a multiprocessor has less shared memory.
 BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
   struct Shape {
     Setting setting;

@@ -540,7 +540,7 @@ BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
   }
 }
 
-// More lanes share a line of the memory the longer it is.
+// The wider a head, the more lanes share a row of its state.
 BOOST_AUTO_TEST_CASE(the_delta_rule_takes_heads_of_any_width) {
   Rng rng(11, Purpose::test);
   for (const auto& [width, v_width] :

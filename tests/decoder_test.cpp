@@ -500,7 +500,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_same_bits_as_an_uninterrupted_on
     BOOST_TEST((Trainer(first, source, cut, hooks).run() == Outcome::stopped));
   }
   const auto three_threads = make_cpu_backend({.threads = 3});
-  // With another seed, so that equal values can only come from the files.
+  // The seed differs, so equal values can only come from the files.
   Decoder second(*three_threads, small(), 99);
   Trainer trainer(second, source, cut, hooks);
   BOOST_TEST(trainer.resume_latest());

@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(cells_that_do_not_learn_end_early_and_interrupted_cells_con
     BOOST_TEST(run.end == "hopeless");
   }
 
-  // With another number of seeds it is another cell.
+  // Another number of seeds makes another cell.
   RecipeOptions more = options;
   more.seeds = 2;
   BOOST_TEST(!read_cell(parity, more).has_value());

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
     for (std::string line; std::getline(lines, line);) width = std::max(width, line.size());
     return width;
   };
-  BOOST_TEST(widest((*this)("op list").out) > 120u);  // a file has lines of any length
+  BOOST_TEST(widest((*this)("op list").out) > 120u);  // only a terminal limits the width
   for (const std::size_t columns : {80u, 100u, 120u}) {
     const Outcome list = (*this)("op list", text("COLUMNS=", columns));
     BOOST_TEST(list.status == 0);

@@ -34,7 +34,7 @@ void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work
 /// size and the block's end must be untouched. `limit`: total bytes of the device.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
 
-/// Where all device memory begins.
+/// The first address of the device memory.
 const void* device_begin();
 
 /// True if these bytes belong to blocks allocated since the device was last empty.

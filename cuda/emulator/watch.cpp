@@ -72,8 +72,8 @@ class Plane {
   Cell *words_, *bytes_;
 };
 
-/// What is known of other blocks: key: time when the block began; value: time up to which all of
-/// the block's accesses happened before now.
+/// The accesses of other blocks that happened before now. The key is the time when a block began,
+/// and the value is the time up to which all accesses of this block are ordered.
 using Clock = std::map<std::uint32_t, std::uint32_t>;
 
 /// Everything about the running launch, and about all launches.
@@ -89,7 +89,7 @@ struct Watch {
   Region shared, room;
   std::unique_ptr<Plane> of_shared;
   Kernel* kernel = nullptr;
-  // For each static variable: 1 if the launch has accessed it.
+  // one entry per static variable; 1 if the launch has accessed the variable
   std::vector<char> touched = std::vector<char>(symbols.variables.size());
   std::string fault;
 
@@ -106,11 +106,11 @@ struct Watch {
   std::array<std::uint16_t, most_threads / lanes> warp_time{};
   std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
   std::vector<std::uint32_t> blocks;                 // when each block of the launch began
-  // What the running block knows now, and what it will also know after its next barrier.
+  // The accesses that are ordered before the running block, and those that its next barrier adds.
   Clock clock, arriving;
-  std::array<Clock, most_threads> seen;  // what each thread read from flags since its last fence
+  std::array<Clock, most_threads> seen;  // per thread, from the flags read since its last fence
   bool any_seen = false;
-  std::unordered_map<std::uintptr_t, Clock> flags;  // what a thread that reads the flag learns
+  std::unordered_map<std::uintptr_t, Clock> flags;  // by address, for threads that read the flag
 
   Watch() {
     for (const auto* at = __start___patchable_function_entries;

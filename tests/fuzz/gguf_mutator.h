@@ -33,7 +33,7 @@ class GgufMutator {
 
  private:
   struct Field {
-    // For a text: position and number of its bytes, which follow the length.
+    // position and number of bytes; those of a text follow its length
     std::size_t place, size;
     bool text = false;
   };

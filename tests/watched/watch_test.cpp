@@ -182,7 +182,7 @@ void finds(const char* what, int blocks, std::size_t shared_bytes, Kernel kernel
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(missing_barriers_are_races) {
-  // In this order the first threads read what the last ones have not written yet.
+  // The first threads run first and read words that the last threads have not written yet.
   finds("no thread has written", 1, 0, &reverse, true, false);
   emulator::set_order(emulator::Order::backward);
   finds("no thread has written", 1, 0, &reverse, true, false);
