@@ -35,7 +35,8 @@ struct ChacalGradients : SoftmaxGradients {
                                            const SolveGradientTile& tile, int count) {
     const AttentionGradients<T>& task = rows.task;
     const std::int64_t width = task.shape.value_width;
-    substitute(tile, gamma(task, rows.head), count, width);
+    const Vec g(gamma(task, rows.head));
+    substitute(tile, count, width, [&](int, Vec b, Vec dy) { return fma(g, b, dy); });
     const auto y = rows.of_values(task.y);
     for (int j = 0; j < count; ++j) {
       float *const sums = tile.sums + j * tile.stride, *const w = tile.w + j * tile.stride;
@@ -67,28 +68,6 @@ struct ChacalGradients : SoftmaxGradients {
     for (std::int64_t r = 0; r < count; ++r) {
       task.dgamma[head] -= dot(space.value_sums + r * space.value_stride,
                                task.v.row(task.begin + r), task.shape.value_width);
-    }
-  }
-
- private:
-  /// Computes B and W of a tile. It is inlined, so that the tile is unrolled and its W stay in
-  /// registers, because each row depends on the row after it.
-  [[gnu::always_inline]] static void substitute(const SolveGradientTile& tile, float g, int count,
-                                                std::int64_t width) {
-    for (std::int64_t c = 0; c < width; c += lanes) {
-      Vec solved[tile_rows];
-#pragma GCC unroll 8
-      for (int j = count - 1; j >= 0; --j) {
-        const float* const p = tile.p + j * panel;
-        float* const b_at = tile.sums + j * tile.stride + c;
-        float* const w_at = tile.w + j * tile.stride + c;
-        Vec b = load(b_at);
-#pragma GCC unroll 8
-        for (int i = count - 1; i > j; --i) b = fma(Vec(p[i]), solved[i], b);
-        solved[j] = fma(Vec(g), b, load(w_at));
-        store(w_at, solved[j]);
-        store(b_at, b);
-      }
     }
   }
 };

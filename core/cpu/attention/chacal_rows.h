@@ -18,31 +18,18 @@ struct ChacalRows : SoftmaxRows {
     return {v, y, task.gamma};
   }
 
-  /// Solves `count` rows. It is inlined, so that the tile is unrolled and its U stay in registers,
-  /// because each row depends on the row before it.
+  /// Solves `count` rows.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {
     const Vec own(1.0f - task.gamma), past(task.gamma);
     float shares[tile_rows];
     for (int i = 0; i < count; ++i) shares[i] = 1.0f / tile.sums[i];
-    for (std::int64_t c = 0; c < tile.width; c += lanes) {
-      Vec u[tile_rows];
-#pragma GCC unroll 8
-      for (int i = 0; i < count; ++i) {
-        const float* const p = tile.p + i;
-        float* const output = tile.outputs + i * tile.stride + c;
-        float* const value = tile.solved + i * tile.stride + c;
-        Vec sum = load(output);
-#pragma GCC unroll 8
-        for (int j = 0; j < i; ++j) sum = fma(Vec(p[j * panel]), u[j], sum);
-        const Vec first = own * load(value);
-        sum = fma(Vec(p[i * panel]), first, sum);
-        store(output, sum);
-        u[i] = fma(past, sum * Vec(shares[i]), first);
-        store(value, u[i]);
-      }
-    }
+    substitute(tile, count, [&](int i, Vec& sum, Vec v) {
+      const Vec first = own * v;
+      sum = fma(Vec(tile.p[i * panel + i]), first, sum);
+      return fma(past, sum * Vec(shares[i]), first);
+    });
   }
 };
 

@@ -40,25 +40,13 @@ struct DeltaFormerGradients : SoftmaxGradients {
 
   /// Computes B and g W of `count` rows, and adds to dg the part that depends on B.
   template <class T, class Product>
-  static void solve(const GradientPanel<T, Product>& rows, const SolveGradientTile& tile,
-                    int count) {
+  [[gnu::always_inline]] static void solve(const GradientPanel<T, Product>& rows,
+                                           const SolveGradientTile& tile, int count) {
     const AttentionGradients<T>& task = rows.task;
     const std::int64_t width = task.shape.value_width, row = rows.row + tile.first;
     float gains[tile_rows];
     for (int j = 0; j < count; ++j) gains[j] = task.gain.row(row + j)[rows.head];
-    for (std::int64_t c = 0; c < width; c += lanes) {
-      Vec solved[tile_rows];
-      for (int j = count - 1; j >= 0; --j) {
-        const float* const p = tile.p + j * panel;
-        float* const b_at = tile.sums + j * tile.stride + c;
-        float* const w_at = tile.w + j * tile.stride + c;
-        Vec b = load(b_at);
-        for (int i = count - 1; i > j; --i) b = fma(Vec(p[i]), solved[i], b);
-        solved[j] = Vec(gains[j]) * (load(w_at) + b);
-        store(w_at, solved[j]);
-        store(b_at, b);
-      }
-    }
+    substitute(tile, count, width, [&](int j, Vec b, Vec dy) { return Vec(gains[j]) * (dy + b); });
     if (!task.dgain) return;
     const auto z = rows.of_values(task.read);
     for (int j = 0; j < count; ++j) {

@@ -18,31 +18,18 @@ struct DeltaFormerRows : SoftmaxRows {
 
   /// Computes y of `count` rows. Later rows read y.
   template <class T>
-  static void solve(const AttentionRows<T>& task, const SolveTile& tile, int count) {
+  [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
+                                           int count) {
     float shares[tile_rows];
     for (int i = 0; i < count; ++i) {
       const float gain = *task.gain.row(tile.row + i);
       shares[i] = tile.sums[i] > 0 ? gain / tile.sums[i] : 0.0f;
     }
-    for (std::int64_t c = 0; c < tile.width; c += lanes) {
-      Vec y[tile_rows];
-      for (int i = 0; i < count; ++i) {
-        const float* const p = tile.p + i;
-        float* const output = tile.outputs + i * tile.stride + c;
-        float* const value = tile.solved + i * tile.stride + c;
-        Vec sum = load(output);
-        for (int j = 0; j < i; ++j) sum = fma(Vec(p[j * panel]), y[j], sum);
-        store(output, sum);
-        y[i] = fma(sum, Vec(shares[i]), load(value));
-        store(value, y[i]);
-      }
-    }
+    substitute(tile, count, [&](int i, Vec& sum, Vec v) { return fma(sum, Vec(shares[i]), v); });
   }
 
   static float share(float sum) { return sum > 0 ? 1.0f / sum : 0.0f; }
-  static Vec log_sum(Vec m, Vec sum) {
-    return select(sum > Vec(0.0f), SoftmaxRows::log_sum(m, sum), Vec(0.0f));
-  }
+  static Vec log_sum(Vec m, Vec sum) { return log_sum_or_zero(m, sum); }
 
   /// Writes z and y of a row whose sum over earlier rows is `sum`; `share` normalizes the sum.
   template <class T>

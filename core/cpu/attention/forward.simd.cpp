@@ -3,26 +3,16 @@
 #include "core/cpu/isa.h"
 
 namespace longhand::cpu {
-namespace LONGHAND_ISA::attention {
-namespace {
-
-template <class T>
-constexpr ByProduct<AttentionKernels<T>> table{forward_kernels<T, Exact, SoftmaxRows>,
-                                               forward_kernels<T, Exact, SoftmaxRows>,
-                                               forward_kernels<T, Bf16, SoftmaxRows>};
-
-}  // namespace
-}  // namespace LONGHAND_ISA::attention
 
 template <>
 const ByProduct<AttentionKernels<float>>&
 kernels<ByProduct<AttentionKernels<float>>, Isa::LONGHAND_ISA>() {
-  return LONGHAND_ISA::attention::table<float>;
+  return LONGHAND_ISA::attention::forward_on_vectors<float, LONGHAND_ISA::attention::SoftmaxRows>;
 }
 template <>
 const ByProduct<AttentionKernels<bf16>>&
 kernels<ByProduct<AttentionKernels<bf16>>, Isa::LONGHAND_ISA>() {
-  return LONGHAND_ISA::attention::table<bf16>;
+  return LONGHAND_ISA::attention::forward_on_vectors<bf16, LONGHAND_ISA::attention::SoftmaxRows>;
 }
 
 }  // namespace longhand::cpu

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "core/cpu/attention/forward_space.h"
 #include "core/cpu/attention/single.h"
 #include "core/cpu/attention/solve_tile.h"
@@ -347,5 +349,12 @@ inline constexpr AttentionKernels<T> forward_kernels{
     [](const AttentionRows<T>& task, std::int64_t row, float* at) {
       Single<T, typename Rule::Formula>(task, row, at).run();
     }};
+
+/// The kernels of a rule on vectors. Only tile registers have products for `fast` of their own.
+template <class T, class Rule,
+          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
+inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{
+    forward_kernels<T, Exact, Rule>, forward_kernels<T, Exact, Rule>,
+    forward_kernels<T, Narrow, Rule>};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "core/cpu/attention/gradient_rows.h"
 #include "core/cpu/attention/leftward_gradients.h"
 #include "core/cpu/attention/softmax_gradients.h"
@@ -312,5 +314,12 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
       Work<T, Product, Rule>(task, at).end_head(head);
     },
     [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
+
+/// The kernels of a rule on vectors. Only tile registers have products for `fast` of their own.
+template <class T, class Rule,
+          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
+inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{
+    gradient_kernels<T, Exact, Rule>, gradient_kernels<T, Exact, Rule>,
+    gradient_kernels<T, Narrow, Rule>};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -12,27 +12,17 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-template <class T, class Rows>
-constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, Rows>,
-                                                 forward_kernels<T, Exact, Rows>,
-                                                 forward_kernels<T, Bf16, Rows>};
 template <class T>
 constexpr ByRule<AttentionKernels<T>> forward_table{
-    .stick = forward<T, StickBreakingRows>,
-    .tra = {forward_kernels<T, Exact, TraRows>, forward_kernels<T, Exact, TraRows>,
-            forward_kernels<T, Exact, TraRows>},
+    .stick = forward_on_vectors<T, StickBreakingRows>,
+    .tra = forward_on_vectors<T, TraRows>,
     .entmax = {entmax_kernels<T, Exact>, entmax_kernels<T, Exact>, entmax_kernels<T, Bf16>}};
 
-template <class T, class Gradients>
-constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, Gradients>,
-                                                          gradient_kernels<T, Exact, Gradients>,
-                                                          gradient_kernels<T, Bf16, Gradients>};
 template <class T>
 constexpr ByRule<AttentionGradientKernels<T>> gradient_table{
-    .stick = gradient<T, StickBreakingGradients>,
-    .tra = {gradient_kernels<T, Exact, TraGradients>, gradient_kernels<T, Exact, TraGradients>,
-            gradient_kernels<T, Exact, TraGradients>},
-    .entmax = gradient<T, EntmaxGradients>};
+    .stick = gradients_on_vectors<T, StickBreakingGradients>,
+    .tra = gradients_on_vectors<T, TraGradients>,
+    .entmax = gradients_on_vectors<T, EntmaxGradients>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention

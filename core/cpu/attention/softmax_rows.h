@@ -108,6 +108,10 @@ struct SoftmaxRows {
 
   /// The log of the denominator.
   static Vec log_sum(Vec m, Vec sum) { return fma(m, Vec(ln_of_2), log(sum)); }
+  /// The same for rows that may have no key, whose sum and result are 0.
+  static Vec log_sum_or_zero(Vec m, Vec sum) {
+    return select(sum > Vec(0.0f), log_sum(m, sum), Vec(0.0f));
+  }
 
   template <class T>
   static void finish_row(const AttentionRows<T>&, std::int64_t, const float*) {}

@@ -10,21 +10,15 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-template <class T, class Rows>
-constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, Rows>,
-                                                 forward_kernels<T, Exact, Rows>,
-                                                 forward_kernels<T, Bf16, Rows>};
 template <class T>
-constexpr BySolve<AttentionKernels<T>> forward_table{.chacal = forward<T, ChacalRows>,
-                                                     .deltaformer = forward<T, DeltaFormerRows>};
+constexpr BySolve<AttentionKernels<T>> forward_table{
+    .chacal = forward_on_vectors<T, ChacalRows>,
+    .deltaformer = forward_on_vectors<T, DeltaFormerRows>};
 
-template <class T, class Gradients>
-constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, Gradients>,
-                                                          gradient_kernels<T, Exact, Gradients>,
-                                                          gradient_kernels<T, Bf16, Gradients>};
 template <class T>
 constexpr BySolve<AttentionGradientKernels<T>> gradient_table{
-    .chacal = gradient<T, ChacalGradients>, .deltaformer = gradient<T, DeltaFormerGradients>};
+    .chacal = gradients_on_vectors<T, ChacalGradients>,
+    .deltaformer = gradients_on_vectors<T, DeltaFormerGradients>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention

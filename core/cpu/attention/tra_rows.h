@@ -83,9 +83,7 @@ struct TraRows {
   }
 
   static float share(float sum) { return sum == 0 ? 0.0f : 1.0f / sum; }
-  static Vec log_sum(Vec m, Vec sum) {
-    return select(sum > Vec(0.0f), SoftmaxRows::log_sum(m, sum), Vec(0.0f));
-  }
+  static Vec log_sum(Vec m, Vec sum) { return SoftmaxRows::log_sum_or_zero(m, sum); }
   template <class T>
   static void finish_row(const AttentionRows<T>&, std::int64_t, const float*) {}
 };
