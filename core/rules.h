@@ -17,13 +17,31 @@ constexpr std::string_view name_of(Rule rule) {
   constexpr std::string_view names[] = {"softmax", "stick", "tra", "entmax"};
   return names[static_cast<std::size_t>(rule)];
 }
-/// True if a query sees only the keys before its own position.
-constexpr bool strict(Rule rule) { return rule == Rule::stick; }
-/// True if the keys of a query are processed from the nearest to the first.
-constexpr bool leftward(Rule rule) { return rule == Rule::stick || rule == Rule::tra; }
-/// The factor of a score before a rule's formulas.
+/// Calls f with the formulas of a rule.
+template <class F>
+constexpr auto with_formulas(Rule rule, const F& f) {
+  switch (rule) {
+    case Rule::stick:
+      return f(rules::Stick{});
+    case Rule::tra:
+      return f(rules::Tra{});
+    case Rule::entmax:
+      return f(rules::Entmax{});
+    case Rule::softmax:
+      break;
+  }
+  return f(rules::Softmax{});
+}
+
+// The properties of a rule's formulas (core/rules/rule.h).
+constexpr bool strict(Rule rule) {
+  return with_formulas(rule, [](auto formulas) { return !formulas.own_key; });
+}
+constexpr bool leftward(Rule rule) {
+  return with_formulas(rule, [](auto formulas) { return formulas.leftward; });
+}
 constexpr float unit_of(Rule rule) {
-  return rule == Rule::entmax ? rules::Entmax::unit : rules::per_bit;
+  return with_formulas(rule, [](auto formulas) { return formulas.unit; });
 }
 
 }  // namespace longhand

@@ -21,26 +21,27 @@ void break_stick(std::span<double> row) {
 
 /// y_i = sum_(j<i) P_ij v_j. The residue belongs to bf16, which the reference does not have.
 void run(ReferenceBackend&, const Attention& op, const StickBreakingRule&) {
-  attend(ScoreRows(op.scores, false), op,
+  attend(ScoreRows(op.scores, rules::Stick::own_key), op,
          [](const Query&, std::span<double> row) { break_stick(row); });
 }
 
 /// dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
 void run(ReferenceBackend&, const AttentionBackward& op, const StickBreakingGradient&) {
-  attend_backward(ScoreRows(op.scores, false), op, [](const Query&, RowGradient& row) {
-    row.p = row.s;
-    break_stick(row.p);
-    double sum = 0;  // from the first key on: a sum and no difference
-    for (std::size_t j = 0; j < row.p.size(); ++j) {
-      sum += row.p[j] * row.dp[j];
-      const double taken = rules::Stick::broken(bits * row.s[j]).taken;
-      row.ds.push_back(row.p[j] * row.dp[j] - taken * sum);
-    }
-  });
+  attend_backward(ScoreRows(op.scores, rules::Stick::own_key), op,
+                  [](const Query&, RowGradient& row) {
+                    row.p = row.s;
+                    break_stick(row.p);
+                    double sum = 0;  // from the first key on: a sum and no difference
+                    for (std::size_t j = 0; j < row.p.size(); ++j) {
+                      sum += row.p[j] * row.dp[j];
+                      const double taken = rules::Stick::broken(bits * row.s[j]).taken;
+                      row.ds.push_back(row.p[j] * row.dp[j] - taken * sum);
+                    }
+                  });
 }
 
 void run(ReferenceBackend&, const AttentionWeights& op, const StickBreakingRule&) {
-  write_weights(ScoreRows(op.scores, false), op,
+  write_weights(ScoreRows(op.scores, rules::Stick::own_key), op,
                 [](const Query&, std::span<double> row) { break_stick(row); });
 }
 
