@@ -253,7 +253,7 @@ std::vector<Block> blocks(const catalog::Operation&, const catalog::Case& values
 void Comparison::Average::add(const Average& other, double weight) {
   deviation += weight * other.deviation;
   size += weight * other.size;
-  floor += weight * weight * other.floor;
+  floor_variance += weight * weight * other.floor_variance;
   for (std::size_t t = 0; t < all.size(); ++t) {
     all[t] += weight * other.all[t];
     operands[t] += weight * other.operands[t];
@@ -271,7 +271,7 @@ double Comparison::bias() const {
 double Comparison::used(const Average& a) const {
   if (a.size <= 0) return 0;
   const double trials_alone = deviation(root_mean_square(a.all), root_mean_square(a.operands));
-  const double sigma = std::hypot(trials_alone, std::sqrt(a.floor)) / a.size;
+  const double sigma = std::hypot(trials_alone, std::sqrt(a.floor_variance)) / a.size;
   return std::abs(a.deviation) / a.size / (slope_factor * sigma + bias());
 }
 
@@ -399,8 +399,8 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
   mean.size = count * size;
   // Entries of one row may all be off by the same.
   const auto width = static_cast<double>(block.columns);
-  slope.floor = c.floor * c.floor * squares * width;
-  mean.floor = c.floor * c.floor * count * width;
+  slope.floor_variance = c.floor * c.floor * squares * width;
+  mean.floor_variance = c.floor * c.floor * count * width;
   const auto report = [&](const char* kind, const Average& average, double share) {
     const double use = used(average);
     if (use > worst_.used) {

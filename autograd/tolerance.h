@@ -133,7 +133,7 @@ class Comparison {
  private:
   /// The sum of weights times deviations, and the sum of weights times sizes.
   struct Average {
-    double deviation = 0, size = 0, floor = 0;                              // floor: a variance
+    double deviation = 0, size = 0, floor_variance = 0;
     std::vector<double> all = std::vector<double>(trials), operands = all;  // one value per trial
     void add(const Average& other, double weight);
   };
