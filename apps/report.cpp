@@ -10,6 +10,7 @@
 #include "apps/terminal.h"
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/utf8.h"
 
 namespace longhand::app {
 namespace {
@@ -33,12 +34,6 @@ struct TableColumn {
   std::size_t width = 0;
 };
 
-/// Number of characters of a UTF-8 text.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
 /// The parts of a text that are never divided: words if it has spaces, otherwise the pieces that
 /// end with '/', ',', ';' or a hyphen. The minus sign of 1e-5 is not a hyphen.
 std::vector<std::string_view> parts_of(std::string_view text) {
@@ -61,10 +56,11 @@ std::string_view without_space(std::string_view part) {
 
 /// The text as lines of at most `width` characters. A part that is longer has a line of its own.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
-  if (width_of(text) <= width) return {std::string(text)};
+  if (count_code_points(text) <= width) return {std::string(text)};
   std::vector<std::string> lines{""};
   for (const std::string_view part : parts_of(text)) {
-    const bool fits = width_of(lines.back()) + width_of(without_space(part)) <= width;
+    const bool fits =
+        count_code_points(lines.back()) + count_code_points(without_space(part)) <= width;
     if (!fits && !lines.back().empty()) lines.emplace_back();
     lines.back() += part;
   }
@@ -85,7 +81,7 @@ void fit(std::vector<TableColumn>& table, std::size_t columns) {
       const bool is_whole = column.is_number && i > 0;
       for (const std::string_view part :
            is_whole ? std::vector<std::string_view>{cell} : parts_of(cell)) {
-        least.back() = std::max(least.back(), width_of(without_space(part)));
+        least.back() = std::max(least.back(), count_code_points(without_space(part)));
       }
     }
     total += column.width;
@@ -120,7 +116,8 @@ void Report::print_table(std::ostream& out, std::size_t columns) const {
       shown.cells.push_back(column.text ? printable(column.text(row))
                                         : cell(column, value ? *value : Json()));
     }
-    for (const std::string& text : shown.cells) shown.width = std::max(shown.width, width_of(text));
+    for (const std::string& text : shown.cells)
+      shown.width = std::max(shown.width, count_code_points(text));
     table.push_back(std::move(shown));
   }
   if (columns > 0) fit(table, columns);
@@ -136,7 +133,8 @@ void Report::print_table(std::ostream& out, std::size_t columns) const {
       for (std::size_t c = 0; c < table.size(); ++c) {
         // Text is aligned left and numbers right.
         const std::string text = i < cells[c].size() ? cells[c][i] : "";
-        const std::string gap(table[c].width - std::min(table[c].width, width_of(text)), ' ');
+        const std::string gap(table[c].width - std::min(table[c].width, count_code_points(text)),
+                              ' ');
         line += (c == 0 ? "" : "  ") + (table[c].is_number ? gap + text : text + gap);
       }
       line.resize(line.find_last_not_of(' ') + 1);  // no trailing spaces

@@ -1,5 +1,6 @@
 #include "core/utf8.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -66,6 +67,11 @@ std::string replace_broken_utf8(std::string_view text) {
     text.remove_prefix(broken + sequence_at(text, broken).length);
   }
   return out;
+}
+
+std::size_t count_code_points(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return !continues_utf8(c); }));
 }
 
 void append_utf8(std::string& out, char32_t c) {

@@ -35,4 +35,7 @@ inline CodePoint decode_utf8(const char* text) {
 /// True if the byte continues a code point.
 inline bool continues_utf8(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
+/// The number of code points of a valid text.
+std::size_t count_code_points(std::string_view text);
+
 }  // namespace longhand

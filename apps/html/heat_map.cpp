@@ -15,14 +15,9 @@ constexpr double font = 11, letter = 0.62 * font;
 constexpr std::size_t longest_label = 12;  // in letters
 constexpr double faintest = 0.004;  // squares below this share of the full colour are left blank
 
-std::size_t letters(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return !continues_utf8(c); }));
-}
-
 /// Shortens a text to the maximum number of letters and appends an ellipsis.
 std::string shortened(const std::string& text) {
-  if (letters(text) <= longest_label) return text;
+  if (count_code_points(text) <= longest_label) return text;
   std::size_t end = 0;
   for (std::size_t taken = 0; taken < longest_label; ++end) taken += !continues_utf8(text[end]);
   return text.substr(0, end - 1) + "\u2026";  // all but the last letter
@@ -37,7 +32,7 @@ struct Side {
   Side(const std::vector<std::string>& all, double cell) {
     for (const std::string& text : all) {
       labels.push_back(shortened(text));
-      longest = std::max(longest, letter * static_cast<double>(letters(labels.back())));
+      longest = std::max(longest, letter * static_cast<double>(count_code_points(labels.back())));
     }
     stride = static_cast<std::size_t>(std::max(1.0, std::ceil(font / cell)));
   }
@@ -116,7 +111,8 @@ std::string colour_scale(double full, const std::string& meaning) {
   constexpr double left = 10, step = 24, size = 14;
   constexpr int steps = 11;
   const double right = left + step * steps;
-  std::string svg = open(right + 20 + letter * static_cast<double>(letters(meaning)), 40, true);
+  std::string svg =
+      open(right + 20 + letter * static_cast<double>(count_code_points(meaning)), 40, true);
   for (int i = 0; i < steps; ++i) {
     const double share = static_cast<double>(i) / (steps - 1), x = left + step * i;
     svg += "<rect x=\"" + pixels(x) + "\" y=\"4\" width=\"" + pixels(step) + "\" height=\"" +

@@ -1,6 +1,7 @@
 #include "apps/run/sample_answers.h"
 
 #include "apps/run/evaluation.h"
+#include "core/utf8.h"
 #include "nn/models/decode.h"
 
 namespace longhand::app {
@@ -14,7 +15,7 @@ std::string shortened(std::string whole) {
   if (whole.size() <= longest_shown) return whole;
   std::size_t begin = whole.size() - longest_shown;
   // Move to the start of a UTF-8 character.
-  while (begin < whole.size() && (whole[begin] & 0xc0) == 0x80) ++begin;
+  while (begin < whole.size() && continues_utf8(whole[begin])) ++begin;
   return "..." + whole.substr(begin);
 }
 
