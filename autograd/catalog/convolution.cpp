@@ -28,19 +28,21 @@ std::vector<Case> convolution_cases(Rng& rng) {
 }
 
 std::vector<Argument> convolution_inputs(bool differentiable) {
-  std::vector<Argument> inputs{{"x", "[tokens, columns]"},
-                               {"lengths", "[sequences]: tokens of each", Role::index, false},
-                               {"weight", "[taps, columns]: taps at most 8", Role::master}};
+  std::vector<Argument> inputs{
+      {"x", "[tokens, columns]"},
+      {"lengths", "[sequences]: number of tokens of each", Role::index, false},
+      {"weight", "[taps, columns]: taps at most 8", Role::master}};
   if (!differentiable) {
     for (Argument& input : inputs) input.differentiable = false;
-    inputs.push_back(
-        {"before", "[sequences, (taps - 1) columns]: x before each sequence", Role::master, false});
+    inputs.push_back({"before",
+                      "[sequences, (taps - 1) columns]: x of the tokens before each sequence",
+                      Role::master, false});
   }
   return inputs;
 }
 
-const std::vector<Attribute> convolution_attributes{{"column", "0", "x's first column that counts"},
-                                                    {"columns", "0", "how many do; 0: all"}};
+const std::vector<Attribute> convolution_attributes{{"column", "0", "first column of x to use"},
+                                                    {"columns", "0", "number of columns; 0: all"}};
 
 struct ConvolutionCall {
   HeadVars x;
@@ -74,7 +76,7 @@ std::vector<Operation> convolution_operations() {
                }},
           {.name = "short_convolution_continued",
            .page = "convolution",
-           .formula = "the same after earlier tokens",
+           .formula = "convolution that continues after the tokens in before",
            .inputs = convolution_inputs(false),
            .attributes = convolution_attributes,
            .outputs = {"y", "after"},

@@ -30,11 +30,12 @@ std::vector<Operation> cumulate_operations() {
   return {
       {.name = "cumulate",
        .page = "cumulate",
-       .formula = "y_i = sum of x_k over the rows k <= i of i's segment; in reverse over k >= i",
+       .formula = "y_i = sum of x_k over the rows k <= i of i's segment; reverse: k >= i",
        .inputs = {{"x", "[rows, columns]", Role::master},
-                  {"begins", "[segments]; without it one after another", Role::index, false, true},
-                  {"lengths", "[segments]: rows of each", Role::index, false}},
-       .attributes = {{"reverse", "0", "1: from the last row to the first"}},
+                  {"begins", "[segments]: first row of each; default: consecutive segments",
+                   Role::index, false, true},
+                  {"lengths", "[segments]: number of rows of each", Role::index, false}},
+       .attributes = {{"reverse", "0", "1: sum from the last row to the first"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          const Var begins = c.maybe("begins");
@@ -55,10 +56,12 @@ std::vector<Operation> cumulate_operations() {
            }},
       {.name = "log_counts",
        .page = "cumulate",
-       .formula = "y_i = ln max(2, n_i), n_i the keys up to query i, or of whole segments all",
-       .inputs = {{"lengths", "[segments]: queries of each", Role::index, false},
-                  {"key_lengths", "[segments]; without it as lengths", Role::index, false, true}},
-       .attributes = {{"columns", "1", "columns of y, all alike"},
+       .formula =
+           "y_i = ln max(2, n_i), n_i the number of keys up to query i, or of its whole segment",
+       .inputs = {{"lengths", "[segments]: number of queries of each", Role::index, false},
+                  {"key_lengths", "[segments]: number of keys of each; default: lengths",
+                   Role::index, false, true}},
+       .attributes = {{"columns", "1", "number of equal columns of y"},
                       {"whole", "0", "1: n_i counts all keys of the segment"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {

@@ -12,12 +12,12 @@ std::vector<Operation> dropout_operations() {
   return {
       {.name = "dropout",
        .page = "dropout",
-       .formula = "y = 0 with probability rate, else x / (1 - rate)",
+       .formula = "y = 0 with probability rate, otherwise x / (1 - rate)",
        .inputs = {{"x", "[...]"}},
-       .attributes = {{"rate", "0.1", "the probability that an entry is dropped"},
-                      {"seed", "1", "of the random numbers"},
-                      {"step", "1", "of the training, which draws other numbers in each"},
-                      {"index", "0", "of the use within a step"}},
+       .attributes = {{"rate", "0.1", "probability that an entry is dropped"},
+                      {"seed", "1", "seed of the random numbers"},
+                      {"step", "1", "training step; each step draws different numbers"},
+                      {"index", "0", "index of this dropout within a step"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          const std::array step{static_cast<std::int32_t>(c.integer("step"))};

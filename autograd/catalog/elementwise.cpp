@@ -76,7 +76,7 @@ std::vector<Operation> elementwise_operations() {
        .page = "elementwise",
        .formula = "y_ij = f(x_ij) x_i,(w+j)",
        .inputs = {{"x", "[rows, 2 w]"}},
-       .attributes = {{"f", "silu", "the activation of the first half"}},
+       .attributes = {{"f", "silu", "activation of the first half"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"y", gate(c.activation("f"), c.in("x"))}};

@@ -41,14 +41,15 @@ std::vector<Operation> linear_cross_entropy_operations() {
   return {
       {.name = "linear_cross_entropy",
        .page = "loss",
-       .formula = "cross_entropy(x w^T, targets), the logits of some rows at a time",
+       .formula = "cross_entropy(x w^T, targets), computed for some rows at a time",
        .inputs = {{"x", "[rows, in]"},
                   {"w", "[groups classes, in]", Role::weight},
-                  {"targets", "[n, groups], negative: not counted", Role::index, false},
+                  {"targets", "[n, groups]; negative targets are not scored", Role::index, false},
                   {"weights", "[n, groups]", Role::master, false, true},
-                  {"rows", "[n], those of x that count; all if missing", Role::index, false, true}},
-       .attributes = {{"groups", "1", "independent choices in a row"},
-                      {"at_once", "256", "rows whose logits are there together"}},
+                  {"rows", "[n]: rows of x that are scored; default: all", Role::index, false,
+                   true}},
+       .attributes = {{"groups", "1", "independent choices per row"},
+                      {"at_once", "256", "number of rows whose logits are computed at a time"}},
        .outputs = {"loss", "hits"},
        .run = [](const Call& c) -> std::vector<Output> {
          const Tensor hits(c.backend(), {1}, master_type(c.activations()));

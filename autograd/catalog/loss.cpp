@@ -20,9 +20,10 @@ std::vector<Operation> loss_operations() {
        .page = "loss",
        .formula = "loss = sum w_ig (log sum_c exp logits_igc - logits_ig,t) / sum w_ig",
        .inputs = {{"logits", "[rows, groups classes]"},
-                  {"targets", "[rows, groups], negative: not counted", Role::index, false},
+                  {"targets", "[rows, groups]; negative targets are not scored", Role::index,
+                   false},
                   {"weights", "[rows, groups]", Role::master, false, true}},
-       .attributes = {{"groups", "1", "independent choices in a row"}},
+       .attributes = {{"groups", "1", "independent choices per row"}},
        .outputs = {"loss", "hits"},
        .run = [](const Call& c) -> std::vector<Output> {
          const Tensor hits(c.backend(), {1}, master_type(c.activations()));

@@ -43,7 +43,7 @@ std::vector<Operation> low_rank_operations() {
                       {"x", "[rows, in]"},
                       {"a", "[rank, in]", Role::weight},
                       {"b", "[out, rank]", Role::weight}},
-           .attributes = {{"first_column", "0", "where the product's columns begin in y"},
+           .attributes = {{"first_column", "0", "first column of y to which the product is added"},
                           {"scale", "1", "factor of the product"}},
            .outputs = {"z"},
            .run = [](const Call& c) -> std::vector<Output> {

@@ -43,9 +43,10 @@ std::vector<Case> large_lstm(Rng& rng) {
 }
 
 std::vector<Argument> lstm_inputs(bool differentiable) {
-  std::vector<Argument> inputs{{"x", "[tokens, columns]: heads of four parts, [i | f | o | g]"},
-                               {"lengths", "[sequences]: tokens of each", Role::index, false},
-                               {"u", "[heads * 4 n, n]", Role::master}};
+  std::vector<Argument> inputs{
+      {"x", "[tokens, columns]: heads of four parts, [i | f | o | g]"},
+      {"lengths", "[sequences]: number of tokens of each", Role::index, false},
+      {"u", "[heads * 4 n, n]", Role::master}};
   if (!differentiable) {
     for (Argument& input : inputs) input.differentiable = false;
     inputs.push_back(
@@ -55,9 +56,9 @@ std::vector<Argument> lstm_inputs(bool differentiable) {
 }
 
 const std::vector<Attribute> lstm_attributes{
-    {"heads", "1", "each by itself"},
-    {"width", "0", "columns of a head, 4 n; 0: x's columns / heads"},
-    {"column", "0", "x's column where its first head starts"}};
+    {"heads", "1", "number of independent heads"},
+    {"width", "0", "number of columns of a head, 4 n; 0: x's columns / heads"},
+    {"column", "0", "first column of x's first head"}};
 
 const char* const lstm_formula =
     "a_t = x_t + U h_(t-1) = [i | f | o | g], c_t = s(f) c_(t-1) + s(i) tanh(g), y_t = h_t = s(o) "

@@ -15,7 +15,7 @@ std::vector<Operation> norm_operations() {
        .inputs = {{"x", "[rows, n]"},
                   {"gain", "[n]", Role::master},
                   {"bias", "[n]", Role::master, true, true}},
-       .attributes = {{"epsilon", "1e-5", "added to the variance"}},
+       .attributes = {{"epsilon", "1e-5", "epsilon, added to the variance"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"y", layer_norm(c.in("x"), c.in("gain"), c.maybe("bias"), c.number("epsilon"))}};
@@ -42,8 +42,8 @@ std::vector<Operation> norm_operations() {
        .page = "norm",
        .formula = "y_ij = x_ij rstd_i (offset + gain_j)",
        .inputs = {{"x", "[rows, n]"}, {"gain", "[n]", Role::master}},
-       .attributes = {{"offset", "0", "1 where the gain is stored as its distance from one"},
-                      {"epsilon", "1e-6", "added to the mean square"}},
+       .attributes = {{"offset", "0", "1 if the gain is stored as the difference from one"},
+                      {"epsilon", "1e-6", "epsilon, added to the mean square"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"y", rms_norm(c.in("x"), c.in("gain"), c.number("offset"), c.number("epsilon"))}};

@@ -27,10 +27,11 @@ std::vector<Operation> optimizer_operations() {
        .attributes = {{"rate", "1e-3", "learning rate"},
                       {"beta1", "0.9", "decay of the first moment"},
                       {"beta2", "0.999", "decay of the second moment"},
-                      {"epsilon", "1e-8", "added to the root"},
+                      {"epsilon", "1e-8", "epsilon, added to the root"},
                       {"decay", "0", "weight decay"},
-                      {"decoupled", "1", "1: AdamW; 0: decay added to the gradient"},
-                      {"step", "1", "counted from 1"}},
+                      {"decoupled", "1",
+                       "1: decoupled weight decay (AdamW); 0: decay is added to the gradient"},
+                      {"step", "1", "number of the step, from 1"}},
        .outputs = {"w", "m", "v"},
        .run = [](const Call& c) -> std::vector<Output> {
          const Tensor w = copy(c.in("w").value()), m = copy(c.in("m").value()),
@@ -75,7 +76,7 @@ std::vector<Operation> optimizer_operations() {
                   {"g", "[...]", Role::master, false},
                   {"u", "[...]", Role::master, false}},
        .attributes = {{"rate", "1e-3", "learning rate"},
-                      {"momentum", "0.9", "how much of the velocity is kept"},
+                      {"momentum", "0.9", "share of the velocity that is kept"},
                       {"decay", "0", "weight decay"}},
        .outputs = {"w", "u"},
        .run = [](const Call& c) -> std::vector<Output> {
@@ -137,7 +138,7 @@ std::vector<Operation> optimizer_operations() {
        .formula = "norm = sqrt(sum squares), factor = min(1, largest / norm)",
        .inputs = {{"squares", "[m]", Role::master, false},
                   {"losses", "[n]", Role::master, false, true}},
-       .attributes = {{"largest", "0", "the norm allowed; 0: no limit"}},
+       .attributes = {{"largest", "0", "maximum norm; 0: no limit"}},
        .outputs = {"norm", "factor"},
        .run = [](const Call& c) -> std::vector<Output> {
          const DType master = master_type(c.activations());

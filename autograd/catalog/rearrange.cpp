@@ -18,7 +18,7 @@ std::vector<Operation> rearrange_operations() {
        .page = "rearrange",
        .formula = "axis k of y is axis axes[k] of x",
        .inputs = {{"x", "[...]"}},
-       .attributes = {{"axes", "10", "a digit for each axis of y"}},
+       .attributes = {{"axes", "10", "order of the axes, one digit per axis of y"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"y", permute(c.in("x"), axes_of(c))}};
@@ -44,9 +44,9 @@ std::vector<Operation> rearrange_operations() {
        .page = "rearrange",
        .formula = "y = entries first .. first + count - 1 of x along an axis",
        .inputs = {{"x", "[...]"}},
-       .attributes = {{"axis", "-1", "negative axes count from the end"},
-                      {"first", "0", "where y begins"},
-                      {"count", "1", "how many entries"}},
+       .attributes = {{"axis", "-1", "axis; negative axes count from the end"},
+                      {"first", "0", "index in x of y's first entry"},
+                      {"count", "1", "number of entries"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"y", narrow(c.in("x"), static_cast<int>(c.integer("axis")), c.integer("first"),
@@ -67,9 +67,9 @@ std::vector<Operation> rearrange_operations() {
            }},
       {.name = "concat",
        .page = "rearrange",
-       .formula = "y = a, b and c one after another along an axis",
+       .formula = "y = a, b and c concatenated along an axis",
        .inputs = {{"a", "[...]"}, {"b", "[...]"}, {"c", "[...]", Role::activation, true, true}},
-       .attributes = {{"axis", "0", "negative axes count from the end"}},
+       .attributes = {{"axis", "0", "axis; negative axes count from the end"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          std::vector<Var> parts{c.in("a"), c.in("b")};
@@ -93,7 +93,7 @@ std::vector<Operation> rearrange_operations() {
            }},
       {.name = "repeat",
        .page = "rearrange",
-       .formula = "y = x along the axes that x lacks or has one entry along",
+       .formula = "y = x broadcast to the shape of like",
        .inputs = {{"x", "[...]"}, {"like", "[...]", Role::activation, false}},
        .attributes = {},
        .outputs = {"y"},

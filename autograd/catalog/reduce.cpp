@@ -84,7 +84,7 @@ Operation along_axis(std::string name, std::string formula, Var (*run)(const Var
           .page = "reduce",
           .formula = std::move(formula),
           .inputs = {{"x", "[...]"}},
-          .attributes = {{"axis", "-1", "negative axes count from the end"}},
+          .attributes = {{"axis", "-1", "axis; negative axes count from the end"}},
           .outputs = {"y"},
           .run = [run](const Call& c) -> std::vector<Output> {
             return {{"y", run(c.in("x"), static_cast<int>(c.integer("axis")))}};
@@ -100,10 +100,10 @@ std::vector<Operation> reduce_operations() {
           unary("row_max", "y_i = max_j x_ij", row_max, with_clear_maxima),
           along_axis("axis_sum", "y = sum of x along an axis", sum),
           along_axis("axis_mean", "y = mean of x along an axis", mean),
-          along_axis("axis_max", "y = largest of x along an axis", max),
+          along_axis("axis_max", "y = maximum of x along an axis", max),
           plain(Reduction::smallest, "y_i = min_j x_ij"),
           plain(Reduction::square_sum, "y_i = sum_j x_ij^2"),
-          plain(Reduction::nonfinite, "y_i = how many x_ij are infinite or NaN")};
+          plain(Reduction::nonfinite, "y_i = number of x_ij that are infinite or NaN")};
 }
 
 }  // namespace

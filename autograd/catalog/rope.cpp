@@ -36,9 +36,9 @@ std::vector<Operation> rope_operations() {
        .inputs = {{"x", "[tokens, columns]"},
                   {"positions", "[tokens]", Role::index, false},
                   {"frequencies", "[dims / 2]", Role::master, false}},
-       .attributes = {{"first_column", "0", "where the first head starts"},
-                      {"heads", "1", "how many heads turn"},
-                      {"width", "0", "columns of a head; 0: all of x"},
+       .attributes = {{"first_column", "0", "first column of the first head"},
+                      {"heads", "1", "number of heads to rotate"},
+                      {"width", "0", "number of columns of a head; 0: all of x"},
                       {"interleaved", "0", "1: pairs (2p, 2p+1); 0: pairs (p, p + dims/2)"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
@@ -76,9 +76,10 @@ std::vector<Operation> rope_operations() {
        .formula = "(u, v) -> (u cos t - v sin t, u sin t + v cos t), t = angle of its pair",
        .inputs = {{"x", "[tokens, columns]"},
                   {"angles", "[tokens, groups * width / 2]", Role::master}},
-       .attributes = {{"first_column", "0", "where the first head starts"},
-                      {"heads", "1", "how many heads turn, the k-th as group k mod groups"},
-                      {"width", "0", "columns of a head; 0: all of x"}},
+       .attributes = {{"first_column", "0", "first column of the first head"},
+                      {"heads", "1",
+                       "number of heads to rotate; head k uses the angles of group k mod groups"},
+                      {"width", "0", "number of columns of a head; 0: all of x"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          const std::int64_t width = c.integer("width");

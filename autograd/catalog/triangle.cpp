@@ -23,11 +23,11 @@ std::vector<Operation> triangle_operations() {
   return {
       {.name = "triangle",
        .page = "triangle",
-       .formula = "y_ij = alpha x_ij for j <= i + diagonal (upper: j >= i + diagonal), else 0",
+       .formula = "y_ij = alpha x_ij for j <= i + diagonal (upper: j >= i + diagonal), otherwise 0",
        .inputs = {{"x", "[..., n, n]"}},
        .attributes = {{"upper", "0", "1: keep the upper triangle"},
-                      {"diagonal", "0", "shifts the boundary to the right"},
-                      {"alpha", "1", "factor of what is kept"}},
+                      {"diagonal", "0", "shift of the boundary to the right"},
+                      {"alpha", "1", "factor of the kept entries"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {
@@ -48,11 +48,11 @@ std::vector<Operation> triangle_operations() {
            }},
       {.name = "solve_triangular",
        .page = "triangle",
-       .formula = "op(a) y = b, a read as triangular",
+       .formula = "op(a) y = b, where a is triangular",
        .inputs = {{"a", "[..., n, n]"}, {"b", "[..., n, m]"}},
-       .attributes = {{"upper", "0", "1: a's upper triangle is read"},
-                      {"transpose", "0", "1: op(a) is its transpose"},
-                      {"unit", "0", "1: the diagonal is taken as ones"}},
+       .attributes = {{"upper", "0", "1: use a's upper triangle"},
+                      {"transpose", "0", "1: op(a) is a's transpose"},
+                      {"unit", "0", "1: treat the diagonal as ones"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"y", solve_triangular(c.in("a"), c.in("b"),
