@@ -37,8 +37,8 @@ void check(const Var& y, const Var& x, const Var& a, const Var& b, const LowRank
   same("b", b, b.shape()[0], a.shape()[0]);
   same("y", y, x.shape()[0], y.shape()[1]);
   LONGHAND_CHECK(o.first_column >= 0 && o.first_column + b.shape()[0] <= y.shape()[1],
-                 "low_rank: first_column: expected ", b.shape()[0], " columns of ", y.shape(),
-                 " to start at first_column, got ", o.first_column);
+                 "low_rank: first_column: expected a column of y ", y.shape(), " from which ",
+                 b.shape()[0], " columns fit, got ", o.first_column);
 }
 
 /// Adds the product to `into`, which is y's memory or a copy of it.

@@ -100,7 +100,8 @@ class Cursor {
     if (type == string_type) {
       for (std::uint64_t i = 0; i < count; ++i) string();
     } else {
-      LONGHAND_CHECK(count <= bytes_.size(), file_, ": expected fewer values, got ", count);
+      LONGHAND_CHECK(count <= bytes_.size(), file_, ": expected an array of at most ",
+                     bytes_.size(), " values, one per byte of the file, got ", count);
       take(count * sizes[type]);
     }
     return {type, count, bytes_.subspan(begin, place_ - begin)};

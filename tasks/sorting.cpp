@@ -67,8 +67,8 @@ class Sorting final : public Task {
                    "task sorting: option repeat: expected 0, because option length is 0, got ",
                    repeat_);
     LONGHAND_CHECK(repeat_ == 0 || (repeat_ <= length && length / repeat_ <= largest_),
-                   "task sorting: option repeat: expected a count such that ", length,
-                   " numbers have 1 to ", largest_, " different ones, got ", repeat_);
+                   "task sorting: option repeat: expected length / repeat between 1 and ", largest_,
+                   ", got length ", length, " and repeat ", repeat_);
     const std::size_t hint = options.choice("hint", {"none", "successor", "count", "fill", "all"});
     if (hint == 4) {
       kinds_ = {Kind::sort, Kind::successor, Kind::count, Kind::fill};

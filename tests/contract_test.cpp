@@ -147,7 +147,10 @@ BOOST_AUTO_TEST_CASE(rope_heads_lie_within_the_columns) {
           .y = f32({2, 8})};
   BOOST_CHECK_NO_THROW(run(op));
   op.first_column = 1;
-  refused(op, "rope: heads: expected columns of x [2, 8], got 2 heads of 4 columns from 1");
+  refused(
+      op,
+      "rope: heads: expected heads within the columns of x [2, 8], got 2 heads of 4 columns from "
+      "column 1");
   op.first_column = 0;
   op.dims = 3;
   refused(op, "rope: dims: expected an even number up to 4, got 3");

@@ -366,7 +366,7 @@ BOOST_AUTO_TEST_CASE(impossible_configurations_are_refused_in_one_line) {
   starts("gamma: expected 0 < gamma < 1 for a learned gamma", [](DecoderConfig& c) {
     c.mixers = parse_layers("chacal:2{gamma=0,learned_gamma=head}", 16);
   });
-  starts("norms after: expected blocks in sequential order",
+  starts("norms_after: expected blocks in sequential order",
          [](DecoderConfig& c) { c.norms_after = true; });
   starts("tied: ", [](DecoderConfig& c) {
     c.tied = true;

@@ -9,8 +9,8 @@ void check(const Cumulate& op) {
   are.floats("x", op.x, 2);
   are.require(op.x.shape().rank() == 2 && op.x.dtype() == master_type(op.x.dtype()), "x",
               "expected [rows, columns] f32 or f64, got ", op.x.shape(), " ", op.x.dtype());
-  are.require(op.segments && op.segments.rows() <= op.x.rows(), "segments", "expected rows up to ",
-              op.x.rows(), ", got ", op.segments.rows());
+  are.require(op.segments && op.segments.rows() <= op.x.rows(), "segments", "expected at most ",
+              op.x.rows(), " rows, as many as x has, got ", op.segments.rows());
   const Shape ends{op.segments.count(), op.x.columns()};
   are.require(!op.reverse || (!op.before && !op.after), "before",
               "cannot be combined with reverse");

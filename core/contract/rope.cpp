@@ -29,8 +29,8 @@ void check_heads(const Arguments& are, const Tensor& x, std::int64_t first_colum
                  std::int64_t heads, std::int64_t width) {
   const bool starts = width >= 0 && heads >= 0 && first_column >= 0 && first_column <= x.columns();
   are.require(starts && (heads == 0 || width <= (x.columns() - first_column) / heads), "heads",
-              "expected columns of x ", x.shape(), ", got ", heads, " heads of ", width,
-              " columns from ", first_column);
+              "expected heads within the columns of x ", x.shape(), ", got ", heads, " heads of ",
+              width, " columns from column ", first_column);
 }
 
 /// The number of columns of angles.

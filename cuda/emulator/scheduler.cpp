@@ -201,7 +201,8 @@ void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
   m.threads.assign(count, {});
   if (m.copies.size() < count) m.copies.resize(count);
   while (m.fibers.size() < count) m.fibers.push_back(std::make_unique<Fiber>());
-  LONGHAND_CHECK(launch.shared_bytes <= most_shared, "emulator: more shared memory than any GPU's");
+  LONGHAND_CHECK(launch.shared_bytes <= most_shared, "emulator: expected at most ", most_shared,
+                 " bytes of shared memory per block, got ", launch.shared_bytes);
   const auto begin = reinterpret_cast<std::uintptr_t>(m.room.data());
   watch::begin_launch({begin + shared_guard, launch.shared_bytes}, {begin, m.room.size()},
                       launch.kernel);

@@ -83,8 +83,9 @@ Json json_of(const DecoderConfig& config) {
       config.embedding_scale == std::sqrt(static_cast<float>(config.width)) &&
           first.norm_of_heads() == HeadNorm::rms_plus_one && first.scores.scale > 0 &&
           !config.feed_forward_bias && config.projection_bias == config.mixing_bias,
-      "gemma3_text: expected embeddings scaled by sqrt(width), norms with gain 1 + w of queries "
-      "and keys, a score scale, and a feed forward without biases, got another configuration");
+      "gemma3_text: expected embeddings scaled by sqrt(width), queries and keys normalized with "
+      "gain 1 + w, a score scale above 0, a feed forward without biases, and biases in all or none "
+      "of the attention's projections, got another configuration");
   Json::Object ropes;
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const SoftmaxHeads& heads = heads_of(config, i);

@@ -59,7 +59,7 @@ void check(const DecoderConfig& c) {
       "heads: expected heads without a length limit for a task with given positions, got ",
       text_of(c.mixers));
   LONGHAND_CHECK(!c.norms_after || c.order == Order::sequential,
-                 "norms after: expected blocks in sequential order, got parallel ones");
+                 "norms_after: expected blocks in sequential order, got parallel ones");
   LONGHAND_CHECK(
       !c.tied ||
           (c.outputs.size() <= 1 && (c.outputs.empty() || c.outputs.front() == c.vocabulary)),
