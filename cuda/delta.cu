@@ -6,10 +6,11 @@
 #include "cuda/attention/run.h"
 #include "cuda/team.h"
 
-/// The gated delta rule, token by token, with the memory in registers. Columns of the memory are
-/// independent of each other. In the forward pass, and in the backward pass up to du, a few lanes
-/// hold one column [width] and step through the tokens. Once du is known, rows are independent too:
-/// two more passes, with a few lanes per row [v_width], compute dk and dq. In addition to the
+/// The gated delta rule, token by token, with the memory in registers. The symbols are those of
+/// core/contract/delta.h. Columns of the memory are independent of each other, so a few lanes hold
+/// one column [width] and step through the tokens. The forward pass and the first backward pass,
+/// which computes du, work like this. Once du is known, the rows are independent as well. Two more
+/// backward passes, with a few lanes per row [v_width], compute dk and dq. In addition to the
 /// results, this takes O(tokens) memory. A row or column that a few lanes hold is called a line.
 /// Data of tokens that all lines of a block read is staged in shared memory.
 ///
@@ -112,7 +113,9 @@ struct LinePlace {
 /// Computes w, S and y of one column.
 struct DeltaForwardStep {
   static constexpr bool reverse = false, remembers = true;
-  static constexpr int row_arrays = 1, column_arrays = 1;  // plus one row array for each query
+  // Numbers of staged arrays. group_rows and group_columns add one array for each query head of the
+  // key head.
+  static constexpr int row_arrays = 1, column_arrays = 1;
   static constexpr bool group_rows = true, group_columns = false;
   __device__ static int lines(const DeltaTask& task) { return task.v.width; }
 
@@ -193,8 +196,9 @@ struct DeltaLaterStep {
   }
 };
 
-/// Processes one row of S. Computes dq and the remaining terms of dk. A token's part of dc excludes
-/// its own y, which would cancel.
+/// Processes one row of S. Computes dq and the remaining terms of dk. A token's part of dc leaves
+/// out what q reads of the token's own write: this term has opposite signs for the read and for the
+/// write, and would cancel.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;

@@ -182,7 +182,7 @@ void with_team(std::int64_t classes, int width, Body&& body) {
 }
 
 /// dlogits_ic = dloss w_i / total (exp(logits_ic - log_sum_i) - [c = t_i]). Each thread computes
-/// one pack, which may span two choices.
+/// one pack of consecutive entries. A pack may contain entries of several choices i.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy_backward(const Choices<T> r, const float* log_sum, const float* total,

@@ -13,7 +13,7 @@ struct Combined {
 };
 
 constexpr int block_columns = 32;                      // columns per block
-constexpr int groups = block_threads / block_columns;  // each group adds up every groups-th part
+constexpr int groups = block_threads / block_columns;  // group g adds parts g, g + groups, ...
 
 __global__ void __launch_bounds__(block_threads)
     combine_parts(Combined first, Combined second, float alpha, std::int64_t parts,

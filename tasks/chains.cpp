@@ -57,7 +57,8 @@ class Chains final : public Task {
           static_cast<std::int32_t>(rng.below(static_cast<std::uint32_t>(size_))));
     }
     for (std::int64_t block = 1; block < blocks_; ++block) {
-      // A reference to a position is written as the token size_ + position.
+      // A block contains one reference to each position of the block before it. A reference to
+      // position p is the token size_ + p.
       std::iota(order.begin(), order.end(), block * size_);
       rng.shuffle(order.begin(), order.end());
       sample.tokens.insert(sample.tokens.end(), order.begin(), order.end());

@@ -22,7 +22,8 @@ class CharacterTask : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   Sample sample(Rng& rng, int head) const override;
   Sample sample_of(std::string_view text) const override;
-  /// Empty if a tokenizer is used, because a character is then not always the same token.
+  /// Empty if a tokenizer is used, because a tokenizer can encode the same character as different
+  /// tokens.
   std::vector<std::int32_t> couplings(std::span<const std::int32_t> tokens) const override;
   std::vector<std::int32_t> digit_places(std::span<const std::int32_t> tokens) const override;
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
@@ -46,8 +47,8 @@ class CharacterTask : public Task {
   /// Computes the answer to a prompt by the task's definition. Returns a description of what is
   /// wrong with the prompt, or an empty text.
   virtual std::string solve(std::string_view prompt, std::string& answer) const = 0;
-  /// Judges an answer to a valid prompt with the right answer `right`. Returns a description of
-  /// what is wrong with the answer, or an empty text.
+  /// Judges an answer to a valid prompt. `right` is the right answer. Returns a description of what
+  /// is wrong with the answer, or an empty text.
   virtual std::string judge(std::string_view prompt, std::string_view answer,
                             std::string_view right) const;
   /// Index of the first character of the answer in a whole sample; npos if there is none.

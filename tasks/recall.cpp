@@ -106,9 +106,9 @@ class Recall final : public Task {
     return rows;
   }
 
-  /// The answer lists the value of every key in the first token of a slot, with the token's index,
-  /// counted from 0. This includes keys that are there by chance, because the text does not
-  /// distinguish them.
+  /// The answer has an entry for every slot whose first token is a key of the table. The entry
+  /// consists of the token's index, counted from 0, and the key's value. Keys that are in a slot by
+  /// chance are included, because the text does not distinguish them.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> value_of;
     for (const std::int32_t output : sample.asked) {

@@ -249,8 +249,8 @@ class Sorting final : public Task {
     return least;
   }
 
-  /// Each of two numbers occurs half the length times, rounded down. In every second sample one of
-  /// them occurs 1 to 5 times less often, but at least once.
+  /// Two numbers occur equally often: half the length, rounded down. With probability 1/2, 1 to 5
+  /// occurrences of one of them are left out, but at least one remains.
   Numbers count(Rng& rng, Numbers& tokens) const {
     const std::int64_t each = lengths_.draw(rng) / 2;
     const Numbers both = draw_distinct(rng, 2);

@@ -71,8 +71,8 @@ struct SizeAndError {
 /// No value for fewer than three points, or if all points have the same n.
 std::optional<PowerLaw> power_law(std::span<const SizeAndError> points);
 
-/// The share of errors for `wrong` out of `trials`, whose logarithm exists: (wrong + 1/2) / (trials
-/// + 1), which is never 0 or 1.
+/// The smoothed share of errors, (wrong + 1/2) / (trials + 1), for `wrong` errors in `trials`. It
+/// is never 0 or 1, so its logarithm always exists.
 double smoothed_error(double wrong, double trials);
 
 }  // namespace longhand::tasks

@@ -51,8 +51,8 @@ bool is_even(const Permutation& permutation) {
   return inversions % 2 == 0;
 }
 
-/// A group, for the generator: a table of all products. For zN, products are computed by adding
-/// numbers.
+/// A group, for the generator. Products of permutations are stored in a table. Products of the
+/// cyclic groups zN are sums modulo N and need no table.
 class Group {
  public:
   explicit Group(const GroupName& name) {

@@ -57,7 +57,8 @@ void run(const Arguments& arguments) {
   const std::filesystem::path folder = arguments.plain()[0];
   const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
                                   .seed = seed_from(arguments)};
-  // A task defines its reference attention for whole samples only.
+  // A task defines its reference attention for whole samples only. With --reference, the default
+  // number of tokens is therefore larger.
   const std::int64_t most =
       with_reference && !arguments.given("tokens") ? 104 : arguments.integer("tokens", 1, 1024);
   const auto index = static_cast<std::uint32_t>(arguments.integer("sample", 0, 1 << 30));

@@ -86,9 +86,9 @@ bool train_all(std::span<const Lineage> lineages, const RecipeOptions& options,
 /// The task of a run, with the paper's samples in or out of distribution.
 std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution);
 
-/// A finished run's model after its last step, from which repairs start, on the backend selected by
-/// --backend, --threads and --math. The best checkpoint is not used: it was chosen by evaluations
-/// that include longer samples.
+/// Loads the model of a finished run as it was after the last step. Repairs start from this model.
+/// Its backend is selected by --backend, --threads and --math. The best checkpoint is not used,
+/// because it was chosen by evaluations that include longer samples.
 LoadedRun load_learned(const GridRun& run, const RecipeOptions& options);
 /// Options for samples that no evaluation during training used.
 EvaluationOptions fresh_samples(std::int64_t count, const RecipeOptions& options);

@@ -82,7 +82,7 @@ GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, s
                             {{"model.heads", heads},
                              {"model.positions", std::string(mechanism.positions)},
                              {"model.position_ids", std::string(mechanism.ids)}});
-  // This is the run of attentionspan/table6.
+  // If the mechanism changes no setting, the run is the one that attentionspan/table6 trains.
   if (run.config.ini() == plain.config.ini()) return plain;
   run.name += text('-', mechanism.name);
   return run;

@@ -61,8 +61,9 @@ struct Claim {
 };
 std::span<const Claim> claims();
 
-/// Ascending. shown: every part is shown. not_yet: no part is shown, and no part holds for more
-/// than half of the runs. part: all other cases.
+/// The verdict on a claim, from weakest to strongest. `shown` requires that all parts of the claim
+/// are shown. `not_yet` means that no part holds for more than half of the runs. `part` covers all
+/// other cases.
 enum class Verdict { not_yet, part, shown };
 std::string_view name_of(Verdict verdict);
 

@@ -39,7 +39,8 @@ void make(const Figure& figure, const RecipeOptions& options, RecipeResult& resu
     auto runs = score_hinting(line.model, axes, options);
     for (std::size_t p = 0; p < runs[0].size(); ++p) {
       const SweepPoint& point = runs[0][p];
-      // tests.columns contains 50 and 100, or the lengths that replace them at this scale.
+      // The paper's results for lengths 50 and 100 are shown at the two lengths in tests.columns.
+      // These are shorter at the smallest scale.
       std::optional<double> paper;
       const auto length = std::stoll(point.values[0]);
       for (std::size_t i = 0; i < tests.columns.size(); ++i) {

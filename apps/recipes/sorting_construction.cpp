@@ -100,8 +100,8 @@ class Builder {
     table.store();
   }
 
-  /// Chooses gains with which the norms are the identity, given the sum of squares of the stream's
-  /// coordinates along the directions.
+  /// Chooses the gain of each norm so that the norm returns its input unchanged. This is possible
+  /// because the sum of squares of the stream's coordinates is a known constant at each norm.
   void norms() const {
     const double told = 3 + c_.successor * c_.successor;
     norm(decoder_.block(0).norm1, 1);

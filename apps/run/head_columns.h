@@ -7,8 +7,8 @@
 #include "nn/models/decoder.h"
 
 /// Training of single columns of every head's W_Q and W_K. The matrices have shape [width of the
-/// stream, width of a head]; column c computes entry c of a query or key. In a layer's fused
-/// projection, whose rows are outputs, such a column is a row.
+/// stream, width of a head], and column c computes entry c of a query or key. The fused projection
+/// of a layer stores these matrices transposed, so there each column is a row.
 namespace longhand::app {
 
 /// Parses "last", "63" or "0,60..63" as column indices of heads of this width, in ascending order.

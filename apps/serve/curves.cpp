@@ -219,7 +219,7 @@ std::vector<std::vector<Bucket>> Curves::between(const FileDescriptor& file,
                                                  std::int64_t from, std::int64_t to,
                                                  std::size_t points, Time until) const {
   std::vector<std::vector<Bucket>> found(figures.size());
-  // Figures whose buckets in memory are too coarse, so that the file is read again.
+  // The figures whose buckets in memory are too coarse. Their values are read from the file again.
   std::map<std::string_view, Course> again;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto course = courses_.find(figures[i]);

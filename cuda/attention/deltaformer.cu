@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(attention_threads) deltaformer_forward(DeltaFo
   }
 }
 
-/// P_ij of a row and an earlier one of a segment.
+/// The attention weight P_ij of query i and an earlier key j of the same segment.
 __device__ __forceinline__ float weight_of(const DeltaFormerTask& task, const SegmentView& at,
                                            int i, int j, int head) {
   const float s = task.scale * row_dot(task.q, at.query + i, task.k, at.key + j, head);

@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task)
 /// A query that chose a key of the tile.
 struct Choice {
   std::int32_t row = 0;   // the query's row in its segment
-  std::int32_t slot = 0;  // match - (the tile's first key - 1): 0 .. fal_rows
+  std::int32_t slot = 0;  // 0: the key before the tile; s in 1 .. fal_rows: key s - 1 of the tile
 };
 
 /// dk_m += dscore q and dv_(m+1) += score dy over the queries that chose a key of this tile (for

@@ -150,8 +150,8 @@ void run(CudaBackend& backend, const AttentionWeights& op) {
 void run(CudaBackend& backend, const FindBadScore& op) {
   const Scores& s = op.scores;
   const std::int64_t rows = s.q.data.rows();
-  const Tensor first(backend, {std::max<std::int64_t>(1, 2 * rows)},
-                     DType::i32);  // as 64-bit words
+  // Two i32 entries provide the memory of one 64-bit word per row.
+  const Tensor first(backend, {std::max<std::int64_t>(1, 2 * rows)}, DType::i32);
   auto* const words = static_cast<std::int64_t*>(first.address());
   launch(backend.stream(), tile_slots(rows, s.queries.count(), look_warps), look_threads, 0,
          &bad_scores_kernel, view(s), op.own_key, words);

@@ -3,7 +3,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j, and of dtau_i = q_i . r_i this slice's part.
+/// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j. A thread block computes one slice of r_i. It
+/// also computes the part of dtau_i = q_i . r_i that belongs to this slice.
 template <class Product, int slice, bool shifted, bool ahead>
 __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
     query_gradients(GradientTask task) {

@@ -154,7 +154,8 @@ struct Walker {
       }
       const float s_ij = score(scores, x, begin + key);
       if constexpr (rule == Rule::stick) {
-        if (spent()) sum = 0;  // a rounding error
+        // The remaining keys of a spent stick have almost no weight: `sum` is a rounding error.
+        if (spent()) sum = 0;
         const auto broken = rules::Stick::broken(s_ij);
         x = to_float(Product::element(rules::Stick::weigh(broken, known)));
         g = rules::Stick::gradient(broken.taken, x, g, sum);

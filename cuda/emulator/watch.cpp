@@ -268,8 +268,9 @@ struct Watch {
       touch(c, write, atomic, at + i);
     }
   }
-  /// A volatile access. A store that follows a fence of its thread makes the word a flag. For a
-  /// thread that reads the flag, everything before the storing block's last barrier has happened.
+  /// A volatile access. A store makes the word a flag if the storing thread has executed a fence
+  /// since the last barrier. The flag records which accesses had happened by this barrier. After a
+  /// thread reads the flag, its next fence and barrier order these accesses before its block.
   void volatile_access(std::uintptr_t at, std::size_t bytes, bool write) {
     if (!running) return;
     if (write && fenced[thread] == time) {

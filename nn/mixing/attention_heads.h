@@ -12,8 +12,8 @@ enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
-/// The norm of each head's queries and keys, applied before rotation. `standard` is the default of
-/// the kind of heads.
+/// The norm of each head's queries and keys, applied before rotation. `standard` selects the norm
+/// that default_head_norm() returns for this kind of heads.
 enum class HeadNorm { standard, none, rms, rms_plus_one, rms_fixed };
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<HeadNorm>{"default", "none", "rms",
@@ -105,7 +105,7 @@ void put(const Heads& x, const Segments& from, const Heads& y, const Segments& t
 /// Copies the heads of a batch's tokens to a separate tensor. No other operation may use their
 /// columns, because the gradient of these columns is overwritten with that of the copy.
 HeadVars alone(const HeadVars& x, const Segments& rows);
-/// Writes heads that are already computed, which are all columns of x, to a mixer's output.
+/// Copies the computed heads x to a mixer's output y. The heads must cover all columns of x.data.
 HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
 
 /// ln n for each token of a pass, where n is the number of keys that the token sees or, if `whole`,

@@ -410,7 +410,8 @@ std::string gguf_tokenizer(const GgufFile& file) {
     // length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
-    if (gemma && type == by_user) {  // runs of spaces are stored unchanged
+    // GGUF files store spaces in these tokens as spaces, not as space_mark.
+    if (gemma && type == by_user) {
       std::string marked;
       for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);
       content = marked;

@@ -262,7 +262,8 @@ void make_model_folder(const fs::path& folder, std::initializer_list<const char*
 
 namespace {
 
-/// The ids in a field that is missing, a number, or a list of numbers.
+/// The token ids in the field eos_token_id, which contains a number or a list of numbers. Empty if
+/// the field is missing.
 std::vector<std::int32_t> ends_of(const Fields& fields) {
   constexpr const char* key = "eos_token_id";
   const Json* const found = fields.find(key);

@@ -56,7 +56,7 @@ struct Exchange {
   std::vector<std::int64_t> rows = {};
   std::int64_t first = 0, count = 0;  // range of our rows; count 0: all rows
 
-  /// The rows of the range, out of a tensor shaped like ours.
+  /// Returns the rows first .. first + count - 1 of a tensor that has the shape of our parameter.
   Tensor piece(const Tensor& whole) const { return count == 0 ? whole : whole.slice(first, count); }
 };
 /// Our numbers, rearranged to the published layout.

@@ -25,7 +25,8 @@ std::vector<std::int64_t> windows_of(const Fields& fields, std::int64_t layers);
 /// `family` if the model does not have Llama's form; layers may differ in windows and rotary
 /// positions.
 Json llama_json(const DecoderConfig& config, std::string_view family);
-/// Adds the rotary positions, which all layers must share, in the forms of both versions.
+/// Adds the rotary positions in the fields of both versions of the format. Throws an Error if they
+/// differ between layers.
 void add_rope(Json& json, const DecoderConfig& config, std::string_view family);
 /// Adds layer_types and sliding_window. Returns the window, 0 if there is none.
 std::int64_t add_windows(Json& json, const DecoderConfig& config, std::string_view family);

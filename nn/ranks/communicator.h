@@ -98,8 +98,9 @@ class Communicator {
   void sum_on_device(const Tensor& x);
   void sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares);
   void exchange_on_device(int peer, const Tensor& give, const Tensor& take);
-  /// Calls f(peer, kept, given) for every exchange, in the order of the tree, with ranges of at
-  /// most `most` entries.
+  /// Calls f(peer, kept, given) for every exchange with another rank, in the order of the tree.
+  /// This rank sends the range `given` to the peer and receives the peer's values of the range
+  /// `kept`. Both ranges have at most `most` entries.
   template <class F>
   void walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const;
   void share_some(std::span<const Tensor> tensors, std::span<const int> owners);

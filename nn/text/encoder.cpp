@@ -310,7 +310,9 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
       const std::size_t first = parts.back().begin;
       merge_part(word.substr(first, end - first));
       parts.back() = merged_part(word, first, end);
-      length = end - first;  // lengths double at least, so all joins together take O(n log n)
+      // The next part is about as long as the joined one, so joining both again doubles the length.
+      // All joins together therefore take O(n log n).
+      length = end - first;
     }
   }
   dropped_bytes_ = dropped;

@@ -29,8 +29,8 @@ class JoinedBytes {
 };
 
 /// Builds a MergeTable from merges given by the tokens' bytes in the order of priority.
-/// Vocabularies have up to half a million merges and tables larger than the caches, so many
-/// look-ups are made at once.
+/// Vocabularies have up to half a million merges, and their tables are larger than the caches.
+/// Tokens are looked up in batches, so that the memory accesses of a batch overlap.
 class MergeBuilder {
  public:
   /// `tokens` must outlive the builder.

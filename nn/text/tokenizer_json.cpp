@@ -295,8 +295,9 @@ class Reader {
 
   void read_added_tokens(const std::vector<Added>& added) {
     for (const Added& token : added) {
-      // If the vocabulary cannot spell the content, such as two spaces when it has the entry "ĠĠ",
-      // the content is a separate token.
+      // The vocabulary writes some characters differently, such as two spaces as "ĠĠ". A content
+      // that contains such characters unchanged is a token of its own, even if the vocabulary has a
+      // token with the same bytes.
       std::string bytes;
       const bool findable = append_bytes(bytes, token.content) == TokenTable::Found::yes;
       const auto known = findable ? parts_.tokens.find(bytes) : std::nullopt;

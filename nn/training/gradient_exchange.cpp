@@ -47,7 +47,8 @@ void GradientExchange::close(Bucket bucket) {
     const std::int64_t gap = -at & 3;  // aligns members to 16 bytes, like separate tensors
     if (gap > 0) bucket.gaps = true;
     at += gap;
-    if (!owners_.empty()) {  // later shares begin here or after this place
+    // The shares of later ranks begin here, unless more members of earlier ranks follow.
+    if (!owners_.empty()) {
       for (std::size_t s = share(i) + 1; s < bucket.shares.size(); ++s) {
         bucket.shares[s] = static_cast<std::size_t>(at);
       }

@@ -97,7 +97,7 @@ class Optimizer {
   /// If ranks share the state: stores the whole state on this rank from now on, so that it can be
   /// loaded from a file.
   void hold_all();
-  void hold_own();  // stores only the part of this rank again
+  void hold_own();  // undoes hold_all(): drops the state that other ranks store
   bool holds_all() const;
 
  protected:

@@ -9,9 +9,9 @@ namespace longhand::nn {
 
 /// All properties of a step's batch that determine which operations are executed and with which
 /// shapes. Steps whose batches agree in these properties differ only in the contents of the
-/// backend's memory, so a recording of one can be replayed for the other. If the host makes any
-/// other decision by the contents of a batch, it must be a member here, or reach the operations as
-/// a tensor.
+/// backend's memory, so a recording of one can be replayed for the other. Any other property of a
+/// batch that influences the operations must be added to this struct, or be passed to the
+/// operations as a tensor.
 struct BatchShape {
   std::int64_t place = 0;  // index among the step's batches
   std::int64_t tokens = 0, sequences = 0;
