@@ -17,7 +17,8 @@ struct FalResult {
   Tensor match;  // i32 [query tokens, q.heads]: m of every query and head; -1: none
 };
 FalResult fal(const FalVars& inputs);
-/// If `match` is not empty, it receives m.
+/// If `match` is not empty, it receives the position of the key that each query chose, as
+/// FalResult::match.
 HeadsBackward fal_into(const FalVars& inputs, const Heads& y, Tensor match = {});
 
 }  // namespace longhand

@@ -12,9 +12,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
-/// Inputs are moved by normal numbers times trial_unit and then rounded to f32; together this moves
-/// them by 1.15 units. Rounding to nearest has an error of 0.42 units (root mean square over all
-/// significands). The effect of a move is multiplied by this ratio.
+/// A trial changes an input by a normal number times trial_unit and then rounds it to f32. The root
+/// mean square of this change is 1.15 units. That of rounding to nearest, over all significands, is
+/// only 0.42 units. The effect of a trial's changes is therefore multiplied by 0.42 / 1.15.
 constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.15;
 
 double round_to(double value, DType type) {
@@ -279,7 +279,8 @@ void Comparison::note(double used, std::string where) {
   if (!(used <= worst_.used)) worst_ = {std::isnan(used) ? infinity : used, std::move(where)};
 }
 
-/// The small term that is in proportion to a value: the rounding of its type, and the bias.
+/// The part of a tolerance that is proportional to the expected value: the rounding of the result
+/// to its type, plus bias().
 double Comparison::relative() const {
   return (activations_ == DType::bf16 ? 0x1p-8 : 0x1p-22) + bias();
 }

@@ -95,7 +95,7 @@ struct Noise {
   /// key: name of the result; then one entry per trial
   using Deviations = std::map<std::string, std::vector<Values>>;
   Deviations all;       // all inputs and all stored tensors are perturbed
-  Deviations operands;  // inputs that are f32 for all types of activations are not perturbed
+  Deviations operands;  // as `all`, but inputs that are always f32 are not perturbed
 };
 Noise noise(const catalog::Operation& operation, const catalog::Case& values, Backend& reference);
 
@@ -131,7 +131,8 @@ class Comparison {
   const Worst& worst_of_cases() const { return worst_; }
 
  private:
-  /// The sum of weights times deviations, and the sum of weights times sizes.
+  /// A weighted average of the deviations of many entries. It is `deviation` / `size`; the two are
+  /// stored separately so that several averages can be added.
   struct Average {
     double deviation = 0, size = 0, floor_variance = 0;
     std::vector<double> all = std::vector<double>(trials), operands = all;  // one value per trial

@@ -35,8 +35,8 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                         .y = w});
     db.add(w);
     if (!a.wants_grad()) return;
-    // The gradient of op(a) is -w y^T, restricted to the triangle of a that is used, without the
-    // diagonal if `unit`.
+    // The gradient of op(a) is -w y^T with w from above. Only the triangle of a that the solution
+    // used receives a gradient, without its diagonal if `unit`.
     const Tensor product = empty_like(a.value());
     run(Matmul{.a = o.transpose ? y : w,
                .b = o.transpose ? w : y,

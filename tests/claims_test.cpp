@@ -82,7 +82,8 @@ BOOST_AUTO_TEST_CASE(a_claim_is_shown_if_all_its_parts_are_shown) {
   BOOST_TEST((of({fails, fails}) == Verdict::not_yet));
 }
 
-// As soon as the page of a larger setting exists, it determines the verdict, even if this is worse.
+// The first setting whose results page exists determines the verdict. When the page of the larger
+// setting is added, its verdict replaces a better verdict of the smaller setting.
 BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_results_page_counts) {
   const ClaimFigure larger{"larger", "a", "accuracy"};
   const Claim claim{"X", "x", {{"x", {{at_least(larger, 0.95)}, {at_least(a, 0.5)}}}}};

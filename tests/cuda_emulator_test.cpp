@@ -96,8 +96,9 @@ enum class Mistake {
   left_behind,
 };
 
-/// Writes x to y in reverse, eight numbers at a time. The last eight are zeros. Each of 64 threads
-/// copies the first half of 16 bytes, then the second half.
+/// Copies 280 numbers of x and then 8 zeros to shared memory, and writes these 288 numbers to y in
+/// reverse. One asynchronous copy transfers 16 bytes. Each of the 64 threads starts one copy, and
+/// the first 8 threads start a second one.
 __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
   int* const shared = shared_memory<int>();
   const int thread = static_cast<int>(threadIdx.x);

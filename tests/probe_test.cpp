@@ -84,8 +84,9 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// The mark has its largest product with 1, the number 1 with itself and 2, and the number 2 with
-// itself and 1.
+// The largest product of the delimiter ⊥ belongs to the number 1, so ⊥ shows the minimum only if
+// this is 1. The two largest products of the numbers 1 and 2 belong to 1 and 2. Therefore only the
+// number 1 shows its successor, and only if the input contains 2.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
     }
     BOOST_TEST(all[0].least_lead > 0.999);  // inputs of a single number
     BOOST_TEST(all[1].least_lead > 0.999);
-    BOOST_TEST(all[2].least_lead > 0.24);  // the lead is epsilon / (1 + c) with c < 1
+    // Characteristic 3 has the lead epsilon / (1 + c) > 1/4, because epsilon = 1/2 and c < 1.
+    BOOST_TEST(all[2].least_lead > 0.24);
     BOOST_TEST(all[3].least_lead > 0.4);
   }
 }
@@ -179,7 +180,9 @@ BOOST_AUTO_TEST_CASE(hidden_states_agree_with_the_derivation) {
       BOOST_TEST(std::abs(states.at(name, token, direction) - value) < 1e-4);
     }
   };
-  // Before ⊥ the state is e + tilde + hat'. At ⊥ it is e + tilde + hat' of the smallest number.
+  // The directions e, tilde, hat and hat' are those of SortingDirections. At a number before ⊥, the
+  // state is the sum of e, tilde and hat' of this number. At ⊥, it is the sum of e and tilde of ⊥
+  // and hat' of the smallest number.
   is("blocks.0.feed_forward", 1, at.e(7), 1);
   is("blocks.0.feed_forward", 1, at.tilde(7), 1);
   is("blocks.0.feed_forward", 1, at.hat_prime(7), 1);

@@ -15,7 +15,8 @@ ScoreVars key_call(const Call& call, bool grouped = true);  // q, k and the leng
 ScoreVars score_call(const Call& call, bool grouped = true);
 SoftmaxVars softmax_call(const Call& call);  // the sink
 ScoreVars windowed_call(const Call& call);   // also the window
-/// c of a call: its shift, the sums of its gates, or both together.
+/// Returns c, the shift of a call's scores: the argument `shift`, the running sums of the argument
+/// `gates`, or `shift` plus these sums. Empty if the call has neither argument.
 Var shift_call(const Call& call, const ScoreVars& scores);
 HeadVars value_call(const Call& call, const ScoreVars& scores);
 

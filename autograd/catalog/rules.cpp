@@ -140,8 +140,9 @@ Operation fused_or_composed(const Described& d, bool fused) {
       .products = true,
       .large = [rule, fused](
                    Rng& rng) { return fused ? large_cases(rng, rule) : medium_cases(rng, rule); },
-      // The shares of a stick sum to at most 30 ln 2, and each key gets its share of the error of
-      // D.
+      // Each key gets its share of the remaining stick times the rounding error of D. A row ends
+      // when less than 2^-30 of the stick remains, so its shares sum to about 30 ln 2 = 20.8 at
+      // most.
       .error_terms = fused&& rule == Rule::stick ? 21.0 : 1.0,
       .of_length =
           [rule](Rng& rng, std::int64_t tokens, double gate) {

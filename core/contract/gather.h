@@ -5,8 +5,9 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Reads and writes at given indices. An index (i32) out of range is an Error on host backends,
-/// before anything is written. On a device, reading it returns NaN and its gradient is dropped.
+/// Reads and writes at given i32 indices. If an index is out of range, host backends throw an Error
+/// before anything is written. On a device, the entry read at such an index is NaN, and the
+/// gradient of this entry is dropped.
 namespace longhand {
 
 /// y_i = table_(ids_i), whole rows. table [vocabulary, n], ids [rows], y [rows, n]; y may have

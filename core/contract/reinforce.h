@@ -21,7 +21,7 @@ struct Reinforce {
   Scores scores;
   Tensor log_denominator;  // of SoftmaxRule
   Heads v;
-  Tensor pairs;    // i32 [n, 2]
+  Tensor pairs;    // i32 [n, 2]: row of the query, position of the key
   Tensor amounts;  // delta, [q.heads], of the master type
   double threshold = 0;
   Heads y;  // the output of Attention, which is added to

@@ -25,8 +25,9 @@ inline std::int64_t rows_per_chunk(std::int64_t columns) {
 /// overwrites.
 inline constexpr std::size_t stream_from = std::size_t{16} << 20;
 
-/// How to store a result that the operation itself does not read. Chunks begin at multiples of
-/// `unit` elements.
+/// Returns how to store a result that the operation does not read itself. Non-temporal stores
+/// require aligned chunks, so the caller passes `unit`: chunks begin at multiples of `unit`
+/// elements.
 inline Store store_to(const Target& y, std::int64_t unit = grain) {
   const Tensor& tensor = y.tensor;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.address());

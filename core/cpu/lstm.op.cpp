@@ -55,7 +55,8 @@ namespace {
 using delta::Matrix;
 using delta::padded;
 
-/// Rows of h, c and a, one per sequence. A row of `a` has four padded parts next to each other.
+/// Matrices with one row per sequence. A row of `a` contains the four gates i, f, o and g one after
+/// another, each padded to the stride of h.
 struct LstmSpace {
   Matrix h, c, a;
   explicit LstmSpace(float* at, std::int64_t p)

@@ -19,10 +19,13 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
-  /// Upper bound for the weights of all earlier keys if no score is above `highest`. A weight is at
-  /// most 2^(bound + pull (count + 1)). The bound includes 30 bits for `spent` and one bit for each
-  /// doubling of the number of keys. It is infinite if pull > 0: weights of earlier keys then need
-  /// not be smaller.
+  /// Returns a bound by which callers detect that all earlier keys can be skipped. No earlier score
+  /// may be above `highest`. If `count` keys had positive scores so far, each earlier weight is at
+  /// most 2^(highest + pull (count + 1)).
+  /// The bound is `highest`, plus 1 for each doubling of the number of keys, plus 30. If bound +
+  /// pull (count + 1) is below the logarithm (base 2) of a weight, all earlier keys together have
+  /// less than 2^-30 of this weight. If pull > 0, earlier weights can be larger than later ones, so
+  /// the bound is infinite.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;

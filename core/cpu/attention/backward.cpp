@@ -206,7 +206,8 @@ class BackwardPass {
     }
     return task;
   }
-  /// Sets the task's pointers to the memory that the ranges of a segment pass to each other.
+  /// Sets the pointers of the task to buffers that the ranges of keys of a segment use one after
+  /// another: the sums for dq, the state of leftward rules, and the solved rows.
   void share(AttentionGradients<T>& task, const Segment& segment, const SegmentRows& at,
              std::int64_t q_head) {
     task.dq_sums = all_sums_.template data<float>() + segment.sums +

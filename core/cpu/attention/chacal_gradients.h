@@ -48,7 +48,8 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Corrects dS on the diagonal. It was computed with U_i, but a row's own key has (1 - g) v_i.
+  /// Corrects dP on the diagonal, stored in `ds`. It was computed as W_i . U_i, which includes the
+  /// term g W_i . y_i = g D_i. A row does not read its own y, so this term is subtracted.
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>& rows) {
     for (std::int64_t i = 0; i < rows.count; ++i) {

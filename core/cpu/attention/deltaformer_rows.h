@@ -31,7 +31,8 @@ struct DeltaFormerRows : SoftmaxRows {
   static float share(float sum) { return sum > 0 ? 1.0f / sum : 0.0f; }
   static Vec log_sum(Vec m, Vec sum) { return log_sum_or_zero(m, sum); }
 
-  /// Writes z and y of a row whose sum over earlier rows is `sum`; `share` normalizes the sum.
+  /// Writes y of a row, and also z if it is required. z is `sum`, the unnormalized sum over earlier
+  /// rows, multiplied by `share`, the reciprocal of the softmax denominator.
   template <class T>
   static void write_row(const AttentionRows<T>& task, std::int64_t row, const float* sum,
                         float share) {

@@ -26,8 +26,8 @@ namespace attention {
   const Vec lowest(-126.0f);
   return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));
 }
-/// Minimum of the remaining length of a stick, so that products with it are not below the normal
-/// numbers.
+/// Lower limit of the part of a row's weight that stick-breaking has not yet assigned to keys. It
+/// prevents products that are too small for normal numbers, which would be slow.
 inline constexpr float least_left = 0x1p-90f;
 
 inline constexpr float log2_of_e = 1.44269504088896340736f;

@@ -76,9 +76,10 @@ class FalGradientWork {
     }
   }
 
-  /// Prefetches rows for a key a few steps ahead; most of its readers are near. This must be
-  /// inlined: the compiler treats a function that only prefetches as one without effect and drops
-  /// calls of it.
+  /// Prefetches the rows of the key and of the query that are `ahead` positions after key m. Most
+  /// queries choose a key close to them, so the rows of this query are needed soon too. This
+  /// function must be inlined: the compiler treats a function that only prefetches as one without
+  /// effect and drops calls of it.
   [[gnu::always_inline]] void fetch_after(std::int64_t m) const {
     constexpr std::int64_t ahead = 8;
     fetch(task_.k, m + ahead, width_);
@@ -144,8 +145,8 @@ class FalGradientWork {
     }
   }
 
-  /// sums_c (+)= sum_r times_r x_r,c, in the order of r. In the last call, the result is written to
-  /// y instead of sums.
+  /// Computes sum_r times_r x_r,c for each column c, in the order of r, and adds it to `sums`
+  /// unless this is the first call. The last call stores the total in y instead of `sums`.
   template <int n>
   static void add_up(const float* times, const T* const* x, bool first, bool last, float* sums,
                      T* y, std::int64_t width, Store how) {

@@ -7,7 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, ChaCAL or DeltaFormer.
+/// The arguments of a forward pass. It computes ChaCAL or DeltaFormer if one of the pointers is
+/// set, otherwise plain attention.
 struct Forward {
   const Scores& scores;
   RuleTensors rule;
@@ -37,10 +38,11 @@ class ForwardPass {
         group_(heads_ / f.v.heads),
         width_(scores_.q.width),
         value_width_(f.v.width) {
-    // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
-    // are exact in f32, but not f32 numbers, which would have to be rounded first. If a backward
-    // pass follows, TRA must find the very bits of a score there, and stick the rounded weights;
-    // entmax's mean is computed by panels.
+    // The kernel for single rows multiplies unrounded operands in f32. In bf16 math, f32 tensors
+    // cannot use it, because their operands must be rounded. bf16 tensors can, because their
+    // products are exact in f32. If a backward pass follows, only softmax uses the kernel. TRA's
+    // backward pass needs exactly the scores of the panel kernels, and stick-breaking's needs their
+    // rounded weights. The mean for entmax is computed by the panel kernels only.
     const bool by_row = f.rule.rule == Rule::softmax || (!f.rule.log_sum && !f.rule.residue);
     singly_ = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
   }

@@ -140,7 +140,7 @@ class Rows {
     return {{x.row(row), x.stride}, rows, width};
   }
   std::int64_t queries(std::int64_t row) const { return least(panel, end_ - row); }
-  /// The chunk's own keys, from the key of a query row on.
+  /// The packed keys of this chunk, beginning with the key at the position of query `row`.
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }

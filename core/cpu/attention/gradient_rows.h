@@ -27,7 +27,7 @@ class GradientRows {
   static HeadRows<U> from(HeadRows<U> x, std::int64_t row) {
     return {x.row(row), x.stride};
   }
-  /// True if `scale` multiplies the sums at the end rather than dS.
+  /// True if `scale` multiplies the finished sums for dq and dk. Otherwise it multiplies dS.
   bool late() const {
     return task_.shift || requires { Rule::scale_late; };
   }

@@ -12,14 +12,15 @@ struct GradientSpace {
   // The packed keys and values of the range. Products sum along the rows of `left` operands and
   // over the rows of `right` operands. For rules that solve a triangular system (ChaCAL,
   // DeltaFormer), the values are those that the weights multiply.
-  float *keys_left, *keys_right, *values_left;  // keys_right: one per block
+  float *keys_left, *keys_right, *values_left;  // keys_right: block after block
   float *key_sums, *value_sums;  // dk / beta, and dv (of one head, for rules that solve)
   float* all_value_sums;         // for rules that solve: dv of all heads
   // The panel's q, and dy or W, as operands and transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
   float* query_rows;  // dq / beta as rows
   float *p, *ds;      // [panel][panel], f32
-  // P and dS as words, [panel][panel / depth] and [panel / depth][panel]
+  // Packed P and dS. p_rows and ds_rows have `panel` rows of panel / depth words. ds_keys has panel
+  // / depth rows of `panel` words.
   float *p_rows, *ds_rows, *ds_keys;
   // [panel]: factor of the scores, factor of dS, log_sum in bits, D, sum of a row of dS
   float *scale, *times, *logs, *sums, *row_sums;
@@ -27,9 +28,9 @@ struct GradientSpace {
   float* turned_means;                        // entmax's means as words, transposed
   float *bounds, *longest_key, *least_shift;  // TRA's upper bounds and what they are computed from
   float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: numbers that leftward rules need
-  float *key_shifts, *key_shift_sums;  // shifts c of the range's keys, and for each key a vector of
-                                       // partial sums of dS
-  std::int64_t depth, value_depth;     // words along the widths
+  // For each key of the range: its shift c, and a vector of partial sums of dS.
+  float *key_shifts, *key_shift_sums;
+  std::int64_t depth, value_depth;  // words along the widths
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {

@@ -24,9 +24,10 @@ struct HeadRows {
 /// it.
 inline constexpr std::int64_t attention_panel = 64;
 
-/// Count of the numbers that a leftward rule updates for each row from key to key. For
-/// stick-breaking, they are the remaining length of the stick and the part of D that belongs to the
-/// remaining keys. For TRA, they are the number of keys kept and dpull so far.
+/// Count of the numbers that a leftward rule updates for each row from key to key. Stick-breaking
+/// updates the part of the row's weight that is not yet assigned, and the sum of P dP over the
+/// remaining keys. TRA updates the number of keys with positive scores so far, and the gradient of
+/// pull so far.
 inline constexpr int walked_numbers = 2;
 
 /// Up to this many queries of a segment are computed one by one, as in decoding.
@@ -182,8 +183,8 @@ struct FalRows {
   bool stream = false;  // write y with stores that bypass the caches
 };
 
-/// Gradients for one key head and the `heads` query heads that read it, as in AttentionGradients;
-/// match of head g starts g further.
+/// Gradients for one key head and the `heads` query heads that read it. These heads are stored as
+/// in AttentionGradients. Column g of `match` belongs to head g.
 template <class T>
 struct FalGradients {
   SegmentShape shape;

@@ -4,8 +4,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The state of a leftward rule for a vector of queries: two numbers that change from key to key,
-/// and numbers that belong to the row.
+/// The state of a leftward rule for a vector of queries. `known` and `sum` change from key to key
+/// (see walked_numbers in kernels.h). The other members have one value per query.
 struct Walk {
   Vec known, sum;
   Vec pull, log, log_sum, d;

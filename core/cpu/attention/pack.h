@@ -154,8 +154,9 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   pack_right<Product>(x, rows, width, to, packed_width(width));
 }
 
-/// to[c][t]: columns of words, for t < panel, times times[t] if there are factors and the product
-/// does not round; zeros for t >= rows. Writes only the vectors that contain rows.
+/// Packs the transpose: to[c][t] is word c of row t, and a row of `to` has `panel` words. If
+/// factors are given and the product does not round, row t is multiplied by times[t]. Only vectors
+/// that contain at least one row are written. Their remaining lanes are 0.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

@@ -41,8 +41,8 @@ Range words_around(Range entries) {
   return {entries.begin / Product::depth, (entries.end + Product::depth - 1) / Product::depth};
 }
 
-/// out[t] += sum_r p(r, t) values_r, for every query t; the words of p are stored as [r /
-/// depth][t].
+/// out[t] += sum_r p(r, t) values_r, for every query t. p is packed: the word [r / depth][t]
+/// contains the entries of `depth` consecutive keys r.
 template <VectorProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
               float* out, std::int64_t width) {
@@ -56,7 +56,8 @@ void mix_keys(const float* p, const float* values, std::int64_t stride, const Si
   }
 }
 
-/// out[r] += sum_t p(r, t) rows_t, for every key r; the words of p are stored as [r][t / depth].
+/// out[r] += sum_t p(r, t) rows_t, for every key r. p is packed: the word [r][t / depth] contains
+/// the entries of `depth` consecutive queries t.
 template <VectorProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
@@ -71,8 +72,8 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Called before words of P or dS are written. Vectors never read unwritten words, so nothing is
-/// cleared here.
+/// Called before words of P or dS are written. This version does nothing, because vector products
+/// never read words that were not written. The version for tiles clears such words.
 template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
@@ -116,8 +117,8 @@ template <class Product, class Formula, bool shifted>
   return shifted ? fma(Vec(Formula::unit), shift - Vec(*key_shift), x) : x;
 }
 
-/// to[t] = x(row + t) of a column for t < rows. The rest of the panel is filled with `otherwise`,
-/// and so is everything if there is no column.
+/// Copies entries of a column: to[t] = x(row + t) for t < rows. The rest of the panel is filled
+/// with `otherwise`. If x is null, the whole panel is filled with `otherwise`.
 inline void gather(HeadRows<const float> x, std::int64_t row, std::int64_t rows, float otherwise,
                    float* to) {
   for (int t = 0; t < panel; t += lanes) store(to + t, Vec(otherwise));

@@ -5,13 +5,18 @@
 /// The kinds of product. Operands are packed as 32-bit words, each with `depth` entries that are
 /// neighbours in the summed direction.
 ///
-///   fold(a, b, c)        c + a b, summed over the entries of a word
-///   rounded(x)           the value that packing stores for an entry
-///   neighbours(lo, hi)   depth 2: lanes hold x0 x1, x2 x3, ... of lo's entries, then hi's
-///   across(a, b)         depth 2: lane i holds a_i b_i
-///   put_across(to, a, b)           the same, stored
-///   put_rows(a_to, a, b_to, b)     depth 2: a's entries and b's, each as in a row of words
-///   begin(), end()       called before and after the products of one thread
+///   fold(a, b, c)        returns c + a b, summed over the entries of a word
+///   rounded(x)           returns x as packing stores it
+///   begin(), end()       are called before and after the products of one thread
+///
+/// If depth is 2, there are also functions that pack pairs of entries:
+///
+///   neighbours(lo, hi)           returns the words (lo_0, lo_1), (lo_2, lo_3), ..., and then the
+///                                same for hi
+///   across(a, b)                 returns the words (a_0, b_0), (a_1, b_1), ...
+///   put_across(to, a, b)         stores across(a, b)
+///   put_rows(a_to, a, b_to, b)   stores the words (a_0, a_1), (a_2, a_3), ... at a_to, and those
+///                                of b at b_to
 ///
 /// Where packing rounds, the scale of the scores is applied to the products, not to an operand.
 /// Products on tile registers (`tiled`) have their own layouts: see tile_products.h.

@@ -5,7 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// `seen`, widened by the rows that tiles may also read; both ends are even.
+/// Extends `seen` by one tile of rows on either side, because tiles may also read these rows. Both
+/// ends are rounded outwards to even rows, because rows are stored in pairs.
 inline Range widened(Range seen, std::int64_t keys) {
   const Range wide =
       Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));

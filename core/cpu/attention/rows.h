@@ -39,7 +39,8 @@ float dot(const A* a, const B* b, std::int64_t n) {
   return sum(even + odd);
 }
 
-/// y_c (+)= x_c for the vector of columns from c on, or for `width - c` columns if fewer remain.
+/// Stores x in the columns of y from c on. Only `width - c` columns are stored if fewer than a
+/// vector remain. If how.add is true, x is added to y.
 template <class T>
 [[gnu::always_inline]] inline void put(Vec x, T* y, std::int64_t c, std::int64_t width, Store how) {
   if (width - c >= lanes) {
@@ -106,7 +107,8 @@ inline float least_entry(const HeadRows<const float>& x, std::int64_t begin, std
   return least;
 }
 
-/// to_t,c (+)= times from_t,c
+/// Multiplies all entries of `from` by the factor `times` and stores them in `to`. If `add` is
+/// true, they are added to `to`.
 template <class T>
 void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T> to, bool add,
                 std::int64_t rows, std::int64_t width) {

@@ -22,10 +22,11 @@ struct Sight {
   static Range clip(std::int64_t begin, std::int64_t end, std::int64_t limit) {
     return {static_cast<int>(between(begin, 0, limit)), static_cast<int>(between(end, 0, limit))};
   }
-  /// Keys seen by any, or by all, of the queries [t, t + n).
+  /// Keys that at least one of the queries [t, t + n) sees.
   Range keys_of(std::int64_t t, std::int64_t n) const {
     return clip(t + ahead - window + 1, t + n + ahead, keys);
   }
+  /// Keys that all of the queries [t, t + n) see.
   Range keys_of_all(std::int64_t t, std::int64_t n) const {
     return clip(t + n + ahead - window, t + ahead + 1, keys);
   }

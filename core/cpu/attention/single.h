@@ -180,7 +180,8 @@ class Single {
     weigh(rules::Softmax(), count);
   }
 
-  /// p_j = 2^(s_j - m); earlier sums are multiplied by 2^(m - m').
+  /// p_j = 2^(s_j - m), where m is the maximum score so far, including this block. The sums of
+  /// earlier blocks, computed with the maximum m' before this block, are multiplied by 2^(m' - m).
   void weigh(rules::Softmax, std::int64_t) {
     Vec greatest = load(scores_);
     for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(scores_ + r));

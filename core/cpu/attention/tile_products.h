@@ -9,18 +9,21 @@
 /// The products of a panel of queries with a block of keys on tile registers: 64 by 64 scores are
 /// four squares of 32 by 32, four tiles each. Only squares with a visible score are computed.
 ///
-/// A tile of a left operand is 16 rows of 32 summed entries, a tile of a right operand 16 pairs of
-/// summed entries by 16 columns. Words are pairs as in Bf16, and most layouts are those of Bf16.
-/// Scores are computed transposed, so P is transposed too and can multiply values only if the
-/// values are also transposed. Values (and keys, for dq) are therefore stored as words
-/// [column][keys / 2], and sums over keys are computed transposed, [column][query].
+/// A product sums over 32 entries. A tile of a left operand has 16 rows of 32 entries. A tile of a
+/// right operand has 16 rows, each with a pair of entries for each of 16 columns. Pairs are packed
+/// in words as in Bf16, and most layouts are those of Bf16.
+///
+/// The layouts of sums over keys differ. Scores are stored as [key][query], so P is the right
+/// operand of these sums. The left operand, values (or keys, for dq), is stored as words
+/// [column][keys / 2], and the sums are stored as [column][query].
 ///
 /// Each operand is rounded to bf16, or split in a high and a low part. A split product is high high
 /// + high low + low high; the dropped term is below 2^-16 of the product.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int side = 16;  // rows and columns of a tile of sums
-// side of a square of scores that are computed together; entries per summing step
+// Side of the squares of scores that are computed together, and also the number of entries that one
+// tile product sums over.
 inline constexpr int square = 32;
 inline constexpr std::int64_t granule = square / 2;  // words along the sum
 
@@ -121,7 +124,8 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// to[part][t / 2][c], for whole squares of rows.
+/// Packs a right operand: the word to[part][t / 2][c] contains column c of the rows t and t + 1.
+/// The number of rows is rounded up to a multiple of `square`.
 template <TiledProduct Product, class Rows>
 void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                 std::int64_t stride) {
@@ -302,7 +306,8 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// out[c][t] += sum_r p(r, t) values_r,c; the words of p are stored as [r / 2][t].
+/// out[c][t] += sum_r p(r, t) values_r,c. p is packed: the word [r / 2][t] contains the keys r and
+/// r + 1.
 template <TiledProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t, const Sight& sight, float* out,
               std::int64_t width) {
@@ -320,7 +325,8 @@ void mix_keys(const float* p, const float* values, std::int64_t, const Sight& si
   }
 }
 
-/// out[r][c] += sum_t p(r, t) rows_t,c; the words of p are stored as [r][t / 2].
+/// out[r][c] += sum_t p(r, t) rows_t,c. p is packed: the word [r][t / 2] contains the queries t and
+/// t + 1.
 template <TiledProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {

@@ -10,7 +10,7 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 struct TraGradients : SoftmaxGradients {
   using Formula = rules::Tra;
   static constexpr bool bounds = true;
-  static constexpr bool scale_late = true;  // `scale` multiplies the sums at the end, not dS
+  static constexpr bool scale_late = true;  // `scale` multiplies dq and dk instead of dS
 
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>& rows) {

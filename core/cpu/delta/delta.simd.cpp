@@ -45,9 +45,11 @@ struct DeltaChunk {
   // rows: `tokens`, rounded up to a multiple of `unit`
   std::int64_t first = 0, tokens = 0, rows = 0;
   Matrix k, k_transposed, between, keys, reads;  // between is E, keys is -A, reads is O
-  float *beta, *since, *until;                   // since: e^c_i; until: e^(c_n - c_i)
-  float *high, *low;                             // c_i = high_i + low_i
-  float decay = 1;                               // e^c_n
+  // since: the decay from the chunk's start to token i, e^c_i; until: the decay from token i to
+  // the chunk's end, e^(c_n - c_i)
+  float *beta, *since, *until;
+  float *high, *low;  // c_i = high_i + low_i
+  float decay = 1;    // e^c_n
 
   DeltaChunk(DeltaSpace& space, std::int64_t w)
       : k(space.matrix(chunk, w)),
@@ -170,9 +172,12 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// ddecay_t is the sum over all paths that cross token t: from the chunk's initial state to tokens
-/// from t on, from tokens before t to tokens from t on, and from tokens before t and the initial
-/// state to the next state. No terms cancel. `held` is e^c_n <S, dS'>.
+/// Computes the gradients of the decays. Token t's decay multiplies everything that is carried
+/// across t. ddecay_t is therefore the sum of the terms of all pairs (source, target) on either
+/// side of t. The source is the chunk's initial state or a token before t. The target is a token
+/// from t on or the next state. The terms are in `flow` (token to token), `from_memory` (state to
+/// token), `to_next` (token to state) and `held` = e^c_n <S, dS'> (state to state). Nothing is
+/// computed as a difference of larger sums, because such a difference would lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
   Vec columns[chunk / lanes];  // for each column of flow, its sum over the rows from t on

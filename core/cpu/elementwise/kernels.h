@@ -14,7 +14,7 @@ template <class T>
 struct ElementwiseKernels {
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
 
-  /// The kernels of one formula. The table is in the order of the enum Activation.
+  /// The kernels of one formula. `formulas` is in the order of the enum Activation.
   struct Formula {
     void (*activate)(const T* x, T* y, Store how, std::int64_t n);
     void (*activate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t n);

@@ -119,7 +119,8 @@ void run(CpuBackend& backend, const EmbeddingBackward& op) {
   require_indices(backend.threads(), backend.isa(), EmbeddingBackward::name, "ids", op.ids,
                   vocabulary);
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
-    // Separate tables are faster if they are small compared with the rows.
+    // If dy has many more rows than the table, it is faster to add each chunk of rows to a table of
+    // its own.
     if (op.dy.rows() >= 16 * vocabulary) {
       scatter_into_parts<T>(backend.threads(), backend.isa(), op);
     } else {

@@ -17,14 +17,14 @@ namespace longhand::cpu {
 /// and c is small, k is also divided into `chunks`, whose sums are finally added in order.
 struct GemmPlan {
   const PanelFormat* format = nullptr;
-  std::int64_t block_k = 0;  // number of elements of k
+  std::int64_t block_k = 0;  // length of a block along k
   /// Columns of B; a block of block_k x block_cols fits in the second-level cache.
   std::int64_t block_cols = 0;
   std::int64_t panel_rows = 0;  // number of rows of A packed at a time
   std::int64_t task_rows = 0, task_cols = 0;
   std::int64_t group_cols = 0;  // number of columns of B packed at a time, if share_b
   std::int64_t chunks = 1;
-  std::int64_t chunk_k = 0;  // number of elements of k, a multiple of block_k
+  std::int64_t chunk_k = 0;  // length of a chunk along k, a multiple of block_k
   /// Number of tasks per turn of a worker, so that a turn outweighs its overhead.
   std::int64_t tasks_at_once = 1;
   bool share_a = false, share_b = false;
