@@ -8,21 +8,22 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-/// Helpers with which token-wise operations divide their work and choose how to store results.
+/// Helpers for token-wise operations: they divide the work into chunks and choose how to store
+/// results.
 namespace longhand::cpu {
 
-/// Number of elements that one thread processes at a time: enough work to outweigh the
-/// synchronization, and little enough to balance the load. It is a multiple of 64, so that chunks
-/// of an aligned tensor are aligned.
+/// Number of elements in a chunk of work. It is large enough to outweigh the synchronization and
+/// small enough to balance the load. It is a multiple of 64, so that chunks of an aligned tensor
+/// are aligned.
 inline constexpr std::int64_t grain = 16384;
 
 inline std::int64_t rows_per_chunk(std::int64_t columns) {
   return std::max<std::int64_t>(1, grain / std::max<std::int64_t>(1, columns));
 }
 
-/// Results of at least this many bytes are written with non-temporal stores. The next operation
-/// would not find them in the cache anyway, and the processor then need not read the lines it
-/// overwrites.
+/// Minimum size, in bytes, of a result that is written with non-temporal stores. A result of this
+/// size does not stay in the cache until the next operation reads it. Unlike a normal store, a
+/// non-temporal store does not first read the line that it overwrites.
 inline constexpr std::size_t stream_from = std::size_t{16} << 20;
 
 /// Returns how to store a result that the operation does not read itself. Non-temporal stores
@@ -36,7 +37,7 @@ inline Store store_to(const Target& y, std::int64_t unit = grain) {
   return {.add = y.add, .stream = !y.add && aligned && tensor.bytes() >= stream_from};
 }
 
-/// Turns streaming off if y is x: the line is then already in the cache.
+/// Disables non-temporal stores if y is x, because the lines of y are then already in the cache.
 inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
   if (y.tensor.same_memory(x)) how.stream = false;
   return how;

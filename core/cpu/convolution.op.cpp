@@ -6,7 +6,7 @@
 
 namespace longhand::cpu {
 
-/// The rows of a sequence. Consecutive rows are `stride` entries apart.
+/// One sequence of x: `tokens` rows of `columns` entries, which start `stride` entries apart.
 template <class T>
 struct ConvolutionRows {
   std::int64_t tokens, columns, taps;
@@ -20,8 +20,8 @@ template <class T>
 struct ConvolutionKernels {
   /// Computes y for the tokens [begin, end).
   void (*forward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, T* y);
-  /// Computes the gradients of the columns [begin, end) for all tokens. dx or dweight may be null;
-  /// the result is added to dweight.
+  /// Computes the gradients of the columns [begin, end) for all tokens. Each of dx and dweight may
+  /// be null. The gradient of the weight is added to the contents of dweight.
   void (*backward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, const T* dy,
                    T* dx, std::int64_t dx_stride, Store dx_how, float* dweight);
 };
@@ -135,8 +135,8 @@ ConvolutionRows<T> rows_of_segment(const Op& op, std::int64_t segment) {
           .before = nullptr};
 }
 
-/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, some of them precede
-/// it.
+/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, the first of them are
+/// copied from `before`, or set to 0 if `before` is null.
 template <class T>
 void keep_tail(const ConvolutionRows<T>& in, float* after) {
   const std::int64_t tail = in.taps - 1;

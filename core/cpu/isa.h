@@ -50,8 +50,9 @@ Isa choose_isa();
 template <class Table, Isa isa>
 const Table& kernels();  // specialized in the family's *.simd.cpp
 
-/// Only a few tables differ for avx512bf16 and amx. They declare `static constexpr Isa strongest =
-/// Isa::amx;`, and cmake/longhand.cmake lists their files.
+/// The strongest instruction set for which a table has its own kernels, by default avx512. Tables
+/// with kernels for avx512bf16 or amx declare `static constexpr Isa strongest = Isa::amx;`, and
+/// cmake/longhand.cmake lists their files.
 template <class Table>
 constexpr Isa strongest() {
   if constexpr (requires { Table::strongest; }) return Table::strongest;

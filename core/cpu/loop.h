@@ -3,8 +3,8 @@
 #include "core/cpu/simd.h"
 #include "core/cpu/store.h"
 
-/// Loops over rows of any length. The body is written once. It receives an index and either a
-/// Whole, for a full vector, or a Part, for the remainder of a row, with which it loads and stores.
+/// Loops over rows of any length. The body is written once. It receives an index and an object with
+/// which it loads and stores: a Whole for a full vector, or a Part for the remainder of a row.
 namespace longhand::cpu::LONGHAND_ISA {
 
 struct Whole {
@@ -59,9 +59,8 @@ template <class Body>
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// The sum of term(i, Whole or Part) over a row, as a vector whose lanes are still to be summed.
-/// Four independent sums hide the latency of additions. The term of a Part must be 0 in unused
-/// lanes.
+/// The sum of term(i, Whole or Part) over a row, as a vector of one partial sum per lane. Four
+/// independent sums hide the latency of additions. The term of a Part must be 0 in unused lanes.
 template <class Term>
 [[gnu::always_inline]] inline Vec sum_over(std::int64_t n, Term&& term) {
   Vec a(0.0), b(0.0), c(0.0), d(0.0);
@@ -94,7 +93,7 @@ template <class T>
   return max(max(max(a, b), max(c, d)));
 }
 
-/// A destination for results. They are stored as described by `how`.
+/// Stores results as `how` requires: overwrites or adds, with normal or non-temporal stores.
 template <class T>
 class Output {
  public:

@@ -5,7 +5,8 @@
 
 namespace longhand::cpu {
 
-/// Number of sequences of one head that are processed together: the rows of a tile of the products.
+/// Number of sequences of one head that are processed together. It is a multiple of 8, as
+/// delta::product requires for its rows.
 inline constexpr int lstm_together = 8;
 
 /// The rows of one sequence. `before` and `after` are its initial and final h and c, [2 n]; may be

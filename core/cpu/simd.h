@@ -49,7 +49,7 @@ using IntLanes [[gnu::vector_size(lanes * 4)]] = std::int32_t;
 using WordLanes [[gnu::vector_size(lanes * 4)]] = std::uint32_t;
 using HalfLanes [[gnu::vector_size(lanes * 2)]] = std::uint16_t;
 
-/// In each lane, all bits are set or none.
+/// The result of a comparison. In each lane, either all bits are set or no bit is set.
 struct Mask {
   IntLanes v;
   friend Mask operator&(Mask a, Mask b) { return {a.v & b.v}; }
@@ -212,7 +212,8 @@ inline Vec widen(HalfLanes a) {
 #endif
   return from_bits(reinterpret_cast<IntLanes>(words << 16));
 }
-/// Rounds to nearest, ties to even; NaN stays NaN. Not vcvtneps2bf16, which flushes subnormals.
+/// Rounds to nearest, ties to even; NaN stays NaN. The instruction vcvtneps2bf16 is not used,
+/// because it flushes subnormals.
 inline HalfLanes narrow(Vec a) {
   const WordLanes word = reinterpret_cast<WordLanes>(a.v);
   const WordLanes rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
@@ -225,7 +226,7 @@ inline void store(bf16* to, Vec a) {
   __builtin_memcpy(static_cast<void*>(to), &half, sizeof half);
 }
 
-/// Rounds a to the type of the pointer, as storing and loading it would.
+/// Rounds a to the pointer's element type, as if a were stored in that type and loaded again.
 inline Vec round_to(const float*, Vec a) { return a; }
 inline Vec round_to(const bf16*, Vec a) { return widen(narrow(a)); }
 

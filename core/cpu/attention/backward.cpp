@@ -7,7 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, ChaCAL or DeltaFormer. `v` is what a row reads at earlier keys: y for DeltaFormer.
+/// The operands of one backward pass of attention, ChaCAL or DeltaFormer. `v` contains the values
+/// at earlier keys; for DeltaFormer these are the outputs y.
 struct Backward {
   const Scores& scores;
   RuleTensors rule;
@@ -17,7 +18,7 @@ struct Backward {
   const ChacalBackward* chacal = nullptr;
   const DeltaFormerBackward* deltaformer = nullptr;
 
-  /// True if rows depend on the rows before them.
+  /// True if the output of a row depends on outputs of earlier rows.
   bool solved() const { return chacal || deltaformer; }
 };
 
@@ -32,8 +33,8 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// Adds the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i. The kernels do not see the
-/// sink's share of a row.
+/// Adds the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i, which the kernels do not
+/// compute.
 void sink_gradients(const RuleTensors& rule, const float* dots) {
   const std::int64_t heads = rule.log_sum.columns(), rows = rule.log_sum.rows();
   const float *const sink = rule.sink.data<float>(), *const logs = rule.log_sum.data<float>();
@@ -56,7 +57,8 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
   }
 }
 
-/// One backward pass: divides the work, allocates what items share, runs the items and adds up.
+/// Executes one backward pass: divides the work into items, allocates the memory that items share,
+/// runs the items and adds their partial sums.
 template <class T>
 class BackwardPass {
  public:
@@ -95,7 +97,7 @@ class BackwardPass {
     // index of the item for the last range and head 0; used if there are several ranges
     std::size_t first_item;
     std::int64_t parts, parts_before;
-    std::int64_t sums, solved_rows;  // offsets of its rows in all_sums_ and all_solved_rows_
+    std::int64_t sums, solved_rows;  // the segment's offsets in all_sums_ and all_solved_rows_
   };
 
   /// Makes an item of each range of keys of each segment, from the last range to the first. The
@@ -227,8 +229,8 @@ class BackwardPass {
     const SegmentShape& shape = task.shape;
     const Segment& segment = segments_[item.segment];
     const bool several = segment.parts > 1;
-    // The indices of this item and of the item of the next range. If both ranges see a panel, the
-    // item of the next range must process it first.
+    // The indices of this item and of the item of the next range. If queries of a panel see keys of
+    // both ranges, the item of the next range must process the panel first.
     const std::size_t number =
         segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads_ + h);
     const std::size_t next = number - static_cast<std::size_t>(heads_);
@@ -274,7 +276,8 @@ class BackwardPass {
   std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;  // totals over all segments
 
   Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
-  // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.
+  // Partial sums of dgamma for each segment, range and head. They are added at the end in a fixed
+  // order.
   std::vector<float> dgamma_;
 };
 

@@ -16,7 +16,7 @@ struct ChacalGradients : SoftmaxGradients {
   static float gamma(const AttentionGradients<T>& task, std::int64_t head) {
     return task.gamma[head * task.gamma_step];
   }
-  /// U at the keys of the range: the values that the weights of rows multiply.
+  /// The values U at the keys of the range, which are multiplied by the weights.
   template <class T>
   static ChacalSource<T> values(const AttentionGradients<T>& task, const Source<T>& v,
                                 const Source<T>& y, std::int64_t head) {

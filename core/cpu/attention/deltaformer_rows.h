@@ -5,7 +5,7 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// DeltaFormer: later rows read y_j. A first row has no key, and z = 0.
+/// DeltaFormer: later rows read y_j. The first row of a sequence has no earlier key, so its z is 0.
 ///   z_i = sum_(j<i) P_ij y_j;  y_i = v_i + g_i z_i
 struct DeltaFormerRows : SoftmaxRows {
   using Formula = StrictSoftmax;

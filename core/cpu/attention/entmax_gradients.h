@@ -46,8 +46,9 @@ struct EntmaxGradients : SoftmaxGradients {
     return false;
   }
 
-  /// Computes D like dP, by the same products in the same order. If one key has all the weight of a
-  /// row, the mean of the values is that key's value, and dP - D is then exactly 0.
+  /// Computes D by the same products as dP, in the same order of summation. If one key has all the
+  /// weight of a row, the mean of the values is the value of that key, and dP - D is then exactly
+  /// 0.
   template <class T, class Product>
   static void dots_like_products(const GradientPanel<T, Product>& rows) {
     const GradientSpace<Product>& space = rows.space;

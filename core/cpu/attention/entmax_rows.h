@@ -6,10 +6,11 @@
 #include "core/cpu/attention/single.h"
 #include "core/rules/entmax.h"
 
-/// Entmax, forward. The scores of a panel with all its keys stay in a strip, [key][query], while
-/// the thresholds of the rows are computed. Newton's method starts at the largest score less 1 and
-/// never exceeds the threshold. Keys below the current estimate therefore have weight 0 and are
-/// dropped after the first step. Blocks of keys without a weight are not mixed.
+/// Entmax, forward. The scores of a panel with all its keys are stored in a strip, [key][query].
+/// Newton's method then finds the threshold of each row. It starts at the maximum score minus 1,
+/// and its estimates never exceed the threshold. A key whose score is below the current estimate
+/// therefore has weight 0, and such keys are dropped after the first step. Blocks of keys without a
+/// weight are skipped when values are summed.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The scratch of one call.
@@ -98,8 +99,8 @@ class EntmaxRows {
     if (task_.mean) clear(space_.means, round_up(n_, tile_rows) * space_.value_stride);
   }
 
-  /// Stores half the scores of a block, minus infinity where unseen, and updates the largest score
-  /// so far.
+  /// Stores half of each score of a block, or minus infinity if the query does not see the key.
+  /// Updates the maximum score of each query.
   void score(std::int64_t j) {
     const Sight there = sight(j);
     pack_left<Product>(source(task_.k, j, there.keys, shape_.width), there.keys, shape_.width,
@@ -193,7 +194,7 @@ class EntmaxRows {
         Vec w = rules::Entmax::weight(load(s + r * panel + t), threshold);
         const Mask has = w > Vec(0.0f);
         some = some | has;
-        w = select(alone & has, Vec(1.0f), w);  // exact to the last bit
+        w = select(alone & has, Vec(1.0f), w);  // the only key with a weight has weight exactly 1
         sum += w;
         return w;
       };

@@ -20,8 +20,7 @@ namespace longhand::cpu::LONGHAND_ISA {
 
 namespace attention {
 
-/// The same, but 0 below -126. Results too small for normal numbers would cost a hundred cycles
-/// each.
+/// Like exp2, but 0 for x < -126. Subnormal results would cost a hundred cycles each.
 [[gnu::always_inline]] inline Vec exp2_or_zero(Vec x) {
   const Vec lowest(-126.0f);
   return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));

@@ -33,8 +33,8 @@ WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
   return list;
 }
 
-/// The kind of store for rows of heads that are written once: see store_to. Only for whole cache
-/// lines.
+/// Like store_to, for rows of heads. Non-temporal stores are used only if the rows of each head
+/// consist of whole cache lines.
 Store store_to_heads(const Heads& y, bool add) {
   if (!y) return {.add = add};
   const auto size = static_cast<std::int64_t>(size_of(y.data.dtype()));

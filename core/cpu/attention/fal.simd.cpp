@@ -5,11 +5,12 @@
 #include "core/cpu/isa.h"
 
 /// First-After-Last: m(i) = max { j < i : q_i . k_j > 0 }. Most matches are near, so each query
-/// first tries the keys up to `reach` before it, four at a time. Queries without a match there
-/// search further back in panels, through blocks of keys, where scores are computed in tiles and a
-/// vector of queries stops when all have a match. Even without any match the search costs little
-/// more than a matrix product. The order of a score's sum depends on the distance alone, so the
-/// division of work, caches and the number of threads cannot change a decision.
+/// first tests the `reach` keys before it, four at a time. Queries without a match among these keys
+/// search all earlier keys. This search computes the scores of a panel of queries with one block of
+/// keys at a time, in tiles, and a vector of queries stops when all its queries have a match. Even
+/// if no query has a match, the search costs little more than a matrix product. The order in which
+/// the terms of a score are summed depends only on the distance between query and key. A decision
+/// is therefore independent of the division of work, of caches and of the number of threads.
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
@@ -96,7 +97,7 @@ class Search {
     }
   }
 
-  /// True if the vector of queries from t on contains one without a match.
+  /// True if any query in the vector that starts at t has no match yet.
   bool open(std::int64_t t) const { return t < n_ && any(load(space_.match + t) < IntVec(0)); }
   bool done() const {
     for (std::int64_t t = 0; t < n_; t += lanes) {
@@ -143,7 +144,8 @@ class Search {
     IntVec match = load(space_.match + t);
     Vec highest = load(scores + r * panel);
     for (std::int64_t j = r + 1; j < end; ++j) highest = max(load(scores + j * panel), highest);
-    // A NaN may hide a positive score, so the keys are then tested one by one, too.
+    // If the maximum is NaN, a positive score may be hidden, so the keys are tested one by one in
+    // this case, too.
     if (!any(~(highest <= Vec(0.0f)) & (match < IntVec(0)))) return;
     Vec found = load(space_.found + t);
     const std::int64_t all = sight.keys_of_all(t, lanes).end;

@@ -3,8 +3,9 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/rows.h"
 
-/// First-After-Last, backward. The queries that chose key m are listed for every m, in the order of
-/// heads and positions. One walk over the keys then writes each complete gradient row once.
+/// First-After-Last, backward. First lists, for every key m, the queries whose match is m, ordered
+/// by head and position. One pass over the keys then writes each gradient row once, with its
+/// complete sum.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T>
@@ -94,8 +95,8 @@ class FalGradientWork {
   /// Writes dk_m, dv_(m+1) and the dq of the queries that chose key m, limited to the rows of this
   /// range.
   void write_key(std::int64_t m, const std::int32_t* numbers, std::int64_t count) {
-    // Few keys have more than three readers. The number is hard to predict, so only one branch
-    // depends on it.
+    // Few keys have more than three readers, which are the queries that chose the key. The number
+    // of readers is hard to predict, so only one branch depends on it.
     bool first = true;
     for (; count > 3; count -= 4, numbers += 4, first = false) {
       readers<4>(m, numbers, first, count == 4);
@@ -113,7 +114,8 @@ class FalGradientWork {
     }
   }
 
-  /// Adds the next n queries that chose m. The last call writes the rows.
+  /// Adds the contributions of the next n queries that chose m. The last call for m writes the
+  /// gradient rows.
   template <int n>
   void readers(std::int64_t m, const std::int32_t* numbers, bool first, bool last) {
     const T *q[n + 1], *dy[n + 1];

@@ -16,7 +16,7 @@ struct Forward {
   const Chacal* chacal = nullptr;
   const DeltaFormer* deltaformer = nullptr;
 
-  /// True if rows depend on the rows before them.
+  /// True if the output of a row depends on outputs of earlier rows.
   bool solved() const { return chacal || deltaformer; }
 };
 
@@ -24,7 +24,7 @@ struct Forward {
 /// for all of them.
 constexpr std::int64_t rows = 4 * attention_panel;
 
-/// One forward pass: divides the work and runs the items.
+/// Executes one forward pass: divides the work into items and runs them.
 template <class T>
 class ForwardPass {
  public:
@@ -130,7 +130,8 @@ class ForwardPass {
       kernels_.own(task, chunk, space);
     }
   }
-  /// Waits for each earlier chunk of the segment's head before its rows are read.
+  /// Solves the rows of an item. Before it reads rows of an earlier chunk of the same segment and
+  /// head, it waits until that chunk is finished.
   void solve(const WorkItem& item, std::size_t number, const AttentionRows<T>& task, Progress& done,
              float* space) const {
     const typename Kernels::Chunk chunk{item.begin, item.end};

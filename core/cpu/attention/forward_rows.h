@@ -14,11 +14,12 @@
 ///   spent, bound       end the walk of a leftward rule early
 ///   share, log_sum     the factor of a row's sums and its saved number
 ///   finish_row         saves more of a row
-/// Leftward rules take the chunk's own keys first, then earlier keys from the last block to the
-/// first. They stop when no row of a panel has anything left.
+/// Leftward rules process the chunk's own keys first, then the earlier keys from the last block to
+/// the first. They stop when no earlier key can have a weight in any row.
 ///
-/// A rule that `solves` reads outputs of earlier rows in place of values: `values` are those of
-/// keys whose outputs are known, and `solve` computes those of a panel's own keys, row by row.
+/// A rule that `solves` reads outputs of earlier rows in place of values. Its function `values`
+/// returns what rows read at keys whose outputs are known. Its function `solve` computes the
+/// outputs at a panel's own keys, row by row.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// True if a rule reads outputs of earlier rows. This requires products on vectors.
@@ -91,7 +92,7 @@ class Rows {
   }
 
  private:
-  /// Processes the chunk's own keys, which are packed, then all earlier ones.
+  /// Processes the chunk's own keys, which are already packed, and then all earlier keys.
   void leftwards() {
     for (std::int64_t row = begin_; row < end_; row += panel) {
       for (std::int64_t other = row; other >= begin_; other -= panel) {
@@ -115,7 +116,7 @@ class Rows {
     for (std::int64_t row = begin_; row < end_; row += panel) finish(row);
   }
 
-  /// Lets the rule bound the scores of the keys before the chunk's own.
+  /// Calls the rule's bound() for each panel, to bound the scores of all keys before the chunk.
   void bound_scores(std::int64_t seen) {
     if constexpr (requires { Rule::bounds; }) {
       const std::int64_t before = shape_.offset + begin_;
@@ -144,8 +145,8 @@ class Rows {
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// The keys from j on. Wide keys are not copied, because each is read only once, in long
-  /// contiguous pieces.
+  /// The packed keys j to j + count - 1. Wide f32 keys are used in place if products are exact,
+  /// because each key is read only once, in long contiguous pieces.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -239,8 +240,9 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// Multiplies p of the waiting block by its values. Tile products would have to wait for the
-  /// words of p that were just stored, so the scores of the next block are computed first.
+  /// Adds the products of p with the values of the waiting block. A tile product would have to wait
+  /// for words of p that were just stored, so it is postponed until the scores of the next block
+  /// are computed.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,
@@ -248,8 +250,8 @@ class Rows {
     waiting_.values = nullptr;
   }
 
-  /// Computes the outputs of a panel, tile by tile. The values of a tile's keys are then replaced
-  /// by what later rows read at these keys.
+  /// Computes the outputs of a panel, tile by tile. After each tile, the values at its keys are
+  /// replaced by those that later rows read at these keys.
   void solve(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
@@ -350,7 +352,8 @@ inline constexpr AttentionKernels<T> forward_kernels{
       Single<T, typename Rule::Formula>(task, row, at).run();
     }};
 
-/// The kernels of a rule on vectors. Only tile registers have products for `fast` of their own.
+/// The kernels of a rule with products on vectors. Math::fast has products of its own only on tile
+/// registers.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{

@@ -4,7 +4,8 @@
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/tile_products.h"
 
-/// The memory of the forward pass: what a chunk of rows shares, and the running state of a panel.
+/// Scratch memory of the forward pass: the buffers of a chunk of rows and the running state of a
+/// panel.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 // finite, so that the difference of two initial maxima is not NaN

@@ -5,9 +5,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The part of the backward pass that reads and writes rows of the queries. Before the blocks of
-/// keys, it reads factors and dy and computes D. After them, it writes dq and dtau, or the sums
-/// that the next range continues.
+/// The part of the backward pass that reads and writes the rows of queries. Before a panel's blocks
+/// of keys are processed, it reads factors and dy and computes D. Afterwards it writes dq and dtau,
+/// or saves the partial sums for the next range.
 template <class T, class Product, class Rule>
 class GradientRows {
  public:
@@ -43,8 +43,8 @@ class GradientRows {
       store(space_.times + t, Vec(early()));
       store(space_.scale + t, scale * load(space_.tau + t));
     }
-    // A query that sees only one key has P = 1 whatever its score, so its gradient must be exactly
-    // 0. With a sink, the sink has its share even there.
+    // A query that sees only one key has P = 1 for any score, so the gradient of its score must be
+    // exactly 0. This does not hold with a sink, because the sink then also has a weight.
     if (!task_.sink && shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
     if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
 
@@ -61,8 +61,8 @@ class GradientRows {
     Rule::start(rows);
   }
 
-  /// Reads dy. If products round dy to bf16, D is computed from the rounded dy too, because the
-  /// rows of dS would otherwise have a wrong sum.
+  /// Reads dy. If products round dy to bf16, D is also computed from the rounded dy. Otherwise the
+  /// rows of dS would have wrong sums.
   void read_gradients(const Panel& rows) {
     const auto dy = source(rows.of_values(task_.dy), 0, rows.count, value_width_);
     if constexpr (Product::rounds && Product::parts == 1) {

@@ -156,8 +156,8 @@ class Work : GradientRows<T, Product, Rule> {
   static constexpr bool solves = !Product::tiled && requires { Rule::solves; };
   static constexpr bool bounds = requires { Rule::bounds; };
 
-  /// The same for leftward rules. A panel is skipped if none of its rows has weight left for these
-  /// keys.
+  /// Processes a panel for a leftward rule. The panel is skipped if no key of the range can have a
+  /// weight in any of its rows.
   void panel_leftward(const Panel& rows, bool first, bool last) {
     if (!first) this->read_walked(rows);
     if constexpr (bounds) Rule::bound(rows);
@@ -290,9 +290,10 @@ class Work : GradientRows<T, Product, Rule> {
   }
 };
 
-/// Number of keys for which queries are packed once. On vectors, a quarter of this number makes
-/// heads of width 768 a tenth slower, and this number makes no narrow head slower. With tiles,
-/// packing takes a larger share of the time, and twice as many keys make all widths a tenth faster.
+/// Number of keys in a range. Queries are packed once per range. On vectors, a quarter of this
+/// number is 10% slower for heads of width 768, and this number is not slower for any narrow head.
+/// With tiles, packing takes a larger share of the time, and twice as many keys are 10% faster for
+/// all widths.
 template <class Product>
 inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
 
@@ -315,7 +316,8 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
     },
     [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
 
-/// The kernels of a rule on vectors. Only tile registers have products for `fast` of their own.
+/// The kernels of a rule with products on vectors. Math::fast has products of its own only on tile
+/// registers.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{

@@ -60,12 +60,12 @@ struct AttentionRows {
   HeadRows<T> read = {};            // DeltaFormer's z; null: not wanted
 };
 
-/// Gradients of the keys [begin, end) of one key head, and their part of the gradients of the
-/// queries in the `heads` query heads that read it. The columns of head g begin g width further
-/// (for values, g value_width), and its log_sum, gamma and similar numbers g further. Panels of
-/// queries, and ranges of keys, are taken from the last to the first, so that the sums over keys of
-/// a query's gradient have one fixed order. dq_sums holds these sums between ranges, and the range
-/// that sees a panel last writes dq.
+/// Computes the gradients of the keys [begin, end) of one key head, and their part of the gradients
+/// of the queries in the `heads` query heads that read it. The columns of head g start g width
+/// after those of head 0 (for values, g value_width), and its log_sum, gamma and similar numbers
+/// start g entries after. Panels of queries and ranges of keys are processed from the last to the
+/// first, so that each query's gradient is summed over keys in one fixed order. dq_sums contains
+/// these sums between ranges. The range that is the last to process a panel writes dq.
 ///
 /// ChaCAL's W_i and DeltaFormer's g_i W_i are in `solved_rows` once the range with key i has passed
 /// panel i.
@@ -101,10 +101,11 @@ struct AttentionGradients {
   std::int64_t begin = 0, end = 0, range = 0;  // keys; ranges begin at multiples of `range`
 };
 
-/// For the query rows of a chunk, all with the same scratch, call: begin; before, for the ranges of
-/// the keys before the chunk's own, in order; own, which takes the remaining keys and writes y and
-/// log_sum. For ChaCAL and DeltaFormer, the outputs of all keys that a call reads must be known.
-/// Chunks and ranges begin at multiples of attention_panel rows.
+/// To compute the query rows of a chunk, call these functions with the same scratch: first `begin`;
+/// then `before` for each range of the keys before the chunk's own, in order; then `own`, which
+/// processes the remaining keys and writes y and log_sum. For ChaCAL and DeltaFormer, the outputs
+/// at all keys that a call reads must be known. Chunks and ranges begin at multiples of
+/// attention_panel rows.
 template <class T>
 struct AttentionKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
@@ -205,8 +206,9 @@ struct FalKernels {
   /// Floats of scratch for ranges of this many keys, read by this many queries in all their heads.
   std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range,
                                    std::int64_t readers);
-  /// Writes dk and dv of the keys [begin, end), and dq of the queries that chose one of them.
-  /// Queries that chose none belong to the range that contains their own position.
+  /// Writes dk and dv of the keys [begin, end), and dq of the queries whose match is one of these
+  /// keys. dq of a query without a match is written by the range that contains the query's
+  /// position.
   void (*gradients)(const FalGradients<T>& task, std::int64_t begin, std::int64_t end,
                     float* scratch);
 };

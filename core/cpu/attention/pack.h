@@ -122,7 +122,7 @@ template <class Product, class Rows>
   }
 }
 
-/// to[t][c]: rows of a left operand of score_tiles, which sums along them.
+/// Packs a left operand of score_tiles, which sums along its rows, as to[t][c].
 template <VectorProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -133,7 +133,7 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// to[t / depth][c]: rows of a right operand of mix_queries and mix_keys, which sum over them.
+/// Packs a right operand of mix_queries or mix_keys, which sum over its rows, as to[t / depth][c].
 template <VectorProduct Product, class Rows>
 void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                 std::int64_t stride) {
@@ -148,7 +148,7 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// The same for blocks of keys, one after the other.
+/// Packs blocks of keys one after the other, each in the layout of pack_right.
 template <VectorProduct Product, class Rows>
 void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   pack_right<Product>(x, rows, width, to, packed_width(width));

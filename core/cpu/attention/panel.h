@@ -77,8 +77,9 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
 template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
-/// Functions of the sums that mix_keys computes for a panel of queries: the number of floats,
-/// setting the sums to 0, reading them as rows, and multiplying each row by its factor.
+/// Functions for the sums that mix_keys computes for a panel of queries. query_sums returns the
+/// number of floats, clear_query_sums sets them to 0, query_rows reads them as rows, and
+/// scale_queries multiplies each row by its factor.
 template <class Product>
 constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel
@@ -103,8 +104,8 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
   }
 }
 
-/// True if the factor of the scores is applied to the products and not to the queries. TRA needs
-/// that: the products of two terms that cancel are 0 only if no factor was rounded into them.
+/// True if the factor of the scores is applied to the products and not to the queries. TRA requires
+/// this: two terms that cancel add up to exactly 0 only if no factor was rounded into them.
 template <class Product, class Formula>
 inline constexpr bool scaled_late = Product::rounds || Formula::exact_scores;
 

@@ -4,14 +4,15 @@
 #include "core/cpu/gemm/plan.h"
 #include "core/cpu/simd.h"
 
-/// Operations on single rows of heads, which are limited by memory and not by products.
+/// Operations on single rows of heads. Their time is limited by memory and not by arithmetic.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline void clear(float* at, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += lanes) store(at + i, Vec(0.0f));
 }
 
-/// Divides a block of scratch into aligned parts. Without a block it only counts them.
+/// Divides a block of scratch memory into aligned parts. Without a block, it only counts the
+/// floats.
 struct ScratchParts {
   float* begin;
   std::int64_t floats = 0;

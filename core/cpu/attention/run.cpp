@@ -8,7 +8,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// y_i = x_i, converted where the types differ.
+/// y_i = x_i, converted to the type of y.
 template <class To, class From>
 void copy_entries(const From* x, To* y, std::int64_t count) {
   if constexpr (std::is_same_v<To, From>) {

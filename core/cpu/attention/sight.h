@@ -13,9 +13,9 @@ struct Range {
   bool empty() const { return begin >= end; }
 };
 
-/// A block of `keys` keys (rows r) against a panel of `queries` queries (columns t). Column t sees
-/// row r when t + ahead - window < r <= t + ahead, where ahead is the first query's position less
-/// the first key's.
+/// The visibility of a block of `keys` keys (rows r) for a panel of `queries` queries (columns t).
+/// Column t sees row r if t + ahead - window < r <= t + ahead. `ahead` is the position of the first
+/// query minus the position of the first key.
 struct Sight {
   std::int64_t keys, queries, ahead, window;
 

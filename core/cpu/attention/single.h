@@ -7,14 +7,14 @@
 #include "core/rules/stick_breaking.h"
 #include "core/rules/tra.h"
 
-/// Attention of one query, as in decoding. Its keys and values are read once, in place, with
-/// vectors along the head: packing them for a panel of queries would cost several times as much.
-/// Sums are accumulated key by key, the running maximum in blocks of 64 keys.
+/// Attention of one query, as in decoding. The keys and values are read once, in place, with
+/// vectors along the head's width. Packing them for a panel of queries would cost several times as
+/// much. Sums are accumulated key by key. The running maximum is updated once per block of 64 keys.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr std::int64_t single_block = panel;
 
-/// Floats: the query times its scale, a block of scores, and y so far.
+/// Number of floats of scratch: the scaled query, one block of scores, and the partial sums of y.
 inline std::int64_t single_scratch(std::int64_t width, std::int64_t value_width) {
   return round_up(width, lanes) + single_block + round_up(value_width, lanes);
 }
@@ -58,7 +58,7 @@ class Single {
   static constexpr int vectors = 8;  // vectors of a value's columns, summed together
   static constexpr std::int64_t ahead = 8;
 
-  // Each rule has its overload of the steps below, named by its formula.
+  // The steps below are overloaded for the rules. The first argument is the formula of the rule.
   void start(rules::Stick) {}
   void start(rules::Entmax) {}
   void start(rules::Tra) { pull_ = log2_of_e * *task_.pull.row(row_); }
@@ -85,8 +85,8 @@ class Single {
       end = j;
     }
   }
-  /// Computes all scores first, stored in scratch after the outputs, then the blocks that have a
-  /// weight.
+  /// Computes all scores first and stores them in scratch after the outputs. Then processes only
+  /// the blocks that have a weight.
   void walk(rules::Entmax, std::int64_t begin, std::int64_t end) {
     float* const all = outputs_ + round_up(value_width_, lanes);
     Vec top(-1e38f);
@@ -250,7 +250,7 @@ class Single {
   std::int64_t row_, position_, width_, value_width_;
   float *query_, *scores_, *outputs_;
   float left_ = 1, pull_ = 0, count_ = 0, times_ = 1;
-  float maximum_ = -1e38f, sum_ = 0;  // finite: before any key, inf - inf must not occur
+  float maximum_ = -1e38f, sum_ = 0;  // finite, so that inf - inf cannot occur before the first key
 };
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

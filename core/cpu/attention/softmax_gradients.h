@@ -5,11 +5,11 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Computes P and dS = P (dP - D), times a factor, from scores and dP, as packed words; 0 for keys
-/// that a query does not see. A rule may compute roots of P first, which then replace P in dS.
-/// Without `make_p`, P already exists in f32; without `make_ds`, only P is made. `first` is the
-/// block's first key, counted within the range. Scores that are `shifted` get c_i - c_j, and the
-/// sums of dS over queries and over keys are accumulated.
+/// Computes P and dS = P (dP - D), times a factor, from the scores and dP, and stores both as
+/// packed words. Both are 0 for keys that a query does not see. A rule may compute roots of P
+/// first, which then replace P in dS. Without `make_p`, P already exists in f32. Without `make_ds`,
+/// only P is computed. `first` is the block's first key, counted within the range. If `shifted`,
+/// c_i - c_j is added to the scores, and the sums of dS over queries and over keys are accumulated.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -86,7 +86,7 @@ struct SoftmaxGradients {
       rows.space.logs[t] = t < rows.count ? log2_of_e * *log_sum.row(rows.row + t) : 1e30f;
     }
   }
-  /// The heads whose product with dy is D.
+  /// The tensor whose rows, multiplied by those of dy, give D.
   template <class T>
   static HeadRows<const T> mean(const AttentionGradients<T>& task) {
     return task.y;

@@ -103,12 +103,12 @@ struct SoftmaxRows {
 
   static bool spent(const Running&) { return false; }
 
-  /// The factor of a row's outputs at the end.
+  /// The factor by which a row's summed values are multiplied at the end.
   static float share(float sum) { return 1.0f / sum; }
 
   /// The log of the denominator.
   static Vec log_sum(Vec m, Vec sum) { return fma(m, Vec(ln_of_2), log(sum)); }
-  /// The same for rows that may have no key, whose sum and result are 0.
+  /// Like log_sum, for rows that may see no key. Such a row has the sum 0, and the result is 0.
   static Vec log_sum_or_zero(Vec m, Vec sum) {
     return select(sum > Vec(0.0f), log_sum(m, sum), Vec(0.0f));
   }

@@ -50,7 +50,7 @@ struct StickBreakingRows {
     return false;
   }
 
-  /// True if none of the panel's sticks has anything left.
+  /// True if the remaining length of every stick of the panel is negligible.
   static bool spent(const Running& state) {
     for (int t = 0; t < panel; t += lanes) {
       if (any(load(state.sums + t) >= Vec(Formula::spent))) return false;

@@ -5,8 +5,8 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// The inner product of attention: the words of a few rows are broadcast, one by one, and
-/// multiplied by vectors.
+/// The innermost product of attention. It broadcasts the words of a few rows one by one and
+/// multiplies them by vectors.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The number of rows of scratch matrices is a multiple of this.
@@ -22,8 +22,9 @@ struct Left {
   std::int64_t row, step;
 };
 
-/// c_r (+)= sum_k a(r, k) b_k for a tile of rows and vectors, k < depth words. The sum is computed
-/// first and then added, so long sums are added in pieces, which keeps rounding errors small.
+/// c_r = sum_k a(r, k) b_k, or c_r += the same if `add`, for a tile of rows and vectors, k < depth
+/// words. The sum is completed before it is added to c_r. Long sums are thus added in pieces, which
+/// keeps rounding errors small.
 ///
 /// The left operand is passed as three numbers. A struct would be copied to the stack by a vector
 /// store, which waits for all earlier products of the tile, and the next tile could not start
@@ -63,7 +64,7 @@ template <class Product, int rows, int vectors>
   }
 }
 
-/// The same for tile_rows rows and any number of vectors.
+/// Computes the product of tile() for tile_rows rows and any number of vectors.
 template <class Product>
 inline void row_tile(Left a, const float* b, std::int64_t b_stride, std::int64_t depth, float* c,
                      std::int64_t c_stride, int vectors, bool add) {

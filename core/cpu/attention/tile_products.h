@@ -111,7 +111,7 @@ template <class Product, class Rows>
   return Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
 }
 
-/// to[t][part][c]
+/// Packs a left operand of score_tiles as to[t][part][c].
 template <TiledProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -139,7 +139,7 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// to[part][c][t]; the products apply the factors.
+/// Packs the transpose as to[part][c][t]. The factors are ignored, because the products apply them.
 template <TiledProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
                      float* to) {
@@ -163,7 +163,8 @@ void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const
   }
 }
 
-/// Blocks of keys to be summed over, each as to[c][part][r / 2], zeros beyond the last key.
+/// Packs blocks of keys that products sum over. Each block is to[c][part][r / 2], with zeros beyond
+/// the last key.
 template <TiledProduct Product, class Rows>
 void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   constexpr std::int64_t half = block / 2, row = Product::parts * half;
@@ -188,8 +189,8 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   }
 }
 
-/// An operand. Its tiles are 16 rows, `row` words apart; the other members are the distances in
-/// words to the next granule of the sum and to the low parts.
+/// An operand of a tiled product. The 16 rows of a tile are `row` words apart. `granule` is the
+/// distance in words to the next granule of the sum, `part` the distance to the low parts.
 struct TileOperand {
   const float* at;
   std::int64_t row, granule, part;
@@ -238,7 +239,7 @@ struct TileProduct {
   }
 };
 
-/// c (+)= a b for m by n tiles of c.
+/// c = a b, or c += a b if `add`, for m by n tiles of c.
 template <class Product, int m, int n>
 [[gnu::noinline]] void multiply_tiles(const TileOperand& a, const TileOperand& b,
                                       std::int64_t granules, float* c, std::int64_t stride,
@@ -266,7 +267,7 @@ template <class Product, int m, int n>
   product.put(c, stride);
 }
 
-/// The same for up to 32 rows and columns of c.
+/// Computes the product of multiply_tiles for up to 32 rows and columns of c.
 template <class Product>
 void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t granules, float* c,
                      std::int64_t stride, bool add, std::int64_t rows, std::int64_t columns) {
@@ -352,8 +353,8 @@ void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t
   }
 }
 
-/// Clears the words of P or dS that tiles read but nobody writes, in both layouts: [r / 2][t] and
-/// [r][t / 2].
+/// Clears the words of P or dS that tile products read but no score writes, in both layouts:
+/// [r / 2][t] and [r][t / 2].
 template <TiledProduct Product, class... Words>
 void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);

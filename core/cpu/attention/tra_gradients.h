@@ -34,7 +34,7 @@ struct TraGradients : SoftmaxGradients {
     return ds;
   }
 
-  /// Sets, for each row, an upper bound of the weights of keys further back.
+  /// Sets, for each row, an upper bound of the weights of all earlier keys.
   template <class T, class Product>
   static void bound(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;

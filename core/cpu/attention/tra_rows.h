@@ -56,7 +56,7 @@ struct TraRows {
     return shrinks;
   }
 
-  /// True if no key further back can have a weight in any row of the panel.
+  /// True if no earlier key can have a weight in any row of the panel.
   static bool spent(const Running& state) {
     for (int t = 0; t < panel; t += lanes) {
       const Vec most_far =
@@ -66,8 +66,8 @@ struct TraRows {
     return true;
   }
 
-  /// Bounds the scores of keys further back by the length of the longest of them, the length of
-  /// each query and the shifts.
+  /// Computes, for each query, an upper bound of its scores with all earlier keys. The bound uses
+  /// the length of the longest of these keys, the length of the query and the shifts.
   template <class T>
   static void bound(const PanelRows<T>& rows, float longest_key, float least_shift) {
     const Running& to = rows.state;

@@ -7,12 +7,13 @@
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/softmax/kernels.h"
 
-/// Computes the weights themselves, for inspection: scores as matrix products, then each row's
-/// weights in place.
+/// Computes the matrix of attention weights, for inspection. Scores are computed as matrix
+/// products, and each row of scores is then replaced by its weights.
 namespace longhand::cpu {
 namespace {
 
-/// Number of queries whose scores, with all keys up to the last query's own, are one product.
+/// Number of queries whose scores are computed by one matrix product. The product includes all keys
+/// up to the key of the last of these queries.
 constexpr std::int64_t rows_at_once = 256;
 
 /// The share of a row's softmax that the sink leaves for the keys: sum_j exp(s_j) / (sum_j exp(s_j)

@@ -7,7 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Number of multiplications for which a hand-over between threads pays: some tens of microseconds.
+/// Minimum cost of a chunk, in multiplications: some tens of microseconds, which outweigh the
+/// overhead of passing a chunk to a thread.
 constexpr double chunk_cost = 2e6;
 
 }  // namespace

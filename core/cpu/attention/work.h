@@ -14,7 +14,7 @@
 /// problem alone.
 namespace longhand::cpu {
 
-/// The threads that compute, and their kernels.
+/// The thread pool and the instruction set of the kernels.
 struct Crew {
   ThreadPool& threads;
   Isa isa;
@@ -48,10 +48,9 @@ std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 /// costs.
 inline constexpr std::int64_t least_split_keys = 256;
 
-/// True if products use tile registers where the processor has them. They do not suit TRA, which
-/// needs f32 products; entmax, which needs the same bits of a mean in two places; ChaCAL and
-/// DeltaFormer, which solve rows between their products; or stick-breaking, which stops early. Like
-/// `exact`, these use vectors.
+/// True if products use tile registers where the processor has them. Other rules use vectors, as
+/// `exact` does: TRA requires f32 products, entmax requires the same bits of a mean in two places,
+/// ChaCAL and DeltaFormer solve rows between their products, and stick-breaking stops early.
 constexpr bool suits_tiles(Rule rule, bool solved, Math math, std::int64_t longest) {
   if (rule != Rule::softmax || solved) return false;
   return math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);

@@ -64,7 +64,8 @@ struct DeltaChunk {
         low(space.floats(chunk)) {}
 };
 
-/// Reads rows of a head, multiplied by a factor, and pads them with zeros.
+/// Copies rows of a head to `to`, multiplied by `factor`. Entries of `to` beyond the source are set
+/// to 0.
 template <class T>
 void read_rows(const HeadRows<const T>& x, std::int64_t first, std::int64_t tokens,
                std::int64_t rows, std::int64_t width, float factor, const Matrix& to) {
@@ -93,7 +94,8 @@ void write_rows(const Matrix& from, std::int64_t tokens, std::int64_t width, flo
   }
 }
 
-/// The rows of query or value head g, if every head has this width.
+/// Returns the rows of head g of the group, where x refers to head 0 and every head has `width`
+/// columns.
 template <class T>
 HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
@@ -158,8 +160,8 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// As above, and also flow += sign scores * (a b). flow_ij is the contribution of the path from
-/// token j to token i to ddecay.
+/// As above, and also flow += sign scores * (a b), elementwise. flow_ij is the gradient with
+/// respect to c_i - c_j through the score of tokens i and j.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -180,7 +182,7 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
 /// computed as a difference of larger sums, because such a difference would lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
-  Vec columns[chunk / lanes];  // for each column of flow, its sum over the rows from t on
+  Vec columns[chunk / lanes];  // columns_j: sum of flow_ij over the rows i >= t
   for (Vec& sum : columns) sum = Vec(0.0f);
   double asked = 0, told = static_cast<double>(held);
   for (std::int64_t i = 0; i < c.tokens; ++i) {
@@ -211,7 +213,8 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
 
 constexpr std::int64_t solved = 8;  // number of rows solved together
 
-/// Forward substitution: turns `right` into W and `written` into U.
+/// Solves for W by forward substitution. `right` contains the right-hand side and is replaced by W.
+/// `written` receives U.
 void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written) {
   const std::int64_t columns = right.stride;
   for (std::int64_t block = 0; block < c.rows; block += solved) {
@@ -255,7 +258,7 @@ void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   }
 }
 
-/// Copy a state [width, v_width] to padded rows, and back.
+/// Copies a state [width, v_width] to padded rows. If `from` is null, the state is 0.
 void read_memory(const float* from, std::int64_t width, std::int64_t v_width, const Matrix& to,
                  std::int64_t rows) {
   const HeadRows<const float> all{from, v_width};
@@ -329,8 +332,8 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 
 struct BackwardSpace {
   DeltaChunk c;
-  Matrix d, turned;  // d: dS for the state after the chunk; turned: a transposed state
-  // Shape [tokens, v_width]. `across` is the transpose of one of them.
+  Matrix d, turned;  // d: gradient of the state after the chunk; turned: transposed d or state
+  // Shape [tokens, v_width], except `across`, which is the transpose of `written`.
   Matrix error, written, dw, du, dy, across;
   Matrix q, dq, dk_row, dk_column;  // [tokens, width]
   Matrix products, flow;            // [tokens, tokens]

@@ -9,9 +9,9 @@ namespace longhand::cpu {
 /// Maximum number of tokens in a chunk.
 inline constexpr std::int64_t delta_chunk = 64;
 
-/// One key head of a segment, and the `group` query heads that use it. The columns of query head g
-/// start at g width, and at g v_width for y and dy. Rows of beta and decay have one number each.
-/// `decay` may be null.
+/// One key head of a segment and the `group` query heads that read it. Query head g starts at
+/// column g width of q and dq, and at column g v_width of y and dy. beta and decay have one number
+/// per token. `decay` may be null.
 template <class T>
 struct DeltaInput {
   std::int64_t tokens, width, v_width, group;

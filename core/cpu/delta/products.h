@@ -58,8 +58,8 @@ template <int rows, int vectors>
   }
 }
 
-/// c (+)= a b for the rows [from, to) and `columns` columns of c, summed over k < depth. The number
-/// of rows is a multiple of 8.
+/// c = a b, or c += a b if `add`, for the rows [from, to) and the first `columns` columns of c,
+/// summed over k < depth. to - from is a multiple of 8.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
   constexpr int few = registers == 32 ? 8 : 4, wide = registers == 32 ? 4 : 2;
@@ -100,7 +100,7 @@ inline void transpose(const Matrix& from, std::int64_t rows, std::int64_t column
   }
 }
 
-/// Multiplies row i of x by factors[i]; x may be `to`.
+/// to_i = factors[i] x_i for each row i. `to` may be x itself.
 inline void scale_rows(const Matrix& x, const float* factors, std::int64_t rows,
                        std::int64_t columns, const Matrix& to) {
   for (std::int64_t i = 0; i < rows; ++i) {

@@ -7,8 +7,8 @@
 
 namespace longhand::cpu {
 
-/// The random stream of core/contract/dropout.h. All values that are equal for all entries are
-/// precomputed.
+/// The parameters of the random stream of core/contract/dropout.h that are the same for all
+/// entries.
 struct DropoutStream {
   std::uint32_t counter[3];  // the last three words of the counter
   std::uint32_t key[2];

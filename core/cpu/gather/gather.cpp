@@ -12,7 +12,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Checks indices fast. If one is invalid, longhand::require_indices finds it and throws the Error.
+/// Checks in parallel that all indices are in [0, bound). If an index is not,
+/// longhand::require_indices finds it and throws the Error.
 void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::string_view argument,
                      const Tensor& indices, std::int64_t bound) {
   const auto& k = kernels_for<IndexKernels>(isa);
@@ -27,7 +28,7 @@ void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::str
 /// The rows of a batch, sorted stably by their ids.
 struct Sorted {
   std::vector<std::int64_t> order;  // row indices
-  // first[id]: start of the rows of `id` in `order`; has one additional element at the end
+  // The rows with this id are order[first[id]] to order[first[id + 1] - 1].
   std::vector<std::int64_t> first;
 };
 
@@ -44,7 +45,7 @@ Sorted sort_by_id(const std::int32_t* ids, std::int64_t rows, std::int64_t vocab
   return s;
 }
 
-/// Each chunk of rows is added to a separate table; the tables are then added.
+/// Sums each chunk of rows of dy in its own table, then combines the tables in dtable.
 template <class T>
 void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -60,8 +61,9 @@ void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& o
   sums.combine(threads, isa, 1);
 }
 
-/// Each chunk of the vocabulary sums the rows with its ids. Chunks have about equal work, counted
-/// as one unit per row of dy or of the table.
+/// Sorts the rows of dy by id and divides the vocabulary into chunks. Each chunk sums the rows of
+/// dy that have its ids. Chunks have about equal work: one unit per row of dy and per row of the
+/// table.
 template <class T>
 void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);

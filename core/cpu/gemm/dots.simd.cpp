@@ -16,8 +16,8 @@ template <bool Round, class T>
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
-/// Prefetch distance of B in bytes. B is read sequentially, but the processor's prefetcher does not
-/// follow from one column to the next in time.
+/// Prefetch distance of B in bytes. B is read sequentially, but at the end of a column the hardware
+/// prefetcher does not continue with the next column in time.
 constexpr std::int64_t ahead = 1024;
 constexpr int partial_sums = 4;  // number of independent sums, which hide the latency of additions
 
@@ -60,7 +60,7 @@ template <bool Round, class T>
 void dots_of(const Dots& d) {
   const T* b = static_cast<const T*>(d.b);
   for (std::int64_t j = 0; j < d.cols; ++j, b += d.ldb) {
-    std::int64_t i = 0;  // the second pair of rows reads the column from the first-level cache
+    std::int64_t i = 0;  // after the first pair of rows, the column is in the first-level cache
     for (; i + 2 <= d.rows; i += 2) {
       dot_column<2, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
     }

@@ -31,7 +31,7 @@ Range piece(std::int64_t index, std::int64_t step, std::int64_t total) {
   return {index * step, std::min(total, (index + 1) * step)};
 }
 
-/// True if c is written in a single pass over k with non-temporal stores.
+/// True if the kernels write c with non-temporal stores. This requires a single pass over k.
 bool streams(const Gemm& g, const GemmPlan& plan) {
   constexpr std::int64_t line = 64 / sizeof(float);
   const auto address = reinterpret_cast<std::uintptr_t>(g.c.data);
@@ -40,7 +40,8 @@ bool streams(const Gemm& g, const GemmPlan& plan) {
          static_cast<std::size_t>(g.batch * g.m * g.n) * sizeof(float) >= stream_from;
 }
 
-/// A product in progress: its scratch memory and how its parts are computed.
+/// Executes one product: reserves the scratch memory, then packs, multiplies and finishes the parts
+/// of the plan.
 class GemmRun {
  public:
   GemmRun(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace)
@@ -101,7 +102,7 @@ class GemmRun {
   }
 
  private:
-  /// Looks up cached panels of B. They have the layout of shared panels.
+  /// Looks up B in the cache of packed panels. Cached panels have the same layout as shared panels.
   void find_kept() {
     KeptPanels* const all = workspace_.kept();
     if (!all || g_.batch != 1 || g_.m > KeptPanels::most_rows || plan_.b_in_place) return;
@@ -144,17 +145,18 @@ class GemmRun {
             .out = nullptr};
   }
 
-  /// Offset of panel `index` of a shared operand, within the block of k that starts at k_first. All
-  /// blocks except the last are full, so the size of the preceding blocks is known.
+  /// Byte offset, in a shared operand, of the panel that starts at row (column) `index`, for the
+  /// block of k that starts at k_first. All blocks of k except the last are full, so the size of
+  /// the preceding blocks is known.
   std::int64_t shared_offset(std::int64_t k_first, std::int64_t k_size, std::int64_t padded_width,
                              std::int64_t index) const {
     const std::int64_t before = k_first / plan_.block_k * units(plan_.block_k);
     return (before * padded_width + index * units(k_size)) * format_.unit_bytes;
   }
 
-  /// Computes the products of rows x cols over a range of k, block by block. The first block stores
-  /// alpha a b + beta sums in `sums`; later blocks are added. `group` is the range of columns of B
-  /// that is packed for several tasks; it may be empty.
+  /// Computes the sums of rows x cols over the range `ks`, one block of k at a time. The first
+  /// block stores alpha a b + beta sums in `sums`; each later block adds its alpha a b. If B is
+  /// shared, `group` is the range of columns of B that was packed in advance for several tasks.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
                 float beta, int worker, Range group) {
     std::byte* scratch = workspace_.of_worker(worker);
@@ -178,8 +180,8 @@ class GemmRun {
                                                 cols.begin - group.begin);
         multiply_rows(block, batch, rows, cols, part, sums, scratch);
       } else {
-        // Uses B in place up to the last full panel. The rest is packed, because kernels read
-        // beyond its columns.
+        // Full panels of B are used in place. The columns of a last, partial panel are packed and
+        // padded, because the kernels read whole panels.
         const std::int64_t whole = plan_.b_in_place ? cols.size() / format_.nr * format_.nr : 0;
         if (whole > 0) {
           BlockProduct direct = block;
@@ -282,7 +284,7 @@ class GemmRun {
                        .beta = g_.beta});
   }
 
-  /// Computes rows x cols of c over all of k. This is one task.
+  /// Executes one task: computes rows x cols of c over all of k.
   void make(std::int64_t batch, Range rows, Range cols, int worker, Range group) {
     const Range all{0, g_.k};
     if (plan_.direct) {

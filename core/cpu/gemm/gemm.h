@@ -70,10 +70,10 @@ class GemmWorkspace {
   std::byte* partial() { return partial_.data; }
   KeptPanels* kept() { return kept_; }
 
-  /// Calls body(task, worker) once for each task in [0, tasks). Each worker starts with its own
-  /// range of tasks, which is the same in every call, and then takes tasks of other workers. It
-  /// therefore finds what it packed, read and wrote last time in its cache. Tasks are independent,
-  /// so their distribution over workers does not affect results.
+  /// Calls body(task, worker) once for each task in [0, tasks). Each worker first executes its own
+  /// range of tasks, which is the same in every call, and then tasks of other workers. Its cache
+  /// may therefore still contain the data of the previous call. Tasks are independent, so their
+  /// distribution over workers does not affect results.
   void run(ThreadPool& pool, std::int64_t tasks,
            FunctionRef<void(std::int64_t task, int worker)> body);
 

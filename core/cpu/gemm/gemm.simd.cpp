@@ -3,8 +3,8 @@
 
 namespace longhand::cpu {
 
-/// The table of kernels for the sets up to avx512. A stronger set copies the table of the next
-/// weaker set and replaces the kernels that it improves: paired.simd.cpp, tiles.simd.cpp.
+/// The kernels of all instruction sets up to avx512. Each stronger instruction set copies the table
+/// of the next weaker one and replaces some kernels: see paired.simd.cpp and tiles.simd.cpp.
 template <>
 const GemmKernels& kernels<GemmKernels, Isa::LONGHAND_ISA>() {
   using namespace LONGHAND_ISA;

@@ -13,14 +13,15 @@ namespace longhand::cpu {
 
 struct PanelFormat;
 
-/// Caches packed panels of operands B whose values do not change for some time (core/backend.h:
-/// SteadyValues), so that they are packed once for all products in that time. The panels use memory
-/// of the backend, which is returned at the end.
+/// Caches the packed panels of operands B that are declared constant for a period (core/backend.h:
+/// SteadyValues). Such an operand is packed once and not once per product. The panels use memory of
+/// the backend, and end() returns it.
 class KeptPanels {
  public:
-  /// When the cache has this size, further operands are packed for each product.
+  /// Maximum size of the cache in bytes. Operands that no longer fit are packed for each product.
   static constexpr std::size_t most_bytes = SteadyValues::most_kept_bytes;
-  /// Maximum rows of a product. With more rows, packing takes only a few percent of the time.
+  /// Maximum number of rows of a product that uses the cache. With more rows, packing B takes only
+  /// a few percent of the product's time.
   static constexpr std::int64_t most_rows = 2048;
 
   explicit KeptPanels(CachingAllocator& memory) : memory_(memory) {}
@@ -36,7 +37,8 @@ class KeptPanels {
   /// discarded, and no further panels of such operands are cached.
   void forget(const void* data, std::size_t bytes);
 
-  /// The properties of an operand, a single matrix, that determine its panels.
+  /// The key of the cache: all properties of an operand that determine its panels. The operand is a
+  /// single matrix, not a batch.
   struct Operand {
     const void* data;
     DType type;

@@ -9,9 +9,9 @@
 /// The kernels for matrix products that an instruction set provides.
 ///
 /// Operands are packed in panels. A panel of A contains `mr` rows, a panel of B `nr` columns. For
-/// each step along k, a panel contains one unit per row (column), next to each other. A unit is
-/// either a float or two bf16 values that are neighbours along k. Both have four bytes, so the same
-/// loops work for both.
+/// each step along k, a panel stores one unit of every row (column). A unit is either one float or
+/// two bf16 values that are adjacent along k. Both kinds of unit have four bytes, so the same loops
+/// process both.
 namespace longhand::cpu {
 
 /// Packs `count` rows of A (columns of B) of length `k_count` into panels. The last panel, and the
@@ -84,8 +84,9 @@ struct EpilogueBlock {
   float beta;
 };
 
-/// Multiplies a few rows of A, floats [rows][k], by columns of B that are contiguous along k and
-/// used in place. Reading B determines the time. c = alpha a b + beta c, in f32.
+/// Computes c = alpha a b + beta c in f32 for a few rows of A. `a` contains floats [rows][k]. The
+/// columns of B are contiguous along k and used in place. The time is determined by reading B from
+/// memory.
 struct Dots {
   std::int64_t rows, cols, k;
   const float* a;

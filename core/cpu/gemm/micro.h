@@ -31,8 +31,9 @@ struct PairStep {
   return x - FloatLanes{};
 }
 
-/// Cache lines to be prefetched during the steps along k, one per step: `count` lines at distance
-/// `stride`. The next pass continues `next` bytes further on.
+/// Cache lines to prefetch during the steps along k, one line per step. Each of `passes` passes
+/// prefetches `count` lines that are `stride` floats apart. After a pass, `from` advances by `next`
+/// floats.
 struct Ahead {
   const float* from;
   std::int64_t stride, next, count, passes;
@@ -74,8 +75,8 @@ void micro(const MicroJob& job) {
     b += b_unit;
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
-      // Only every third row has a pointer; the others are addressed by one or two strides from it,
-      // so that the pointers fit into the registers.
+      // Only every third row has its own pointer, and the next two rows are addressed relative to
+      // it. All pointers then fit into registers.
       const FloatLanes x =
           Rows ? broadcast(group[i / 3] + (i % 3) * a_row + offset) : broadcast(a + i);
       for (int v = 0; v < V; ++v) sum[i][v] = Step::apply(x, row[v], sum[i][v]);
@@ -175,8 +176,8 @@ void multiply_layout(const BlockProduct& p) {
                .beta = p.beta,
                .stream = p.stream,
                .ahead = {}};
-  // If A is used in place, its rows may be anywhere in memory. The next strip is prefetched, a
-  // share of it with each tile.
+  // If A is used in place, its panels are not contiguous in memory. Each tile of c therefore
+  // prefetches a part of the next panel of A.
   const bool fetch = p.a_row != 1 || p.a_unit != mr;
   const std::int64_t tiles = (p.cols + nr - 1) / nr;
   constexpr std::int64_t line = 64 / sizeof(float);

@@ -8,11 +8,10 @@
 /// zeros.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Makes units (packed elements along k, see kernels.h) from the elements of a source. `along`
-/// returns `lanes` units of one row, adjacent along k, of which the first n elements exist.
-/// `across` returns one unit for each of n rows, from the elements at one index of k. If per_unit
-/// is 2, `across` also reads the elements at the next index. The pointer to these elements is null
-/// at the end of k.
+/// Converts elements of a source to units (see kernels.h). `along` returns `lanes` units that are
+/// adjacent along k, from the elements of one row, of which the first n exist. `across` returns one
+/// unit for each of n rows, from the elements at one index of k. If per_unit is 2, its second
+/// argument points to the elements at the next index of k, and is null if there is no next index.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -157,8 +156,8 @@ void pack_across(const PackJob& job, float* out) {
 #pragma GCC unroll 8
       for (int w = 0; w < W; w += lanes) {
         const bool whole = w + lanes <= W;
-        // Masked stores are used only where necessary: a full store may write into the unit that is
-        // stored next.
+        // A full store may overwrite the beginning of the next unit, because that unit is stored
+        // later. Only the last unit requires a masked store.
         const int n = whole || i + w + lanes <= job.count ? lanes : tail;
         const FloatLanes v = Units::across(row + i + w, next ? next + i + w : nullptr, n);
         whole || u + 1 < units ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);

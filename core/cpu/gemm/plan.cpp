@@ -19,7 +19,7 @@ constexpr std::int64_t longest_in_place = 512;
 constexpr std::int64_t smallest_for_tiles = 8;
 constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task
-constexpr double task_flops = 2e6;  // about 20 microseconds, far more than the overhead of a turn
+constexpr double task_flops = 2e6;  // about 20 us of work per task, far more than the overhead
 constexpr std::int64_t enough_tasks = 32;
 constexpr double many_turns = 256;
 
@@ -28,7 +28,8 @@ constexpr double many_turns = 256;
 GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   GemmPlan plan;
   const auto math = static_cast<std::size_t>(g.math);
-  // With fewer rows or columns, a register tile is mostly idle, and dot products are faster.
+  // A product with fewer rows, columns or steps of k leaves tile registers mostly empty. It uses
+  // the format for small products.
   const bool small = std::min(g.m, g.n) < smallest_for_tiles || g.k < smallest_for_tiles;
   plan.format = small ? kernels.small[math] : kernels.format[math];
   const PanelFormat& format = *plan.format;
@@ -82,9 +83,9 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
     plan.chunks = divide_up(g.k, plan.chunk_k);
     plan.direct = plan.direct && plan.chunks == 1;
   }
-  // If there are too few tasks for the threads, halves rows first, as long as a block of B is used
-  // by enough rows, then columns, then rows again. If each task packs its own B, columns are halved
-  // first.
+  // If there are too few tasks, makes them smaller. With a shared B, halves the rows first, while a
+  // task has more than 4 panels of rows, so that a block of B is used by enough rows. Then halves
+  // the columns, then the rows again. If each task packs its own B, halves the columns first.
   const auto halve_rows = [&](std::int64_t least) {
     const bool can = plan.task_rows > least * mr;
     if (can) plan.task_rows = round_up(plan.task_rows / 2, mr);
@@ -104,8 +105,8 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   plan.block_cols = std::min(plan.block_cols, plan.task_cols);
   plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
   const double each = flops / static_cast<double>(tasks() * plan.chunks);
-  // The tasks of a turn are neighbours. All except the first find their rows of A in the caches or
-  // on the way to them, so turns are longer if there are many tasks.
+  // The tasks of a turn are adjacent. For all tasks except the first, the rows of A are already
+  // cached or being fetched, so turns are longer if there are many tasks.
   const double plenty = std::min(4 * task_flops / std::max(each, 1.0),
                                  static_cast<double>(tasks() * plan.chunks) / many_turns);
   const double least = std::min(task_flops / 8 / std::max(each, 1.0), 1e6);

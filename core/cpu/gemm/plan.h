@@ -25,10 +25,11 @@ struct GemmPlan {
   std::int64_t group_cols = 0;  // number of columns of B packed at a time, if share_b
   std::int64_t chunks = 1;
   std::int64_t chunk_k = 0;  // length of a chunk along k, a multiple of block_k
-  /// Number of tasks per turn of a worker, so that a turn outweighs its overhead.
+  /// Number of tasks that a worker fetches at a time (a turn), so that the work of a turn outweighs
+  /// the overhead of fetching.
   std::int64_t tasks_at_once = 1;
   bool share_a = false, share_b = false;
-  /// True if there are too few rows for tiles: kernels.dots is used on columns of B.
+  /// True if there are so few rows that kernels.dots computes c as dot products with columns of B.
   bool dots = false;
   bool a_in_place = false, b_in_place = false;
   bool direct = false;  // sums are accumulated in c itself

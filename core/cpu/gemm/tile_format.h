@@ -132,7 +132,7 @@ void pack_tiles_b(const PackJob& job) {
     for (std::int64_t k = 0; k < job.k_count; k += 32, out += Parts * part) {
       float turned[32][32];  // [k][column]
       PackJob across = job;
-      across.k_contiguous = !job.k_contiguous;  // views the same square transposed
+      across.k_contiguous = !job.k_contiguous;  // exchanges the roles of rows and k
       across.first = job.k_first;
       across.count = job.k_count;
       across.k_first = job.first;
@@ -189,8 +189,8 @@ template <int T, class Tiles>
   tiles.template load<T + 1>(static_cast<const char*>(at) + second, row_stride);
 }
 
-/// Prefetches cache lines, `Lines` with each product. A granule of B comes from the second-level
-/// cache, and its loads would otherwise wait for it.
+/// Prefetches `Lines` cache lines of B with each tile product. B is in the second-level cache, and
+/// without prefetching the tile loads would wait.
 template <int Lines>
 struct FetchAhead {
   const char* line;
@@ -248,7 +248,7 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        // a granule consists of 64 or 32 cache lines
+        // With two parts, a granule has 64 cache lines and 12 products; with one, 32 lines and 4.
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
           four_products<true, true>(tiles, a, b + part, fetch);   // high low

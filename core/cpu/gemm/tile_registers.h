@@ -5,8 +5,8 @@
 #include "core/cpu/simd.h"
 
 /// The processor's tile registers: eight tiles of 16 rows of 64 bytes. Two classes have the same
-/// interface: one uses the processor's instructions, the other is a model of them, so that all code
-/// built on them runs on any machine.
+/// interface. One executes the processor's instructions, the other emulates them, so that all code
+/// built on tile registers runs on any machine.
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_rows = 16;

@@ -16,7 +16,7 @@ GemmWorkspace::Buffer::~Buffer() { std::free(data); }
 
 void GemmWorkspace::Buffer::grow(std::size_t wanted) {
   if (wanted <= bytes) return;
-  // Full large pages. With pages of 4 KiB, a kernel that walks over panels would enter a new page
+  // Allocates whole large pages of 2 MiB. With pages of 4 KiB, a kernel would access a new page
   // every few steps of k.
   constexpr std::size_t page = std::size_t{2} << 20;
   const std::size_t size = (wanted + page - 1) / page * page;

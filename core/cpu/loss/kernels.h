@@ -8,13 +8,13 @@
 
 namespace longhand::cpu {
 
-/// The contributions of a range of predictions to the loss. The ranges are added in order.
+/// Sums over a range of predictions: of the weights, of the weighted losses, and of the weights of
+/// correct predictions. The sums of several ranges are added in order.
 struct LossSums {
   double weight = 0, loss = 0, hits = 0;
 };
 
-/// Kernels that process `count` predictions, one after another, with `classes` logits each.
-/// `weights` may be null.
+/// Kernels for `count` consecutive predictions with `classes` logits each. `weights` may be null.
 template <class T>
 struct LossKernels {
   LossSums (*cross_entropy)(const T* logits, const std::int32_t* targets, const float* weights,

@@ -11,8 +11,8 @@ namespace longhand::cpu {
 /// Rows of n entries; T is float or bf16. See core/contract/norm.h for the formulas.
 template <class T>
 struct NormKernels {
-  /// `mean` is null for the root mean square, which subtracts no mean. The gain is offset + gain_j.
-  /// `bias` may be null.
+  /// `mean` is null for RMS norm, which subtracts no mean. Entry j is multiplied by offset +
+  /// gain_j. `bias` may be null.
   struct Forward {
     const T* x;
     const float *gain, *bias;

@@ -10,7 +10,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// The forward pass of both norms. `mean` is empty for the root mean square.
+/// The forward pass of LayerNorm and RmsNorm. `mean` is empty for RmsNorm.
 template <class Op>
 void forward(ThreadPool& threads, Isa isa, const Op& op, const Tensor& bias, const Tensor& mean,
              double offset) {
@@ -31,7 +31,7 @@ void forward(ThreadPool& threads, Isa isa, const Op& op, const Tensor& bias, con
   });
 }
 
-/// The backward pass of both norms. `mean` and `dbias` are empty for the root mean square.
+/// The backward pass of LayerNorm and RmsNorm. `mean` and `dbias` are empty for RmsNorm.
 template <class Op>
 void backward(ThreadPool& threads, Isa isa, const Op& op, const Tensor& mean, double offset,
               const Target& dbias) {

@@ -14,8 +14,8 @@ namespace longhand::cpu {
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);
 
-/// One row of sums per chunk. At the end they are added in the order of the chunks, so the result
-/// does not depend on how chunks are distributed over threads.
+/// Sums that are computed per chunk, one row of sums for each. combine() adds these rows in the
+/// order of the chunks, so the result does not depend on how chunks are distributed over threads.
 class PartialSums {
  public:
   /// If the target is empty, nothing is allocated or stored.
@@ -25,7 +25,7 @@ class PartialSums {
   float* part(std::int64_t chunk) {
     return sums_.empty() ? nullptr : sums_.data() + chunk * columns_;
   }
-  /// y_j = alpha (sum of the parts), or += .
+  /// y_j = alpha times the sum of the parts, or y_j += the same if the target adds.
   void combine(ThreadPool& threads, Isa isa, double alpha);
 
  private:

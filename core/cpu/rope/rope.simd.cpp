@@ -14,7 +14,7 @@ void rotate_halves(const T* x, const Output<T>& y, std::int64_t at, const float*
   for_each_vector(half, [&](auto p, auto n) {
     const Vec c = n.load(cosines + p), s = direction * n.load(sines + p);
     const Vec u = n.load(x + at + p),
-              v = n.load(x + at + half + p);  // both are loaded before storing y, which may be x
+              v = n.load(x + at + half + p);  // both are loaded before y is stored; y may be x
     y.put(at + p, n, u * c - v * s);
     y.put(at + half + p, n, u * s + v * c);
   });
@@ -103,7 +103,7 @@ void rotate_by_angles(const typename RotateKernels<T>::Arguments& a, std::int64_
         s = direction * s;
         for (std::int64_t h = group; h < a.heads; h += a.groups) {
           const std::int64_t at = a.first_column + h * a.width + p;
-          // Both are loaded before y, which may be x, is stored.
+          // Both are loaded before y is stored, because y may be x.
           const Vec u = n.load(x + at), v = n.load(x + at + half);
           y.put(i * a.columns + at, n, u * c - v * s);
           y.put(i * a.columns + at + half, n, u * s + v * c);

@@ -57,7 +57,7 @@ void solve_block(float* y, std::int64_t first, bool unit, const OpA& op_a, const
   }
 }
 
-/// y is kept in f32 in the scratch memory until the end, whatever its type is.
+/// Solves in f32 scratch memory, and converts to the type of y at the end.
 template <class T>
 void solve(const typename TriangleKernels<T>::Solve& s) {
   const auto op_a = [&](std::int64_t i, std::int64_t j) {
