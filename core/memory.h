@@ -37,9 +37,9 @@ struct MemoryUse {
 
 /// Keeps released blocks for later requests of the same size class. There are eight classes per
 /// power of two, so a block is at most 12.5% larger than requested. All training steps request the
-/// same sizes, so only the first step takes memory from the source. If there is no idle block of
-/// its class for a large request, the request receives an idle block of up to twice its size. The
-/// gradients of a step can then reuse the memory of its activations.
+/// same sizes, so only the first step takes memory from the source. A large request without an idle
+/// block of its class receives an idle block of up to twice its size. The gradients of a step can
+/// then reuse the memory of its activations.
 class CachingAllocator {
  public:
   CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source);

@@ -286,7 +286,7 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
   std::uint64_t offset = 0;
   for (const NamedTensor& named : tensors) {
     const std::string name = named.name + ".npy", array = npy_of(named);
-    std::string shared;  // fields that the local header and the directory entry share
+    std::string shared;  // fields of both the local header and the directory entry
     put_little(shared, 20, 2);
     put_little(shared, 0, 2);
     put_little(shared, 0, 2);  // method 0: stored without compression

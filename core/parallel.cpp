@@ -95,7 +95,8 @@ void ThreadPool::run(std::int64_t chunks, Body body) {
   caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
   {
-    // With the lock, a worker about to sleep either sees the job or is woken.
+    // The lock prevents a lost wake-up: a worker that is about to sleep either sees the new job or
+    // is woken.
     const std::lock_guard lock(mutex_);
     ticket_.store(job << 32, std::memory_order_release);
   }

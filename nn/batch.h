@@ -44,8 +44,8 @@ struct Batch {
   std::vector<float> weights = {};         // weight of each target; empty: all weights are 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
-  /// If positive, the last sequence consists of this many tokens that only pad the batch to its
-  /// shape. They are not scored and have position 0.
+  /// Number of tokens of the last sequence if it only pads the batch to its shape; otherwise 0.
+  /// Padding tokens are not scored and have position 0.
   std::int64_t filling = 0;
   /// If few rows have a scored target, compute the output layer only for these rows. This is faster
   /// if the output layer is large.

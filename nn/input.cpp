@@ -44,8 +44,8 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   return numbers;
 }
 
-/// Sets the tokens' position ids: the given ones or, by default, the indices within sequences of at
-/// most `longest` tokens.
+/// Sets the tokens' position ids to `given`. If it is empty, sets them to `places`, the indices
+/// within sequences of at most `longest` tokens.
 void give_positions(Input& input, std::span<const std::int32_t> given,
                     std::span<const std::int32_t> places, std::int64_t longest) {
   input.gives_positions = !given.empty();

@@ -21,10 +21,10 @@ struct Input {
               std::span<const std::int32_t> totals = {}, std::span<const ReferencePair> pairs = {},
               std::span<const std::int32_t> given_positions = {});
 };
-/// Makes an input of the last `lengths` tokens of sequences with `totals` tokens; earlier tokens
-/// are in a cache. Without `totals`, each sequence is complete. Without `positions`, position ids
-/// are the indices within the sequences. A reference pair whose token would attend to a later token
-/// is refused.
+/// Makes an input of new tokens. Sequence i has totals[i] tokens. The last lengths[i] of them are
+/// new, and earlier tokens are in a cache. Without `totals`, each sequence is complete. If no
+/// position ids are given, they are the indices within the sequences. A reference pair whose token
+/// would attend to a later token is refused.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {},
                  std::span<const ReferencePair> reference = {},

@@ -6,9 +6,9 @@
 namespace longhand::nn {
 
 /// The name of a decoder's parameter in version 0.1, which used GPT-NeoX's names. Other names are
-/// returned unchanged. It is used to read checkpoints of that version and to write GPT-NeoX files.
-/// It also names the random stream of a parameter's initial values, so that a seed still gives the
-/// same model.
+/// returned unchanged. The released name is used to read checkpoints of that version and to write
+/// GPT-NeoX files. It also selects the random stream of the parameter's initial values, so that a
+/// seed still gives the same model.
 std::string released_name(std::string_view name);
 
 }  // namespace longhand::nn

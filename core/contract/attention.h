@@ -6,30 +6,32 @@
 #include "core/contract/scores.h"
 
 /// Causal attention: y_i = sum_j P_ij v_j. A rule computes the weights P from the scores s. q, k,
-/// v, y and their gradients share one type; the tensors of scores and rules have its master type,
-/// except those that are heads.
+/// v, y and their gradients share one type. Saved heads have this type too. All other tensors of
+/// scores and rules have its master type.
 namespace longhand {
 
 /// Each rule has members for the tensors that it reads and for those that its backward pass needs.
 /// The forward pass fills the tensors for the backward pass. If there is no backward pass, they may
 /// be empty.
 
-/// softmax: P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b)). The sink b takes a share of each row but
-/// has no value.
+/// softmax: P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b)). The sink b has no value vector: it takes
+/// a share of each row's weight, which then adds nothing to y.
 struct SoftmaxRule {
   Tensor sink = {};             // b, [q.heads]; empty: no exp(b)
   Tensor log_denominator = {};  // [query tokens, q.heads]
 };
 
-/// stick-breaking: P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)), for j < i only
+/// stick-breaking: P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)). A query sees only the
+/// keys j < i.
 struct StickBreakingRule {
-  Heads residue = {};  // bf16 only: the sum sum_j P_ij v_j minus the rounded y_i, rounded to bf16
+  Heads residue = {};  // bf16 only: the rounding error sum_j P_ij v_j - y_i, rounded to bf16
 };
 
-/// tra: P_ij = exp(l_ij) / sum_j exp(l_ij) over the keys with s_ij > 0, where l_ij = s_ij + a_i
-/// n_ij, and n_ij is the number of these keys at the positions j .. i. If a row has no such key,
-/// all its weights are 0. Scores always use f32 products, because their sign decides which keys
-/// have weight.
+/// tra: a softmax over the keys with a positive score,
+///   P_ij = exp(l_ij) / sum_j exp(l_ij), where l_ij = s_ij + a_i n_ij
+/// n_ij is the number of keys with a positive score at the positions j .. i. If no score of a row
+/// is positive, all its weights are 0. Scores always use f32 products, because their sign decides
+/// which keys have weight.
 struct TraRule {
   Tensor count_bias;            // a, [query tokens, q.heads]
   Tensor log_denominator = {};  // [query tokens, q.heads]; 0 for a row of zeros
@@ -43,7 +45,7 @@ struct EntmaxRule {
 
 using AttentionRule = std::variant<SoftmaxRule, StickBreakingRule, TraRule, EntmaxRule>;
 
-/// y_i = sum_j P_ij v_j. y has q.heads heads of v.width, and so has every saved tensor of heads.
+/// y_i = sum_j P_ij v_j. y and all saved heads have q.heads heads of v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
@@ -52,8 +54,10 @@ struct Attention {
   Heads y;
 };
 
-/// The backward pass of each rule: what it reads, including what the forward pass saved, and the
-/// targets of the gradients of its own tensors. With dP_ij = dy_i . v_j:
+/// The structs below describe the backward pass of each rule. They contain its inputs, including
+/// what the forward pass saved, and the targets for the gradients of the rule's own tensors. In
+/// their formulas,
+///   dP_ij = dy_i . v_j
 
 /// D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  db = -sum_i exp(b - log_denominator_i) D_i
 /// P is computed from log_denominator. The row sum of dS is exp(b - log_denominator_i) D_i, which
@@ -66,8 +70,8 @@ struct SoftmaxGradient {
 };
 
 /// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
-/// where the sum is D_i minus the terms of later keys. Products that round their operands round dy
-/// in D too, because an error of D reaches every key far back.
+/// The sum is computed as D_i minus the terms of later keys, so an error of D_i affects all earlier
+/// keys. Products that round their operands therefore round dy in D_i too.
 struct StickBreakingGradient {
   Heads y;
   Heads residue = {};
@@ -90,9 +94,9 @@ struct EntmaxGradient {
 using AttentionGradient =
     std::variant<SoftmaxGradient, StickBreakingGradient, TraGradient, EntmaxGradient>;
 
-/// With dS of the rule:
-///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij
-///   dy_i
+/// The gradients of q, k and v, computed from the rule's dS:
+///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i
+///   dv_j = sum_i P_ij dy_i
 /// dk_j and dv_j also sum over the query heads that read head h / G.
 struct AttentionBackward {
   static constexpr std::string_view name = "attention_backward";

@@ -4,21 +4,23 @@
 
 #include "core/contract/scores.h"
 
-/// ChaCAL: attention that also attends to its own output at earlier positions. With the weights P
-/// of softmax attention, P- their strictly lower part and g = gamma in [0, 1]:
+/// ChaCAL: attention that also attends to its own output at earlier positions,
 ///   Y = (1 - g) (I - g P-)^-1 P V
+/// P are the weights of softmax attention, P- is the part of P below the diagonal, and g = gamma is
+/// in [0, 1].
 namespace longhand {
 
-/// Row by row, with U_j = (1 - g) v_j + g y_j:
+/// Computed row by row, with U_j = (1 - g) v_j + g y_j:
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
-/// With g = 0 this computes the same bits as Attention, unless a backend adds Attention's keys in
-/// parts or, in math modes other than exact, uses other products for it.
+/// If g = 0, the result has the same bits as that of Attention, with two exceptions. A backend may
+/// sum Attention's keys in parts, and in math modes other than exact it may use other products for
+/// Attention.
 ///
 /// Saves y and log_denominator, as SoftmaxRule does. The scores have no window.
 ///
-/// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`,
-/// which has y's heads and the keys' rows (a cache). Its rows of the new positions are not read;
-/// Append writes them.
+/// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`, a
+/// cache with y's heads and one row per key. The rows of the new positions are not read; Append
+/// writes them.
 struct Chacal {
   static constexpr std::string_view name = "chacal";
   Scores scores;
@@ -30,14 +32,15 @@ struct Chacal {
   Tensor log_denominator = {};
 };
 
-/// Requires queries and keys of the same segments. W = (I - g P-)^-T dy, from the last row to the
-/// first:
+/// Requires queries and keys of the same segments. Computes W = (I - g P-)^-T dy from the last row
+/// to the first:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
-/// and then, with U'_j = (1 - g) v_j + g y_j off the diagonal and (1 - g) v_j on it,
+/// The gradients of the values, gamma and the scores are
 ///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)
 ///   dS_ij = P_ij (W_i . U'_j - W_i . y_i), since the row sum of P_ij dP_ij is W_i . y_i
-/// All other gradients follow from dS as in softmax attention, with W_i . y_i for D_i. With grouped
-/// keys W, A and B belong to the query heads.
+/// U'_j is (1 - g) v_j + g y_j for j < i, and (1 - g) v_j for j = i. All other gradients follow
+/// from dS as in softmax attention, with D_i = W_i . y_i. W, A and B have one head per query head,
+/// even with grouped keys.
 struct ChacalBackward {
   static constexpr std::string_view name = "chacal_backward";
   Scores scores;

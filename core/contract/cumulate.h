@@ -9,10 +9,11 @@
 /// Numbers that depend on a token's place in its sequence. All have the master type.
 namespace longhand {
 
-/// y_ic = sum of x_kc over the rows k <= i of i's segment, or in reverse over its rows k >= i. Rows
-/// outside all segments are 0. Backward is the same in the other direction. If sequences are
-/// processed in pieces, sums start from `before` and end in `after`, which may be `before`; not in
-/// reverse.
+/// y_ic = sum of x_kc over the rows k <= i of i's segment or, if `reverse`, over its rows k >= i.
+/// Rows outside all segments are 0. The backward pass is the same operation in the other direction.
+///
+/// If sequences are processed in pieces, sums start from `before`, and the last sums are written to
+/// `after`, which may be the same tensor. This is not supported in reverse.
 struct Cumulate {
   static constexpr std::string_view name = "cumulate";
   Tensor x;  // [rows, columns]

@@ -4,8 +4,8 @@
 
 #include "core/contract/heads.h"
 
-/// The gated delta rule: a memory that stores a value for each key, decays, and corrects what it
-/// holds.
+/// The gated delta rule. A memory stores a value for each key. Each token lets the memory decay and
+/// corrects the value stored under the token's key.
 namespace longhand {
 
 /// Each key head of a sequence has a memory S [width, v_width], which starts as `before` or 0. With
@@ -32,13 +32,13 @@ struct Delta {
   Tensor after = {};
 };
 
-/// For memories that start at 0. With u_t = b_t w_t, and dS_t the gradient of S_t from later tokens
-/// and y_t, from the last token to the first
+/// Requires memories that start at 0. Let u_t = b_t w_t, and let dS_t be the gradient of S_t from
+/// y_t and all later tokens. From the last token to the first:
 ///   dS_t = q_t dy_t^T + a_(t+1) (dS_(t+1) - k_(t+1) dw_(t+1)^T)
 ///   du_t = dS_t^T k_t;  dw_t = dv_t = b_t du_t;  db_t = du_t . w_t
 ///   dq_t = S_t dy_t;  dk_t = dS_t u_t - a_t S_(t-1) dw_t
 ///   ddecay_t = a_t <S_(t-1), dS_t - k_t dw_t^T>
-/// With grouped keys q_t dy_t^T is the sum over the query heads that read the memory.
+/// With grouped keys, q_t dy_t^T is the sum over the query heads that read the memory.
 struct DeltaBackward {
   static constexpr std::string_view name = "delta_backward";
   Heads q, k, dy;

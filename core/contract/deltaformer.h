@@ -6,22 +6,23 @@
 #include "core/contract/heads.h"
 #include "core/math_mode.h"
 
-/// DeltaFormer's memory: each token adds to its value a multiple of what earlier rows hold under
-/// similar keys. With S the softmax of the scores over j < i only and a number g_i for each row:
-///   y = (I - diag(g) S)^-1 v
+/// DeltaFormer's memory: y = (I - diag(g) S)^-1 v. Each token adds to its value a multiple of the
+/// values that earlier rows store under similar keys. S is the softmax of the scores over j < i
+/// only, and g_i is a number for each row.
 namespace longhand {
 
-/// Row by row, with s_ij = scale q_i . k_j:
+/// Computed row by row, with s_ij = scale q_i . k_j:
 ///   S_ij = exp(s_ij) / sum_(m<i) exp(s_im);  z_i = sum_(j<i) S_ij y_j;  y_i = v_i + g_i z_i
-/// The gain g_i has any sign. With g_i < 0, as in DeltaFormer, a token subtracts what earlier rows
-/// hold for it; with g_i > 0 it adds this. A first row has no key and z = 0.
+/// The gain g_i has any sign. If g_i < 0, as in DeltaFormer, a token subtracts z_i, the content of
+/// earlier rows for its query; if g_i > 0, it adds z_i. The first row of a sequence sees no key,
+/// and its z is 0.
 ///
-/// Saves y, `read` = z, and log_denominator, the log of S_ij's denominator, 0 for a first row. read
-/// and log_denominator may be empty if no backward follows.
+/// Saves y, z in `read`, and the logarithm of S_ij's denominator in log_denominator (0 for a first
+/// row). `read` and log_denominator may be empty if no backward pass follows.
 ///
-/// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`,
-/// which has y's heads and the keys' rows (a cache). Its rows of the new positions are not read;
-/// Append writes them.
+/// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`, a
+/// cache with y's heads and one row per key. The rows of the new positions are not read; Append
+/// writes them.
 struct DeltaFormer {
   static constexpr std::string_view name = "deltaformer";
   Heads q, k, v;  // all with the same number of heads

@@ -32,7 +32,7 @@ struct Gather {
   Tensor y;
 };
 
-/// dx_i,(index_ij) += dy_ij over j in order, starting from zero unless dx is added to
+/// dx_i,(index_ij) += dy_ij, in the order of j. Unless the target adds, dx is first set to zero.
 struct GatherBackward {
   static constexpr std::string_view name = "gather_backward";
   Tensor index, dy;

@@ -28,20 +28,22 @@ struct HeadsTarget {
   explicit operator bool() const { return static_cast<bool>(heads); }
 };
 
-/// The visibility shared by the three mechanisms. Segment s of `queries` and segment s of `keys`
-/// are one sequence. Its queries are its last positions, so a query's position is
-///   p = keys.length_s - queries.length_s + its place in queries s,
-/// and the query sees the keys at positions 0 .. p of its own segment. In training both are the
-/// same; in decoding the keys are in a cache and the queries are the new tokens. The segments of
-/// queries cover all rows of q. In backward passes the segments of keys cover all rows of k too, so
-/// each gradient row has one owner.
+/// The visibility of keys, shared by all operations with queries and keys. Segment s of `queries`
+/// and segment s of `keys` belong to one sequence. The queries are the last tokens of the sequence,
+/// so a query's position is
+///   p = keys.length_s - queries.length_s + its index within segment s of queries,
+/// and the query sees the keys at positions 0 .. p of its own segment. In training, queries and
+/// keys have the same segments. In decoding, the keys are in a cache, and the queries are the new
+/// tokens. The segments of queries cover all rows of q. In backward passes the segments of keys
+/// also cover all rows of k, so each row of a gradient belongs to exactly one segment.
 ///
 /// With grouped keys q has G times as many heads as k and v: query head h reads key head h / G.
 
-/// Copies whole heads into a cache. The segments of x become the last positions of the segments of
-/// y,
+/// Copies whole heads into a cache. The rows of each segment of x are written to the last positions
+/// of the same segment of y:
 ///   y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t)
-/// for every t < from.length_s and every head; all other entries of y stay. Types may differ.
+/// for every t < from.length_s and every head. All other entries of y are unchanged. x and y may
+/// have different types.
 struct Append {
   static constexpr std::string_view name = "append";
   Heads x;

@@ -27,10 +27,10 @@ class HeadArguments {
   void out(std::string_view name, const Tensor& tensor, const Shape& shape, DType type);
   void segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
                 bool backward);
-  /// q and k of one width, and their segments.
+  /// Checks q and k, which must have the same width, and their segments.
   void queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
                         const Segments& keys, bool backward);
-  /// queries_and_keys() and the other members of scores.
+  /// Checks all members of `scores`, including queries and keys.
   void scores(const Scores& scores, bool backward);
   /// The cached outputs of earlier positions, which are required if there are fewer queries than
   /// keys.
@@ -39,7 +39,7 @@ class HeadArguments {
   /// Requires that the queries are the keys' tokens.
   void same_tokens(const Segments& queries, const Segments& keys) const;
   void out(const ScoreTargets& targets, const Scores& scores);
-  /// The target of the gradient of `like`, which must exist.
+  /// Checks the target of the gradient of `like`. A target without `like` is an Error.
   void out(std::string_view name, const Target& target, const Tensor& like);
 
   DType type() const { return type_; }

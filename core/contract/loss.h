@@ -5,8 +5,9 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Losses are weighted means, one number [1] of the master type. Weights have the master type and
-/// are all 1 when empty. If all weights are 0, the loss and its gradient are 0.
+/// Each loss is a weighted mean over the targets, a tensor [1] of the master type. Weights have the
+/// master type; if they are empty, all weights are 1. If all weights are 0, the loss and its
+/// gradient are 0.
 namespace longhand {
 
 /// logits [rows, groups * classes]: each row holds `groups` independent choices among `classes`.

@@ -18,9 +18,9 @@ struct LayerNorm {
   Tensor y, mean, rstd;
 };
 
-/// With h_ij = (x_ij - mean_i) rstd_i and g_ij = dy_ij gain_j:
-/// dx_ij = rstd_i (g_ij - 1/n sum_k g_ik - h_ij 1/n sum_k g_ik h_ik)
-/// dgain_j = sum_i dy_ij h_ij;  dbias_j = sum_i dy_ij
+/// The gradients, where h_ij = (x_ij - mean_i) rstd_i and g_ij = dy_ij gain_j:
+///   dx_ij = rstd_i (g_ij - 1/n sum_k g_ik - h_ij 1/n sum_k g_ik h_ik)
+///   dgain_j = sum_i dy_ij h_ij;  dbias_j = sum_i dy_ij
 struct LayerNormBackward {
   static constexpr std::string_view name = "layer_norm_backward";
   Tensor x, gain, mean, rstd, dy;
@@ -28,7 +28,7 @@ struct LayerNormBackward {
 };
 
 /// rstd_i = 1 / sqrt(1/n sum_j x_ij^2 + epsilon);  y_ij = x_ij rstd_i (offset + gain_j).
-/// offset is 0, or 1 where the gain is stored as its distance from one. Saves rstd [rows].
+/// offset is 1 if the tensor `gain` stores the gain minus 1, otherwise 0. Saves rstd [rows].
 struct RmsNorm {
   static constexpr std::string_view name = "rms_norm";
   Tensor x, gain;
@@ -36,8 +36,8 @@ struct RmsNorm {
   Tensor y, rstd;
 };
 
-/// With h_ij = x_ij rstd_i and g_ij = dy_ij (offset + gain_j):
-/// dx_ij = rstd_i (g_ij - h_ij 1/n sum_k g_ik h_ik);  dgain_j = sum_i dy_ij h_ij
+/// The gradients, where h_ij = x_ij rstd_i and g_ij = dy_ij (offset + gain_j):
+///   dx_ij = rstd_i (g_ij - h_ij 1/n sum_k g_ik h_ik);  dgain_j = sum_i dy_ij h_ij
 struct RmsNormBackward {
   static constexpr std::string_view name = "rms_norm_backward";
   Tensor x, gain, rstd, dy;

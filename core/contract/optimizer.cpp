@@ -34,7 +34,7 @@ void require_count(std::string_view op, std::string_view list, std::size_t count
                  " (as parameters), got ", count);
 }
 
-/// Parameter i of a list, all of them of one master type and backend.
+/// Checks parameter i of a list. All parameters must have one master type and one backend.
 void require_parameter(std::string_view op, const std::vector<Tensor>& parameters, std::size_t i) {
   const Tensor& w = parameters[i];
   require_entry(static_cast<bool>(w), op, "parameters", i, "expected a tensor, got none");

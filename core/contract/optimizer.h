@@ -21,12 +21,12 @@ struct SquareSums {
   std::vector<Tensor> tensors, sums;
 };
 
-/// norm = sqrt(sum of `squares`, which are sums of squares already); factor = min(1, largest /
-/// norm), which a following Adam or Sgd multiplies into the gradients. largest = 0: no clipping,
-/// factor 1. norm, factor [1]
+/// norm = sqrt(sum of `squares`), where `squares` are sums of squares from SquareSums.
+/// factor = min(1, largest / norm), or 1 if largest = 0 (no clipping). A following Adam or Sgd
+/// multiplies the gradients by factor. norm and factor are tensors [1].
 ///
-/// factor is read as well: it becomes 0 where norm or one of the losses is not finite, and stays 0
-/// where it was 0 already. From the first step with non-finite numbers on, training therefore
+/// factor is an input as well. It becomes 0 if norm or one of the losses is not finite, and remains
+/// 0 if it already was 0. From the first step with non-finite numbers on, training therefore
 /// changes nothing, even before the host reads these numbers.
 struct GlobalNorm {
   static constexpr std::string_view name = "global_norm";

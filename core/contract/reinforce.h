@@ -6,16 +6,18 @@
 
 namespace longhand {
 
-/// Attention that weighs more what it is known to need: the weights P_ij of the pairs in a list
-/// grow by delta_h where they exceed the threshold C, and are not normalised again. With R_i the
-/// keys of query i's pairs, and head h,
+/// Adds to the output of trained attention: the weights of listed pairs of tokens grow by delta_h
+/// if they exceed the threshold C. Rows are not normalized again. For head h, let R_i be the keys
+/// of query i's pairs:
 ///   y_i += delta_h sum of v_j over the j in R_i that i sees and that have P_ij > C
-/// where P_ij = exp(s_ij - log_denominator_i), and 1 where rounding makes that larger, is compared
-/// as its logarithm: C = 0 takes all of R_i, C >= 1 nothing. Heads of delta_h = 0 cost nothing.
+/// P_ij = exp(s_ij - log_denominator_i), clamped to 1 because of rounding. The comparison uses
+/// logarithms. All visible keys of R_i qualify if C = 0, and none if C >= 1. Heads with delta_h = 0
+/// take no time.
 ///
-/// A pair is the row of a query among q's and the position of a key in the same segment. Pairs of
-/// one query are side by side. Those of which i does not see j, because of the window or because
-/// there is no such row, add nothing. There is no backward pass: this is done to a trained model.
+/// A pair consists of the row of a query in q and the position of a key in the same segment. The
+/// pairs of one query are adjacent. A pair is ignored if the row does not exist or the query does
+/// not see the key. There is no backward pass, because the operation is only applied to trained
+/// models.
 struct Reinforce {
   static constexpr std::string_view name = "reinforce";
   Scores scores;

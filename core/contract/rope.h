@@ -36,8 +36,10 @@ struct Rotate {
   Tensor y;
 };
 
-/// dangles_{i, g width/2 + p} = sum over the heads of group g of dv' u' - du' v', with (u', v') in
-/// y and (du', dv') in dy. dx is dy rotated back, by Rotate.
+/// Computes the gradient of the angles from y and dy:
+///   dangles_{i, g width/2 + p} = sum over the heads of group g of dv' u' - du' v'
+/// (u', v') are entries of y, and (du', dv') are entries of dy. The gradient of x is dy rotated
+/// back by Rotate.
 struct RotateBackward {
   static constexpr std::string_view name = "rotate_backward";
   Tensor y, dy;

@@ -23,11 +23,12 @@ struct Scores {
   std::optional<Math> math = {};  // none: the backend's
 };
 
-/// The targets of the gradients of tau and c, each only if the scores have that tensor:
+/// The targets of the gradients of tau and c. A target is only allowed if the scores have that
+/// tensor.
 ///   dtau_i = q_i . r_i, where r_i = scale sum_j dS_ij k_j
 ///   dc_j = sum_k dS_jk - sum_i dS_ij
-/// dc is made of the sums of the same numbers dS by rows and by columns, so that over a sequence it
-/// sums to 0 however dS was rounded.
+/// Row sums and column sums add up the same rounded numbers dS. The sum of dc over a sequence is
+/// therefore 0 up to the rounding of the sums.
 struct ScoreTargets {
   Target multiplier = {}, decay = {};
 };

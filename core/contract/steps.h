@@ -47,10 +47,10 @@ void for_each_index(const Shape& shape, Body&& body) {
   }
 }
 
-/// A walk over several operands with as few axes as possible: `inner` entries in a line, and three
-/// outer axes of lines. Line (i_0, i_1, i_2) of operand k begins at first[k] + sum_a i_a
-/// outer_step[a][k], and its entries are inner_step[k] apart. It has plain arrays, so that it can
-/// be passed to kernels as it is.
+/// A walk over the entries of several operands, with as few axes as possible. A line has `inner`
+/// entries, and there are three outer axes of lines. Line (i_0, i_1, i_2) of operand k begins at
+/// first[k] + sum_a i_a outer_step[a][k], and its entries are inner_step[k] apart. The members are
+/// plain arrays, so a Walk can be passed to kernels by value.
 template <int operands>
 struct Walk {
   std::int64_t outer[3] = {1, 1, 1};
@@ -73,7 +73,7 @@ template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  int at = 4;  // the axis of the walk filled last; 3 is the line
+  int at = 4;  // axis of the walk that was filled last; 3: the line, 4: none yet
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };
   for (int a = shape.rank() - 1; a >= 0; --a) {

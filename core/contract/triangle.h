@@ -19,9 +19,9 @@ struct Triangle {
   Target y;
 };
 
-/// Solves op(a) y = b by substitution. a [..., n, n]: only its lower (or upper) triangle is read;
-/// with `unit` the diagonal is not read but taken as ones. op transposes if the flag is set. b, y
-/// [..., n, m]; y may be b's memory.
+/// Solves op(a) y = b by substitution. a [..., n, n]: only its lower (or upper) triangle is read.
+/// If `unit`, the diagonal is not read and is assumed to consist of ones. op transposes if the flag
+/// is set. b, y [..., n, m]; y may be b's memory.
 struct SolveTriangular {
   static constexpr std::string_view name = "solve_triangular";
   Tensor a, b;

@@ -7,7 +7,7 @@
 
 namespace longhand::reference {
 
-/// run() is in the file of the rule; the linker reports a missing one.
+/// The rule's file defines run(). If it is missing, linking fails.
 template <class Op, class Rule>
 void dispatch(ReferenceBackend& backend, const Op& op, const Rule& rule) {
   void run(ReferenceBackend&, const Op&, const Rule&);

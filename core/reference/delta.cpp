@@ -12,7 +12,8 @@ namespace {
 
 using Memory = std::vector<double>;  // [width, v_width]
 
-/// The keys of an operation, and the other inputs of a token.
+/// Gives access to the inputs of the gated delta rule: the keys and queries, and the beta and decay
+/// of each token.
 struct DeltaTokens {
   HeadRows q, k;
   Rows beta, decay;
@@ -107,7 +108,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
         memories.push_back(std::move(next));
       }
 
-      Memory d(static_cast<std::size_t>(width * v_width), 0.0);  // dS of the token
+      Memory d(static_cast<std::size_t>(width * v_width), 0.0);  // dS of the current token
       for (std::int64_t t = s.keys - 1; t >= 0; --t) {
         const std::int64_t row = s.key + t;
         const Memory &old = memories[t], &now = memories[t + 1];

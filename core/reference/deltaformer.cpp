@@ -72,7 +72,8 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
           dv.put(s.key + j, h, c, w);
           w_z += w * z(row, h, c);
           gw(j, c) = g * w;
-          // dS_ij has the same products, so that they cancel exactly in a row with only one key.
+          // dS_ij is computed from the same products as gw_z. If a row has only one key, the two
+          // terms of dS_ij then cancel exactly.
           gw_z[j] += gw(j, c) * z(row, h, c);
         }
         dgain.put(row * heads + h, w_z);

@@ -33,7 +33,7 @@ class HeadRows {
   std::int64_t columns_, first_, width_;
 };
 
-/// Heads to write to. If they are not wanted, nothing is written.
+/// Heads to which results are written. If there is no tensor, nothing is written.
 class HeadResult {
  public:
   explicit HeadResult(const HeadsTarget& y);
@@ -61,7 +61,8 @@ class Matrix {
   std::vector<double> entries_;
 };
 
-/// One sequence: its first row among queries and among keys, and its number of each.
+/// One sequence. `query` and `key` are its first rows among all queries and keys, and `queries` and
+/// `keys` are its numbers of rows.
 struct Sequence {
   std::int64_t query, queries, key, keys;
   std::int64_t position(std::int64_t t) const { return keys - queries + t; }  // position of query t
@@ -82,7 +83,7 @@ class ScoreRows {
   double tau(const Sequence& s, std::int64_t t, std::int64_t h) const;
   /// s_ij = tau_i raw + c_i - c_j
   double operator()(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
-  /// The first key position that query t sees, and the end of those it sees.
+  /// Query t sees the keys at the positions first() .. end() - 1.
   std::int64_t first(const Sequence& s, std::int64_t t) const;
   std::int64_t end(const Sequence& s, std::int64_t t) const {
     return s.position(t) + (own_key_ ? 1 : 0);
@@ -100,7 +101,7 @@ class ScoreRows {
   std::int64_t window_, width_, group_;
 };
 
-/// Collects the gradients of tau and c, and stores those that are wanted.
+/// Collects the gradients of tau and c, and stores those that have a target.
 class ScoreGradients {
  public:
   ScoreGradients(const Scores& scores, const ScoreTargets& targets);
@@ -130,14 +131,15 @@ struct Query {
   std::int64_t row() const { return s.query + t; }
 };
 
-/// y_i = sum_j P_ij v_j, where weigh turns the scores of a query's visible keys into P in place.
+/// Replaces the scores of a query's visible keys by their weights P, in place. attend() then
+/// computes y_i = sum_j P_ij v_j.
 using Weigh = std::function<void(const Query& query, std::span<double> row)>;
 void attend(const ScoreRows& scores, const Attention& op, const Weigh& weigh);
-/// P itself.
+/// Writes the weights P.
 void write_weights(const ScoreRows& scores, const AttentionWeights& op, const Weigh& weigh);
 
-/// The gradients of attention from those of its scores. For each query, `gradient` gets the scores
-/// and dP of its visible keys and sets P and dS.
+/// attend_backward() computes the gradients of attention from the gradients of its scores. For each
+/// query, `gradient` receives the scores `s` and `dp` of the visible keys, and sets `p` and `ds`.
 struct RowGradient {
   std::vector<double> s, dp, p, ds;
 };

@@ -23,7 +23,7 @@ void ReferenceBackend::download(void* host, const void* device, std::size_t byte
   if (bytes > 0) std::memcpy(host, device, bytes);
 }
 
-/// run() is in the file of Op's family; the linker reports a missing one.
+/// The file of Op's family defines run(). If it is missing, linking fails.
 template <class Op>
 void dispatch(ReferenceBackend& backend, const Op& op) {
   void run(ReferenceBackend&, const Op&);

@@ -4,9 +4,10 @@
 
 namespace longhand::reference {
 
-/// The contract in plain loops, to be read and audited: f64 and f32 floats, i32 and u8, one thread,
-/// every sum and formula in f64, and Math is always exact. It is the only backend with f64, so
-/// gradients are checked here, and the other backends are compared with it.
+/// Implements the contract in plain loops, which are written to be read and audited. It uses one
+/// thread, supports the types f64, f32, i32 and u8, and computes every sum and formula in f64. Math
+/// is always exact. No other backend supports f64, so gradients are checked here, and the other
+/// backends are compared with this one.
 ///
 /// An operation is a function run(ReferenceBackend&, const Op&) in the file of its family.
 class ReferenceBackend : public Backend {

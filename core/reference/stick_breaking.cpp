@@ -31,7 +31,7 @@ void run(ReferenceBackend&, const AttentionBackward& op, const StickBreakingGrad
                   [](const Query&, RowGradient& row) {
                     row.p = row.s;
                     break_stick(row.p);
-                    double sum = 0;  // from the first key on: a sum and no difference
+                    double sum = 0;  // added up, not computed as D minus the terms of later keys
                     for (std::size_t j = 0; j < row.p.size(); ++j) {
                       sum += row.p[j] * row.dp[j];
                       const double taken = rules::Stick::broken(bits * row.s[j]).taken;

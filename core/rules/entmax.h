@@ -10,7 +10,7 @@ namespace longhand::rules {
 /// row sums to 1.
 struct Entmax {
   static constexpr bool own_key = true, leftward = false, exact_scores = false;
-  static constexpr float unit = 0.5f;  // its formulas take half scores
+  static constexpr float unit = 0.5f;  // the formulas below use half of each score
 
   static constexpr int most_steps = 64;  // 12 steps suffice if scores are far apart or numerous
 
@@ -20,8 +20,8 @@ struct Entmax {
     const V above = x - threshold;
     return select(above > V(0.0), above, V(0.0));
   }
-  /// One step of Newton's method towards t, given the sums of [x - threshold]_+ and of its square
-  /// at a threshold not above t. The result exceeds t only by rounding errors.
+  /// One step of Newton's method towards t. `sum` and `squares` are the sums of [x - threshold]_+
+  /// and of its square, for a threshold of at most t. The result exceeds t only by rounding errors.
   template <class V>
   static constexpr V step(V threshold, V sum, V squares) {
     const V more = (squares - V(1.0)) / (sum + sum);

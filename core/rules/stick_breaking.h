@@ -11,8 +11,8 @@ struct Stick {
   static constexpr bool own_key = false, leftward = true, exact_scores = false;
   static constexpr float unit = per_bit;
 
-  /// If less weight is left, processing ends: all further weights together are less than 2^-30,
-  /// which is a sixty-fourth of the rounding unit of 1 in f32.
+  /// Processing ends when less weight than this is left, because all further weights together are
+  /// then less than 2^-30. This is a sixty-fourth of the rounding unit of 1 in f32.
   static constexpr float spent = 0x1p-30f;
 
   /// taken = sigmoid(s) and kept = 1 - sigmoid(s), both with full precision.
@@ -37,9 +37,9 @@ struct Stick {
   static constexpr V weigh(V s, V& left) {
     return weigh(broken(s), left);
   }
-  /// Returns dS. `rest` is the sum of p dP over this key and all earlier ones, and starts as D. A
-  /// key gets `taken` times any error of `rest`, so p must be the very number that multiplied v in
-  /// y: rounded where that product rounds its operands.
+  /// Returns dS. `rest` is the sum of p dP over this key and all earlier keys; initially it is D.
+  /// An error of `rest` enters a key's gradient, multiplied by `taken`. p must therefore be the
+  /// same number that multiplied v in y, rounded if that product rounds its operands.
   template <class V>
   static constexpr V gradient(V taken, V p, V dp, V& rest) {
     const V part = p * dp, ds = part - taken * rest;

@@ -7,8 +7,8 @@
 
 namespace longhand::rules {
 
-/// Threshold relative attention: a softmax over the positive scores only. For every positive score
-/// from the key's own up to the query's, `pull` is added to the key's score.
+/// Threshold relative attention: a softmax over the positive scores only. A key's score increases
+/// by `pull` for every positive score between the key and the query, including both ends.
 struct Tra {
   static constexpr bool own_key = true, leftward = true, exact_scores = true;
   static constexpr float unit = per_bit;
@@ -32,9 +32,9 @@ struct Tra {
     for (std::int64_t n = 1; n < keys; n *= 2) all += V(1);
     return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
   }
-  /// Returns dS. If a key has the whole weight of its row, for example because it is the only key
-  /// with a positive score, its gradient must be exactly 0. Its logit then equals the row's log_sum
-  /// to the last bit, provided that both have the same type.
+  /// Returns dS. A key that has the whole weight of its row, such as the only key with a positive
+  /// score, must have the gradient 0 exactly. Such a key is recognized by its logit, which equals
+  /// the row's log_sum to the last bit if both have the same type.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);

@@ -62,8 +62,9 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// The row in the file of each of our rows. The file stores the queries of all heads, then all
-/// keys, then all values; this library stores one mixer after another.
+/// Entry r is the row of the file's matrix that corresponds to our row r. The file stores the
+/// queries of all heads, then all keys, then all values; this library stores one mixer after
+/// another.
 std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   const std::int64_t all = columns(mixing.mixers());
   std::vector<std::int64_t> rows;

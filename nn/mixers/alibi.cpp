@@ -7,9 +7,9 @@
 namespace longhand::nn {
 namespace {
 
-/// ALiBi heads (docs/math/forgetting.md): forgetting attention with constant gates. Per token of
-/// distance, m_h = 2^(-8 h / H) is subtracted from a score, for h = 1 .. H, where H counts all
-/// alibi heads of the layer.
+/// ALiBi heads (docs/math/forgetting.md): forgetting attention with constant gates. A score
+/// decreases by m_h = 2^(-8 h / H) for each token of distance between query and key. H is the
+/// number of alibi heads of the layer, and h = 1 .. H.
 class AlibiHeads final : public AttentionHeads {
  public:
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<AlibiHeads>(*this); }

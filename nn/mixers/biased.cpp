@@ -128,8 +128,8 @@ std::vector<LearnedNumber> BiasedHeads::learned_numbers() const {
 }
 
 double BiasedHeads::operations_of_pair() const {
-  // Two products forward and five backward for the heads' own scores; one and two for those of
-  // additional heads.
+  // The heads' own scores take two products in the forward pass and five in the backward pass. The
+  // scores of additional heads take one and two more.
   return (bias == ScoreBias::heads ? 20 : 14) * static_cast<double>(columns());
 }
 

@@ -33,7 +33,7 @@ class BiasedHeads final : public AttentionHeads {
   void check_decoding() const override { scores.check_decoding(); }
   std::int64_t cached_columns() const override;
   std::optional<std::int64_t> most_tokens() const override;
-  /// Sequences of other lengths need other operations even if the tensors have the same shapes.
+  /// The operations depend on the lengths of the sequences, not only on the shapes of the tensors.
   bool repeats() const override { return false; }
   void build(MixerScope& layer, const MixerPlace& place) override;
   HeadsBackward forward(const MixerPass& pass) const override;

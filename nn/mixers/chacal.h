@@ -4,13 +4,14 @@
 
 namespace longhand::nn {
 
-/// How a number of the heads is learned: not at all, once per layer, or once per head.
+/// How a value such as gamma is determined: it is constant (no), or it is learned, once per layer
+/// or once per head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
 
-/// ChaCAL heads (core/contract/chacal.h): softmax attention in which a share gamma of each value is
-/// replaced by the output at that earlier token.
+/// ChaCAL heads (core/contract/chacal.h): softmax attention that reads (1 - gamma) v_j + gamma y_j
+/// instead of the value v_j of an earlier token j. y_j is the output of the head at token j.
 class ChacalHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;

@@ -12,9 +12,9 @@ namespace longhand::nn {
 namespace {
 
 /// Delta heads (docs/math/delta.md), known as Gated DeltaNet. The state of a head is a matrix. Each
-/// token reads the state, lets it decay and corrects it; keys of earlier tokens are not stored.
-/// Positions are not needed, because a convolution over the last few tokens distinguishes nearby
-/// tokens.
+/// token lets the state decay, corrects the value that is stored under the token's key, and reads
+/// the state with its query. Keys of earlier tokens are not stored. Positions are not needed,
+/// because a convolution over the last few tokens distinguishes nearby tokens.
 class DeltaHeads final : public AttentionHeads {
  public:
   bool gate = true, negative = true;

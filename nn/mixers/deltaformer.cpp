@@ -6,8 +6,9 @@
 namespace longhand::nn {
 namespace {
 
-/// DeltaFormer heads (docs/math/deltaformer.md): softmax attention over values from which each
-/// token has subtracted part of what earlier tokens hold under similar keys.
+/// DeltaFormer heads (docs/math/deltaformer.md): softmax attention over corrected values. Each
+/// token subtracts from its value a part of the values that earlier tokens store under similar
+/// keys.
 class DeltaformerHeads final : public AttentionHeads {
  public:
   bool turned = false;

@@ -16,9 +16,9 @@ namespace {
 constexpr std::int64_t most_path_scores = 1 << 28;
 
 /// PaTH heads (docs/math/path.md): softmax attention in which each token applies a reflection to
-/// the queries of later tokens, which affects their scores with earlier keys. Positions therefore
-/// depend on the tokens in between, not on their number. Composed of other operations: every
-/// [tokens, tokens] matrix is in memory.
+/// the queries of later tokens. This changes the scores of these queries with earlier keys.
+/// Positions therefore depend on the contents of the tokens in between, not on their number. The
+/// mixer is composed of other operations, so every [tokens, tokens] matrix is in memory.
 class PathHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 32, convolution = 3;

@@ -102,7 +102,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
  private:
   std::int64_t angles() const { return heads * width / 2; }
 
-  /// The angles added up over all tokens up to each token: [tokens, heads * width / 2].
+  /// [tokens, heads * width / 2]: the cumulative sums of the angles over each sequence's tokens.
   Var angles_of(const MixerPass& pass) const {
     const Segments& rows = pass.input.segments;
     const std::int64_t tokens = pass.y.rows();

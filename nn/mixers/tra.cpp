@@ -4,8 +4,9 @@ namespace longhand::nn {
 namespace {
 
 /// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. For
-/// every positive score from a key to the query's token t, ln sigmoid(w . x_t + b) is added to the
-/// key's score, so that distance is measured in agreeing tokens. Queries and keys are normalized.
+/// the query of token t, a key's score increases by ln sigmoid(w . x_t + b), which is negative, for
+/// every positive score between the key and the query. Distance is thus measured in agreeing
+/// tokens. Queries and keys are normalized.
 class TraHeads final : public RuleHeads {
  public:
   double bias = 0;

@@ -6,8 +6,8 @@
 
 namespace longhand::nn {
 
-/// Temper of the scores: none, or a factor beta ln n, where n is the number of keys up to the token
-/// (position) or in its whole sequence (length) (core/contract/cumulate.h).
+/// Temper of the scores: none, or multiplication by beta ln n (core/contract/cumulate.h). n is the
+/// number of keys up to the token (position), or in the whole sequence (length).
 enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
@@ -20,8 +20,8 @@ inline constexpr std::array<std::string_view, 5> names_of<HeadNorm>{"default", "
                                                                     "rms_plus_one", "rms_fixed"};
 
 /// Base class of mixers whose heads have queries, keys and values. Their columns of the projection
-/// are [queries | keys | values]. Queries and keys, which may be rotated together, are therefore
-/// adjacent, and so are keys and values, which are cached.
+/// are [queries | keys | values]. Queries and keys are adjacent because they may be rotated
+/// together. Keys and values are adjacent because they are cached together.
 class AttentionHeads : public Mixer {
  public:
   RopeOptions rope;
@@ -36,7 +36,7 @@ class AttentionHeads : public Mixer {
                std::int64_t longest) const override;
   Var turn(Var projection, const Input& input, RopeTables& tables) const override;
 
-  /// The norm that HeadNorm::standard stands for.
+  /// The norm that is selected by HeadNorm::standard.
   virtual HeadNorm default_head_norm() const { return HeadNorm::none; }
   HeadNorm norm_of_heads() const {
     return head_norm == HeadNorm::standard ? default_head_norm() : head_norm;
@@ -49,15 +49,15 @@ class AttentionHeads : public Mixer {
  protected:
   virtual bool turns() const { return true; }  // true if positions are applied by rotation
 
-  /// Queries, keys and values after norms and rotation. In decoding, keys and values are all those
-  /// in the cache, including the new ones.
+  /// Queries, keys and values after norms and rotation. In decoding, k and v contain all cached
+  /// tokens, including the new ones.
   struct Operands {
     HeadVars q, k, v;
     HeadVars own_k = k;  // keys of the current pass's tokens only
   };
   Operands operands(const MixerPass& pass) const;
-  /// In decoding: stores keys and values in the cache, and returns all keys and values in the
-  /// cache.
+  /// In decoding, writes the keys and values of `own` to the cache, and returns operands with all
+  /// cached keys and values. Otherwise returns `own`.
   Operands with_cache(Operands own, const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;
   /// The scores q . k / sqrt(width), which a derived class can modify.
@@ -94,7 +94,7 @@ struct ScoreOptions {
   void declare(Options& options);
   /// Creates the layer's beta; empty if there is no temper.
   Parameter build(MixerScope& layer) const;
-  /// Throws an Error if the temper depends on later tokens.
+  /// Throws an Error if the temper is Temper::length, which depends on later tokens.
   void check_decoding() const;
   ScoreVars scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,
                    const Parameter& learned_beta) const;

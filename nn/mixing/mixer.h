@@ -29,8 +29,8 @@ struct MixerPlace {
   std::int64_t index = 0;         // index among the layer's mixers
 };
 
-/// The cache of a mixer: what it stores about the tokens read so far, as rows per token, or as one
-/// state of fixed size per sequence.
+/// The data that a mixer stores about the tokens read so far: rows per token, or one state of fixed
+/// size per sequence.
 struct MixerCache {
   Tensor keys_values = {};  // [rows, columns of keys and values]
   Tensor outputs = {};      // [rows, columns()], for mixers whose outputs depend on earlier outputs
@@ -120,8 +120,8 @@ class Mixer {
   virtual std::int64_t columns() const { return heads * width; }
   /// The named projections among the mixer's columns, counted from the mixer's first column.
   virtual std::vector<Projected> projected() const { return {}; }
-  /// Number of columns of keys and values that are cached per token; true if outputs are cached as
-  /// well.
+  /// cached_columns() is the number of columns of keys and values that are cached per token.
+  /// caches_outputs() is true if the mixer's outputs are cached as well.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }
   /// Number of additional numbers that are cached per token, of the type of the parameters.
@@ -132,9 +132,9 @@ class Mixer {
   virtual void check_decoding() const {}
   /// Maximum number of tokens of a sequence; no value: no limit.
   virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }
-  /// True if every batch of the same shape uses the same operations (nn/training/step_shape.h), and
-  /// if in decoding this holds for any contents of the cache (nn/models/cached_decoder.h).
-  /// Otherwise neither is recorded.
+  /// True if the operations of a training step depend only on the shape of the batch
+  /// (nn/training/step_shape.h), and those of decoding do not depend on the contents of the cache
+  /// (nn/models/cached_decoder.h). If false, neither training nor decoding is recorded.
   virtual bool repeats() const { return true; }
 
   /// True if the output depends on reference pairs.

@@ -48,7 +48,8 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
     for (const Var& var : mixer.learned()) learned.push_back(var);
   }
   if (pass.show) pass.show("heads", y);
-  // A parameter that requires a gradient represents all parameters.
+  // The tape entry lists only one of the mixers' parameters: the first that requires a gradient, if
+  // any.
   const auto wanting = std::ranges::find_if(learned, &Var::wants_grad);
   const Var& input = wanting == learned.end() ? projected : *wanting;
   const Var mixed = record("mixing", {&projected, &input}, y,

@@ -114,7 +114,8 @@ void Decoder::add_adapters(Block& block, const Scope& scope) const {
 
 namespace {
 
-/// All linear layers of a block. Those of the unused kind of feed forward are empty.
+/// All linear layers of a block. A block has one kind of feed forward; the layers of the other kind
+/// are empty.
 template <class Block>
 auto linears(Block& block) {
   return std::array{&block.mixing.projection, &block.mixing.out,      &block.gated.gate_up,

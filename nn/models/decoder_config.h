@@ -61,8 +61,8 @@ struct DecoderConfig {
   bool feed_forward_bias = true;
 
   Positions positions = Positions::rotary;
-  /// Position ids come with the tokens (Batch::positions) and are less than `longest`. They are not
-  /// the tokens' indices. Input without position ids is refused.
+  /// If true, positions are the ids in Batch::positions instead of the tokens' indices. The ids
+  /// must be less than `longest`. Input without position ids is refused.
   bool given_positions = false;
   double sinusoid_base = 10000;
   /// Number of rows of a learned position table. Other tables start with at most this many rows and

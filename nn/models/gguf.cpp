@@ -65,8 +65,9 @@ const GgufFile::Entry& tensor(const GgufFile& file, std::string_view name) {
   return *found;
 }
 
-/// The rope_scaling of Llama 3 models. GGUF stores a divisor for each frequency. The slowest
-/// frequency determines the factor; all other divisors must then match the formula.
+/// Returns the rope_scaling of a Llama 3 model. GGUF stores a divisor for each frequency. The
+/// divisor of the lowest frequency is the scaling factor, and all other divisors must match the
+/// formula.
 Json stretched(const GgufFile& file, double base, std::int64_t head) {
   const GgufFile::Entry& entry = tensor(file, "rope_freqs.weight");
   const std::int64_t count = head / 2;
@@ -97,8 +98,8 @@ Json stretched(const GgufFile& file, double base, std::int64_t head) {
           {"original_max_position_embeddings", static_cast<std::int64_t>(original)}};
 }
 
-/// The name in GGUF of a tensor that has a name in Hugging Face's form, and the changes to be
-/// reversed.
+/// The GGUF name of a tensor with a given Hugging Face name, and the changes that GGUF made to its
+/// values. Reading reverses these changes.
 struct Renamed {
   std::string name;
   bool paired = false;    // the rows of a head are interleaved, not in halves

@@ -379,7 +379,7 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
     const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*mixer);
     if (!heads) other(text_of(config.mixers));
     if (!all.options) all.options = heads;
-    // With the same number of heads, the texts compare all other options.
+    // Copies the numbers of heads, so that the comparison of the texts covers all other options.
     SoftmaxHeads same = *all.options;
     same.heads = heads->heads;
     same.key_heads = heads->heads;

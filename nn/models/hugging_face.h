@@ -59,7 +59,7 @@ struct Exchange {
   /// Returns the rows first .. first + count - 1 of a tensor that has the shape of our parameter.
   Tensor piece(const Tensor& whole) const { return count == 0 ? whole : whole.slice(first, count); }
 };
-/// Our numbers, rearranged to the published layout.
+/// Rearranges the numbers of our tensor into the layout of the published tensor.
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours);
 /// Copies all tensors from the files, some rows at a time. If any tensor does not match, nothing is
 /// changed.

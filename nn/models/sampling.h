@@ -10,8 +10,8 @@ namespace longhand::nn {
 /// Settings for choosing the next token from a model's logits. They are applied in this order.
 /// Temperature 0 selects the most likely token (the lowest of equal ones).
 struct Sampling {
-  /// Positive logits of tokens that already occurred are divided by it, negative ones are
-  /// multiplied by it.
+  /// Penalty for tokens that already occurred: positive logits are divided by this number, negative
+  /// logits are multiplied by it.
   double repetition_penalty = 1;
   double temperature = 0;  // divides the logits
   std::int64_t top_k = 0;  // keep the k most likely tokens; 0: all

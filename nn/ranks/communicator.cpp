@@ -350,9 +350,10 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
   }
 }
 
-/// First, each rank sums a share of the numbers: every exchange halves its range. The first
-/// exchange is with its neighbour, so the additions are those of the tree. Then the shares are sent
-/// back in the reverse order. Each rank sends 2 (N-1)/N times all numbers.
+/// Sums by recursive halving. In the first phase every exchange halves the range that a rank sums,
+/// until each rank has the sums of its own share. The first exchange is between neighbouring ranks,
+/// so the additions are those of the tree. In the second phase the same exchanges in reverse order
+/// distribute the shares. Of N ranks, each sends 2 (N - 1) / N times the number of entries.
 template <class T>
 void Communicator::sum_chunk(std::span<T> numbers) {
   struct Half {

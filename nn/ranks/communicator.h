@@ -18,9 +18,10 @@ namespace longhand::nn {
 /// Collective operations of ranks. All ranks must call the same functions in the same order. The
 /// number of ranks is a power of two.
 ///
-/// Sums do not depend on the number of ranks if the summands are the leaves of a binary tree and
-/// each rank has equally many neighbouring leaves: a rank first sums its own leaves
-/// (nn/ranks/tree.h), and sum() then adds these sums in the order of the tree.
+/// Sums can have the same bits for any number of ranks. For this, the summands must be the leaves
+/// of a binary tree, and each rank must have equally many neighbouring leaves. Each rank first sums
+/// its own leaves (nn/ranks/tree.h). sum() then adds the results of the ranks in the order of the
+/// tree.
 class Communicator {
  public:
   Communicator() = default;  // the communicator of a single rank
@@ -48,9 +49,10 @@ class Communicator {
   /// while the caller continues, until finish(). x must not be used before finish() returns. If x
   /// is on a device, or if only one thread may use the transport, finish() computes the sum.
   ///
-  /// `shares`: if not empty, each rank needs only a part of the sum. x [n] is cut at these size() +
-  /// 1 indices. Afterwards rank r has the sums of piece share_of(r), and all other entries of x are
-  /// undefined. Each rank sends half as much.
+  /// If `shares` is not empty, each rank receives only a part of the sum, and sends half as much as
+  /// for the complete sum. `shares` contains size() + 1 indices, which cut x [n] into one piece per
+  /// rank. Afterwards rank r has the sums of piece share_of(r). All other entries of x are
+  /// undefined.
   ///
   /// Returns the number of sums started so far, including this one.
   std::uint64_t begin_sum(const Tensor& x, std::vector<std::size_t> shares = {});

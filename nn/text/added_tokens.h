@@ -18,8 +18,8 @@ struct AddedToken {
   bool special;  // may be omitted from decoded text
 };
 
-/// Finds added tokens in texts: the leftmost match, and of several matches with the same start the
-/// longest.
+/// Finds added tokens in texts. The leftmost match is found first. If several matches have the same
+/// start, the longest one is chosen.
 class AddedTokenFinder {
  public:
   AddedTokenFinder() = default;

@@ -29,10 +29,10 @@ struct TrainedBpe {
   std::size_t distinct_words = 0;
 };
 
-/// Trains an encoding. It starts from single bytes and repeatedly merges the two neighbouring
-/// tokens that occur most often within the words of the text; of equally frequent pairs, the pair
-/// with the lowest ids. Stops early if no pair is frequent enough. Throws an Error if the text is
-/// not UTF-8.
+/// Trains an encoding. It starts from single bytes and repeatedly merges the pair of neighbouring
+/// tokens that occurs most often within the words of the text. If several pairs are equally
+/// frequent, the pair with the lowest ids is merged. Stops early if no pair is frequent enough.
+/// Throws an Error if the text is not UTF-8.
 TrainedBpe train_bpe(std::string_view text, const BpeTraining& training);
 
 /// The tokenizer.json of a trained encoding.

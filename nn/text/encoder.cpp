@@ -288,15 +288,18 @@ void Encoder::each_part(std::string_view word, F f) {
   }
 }
 
-/// Cuts a long word into parts whose tokens, one part after the other, are the tokens of the word.
+/// Cuts a long word into parts. The tokens of the parts, one after the other, are the tokens of the
+/// whole word.
 ///
 /// Two neighbouring parts L and R are separable if the last tokens of L and the first tokens of R,
-/// merged alone, leave a token boundary between L and R. The boundary then also exists in the whole
-/// word. Up to the first merge across it, L and R are merged as they would be alone, so the outer
-/// ends of these tokens remain boundaries, and the first merge across would also be the best merge
-/// among these tokens alone. Neighbouring parts that are not separable become one part. This is
-/// rare, because a part ends at a boundary that remained when the tokens behind it were merged as
-/// well.
+/// merged alone, leave a token boundary between L and R. The whole word then has this boundary too.
+/// To prove this, assume that a merge crosses the boundary. Before the first such merge, L and R
+/// are merged as if each were alone, so the outer ends of the tested tokens remain boundaries. The
+/// crossing merge would then also be the best merge among the tested tokens alone, which is a
+/// contradiction.
+///
+/// Neighbouring parts that are not separable become one part. This is rare, because a part ends at
+/// a boundary that also remained when it was merged together with the tokens behind it.
 std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   const std::uint64_t dropped = dropped_bytes_;
   std::vector<Part> parts;

@@ -15,9 +15,9 @@ struct Symbol {
   std::uint32_t begin;
 };
 
-/// Byte-pair encoding of one word. It repeatedly applies the merge with the lowest rank, the
-/// leftmost of equal ones, until no neighbouring tokens merge. For a short word, each merge is
-/// found by a search, O(n²); for a long word by a heap, O(n log n).
+/// Byte-pair encoding of one word. It repeatedly applies the merge with the lowest rank until no
+/// neighbouring tokens merge. If several merges have the lowest rank, the leftmost one is applied.
+/// For a short word, each merge is found by a search, O(n²); for a long word by a heap, O(n log n).
 class Merger {
  public:
   /// On input, `symbols` are the word's tokens of one character or byte each; on output, they are
@@ -35,7 +35,8 @@ class Merger {
   struct Link {
     std::uint32_t before, after;
   };
-  /// a merge of the symbol at `place` with the next one, and its rank when it was found
+  /// A merge of the symbol at `place` with the next symbol. `rank` is the merge's rank at the time
+  /// when it was found.
   struct Candidate {
     std::uint32_t rank, place;
     friend bool operator>(const Candidate& a, const Candidate& b) {

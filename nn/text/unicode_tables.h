@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <span>
 
-/// What Unicode says of code points, in ascending order; written by unicode_tables.py.
+/// Properties of code points as defined by Unicode. Each table is in ascending order of code
+/// points. unicode_tables.py generates the tables.
 namespace longhand::nn::unicode_tables {
 
 /// The code points first .. last.
@@ -14,12 +15,13 @@ struct CodePointRange {
 std::span<const CodePointRange> letters();
 std::span<const CodePointRange> numbers();
 std::span<const CodePointRange> spaces();
-std::span<const CodePointRange> combining_classes();  // those other than 0
+std::span<const CodePointRange> combining_classes();  // only classes other than 0
 
-/// The first step of a canonical decomposition. Hangul has none here: its syllables are computed.
+/// The first step of a canonical decomposition. Hangul syllables are not listed, because their
+/// decomposition is computed.
 struct Decomposition {
-  char32_t whole, first, second = 0;  // second: 0 where the whole is another name of the first
-  bool composes = true;               // false: normalization leaves the two parts apart
+  char32_t whole, first, second = 0;  // second: 0 if `whole` decomposes into `first` alone
+  bool composes = true;               // false: normalization does not compose the two parts
 
   bool is_composition() const { return second != 0 && composes; }
 };

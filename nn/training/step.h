@@ -45,10 +45,11 @@ struct StepReport {
   bool skipped = false;
 };
 
-/// How a step's batch is divided: into parts, a power of two, whose gradients are added in a binary
-/// tree (nn/ranks/tree.h), and each part into batches that are computed one after another. The
-/// run's options determine this. Each rank has equally many neighbouring parts, so the sum does not
-/// depend on the number of ranks.
+/// How a step's batch is divided. It consists of parts, and each part consists of batches that are
+/// computed one after another. The number of parts is a power of two, and the gradients of the
+/// parts are added in a binary tree (nn/ranks/tree.h). The run's options determine this division.
+/// Each rank has equally many neighbouring parts, so the sum does not depend on the number of
+/// ranks.
 struct StepCut {
   std::int64_t parts = 1;  // number of parts on this rank
   std::int64_t first = 0;  // index of the first of them among the parts of all ranks

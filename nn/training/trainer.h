@@ -42,14 +42,15 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;
   double checkpoint_seconds = 0;  // maximum time between checkpoints; 0: no limit
   CheckpointOptions checkpoints = {};
-  // Number of steps between steps that are reported immediately, while the model is as that step
-  // left it.
+  // Number of steps between steps that are reported immediately, before a later step changes the
+  // model.
   std::int64_t look_every = 0;
   /// Step that is passed to hooks.traced; only with a single rank.
   std::optional<std::int64_t> traced = {};
 
-  // If the backend can repeat recorded work: the maximum number of step shapes to record (0: none),
-  // and approximately how many seconds of steps to read back together.
+  // For backends that can repeat recorded work. `recorded` is the maximum number of step shapes to
+  // record (0: none). `together` is the approximate duration, in seconds, of the steps whose
+  // results are read back together.
   std::size_t recorded = 16;
   double together = 0.25;
 };
