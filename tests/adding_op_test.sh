@@ -4,6 +4,7 @@
 # kernels of other operations, which the check does not run and which would take most of the time.
 #   adding_op_test.sh SOURCE WORK_FOLDER CMAKE_OPTIONS...
 set -eu
+unset LONGHAND_CPU  # the copy contains the portable kernels only
 source=$1 work=$2
 shift 2
 rm -rf "$work"
