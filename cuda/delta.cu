@@ -8,9 +8,9 @@
 
 /// The gated delta rule, token by token, with the memory in registers. The symbols are those of
 /// core/contract/delta.h. Columns of the memory are independent of each other, so a few lanes hold
-/// one column [width] and step through the tokens. The forward pass and the first backward pass,
-/// which computes du, work like this. Once du is known, the rows are independent as well. Two more
-/// backward passes, with a few lanes per row [v_width], compute dk and dq. In addition to the
+/// one column [width] and process the tokens in order. The forward pass and the first backward pass
+/// work like this. The latter computes du. Once du is known, the rows are independent as well. Two
+/// more backward passes, with a few lanes per row [v_width], compute dk and dq. In addition to the
 /// results, this takes O(tokens) memory. A row or column that a few lanes hold is called a line.
 /// Data of tokens that all lines of a block read is staged in shared memory.
 ///

@@ -35,7 +35,7 @@ class Multiplication final : public CharacterTask {
                             "digit of the second, then their sum. All are written from the last "
                             "digit to the first.\n",
              .examples = "70*60=24+00=24\n2100*3000=6300+0000+0000+0000=6300"},
-            // With n = digits.most, a padded number has 2 n digits and is followed by one other
+            // A padded number has 2 n digits, n = digits.most, and is followed by one other
             // character. A sample consists of 2 n + 3 such numbers: two factors, 2 n rows and the
             // product.
             (2 * digits.most + 1) * (2 * digits.most + 3)),

@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
       BOOST_TEST(other.to_doubles() == std::vector<double>(3, 0.0));
       const MemoryUse use = backend->memory().use();
       if (time == 0) held = use.live + use.cached;
-      // After every repetition, as many bytes are allocated as after the first one.
+      // Every repetition leaves as many bytes allocated as the first one.
       BOOST_TEST(use.live + use.cached == held);
     }
     BOOST_TEST(runs == 2);

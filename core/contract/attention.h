@@ -94,7 +94,7 @@ struct EntmaxGradient {
 using AttentionGradient =
     std::variant<SoftmaxGradient, StickBreakingGradient, TraGradient, EntmaxGradient>;
 
-/// The gradients of q, k and v, computed from the rule's dS:
+/// Computes the gradients of q, k and v from the rule's dS:
 ///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i
 ///   dv_j = sum_i P_ij dy_i
 /// dk_j and dv_j also sum over the query heads that read head h / G.

@@ -12,9 +12,8 @@ namespace longhand {
 
 /// Computed row by row, with U_j = (1 - g) v_j + g y_j:
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
-/// If g = 0, the result has the same bits as that of Attention, with two exceptions. A backend may
-/// sum Attention's keys in parts, and in math modes other than exact it may use other products for
-/// Attention.
+/// If g = 0, the result is that of Attention. The bits can differ if the backend adds up
+/// Attention's keys in parts, or if a math mode other than exact uses other products for Attention.
 ///
 /// Saves y and log_denominator, as SoftmaxRule does. The scores have no window.
 ///
@@ -35,7 +34,7 @@ struct Chacal {
 /// Requires queries and keys of the same segments. Computes W = (I - g P-)^-T dy from the last row
 /// to the first:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
-/// The gradients of the values, gamma and the scores are
+/// Gradients of the values, gamma and the scores:
 ///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)
 ///   dS_ij = P_ij (W_i . U'_j - W_i . y_i), since the row sum of P_ij dP_ij is W_i . y_i
 /// U'_j is (1 - g) v_j + g y_j for j < i, and (1 - g) v_j for j = i. All other gradients follow

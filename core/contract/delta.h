@@ -38,7 +38,7 @@ struct Delta {
 ///   du_t = dS_t^T k_t;  dw_t = dv_t = b_t du_t;  db_t = du_t . w_t
 ///   dq_t = S_t dy_t;  dk_t = dS_t u_t - a_t S_(t-1) dw_t
 ///   ddecay_t = a_t <S_(t-1), dS_t - k_t dw_t^T>
-/// With grouped keys, q_t dy_t^T is the sum over the query heads that read the memory.
+/// If keys are grouped, q_t dy_t^T is summed over the query heads that read the memory.
 struct DeltaBackward {
   static constexpr std::string_view name = "delta_backward";
   Heads q, k, dy;

@@ -108,7 +108,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
         memories.push_back(std::move(next));
       }
 
-      Memory d(static_cast<std::size_t>(width * v_width), 0.0);  // dS of the current token
+      Memory d(static_cast<std::size_t>(width * v_width), 0.0);  // dS_t of the current token t
       for (std::int64_t t = s.keys - 1; t >= 0; --t) {
         const std::int64_t row = s.key + t;
         const Memory &old = memories[t], &now = memories[t + 1];

@@ -241,8 +241,8 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     begin = next_begin;
   }
 
-  // If no query sees these keys there was no barrier yet, and other threads' copies into k and v
-  // may still arrive over the results.
+  // The results overwrite k and v in shared memory. If no query sees these keys, the block has not
+  // passed a barrier yet, and other threads may still copy keys and values there.
   if (first_head == last_head) __syncthreads();
   if (!busy) return;
   if (shifted && first_head == last_head) {

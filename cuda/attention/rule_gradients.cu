@@ -209,8 +209,8 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
   if (leftward(rule)) {
     publish(done, scores.group * steps_of_head);
   } else {
-    // The results are staged in k and v. If no query sees these keys, there was no barrier yet, and
-    // other threads may still be copying keys and values there.
+    // The results overwrite k and v in shared memory. If no query sees these keys, the block has
+    // not passed a barrier yet, and other threads may still copy keys and values there.
     __syncthreads();
   }
   if (!busy) return;

@@ -4,8 +4,7 @@
 
 namespace longhand::nn {
 
-/// How a value such as gamma is determined: it is constant (no), or it is learned, once per layer
-/// or once per head.
+/// A value such as gamma is constant (no), learned once per layer, or learned once per head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};

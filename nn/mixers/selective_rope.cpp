@@ -55,7 +55,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
                    "selective_rope heads: expected a number of heads that divides the width ",
                    layer.width(), ", got ", heads);
     const Scope own = layer.scope() / place.index / "angle";
-    // The standard deviation of the uniform distribution on [-1 / sqrt(in), 1 / sqrt(in)].
+    // Standard deviation of the uniform distribution on [-1 / sqrt(in), 1 / sqrt(in)].
     const auto deviation = [](std::int64_t in) {
       return std::sqrt(1 / (3.0 * static_cast<double>(in)));
     };

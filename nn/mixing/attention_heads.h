@@ -56,8 +56,8 @@ class AttentionHeads : public Mixer {
     HeadVars own_k = k;  // keys of the current pass's tokens only
   };
   Operands operands(const MixerPass& pass) const;
-  /// In decoding, writes the keys and values of `own` to the cache, and returns operands with all
-  /// cached keys and values. Otherwise returns `own`.
+  /// Writes the keys and values of `own` to the cache and returns operands with all cached keys and
+  /// values. If the pass has no cache, returns `own`.
   Operands with_cache(Operands own, const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;
   /// The scores q . k / sqrt(width), which a derived class can modify.

@@ -27,8 +27,8 @@ struct GenerateOptions {
   /// log-probability is 0 unless `probabilities` is set.
   std::function<bool(std::size_t sequence, const Choice& choice)> said = {};
   bool probabilities = false;
-  /// For models with given position ids: returns the position ids of the first `count` tokens of
-  /// sequence i. `room` is the maximum number of tokens. Position ids of earlier tokens must not
+  /// Returns the position ids of the first `count` tokens of sequence i, for models that are given
+  /// position ids. `room` is the maximum number of tokens. Position ids of earlier tokens must not
   /// change.
   std::function<std::vector<std::int32_t>(std::size_t sequence,
                                           std::span<const std::int32_t> tokens, std::int64_t room)>

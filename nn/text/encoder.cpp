@@ -293,7 +293,7 @@ void Encoder::each_part(std::string_view word, F f) {
 ///
 /// Two neighbouring parts L and R are separable if the last tokens of L and the first tokens of R,
 /// merged alone, leave a token boundary between L and R. The whole word then has this boundary too.
-/// To prove this, assume that a merge crosses the boundary. Before the first such merge, L and R
+/// Proof: assume that a merge crosses the boundary. Before the first such merge, L and R
 /// are merged as if each were alone, so the outer ends of the tested tokens remain boundaries. The
 /// crossing merge would then also be the best merge among the tested tokens alone, which is a
 /// contradiction.

@@ -17,7 +17,7 @@ struct Symbol {
 
 /// Byte-pair encoding of one word. It repeatedly applies the merge with the lowest rank until no
 /// neighbouring tokens merge. If several merges have the lowest rank, the leftmost one is applied.
-/// For a short word, each merge is found by a search, O(n²); for a long word by a heap, O(n log n).
+/// A short word is searched for each merge, O(n²). A long word uses a heap, O(n log n).
 class Merger {
  public:
   /// On input, `symbols` are the word's tokens of one character or byte each; on output, they are

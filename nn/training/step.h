@@ -45,8 +45,8 @@ struct StepReport {
   bool skipped = false;
 };
 
-/// How a step's batch is divided. It consists of parts, and each part consists of batches that are
-/// computed one after another. The number of parts is a power of two, and the gradients of the
+/// Division of a step's batch into parts. Each part consists of batches that are computed one after
+/// another. The number of parts is a power of two, and the gradients of the
 /// parts are added in a binary tree (nn/ranks/tree.h). The run's options determine this division.
 /// Each rank has equally many neighbouring parts, so the sum does not depend on the number of
 /// ranks.

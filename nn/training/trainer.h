@@ -48,9 +48,9 @@ struct TrainerOptions {
   /// Step that is passed to hooks.traced; only with a single rank.
   std::optional<std::int64_t> traced = {};
 
-  // For backends that can repeat recorded work. `recorded` is the maximum number of step shapes to
-  // record (0: none). `together` is the approximate duration, in seconds, of the steps whose
-  // results are read back together.
+  // Two options of backends that can repeat recorded work. `recorded` is the maximum number of step
+  // shapes to record (0: none). `together` is the approximate duration, in seconds, of the steps
+  // whose results are read back together.
   std::size_t recorded = 16;
   double together = 0.25;
 };

@@ -28,7 +28,7 @@ struct GradientSpace {
   float* turned_means;                        // entmax's means as words, transposed
   float *bounds, *longest_key, *least_shift;  // TRA's upper bounds and what they are computed from
   float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: numbers that leftward rules need
-  // For each key of the range: its shift c, and a vector of partial sums of dS.
+  // One shift c and one vector of partial sums of dS per key of the range.
   float *key_shifts, *key_shift_sums;
   std::int64_t depth, value_depth;  // words along the widths
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;

@@ -290,10 +290,10 @@ class Work : GradientRows<T, Product, Rule> {
   }
 };
 
-/// Number of keys in a range. Queries are packed once per range. On vectors, a quarter of this
-/// number is 10% slower for heads of width 768, and this number is not slower for any narrow head.
-/// With tiles, packing takes a larger share of the time, and twice as many keys are 10% faster for
-/// all widths.
+/// Number of keys in a range. Queries are packed once per range. Ranges of a quarter of this length
+/// were 10% slower on vectors for heads of width 768, and this length was not slower for any narrow
+/// head. Tiles use ranges twice as long, because packing takes a larger share of their time. These
+/// were 10% faster for all widths.
 template <class Product>
 inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
 

@@ -60,12 +60,13 @@ struct AttentionRows {
   HeadRows<T> read = {};            // DeltaFormer's z; null: not wanted
 };
 
-/// Computes the gradients of the keys [begin, end) of one key head, and their part of the gradients
-/// of the queries in the `heads` query heads that read it. The columns of head g start g width
-/// after those of head 0 (for values, g value_width), and its log_sum, gamma and similar numbers
-/// start g entries after. Panels of queries and ranges of keys are processed from the last to the
-/// first, so that each query's gradient is summed over keys in one fixed order. dq_sums contains
-/// these sums between ranges. The range that is the last to process a panel writes dq.
+/// Computes the gradients of the keys [begin, end) of one key head, and the terms that these keys
+/// contribute to the gradients of queries. The queries are those of the `heads` query heads that
+/// read this key head. Columns of query head g start g width after those of head 0 (for values,
+/// g value_width). Entries of log_sum, gamma and similar numbers start g after those of head 0.
+/// Panels of queries and ranges of keys are processed from the last to the first, so that each
+/// query's gradient is summed over keys in one fixed order. dq_sums contains these sums between
+/// ranges. The range that processes a panel last writes dq.
 ///
 /// ChaCAL's W_i and DeltaFormer's g_i W_i are in `solved_rows` once the range with key i has passed
 /// panel i.
@@ -101,10 +102,10 @@ struct AttentionGradients {
   std::int64_t begin = 0, end = 0, range = 0;  // keys; ranges begin at multiples of `range`
 };
 
-/// To compute the query rows of a chunk, call these functions with the same scratch: first `begin`;
-/// then `before` for each range of the keys before the chunk's own, in order; then `own`, which
-/// processes the remaining keys and writes y and log_sum. For ChaCAL and DeltaFormer, the outputs
-/// at all keys that a call reads must be known. Chunks and ranges begin at multiples of
+/// Kernels that compute the query rows of a chunk. A caller calls three of them in this order, with
+/// the same scratch: `begin`, then `before` for each range of keys before the chunk, then `own`.
+/// `own` processes the remaining keys and writes y and log_sum. For ChaCAL and DeltaFormer, the
+/// outputs at all keys that a call reads must be known. Chunks and ranges begin at multiples of
 /// attention_panel rows.
 template <class T>
 struct AttentionKernels {

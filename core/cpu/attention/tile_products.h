@@ -163,8 +163,8 @@ void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const
   }
 }
 
-/// Packs blocks of keys that products sum over. Each block is to[c][part][r / 2], with zeros beyond
-/// the last key.
+/// Packs keys block by block for products that sum over keys. A block has the layout
+/// to[c][part][r / 2]. Entries after the last key are 0.
 template <TiledProduct Product, class Rows>
 void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   constexpr std::int64_t half = block / 2, row = Product::parts * half;

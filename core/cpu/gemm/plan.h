@@ -29,7 +29,7 @@ struct GemmPlan {
   /// the overhead of fetching.
   std::int64_t tasks_at_once = 1;
   bool share_a = false, share_b = false;
-  /// True if there are so few rows that kernels.dots computes c as dot products with columns of B.
+  /// True if c has so few rows that kernels.dots computes it as dot products with columns of B.
   bool dots = false;
   bool a_in_place = false, b_in_place = false;
   bool direct = false;  // sums are accumulated in c itself

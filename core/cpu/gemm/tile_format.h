@@ -248,7 +248,7 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        // With two parts, a granule has 64 cache lines and 12 products; with one, 32 lines and 4.
+        // A granule of two parts has 64 cache lines and 12 products. One part has 32 lines and 4.
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
           four_products<true, true>(tiles, a, b + part, fetch);   // high low

@@ -14,7 +14,7 @@ namespace longhand::cpu {
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);
 
-/// Sums that are computed per chunk, one row of sums for each. combine() adds these rows in the
+/// Column sums of each chunk of rows, one row of sums per chunk. combine() adds these rows in the
 /// order of the chunks, so the result does not depend on how chunks are distributed over threads.
 class PartialSums {
  public:
