@@ -5,8 +5,8 @@
 #include "core/contract/fal.h"
 #include "core/cpu/attention/work.h"
 
-/// The attention family on the CPU. Math::bf16 rounds the operands of the products,
-/// Math::fast splits them in two bf16 parts where there are tile registers.
+/// The attention family on the CPU. Math::bf16 rounds the operands of the products to bf16.
+/// Math::fast splits each operand into two bf16 parts if the processor has tile registers.
 namespace longhand::cpu {
 
 void attention(const Crew& crew, Math math, const Attention& op);

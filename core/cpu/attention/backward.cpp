@@ -7,8 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// The operands of one backward pass of attention, ChaCAL or DeltaFormer. `v` contains the values
-/// at earlier keys; for DeltaFormer these are the outputs y.
+/// The operands of one backward pass of attention, ChaCAL or DeltaFormer. `v` contains the value of
+/// each key. For DeltaFormer, whose rows read earlier outputs, `v` is y.
 struct Backward {
   const Scores& scores;
   RuleTensors rule;
@@ -22,7 +22,7 @@ struct Backward {
   bool solved() const { return chacal || deltaformer; }
 };
 
-/// Number of rows of dq_sums.
+/// The number of queries, rounded up to whole panels.
 std::int64_t panel_rows(std::int64_t queries) {
   return (queries + attention_panel - 1) / attention_panel * attention_panel;
 }
@@ -33,8 +33,7 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// Adds the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i, which the kernels do not
-/// compute.
+/// Computes the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i, from the D_i in `dots`.
 void sink_gradients(const RuleTensors& rule, const float* dots) {
   const std::int64_t heads = rule.log_sum.columns(), rows = rule.log_sum.rows();
   const float *const sink = rule.sink.data<float>(), *const logs = rule.log_sum.data<float>();
@@ -100,9 +99,9 @@ class BackwardPass {
     std::int64_t sums, solved_rows;  // the segment's offsets in all_sums_ and all_solved_rows_
   };
 
-  /// Makes an item of each range of keys of each segment, from the last range to the first. The
-  /// items of a range for all heads are adjacent in the list, so that threads seldom wait for each
-  /// other's ranges of the same head.
+  /// Adds the items of each segment, from the last range of keys to the first. An item waits for
+  /// the next range of the same head. All heads of a range are therefore adjacent in the list, so
+  /// that threads seldom wait.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
@@ -134,7 +133,7 @@ class BackwardPass {
     }
   }
 
-  /// Allocates the memory that ranges pass to each other, and the sums that are added at the end.
+  /// Allocates the buffers that ranges share, and the partial sums that are added at the end.
   void allocate() {
     Backend& backend = scores_.q.data.backend();
     const std::int64_t numbers = scores_.q.data.rows() * scores_.q.heads;
@@ -148,7 +147,7 @@ class BackwardPass {
     dgamma_.resize(static_cast<std::size_t>(b_.chacal ? parts_ * heads_ * group_ : 0));
   }
 
-  /// The kernels' task for an item and a key head.
+  /// The task of the kernels for an item and a key head.
   AttentionGradients<T> task_of(const WorkItem& item, std::int64_t h) {
     const SegmentRows at = segment_rows(scores_.queries, scores_.keys, item.segment);
     const std::int64_t q_head = h * group_;
@@ -208,8 +207,8 @@ class BackwardPass {
     }
     return task;
   }
-  /// Sets the pointers of the task to buffers that the ranges of keys of a segment use one after
-  /// another: the sums for dq, the state of leftward rules, and the solved rows.
+  /// Sets the task's pointers to the buffers that all ranges of a segment share: the sums for dq,
+  /// the state of leftward rules, and the solved rows.
   void share(AttentionGradients<T>& task, const Segment& segment, const SegmentRows& at,
              std::int64_t q_head) {
     task.dq_sums = all_sums_.template data<float>() + segment.sums +
@@ -276,8 +275,8 @@ class BackwardPass {
   std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;  // totals over all segments
 
   Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
-  // Partial sums of dgamma for each segment, range and head. They are added at the end in a fixed
-  // order.
+  // One partial sum of dgamma for each segment, range and head. The partial sums are added at the
+  // end in a fixed order.
   std::vector<float> dgamma_;
 };
 

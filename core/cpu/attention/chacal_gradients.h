@@ -16,7 +16,7 @@ struct ChacalGradients : SoftmaxGradients {
   static float gamma(const AttentionGradients<T>& task, std::int64_t head) {
     return task.gamma[head * task.gamma_step];
   }
-  /// The values U at the keys of the range, which are multiplied by the weights.
+  /// U at the keys of the range. The weights multiply U instead of v.
   template <class T>
   static ChacalSource<T> values(const AttentionGradients<T>& task, const Source<T>& v,
                                 const Source<T>& y, std::int64_t head) {
@@ -48,8 +48,9 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Corrects dP on the diagonal, stored in `ds`. It was computed as W_i . U_i, which includes the
-  /// term g W_i . y_i = g D_i. A row does not read its own y, so this term is subtracted.
+  /// Corrects dP of each row at its own key, which is on the diagonal of `ds`. The products
+  /// computed W_i . U_i, but a row reads (1 - g) v_i at its own key, not U_i. Subtracts the
+  /// difference g W_i . y_i = g D_i.
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>& rows) {
     for (std::int64_t i = 0; i < rows.count; ++i) {

@@ -18,7 +18,7 @@ struct ChacalRows : SoftmaxRows {
     return {v, y, task.gamma};
   }
 
-  /// Solves `count` rows.
+  /// Computes the sums of `count` rows and replaces their v by U.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {

@@ -25,7 +25,7 @@ struct DeltaFormerGradients : SoftmaxGradients {
   template <class T>
   static void begin_head(const AttentionGradients<T>&, std::int64_t) {}
 
-  /// Sets dg_j to the part of it that depends on dy_j.
+  /// Sets dg_j to its first part, dy_j . z_j.
   template <class T, class Product>
   static void start_solve(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;
@@ -38,7 +38,7 @@ struct DeltaFormerGradients : SoftmaxGradients {
     }
   }
 
-  /// Computes B and g W of `count` rows, and adds to dg the part that depends on B.
+  /// Computes B and g W of `count` rows, and adds the second part of dg_j, B_j . z_j.
   template <class T, class Product>
   [[gnu::always_inline]] static void solve(const GradientPanel<T, Product>& rows,
                                            const SolveGradientTile& tile, int count) {

@@ -5,7 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// DeltaFormer: later rows read y_j. The first row of a sequence has no earlier key, so its z is 0.
+/// DeltaFormer: later rows read y_j at key j. The first row of a sequence has no earlier key, so
+/// its z is 0.
 ///   z_i = sum_(j<i) P_ij y_j;  y_i = v_i + g_i z_i
 struct DeltaFormerRows : SoftmaxRows {
   using Formula = StrictSoftmax;
@@ -16,7 +17,7 @@ struct DeltaFormerRows : SoftmaxRows {
     return y;
   }
 
-  /// Computes y of `count` rows. Later rows read y.
+  /// Computes the sums of `count` rows and replaces their v by y.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {

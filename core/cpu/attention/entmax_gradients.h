@@ -5,8 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Entmax: dS is proportional to the square roots of P. Blocks without a key of positive weight are
-/// skipped.
+/// Entmax: dS_ij = w_ij (dP_ij - D_i), where w_ij is the square root of P_ij. Blocks in which no
+/// key has a weight are skipped.
 struct EntmaxGradients : SoftmaxGradients {
   using Formula = rules::Entmax;
   static constexpr bool skips_blocks = true;
@@ -28,7 +28,7 @@ struct EntmaxGradients : SoftmaxGradients {
     }
   }
 
-  /// True if any key of this block has a weight.
+  /// True if any key of this block has a weight in any row.
   template <class Product, bool shifted>
   static bool has_weight(const Sight& there, const GradientSpace<Product>& space,
                          std::int64_t first) {

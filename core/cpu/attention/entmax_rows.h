@@ -9,21 +9,21 @@
 /// Entmax, forward. The scores of a panel with all its keys are stored in a strip, [key][query].
 /// Newton's method then finds the threshold of each row. It starts at the maximum score minus 1,
 /// and its estimates never exceed the threshold. A key whose score is below the current estimate
-/// therefore has weight 0, and such keys are dropped after the first step. Blocks of keys without a
-/// weight are skipped when values are summed.
+/// therefore has weight 0, and later steps skip this key. Blocks of keys without a weight are
+/// skipped when values are summed.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The scratch of one call.
 template <class Product>
 struct StripSpace {
   float *keys, *values;              // packed words of one block
-  float *p, *w;                      // words of a block's weights, and of their square roots
+  float *p, *w;                      // packed weights of one block, and their square roots
   float *queries, *outputs, *means;  // one row per query of the panel
   float* counts;                     // [panel]: number of keys that have a weight
-  float *times, *maxima, *sums;      // [panel]: factor of the scores, the threshold, sum of w
-  float *shifts, *key_shifts;        // c of the panel's queries, and of a block of keys
-  float* strip;                      // [keys][panel]
-  std::int32_t* rows;                // keys that may have a weight for a vector of queries
+  float *times, *maxima, *sums;  // [panel]: factor of the scores, maximum or threshold, sum of w
+  float *shifts, *key_shifts;    // c of the panel's queries, c of one block of keys
+  float* strip;                  // [keys][panel]
+  std::int32_t* rows;            // keys that may have a weight for a vector of queries
   std::int64_t depth, key_stride, value_stride, floats;
 
   StripSpace(std::int64_t width, std::int64_t value_width, std::int64_t key_count, float* at) {
@@ -182,7 +182,7 @@ class EntmaxRows {
     mix_keys<Product>(space_.w, space_.values, space_.value_stride, there, space_.means, width);
   }
 
-  /// Writes weights and their square roots as words. Returns true if any weight is not 0.
+  /// Packs the weights of a block and their square roots. Returns true if any weight is not 0.
   bool weigh(const Sight& there, const float* s) {
     Mask some = Vec(0.0f) > Vec(0.0f);
     for (std::int64_t t = 0; t < n_; t += lanes) {
@@ -235,7 +235,8 @@ class EntmaxRows {
   std::int64_t row_ = 0, n_ = 0, first_key_ = 0, last_key_ = 0;
 };
 
-/// One query, as in decoding: see Single.
+/// The kernels of entmax. `begin` and `before` do nothing, because a chunk processes all keys in
+/// `own`.
 template <class T, class Product>
 inline constexpr AttentionKernels<T> entmax_kernels{
     [](std::int64_t width, std::int64_t value_width, std::int64_t, std::int64_t keys) {

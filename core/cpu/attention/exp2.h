@@ -4,10 +4,10 @@
 
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// 2^x within 2 units in the last place for x <= 126; 0 below -150; NaN stays NaN. Softmax in
-/// powers of two saves a multiplication per score, because log2(e) is part of the scale of the
-/// queries. 2^x = 2^n 2^r, where n is the integer nearest x; the polynomial minimizes the maximum
-/// relative error.
+/// Returns 2^x with an error of at most 2 units in the last place for x <= 126. The result is 0 if
+/// x < -150, and NaN if x is NaN. Softmax uses powers of two, because log2(e) can be part of the
+/// scale of the queries. This saves a multiplication per score. With the integer n nearest to x,
+/// 2^x = 2^n 2^(x - n). The polynomial for 2^(x - n) minimizes the maximum relative error.
 [[gnu::always_inline]] inline Vec exp2(Vec x) {
   const Vec near = max(Vec(-160.0f), x);
   const Vec magic(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
@@ -25,8 +25,8 @@ namespace attention {
   const Vec lowest(-126.0f);
   return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));
 }
-/// Lower limit of the part of a row's weight that stick-breaking has not yet assigned to keys. It
-/// prevents products that are too small for normal numbers, which would be slow.
+/// Lower limit of a row's unassigned weight in stick-breaking. Products with a smaller weight could
+/// be subnormal numbers, which are slow.
 inline constexpr float least_left = 0x1p-90f;
 
 inline constexpr float log2_of_e = 1.44269504088896340736f;

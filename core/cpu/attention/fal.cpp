@@ -6,12 +6,12 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per item
-constexpr std::int64_t key_range = 4096;                  // keys per item, backward
+constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per item, forward pass
+constexpr std::int64_t key_range = 4096;                  // keys per item, backward pass
 constexpr std::int64_t no_window = std::int64_t{1} << 40;
 
-/// Makes items of `step` rows of a segment. Items with later rows cost more, so the list begins
-/// with them.
+/// Divides each segment into items of `step` rows, from the last item to the first, because later
+/// rows cost more.
 WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
                FunctionRef<std::int64_t(std::int64_t segment)> length, double cost_of_row) {
   WorkList list;

@@ -9,8 +9,8 @@
 /// search all earlier keys. This search computes the scores of a panel of queries with one block of
 /// keys at a time, in tiles, and a vector of queries stops when all its queries have a match. Even
 /// if no query has a match, the search costs little more than a matrix product. The order in which
-/// the terms of a score are summed depends only on the distance between query and key. A decision
-/// is therefore independent of the division of work, of caches and of the number of threads.
+/// the terms of a score are summed depends only on the distance between query and key. A match is
+/// therefore independent of the division of work, of caches and of the number of threads.
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
@@ -53,8 +53,7 @@ class Search {
   }
 
  private:
-  /// Tries the keys up to `reach` before each query. Returns true if no query has to search
-  /// further.
+  /// Tests the last `reach` keys before each query. Returns true if no query has to search further.
   bool near() {
     bool all = true;
     for (std::int64_t t = 0; t < n_; ++t) {
@@ -110,8 +109,8 @@ class Search {
     const std::int64_t count = end - begin;
     pack_left<Exact>(Source<T>{{task_.k.row(begin), task_.k.stride}, count, width_}, count, width_,
                      space_.keys, space_.key_stride);
-    // The keys up to `reach` before each query were already tried, so the queries are treated as if
-    // they were `reach` positions earlier.
+    // near() has already tested the last `reach` keys before each query. Each query therefore sees
+    // only the keys before these.
     const Sight sight{count, n_, position_ - 1 - reach - begin, std::int64_t{1} << 40};
     for (std::int64_t t = 0; t < n_; t += 2 * lanes) {
       for (std::int64_t r = (count - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
@@ -136,8 +135,8 @@ class Search {
     }
   }
 
-  /// Stores the last of the keys [r, end) with a positive score, for queries that have no later
-  /// match.
+  /// Stores the last of the keys [r, end) with a positive score, for queries that have no match
+  /// yet.
   void take(std::int64_t r, std::int64_t end, std::int64_t t, std::int64_t begin,
             const Sight& sight) {
     const float* const scores = space_.scores + t;

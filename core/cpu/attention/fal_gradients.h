@@ -29,7 +29,8 @@ class FalGradientWork {
 
   void run() {
     list();
-    // dv of key j is the sum over the queries that chose j - 1.
+    // The loop begins one key before the range, because dv of key j sums over the queries that
+    // chose key j - 1.
     const std::int64_t all = starts_[end_ - begin_ + 1];
     for (std::int64_t m = begin_ - 1; m < end_; ++m) {
       const std::int64_t slot = m - begin_ + 1;
@@ -43,9 +44,9 @@ class FalGradientWork {
     return task_.heads == 1 ? 0 : number / task_.shape.queries;
   }
 
-  /// Lists the queries of each match m. The entries starts_[s] to starts_[s + 1] - 1 of readers_
-  /// are the queries with m = begin - 1 + s, as head * queries + row. The gradients of queries
-  /// without a match are set to zero here.
+  /// Lists the queries that chose each key m. The entries starts_[s] to starts_[s + 1] - 1 of
+  /// readers_ are the queries with m = begin - 1 + s. Each is stored as head * queries + row. Also
+  /// sets dq of queries without a match to 0.
   void list() {
     const SegmentShape& shape = task_.shape;
     const std::int64_t slots = end_ - begin_ + 1;
@@ -92,11 +93,12 @@ class FalGradientWork {
     if (task_.dv && !task_.to_dv.stream) fetch(task_.dv, m + ahead, value_width_);
   }
 
-  /// Writes dk_m, dv_(m+1) and the dq of the queries that chose key m, limited to the rows of this
-  /// range.
+  /// Writes the gradients that depend on the queries that chose key m: dk_m, dv_(m+1) and the dq of
+  /// these queries. Other ranges write the gradients of keys outside this range.
   void write_key(std::int64_t m, const std::int32_t* numbers, std::int64_t count) {
-    // Few keys have more than three readers, which are the queries that chose the key. The number
-    // of readers is hard to predict, so only one branch depends on it.
+    // The readers of a key are the queries that chose this key. Few keys have more than three
+    // readers. The branch predictor cannot predict the number of readers, so only one branch
+    // depends on this number.
     bool first = true;
     for (; count > 3; count -= 4, numbers += 4, first = false) {
       readers<4>(m, numbers, first, count == 4);

@@ -7,8 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// The arguments of a forward pass. It computes ChaCAL or DeltaFormer if one of the pointers is
-/// set, otherwise plain attention.
+/// The arguments of a forward pass. If `chacal` or `deltaformer` is set, the pass computes that
+/// operation, otherwise plain attention.
 struct Forward {
   const Scores& scores;
   RuleTensors rule;
@@ -38,11 +38,12 @@ class ForwardPass {
         group_(heads_ / f.v.heads),
         width_(scores_.q.width),
         value_width_(f.v.width) {
-    // The kernel for single rows multiplies unrounded operands in f32. In bf16 math, f32 tensors
-    // cannot use it, because their operands must be rounded. bf16 tensors can, because their
-    // products are exact in f32. If a backward pass follows, only softmax uses the kernel. TRA's
-    // backward pass needs exactly the scores of the panel kernels, and stick-breaking's needs their
-    // rounded weights. The mean for entmax is computed by the panel kernels only.
+    // The row kernel multiplies unrounded operands in f32. With Math::bf16, f32 tensors cannot use
+    // this kernel, because their operands must be rounded. bf16 tensors can use it, because f32
+    // products of bf16 numbers are exact. If a backward pass follows, only softmax uses the row
+    // kernel. The backward pass of TRA needs the exact scores of the panel kernels, and that of
+    // stick-breaking needs their rounded weights. For entmax, only the panel kernels compute the
+    // mean.
     const bool by_row = f.rule.rule == Rule::softmax || (!f.rule.log_sum && !f.rule.residue);
     singly_ = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
   }
@@ -62,8 +63,8 @@ class ForwardPass {
  private:
   using Kernels = AttentionKernels<T>;
 
-  /// Later rows cost more, so the list of work begins with them. If rows depend on earlier rows,
-  /// the list has ascending order instead.
+  /// Adds the items of each segment from the last rows to the first, because later rows cost more.
+  /// If rows depend on earlier rows, the order is from the first to the last.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);

@@ -6,20 +6,21 @@
 #include "core/cpu/attention/single.h"
 #include "core/cpu/attention/solve_tile.h"
 
-/// The forward pass over a chunk of one head's rows. The panels of queries in the chunk walk
-/// together along the blocks of keys. A rule (softmax_rows.h and its neighbours) weighs each block:
-///   Formula            the rule's text in core/rules/
-///   start(rows)        sets the running state of a panel
+/// The forward pass over a chunk of one head's rows. Each block of keys is packed once and then
+/// processed by all panels of queries of the chunk. A rule (softmax_rows.h and similar files)
+/// computes the weights of each block. A rule has the members
+///   Formula            the formulas of the rule in core/rules/
+///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
-///   spent, bound       end the walk of a leftward rule early
-///   share, log_sum     the factor of a row's sums and its saved number
-///   finish_row         saves more of a row
+///   spent, bound       let a leftward rule skip keys that cannot have a weight
+///   share, log_sum     the factor of a row's sums, and the number that is saved as log_sum
+///   finish_row         saves further results of a row
 /// Leftward rules process the chunk's own keys first, then the earlier keys from the last block to
 /// the first. They stop when no earlier key can have a weight in any row.
 ///
-/// A rule that `solves` reads outputs of earlier rows in place of values. Its function `values`
-/// returns what rows read at keys whose outputs are known. Its function `solve` computes the
-/// outputs at a panel's own keys, row by row.
+/// A rule with the member `solves` reads outputs of earlier rows instead of values. Its function
+/// `values` returns what rows read at keys whose outputs are already computed. Its function `solve`
+/// computes the outputs at a panel's own keys, row by row.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// True if a rule reads outputs of earlier rows. This requires products on vectors.
@@ -48,7 +49,8 @@ class Rows {
   void before(std::int64_t from, std::int64_t to) {
     if constexpr (Formula::leftward) return;  // leftwards() processes these keys later
     const InUse<Product> in_use;
-    const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first visible key
+    // first key that the chunk sees
+    const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;
     for (std::int64_t j = from; j < to; j += block) {
       const std::int64_t count = least(block, to - j);
       if (j + count <= seen) continue;
@@ -100,7 +102,7 @@ class Rows {
                shifts_of(other), values_of(other));
       }
     }
-    // the first visible key
+    // first key that the chunk sees
     const std::int64_t seen = most(0, shape_.offset + begin_ - shape_.window + 1);
     bound_scores(seen);
     for (std::int64_t end = shape_.offset + begin_; end > seen && !spent();) {
@@ -145,8 +147,8 @@ class Rows {
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// The packed keys j to j + count - 1. Wide f32 keys are used in place if products are exact,
-  /// because each key is read only once, in long contiguous pieces.
+  /// Packs the keys j to j + count - 1 and returns them. Exact products use wide f32 keys in place,
+  /// because these are long contiguous rows.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -188,7 +190,7 @@ class Rows {
     clear_query_sums<Product>(outputs_of(row), n, shape_.value_width);
   }
 
-  /// Packs the shifts c of `count` keys from key j on.
+  /// Copies the shifts c of `count` keys from key j on.
   void pack_shifts(std::int64_t j, std::int64_t count) {
     if (!task_.shift) return;
     for (std::int64_t r = 0; r < count; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);
@@ -199,8 +201,8 @@ class Rows {
                              shape_.value_width, space_.values);
   }
 
-  /// Packs the values that rows read at the keys from j on. The outputs at these keys are known:
-  /// they are in `earlier` for keys before the first query, otherwise in y.
+  /// Packs what rows read at the keys from j on. The outputs at these keys are already computed.
+  /// The outputs before the first query are in `earlier`, all others are in y.
   void pack_solved(std::int64_t j, std::int64_t count) {
     const std::int64_t width = shape_.value_width;
     const HeadRows<const T> y{task_.y.at, task_.y.stride};
@@ -215,11 +217,12 @@ class Rows {
     return {count, queries(row), shape_.offset + row - j - less, shape_.window - less};
   }
 
-  /// Computes scores and their weights, and multiplies the outputs so far by `shrink`.
+  /// Computes the scores and weights of a block of keys. If the weights require it, multiplies the
+  /// panel's sums so far by `shrink`.
   void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
-    mix();  // the previous block
+    mix();  // adds the values of the previous block
     float *const s = space_.scores, *const p = space_.p;
     clear_unseen<Product>(sight, p);
     const Running state = running(row);
@@ -240,9 +243,9 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// Adds the products of p with the values of the waiting block. A tile product would have to wait
-  /// for words of p that were just stored, so it is postponed until the scores of the next block
-  /// are computed.
+  /// Adds p times the values of the waiting block to the panel's sums. A tile product would have to
+  /// wait for words of p that were just stored, so it is postponed until the scores of the next
+  /// block are computed.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,
@@ -250,8 +253,8 @@ class Rows {
     waiting_.values = nullptr;
   }
 
-  /// Computes the outputs of a panel, tile by tile. After each tile, the values at its keys are
-  /// replaced by those that later rows read at these keys.
+  /// Computes the outputs of a panel, tile by tile. After each tile, the values of its keys are
+  /// replaced by what later rows read at these keys.
   void solve(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
@@ -310,7 +313,7 @@ class Rows {
     }
   }
 
-  /// y_c = factor sum_c
+  /// Writes y_c = factor sum_c.
   void write_row(const float* sum, float factor, T* y) const {
     const std::int64_t whole = shape_.value_width / lanes * lanes;
     const int rest = static_cast<int>(shape_.value_width - whole);
@@ -352,8 +355,8 @@ inline constexpr AttentionKernels<T> forward_kernels{
       Single<T, typename Rule::Formula>(task, row, at).run();
     }};
 
-/// The kernels of a rule with products on vectors. Math::fast has products of its own only on tile
-/// registers.
+/// The kernels of a rule with products on vectors. On vectors, Math::fast uses the same products as
+/// Math::exact.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{

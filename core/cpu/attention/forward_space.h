@@ -8,22 +8,24 @@
 /// panel.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-// finite, so that the difference of two initial maxima is not NaN
+// Initial maximum of a row. It is finite, so that the difference of two initial maxima is not NaN.
 inline constexpr float lowest = -1e38f;
 
 /// The scratch of one call.
 template <class Product>
 struct Space {
-  float *keys, *values;  // packed words of a block of keys and values, or of the chunk's own
-  float *scores, *p;     // [block][panel], and as words [block / depth][panel]
-  float* solved;         // the solved values of the panel's own keys in f32, [panel][stride]
+  // packed keys and values, of one block or of the whole chunk
+  float *keys, *values;
+  float *scores, *p;  // scores: [block][panel]; p in packed words: [block / depth][panel]
+  float* solved;      // what rows read at the panel's own keys, in f32, [panel][stride]
   // for each panel: the packed queries, [depth][panel], and the sums over keys
   float *queries, *outputs;
-  float* rows;                            // the rows of the finished panel, [panel][stride]
-  float *times, *maxima, *sums, *shrink;  // for each query: the scale of its scores, m and l
-  // c of each query, and of a block of keys or of the chunk's own keys
+  float* rows;  // the rows of the finished panel, [panel][stride]
+  // for each query: factor of the scores, running maximum m, running sum l, factor of earlier sums
+  float *times, *maxima, *sums, *shrink;
+  // c of each query; c of each key, of one block or of the whole chunk
   float *query_shifts, *key_shifts;
-  float *pulls, *counts, *bounds;  // for each query
+  float *pulls, *counts, *bounds;  // TRA, for each query: pull, number of positive scores, bound
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {
@@ -61,7 +63,7 @@ struct Running {
   float *pulls, *counts, *bounds;
 };
 
-/// A panel of queries: its first row among the chunk's queries, its number of rows and its state.
+/// A panel of queries: its first row among the task's queries, its number of rows and its state.
 template <class T>
 struct PanelRows {
   const AttentionRows<T>& task;

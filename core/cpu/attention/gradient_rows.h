@@ -5,9 +5,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The part of the backward pass that reads and writes the rows of queries. Before a panel's blocks
-/// of keys are processed, it reads factors and dy and computes D. Afterwards it writes dq and dtau,
-/// or saves the partial sums for the next range.
+/// The part of the backward pass that reads and writes the rows of queries. Before the blocks of
+/// keys are processed for a panel, it reads factors and dy, and computes D. Afterwards it writes dq
+/// and dtau, or saves the sums so far for the next range.
 template <class T, class Product, class Rule>
 class GradientRows {
  public:
@@ -27,7 +27,7 @@ class GradientRows {
   static HeadRows<U> from(HeadRows<U> x, std::int64_t row) {
     return {x.row(row), x.stride};
   }
-  /// True if `scale` multiplies the finished sums for dq and dk. Otherwise it multiplies dS.
+  /// True if `scale` multiplies the finished sums for dq and dk. Otherwise `scale` multiplies dS.
   bool late() const {
     return task_.shift || requires { Rule::scale_late; };
   }
@@ -44,12 +44,12 @@ class GradientRows {
       store(space_.scale + t, scale * load(space_.tau + t));
     }
     // A query that sees only one key has P = 1 for any score, so the gradient of its score must be
-    // exactly 0. This does not hold with a sink, because the sink then also has a weight.
+    // exactly 0. With a sink, P is less than 1, because the sink also has a weight.
     if (!task_.sink && shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
     if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
 
     const auto q = source(rows.q(), row, n, key_width_);
-    // Reads along the rows first, which is fastest for rows that are far apart.
+    // pack_right runs first, because it reads along rows. This is fastest if rows are far apart.
     if (task_.tau) {
       pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
                           space_.key_stride);
@@ -73,8 +73,8 @@ class GradientRows {
     }
   }
 
-  /// Computes D, and packs dy or W. If packing does not round, both are multiplied by the factor of
-  /// dS.
+  /// Computes D, and packs dy or W. If packing does not round, D and the packed rows are multiplied
+  /// by the factor of dS.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
     const auto mean = rows.of_values(Rule::mean(task_));

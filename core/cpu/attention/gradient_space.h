@@ -11,26 +11,27 @@ template <class Product>
 struct GradientSpace {
   // The packed keys and values of the range. Products sum along the rows of `left` operands and
   // over the rows of `right` operands. For rules that solve a triangular system (ChaCAL,
-  // DeltaFormer), the values are those that the weights multiply.
-  float *keys_left, *keys_right, *values_left;  // keys_right: block after block
-  float *key_sums, *value_sums;  // dk / beta, and dv (of one head, for rules that solve)
+  // DeltaFormer), values_left contains what rows read at the keys instead of v.
+  float *keys_left, *keys_right, *values_left;  // keys_right: stored block by block
+  float *key_sums, *value_sums;  // sums for dk and dv (for rules that solve: dv of one head)
   float* all_value_sums;         // for rules that solve: dv of all heads
-  // The panel's q, and dy or W, as operands and transposed; dy or W in f32; dq / beta.
+  // The panel's q and gradients (dy, or W for rules that solve) as right operands, and their
+  // transposes. gradient_rows: the gradients in f32. query_sums: the sums for dq.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  float* query_rows;  // dq / beta as rows
-  float *p, *ds;      // [panel][panel], f32
+  float* query_rows;  // query_sums with one row per query
+  float *p, *ds;      // [panel][panel], f32: scores and dP, then P and dS
   // Packed P and dS. p_rows and ds_rows have `panel` rows of panel / depth words. ds_keys has panel
   // / depth rows of `panel` words.
   float *p_rows, *ds_rows, *ds_keys;
-  // [panel]: factor of the scores, factor of dS, log_sum in bits, D, sum of a row of dS
+  // [panel]: factor of the scores, factor of dS, log_sum in base 2, D, row sum of dS
   float *scale, *times, *logs, *sums, *row_sums;
   float *tau, *shifts;                        // [panel]: tau and c of the queries
-  float* turned_means;                        // entmax's means as words, transposed
-  float *bounds, *longest_key, *least_shift;  // TRA's upper bounds and what they are computed from
-  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: numbers that leftward rules need
+  float* turned_means;                        // the means of entmax, packed and transposed
+  float *bounds, *longest_key, *least_shift;  // TRA: upper bounds and the numbers behind them
+  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: leftward rules only
   // One shift c and one vector of partial sums of dS per key of the range.
   float *key_shifts, *key_shift_sums;
-  std::int64_t depth, value_depth;  // words along the widths
+  std::int64_t depth, value_depth;  // words in a row of a key, of a value
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {
@@ -88,8 +89,8 @@ Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int6
   return {{x.row(row), x.stride}, rows, width};
 }
 
-/// A panel of queries of one head: the head among those that read the key head, the panel's first
-/// row and its number of rows.
+/// A panel of queries of one head. `head` is its index among the heads that read the key head,
+/// `row` is the panel's first row, and `count` is the panel's number of rows.
 template <class T, class Product>
 struct GradientPanel {
   const AttentionGradients<T>& task;
@@ -97,11 +98,11 @@ struct GradientPanel {
   std::int64_t head, row, count;
 
   HeadRows<const T> q() const { return {task.q.at + head * task.shape.width, task.q.stride}; }
-  /// The head's columns of a tensor as wide as v, from the panel's first row on.
+  /// The panel's rows of x, in the columns of the head. Each head of x has value_width columns.
   HeadRows<const T> of_values(HeadRows<const T> x) const {
     return {x.row(row) + head * task.shape.value_width, x.stride};
   }
-  /// The head's column of a tensor [rows, heads], or nothing.
+  /// The head's column of a tensor [rows, heads]. Null if x is null.
   HeadRows<const float> column(HeadRows<const float> x) const {
     return x ? HeadRows<const float>{x.at + head, x.stride} : x;
   }

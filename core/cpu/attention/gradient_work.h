@@ -8,17 +8,18 @@
 #include "core/cpu/attention/solve_tile.h"
 
 /// The backward pass for a range of keys. The panels of queries are processed from the last to the
-/// first. A rule (softmax_gradients.h and its neighbours) computes P and dS from the scores of a
-/// block and dP, and each block takes five products.
+/// first. A rule (softmax_gradients.h and similar files) computes P and dS from the scores of a
+/// block and dP. Each block requires five matrix products.
 ///
-/// With D_i = dy_i . y_i, where dS includes the factor `scale` unless the sums of dS itself are
-/// needed (the scale is then applied at the end):
+/// With D_i = dy_i . y_i, the gradients are sums over dS and P. dS includes the factor `scale`,
+/// unless the sums of dS itself are needed. In this case `scale` multiplies the finished sums.
 ///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j
-/// Leftward rules take the blocks of a range from the last to the first. The numbers that they
-/// carry for each row (walked_numbers) pass from range to range in `walked`.
+/// Leftward rules process the blocks of a range from the last to the first. Between ranges,
+/// `walked` contains their numbers for each row (see walked_numbers).
 ///
-/// A rule that `solves` replaces dy by the solution W of a triangular system, which the range with
-/// the panel's own keys computes from the last row to the first and leaves in `solved_rows`.
+/// A rule with the member `solves` replaces dy by W, the solution of a triangular system. The range
+/// that contains the panel's own keys computes W from the last row to the first and stores it in
+/// `solved_rows`.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T, class Product, class Rule>
@@ -95,7 +96,8 @@ class Work : GradientRows<T, Product, Rule> {
   void panel_of(std::int64_t head, std::int64_t row) {
     const Panel rows{task_, space_, head, row, least(panel, shape_.queries - row)};
     const std::int64_t position = shape_.offset + row;
-    const bool first = position + rows.count - 1 < task_.end;  // no later range sees this panel
+    // True if the panel sees no key of a later range.
+    const bool first = position + rows.count - 1 < task_.end;
     const bool last = position + 1 - shape_.window >= task_.begin || task_.begin == 0;
     const InUse<Product> in_use;
     if constexpr (Formula::leftward) return panel_leftward(rows, first, last);
@@ -131,7 +133,8 @@ class Work : GradientRows<T, Product, Rule> {
       }
     }
     const std::int64_t stop = solve ? position : least(task_.end, position + rows.count);
-    std::int64_t waiting = -1;  // the block that is not yet multiplied, see Rows::mix; -1: none
+    // The block whose products are postponed (see Rows::mix), or -1.
+    std::int64_t waiting = -1;
     for (std::int64_t j = task_.begin; j < stop; j += block) {
       const Sight there = sight(row, j, least(block, stop - j));
       if (there.empty()) continue;
@@ -156,8 +159,8 @@ class Work : GradientRows<T, Product, Rule> {
   static constexpr bool solves = !Product::tiled && requires { Rule::solves; };
   static constexpr bool bounds = requires { Rule::bounds; };
 
-  /// Processes a panel for a leftward rule. The panel is skipped if no key of the range can have a
-  /// weight in any of its rows.
+  /// Processes a panel for a leftward rule. No block is processed if no key of the range can have a
+  /// weight in any row of the panel.
   void panel_leftward(const Panel& rows, bool first, bool last) {
     if (!first) this->read_walked(rows);
     if constexpr (bounds) Rule::bound(rows);
@@ -250,8 +253,9 @@ class Work : GradientRows<T, Product, Rule> {
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
-  /// Solves the triangular system of a panel. value_sums contains the part of B from later panels.
-  /// Writes W to the gradients, and replaces value_sums by the rule's sums for dv.
+  /// Solves the triangular system of a panel. Before the call, value_sums contains the part of B
+  /// that comes from later panels. Afterwards it contains the sums from which the rule computes dv.
+  /// Writes W to the gradients.
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;
@@ -263,7 +267,7 @@ class Work : GradientRows<T, Product, Rule> {
     Rule::start_solve(rows);
     for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
       const std::int64_t after = least(r + tile_rows, n);
-      if (after < n) {  // then a multiple of tile_rows
+      if (after < n) {  // `after` is then a multiple of tile_rows
         row_tile<Product>({space_.p_rows + r * p_row + after / depth, p_row, 1},
                           space_.gradients + after / depth * stride, stride,
                           words<Product>(n) - after / depth, sums + r * stride, stride, vectors,
@@ -290,10 +294,10 @@ class Work : GradientRows<T, Product, Rule> {
   }
 };
 
-/// Number of keys in a range. Queries are packed once per range. Ranges of a quarter of this length
-/// were 10% slower on vectors for heads of width 768, and this length was not slower for any narrow
-/// head. Tiles use ranges twice as long, because packing takes a larger share of their time. These
-/// were 10% faster for all widths.
+/// Maximum number of keys in a range. Queries are packed once per range. On vectors, ranges of a
+/// quarter of this length were 10% slower for heads of width 768, and were not faster for narrow
+/// heads. On tiles, packing takes a larger share of the time, so ranges are twice as long. This was
+/// 10% faster for all widths.
 template <class Product>
 inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
 
@@ -316,8 +320,8 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
     },
     [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
 
-/// The kernels of a rule with products on vectors. Math::fast has products of its own only on tile
-/// registers.
+/// The kernels of a rule with products on vectors. On vectors, Math::fast uses the same products as
+/// Math::exact.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{

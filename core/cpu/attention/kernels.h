@@ -7,9 +7,9 @@
 #include "core/dtype.h"
 #include "core/rules.h"
 
-/// The interface of the attention kernels of one instruction set. All pointers refer to the first
-/// row of one segment and the first column of one head; rows are `stride` elements apart. A task
-/// covers one segment and one head (in backward: the query heads of one key head).
+/// The interface of the attention kernels of one instruction set. A task covers one segment and one
+/// head (in the backward pass: all query heads of one key head). All pointers refer to the first
+/// row of the segment and the first column of the head. Rows are `stride` elements apart.
 namespace longhand::cpu {
 
 template <class T>
@@ -21,28 +21,28 @@ struct HeadRows {
 };
 
 /// Number of queries in a panel, for every instruction set. Chunks of work begin at multiples of
-/// it.
+/// this number.
 inline constexpr std::int64_t attention_panel = 64;
 
-/// Count of the numbers that a leftward rule updates for each row from key to key. Stick-breaking
-/// updates the part of the row's weight that is not yet assigned, and the sum of P dP over the
-/// remaining keys. TRA updates the number of keys with positive scores so far, and the gradient of
-/// pull so far.
+/// Leftward rules process the keys of a row from the last to the first. Their backward passes keep
+/// this many numbers for each row and update them at every key:
+///   stick-breaking: the weight not yet assigned, and the sum of P dP over the remaining keys
+///   TRA: the number of positive scores so far, and the gradient of pull so far
 inline constexpr int walked_numbers = 2;
 
-/// Up to this many queries of a segment are computed one by one, as in decoding.
+/// If a segment has at most this many queries, as in decoding, they are computed one by one.
 inline constexpr std::int64_t attention_few = 4;
 
 /// Query row i of the segment is at position offset + i and sees the keys (offset + i - window,
-/// offset + i]. Without a window, window is larger than any position.
+/// offset + i]. If there is no window, `window` is larger than any position.
 struct SegmentShape {
   std::int64_t queries, keys, offset, window;
   std::int64_t width, value_width;
 };
 
-/// The forward pass of one head. For ChaCAL and DeltaFormer, the outputs at positions before
-/// `offset` are in `earlier`, one row per position. tau has one row per query, and
-/// `shift` holds c, one per key; null: none.
+/// The forward pass of one head. For ChaCAL and DeltaFormer, `earlier` contains the outputs at
+/// positions before `offset`, one row per position. `tau` has one row per query. `shift` contains
+/// c, one row per key. Both are null if the scores do not use them.
 template <class T>
 struct AttentionRows {
   SegmentShape shape;
@@ -55,21 +55,23 @@ struct AttentionRows {
   const float* sink = nullptr;
   HeadRows<const float> pull = {};  // one row per query
   float scale;
-  float gamma = 0;                  // ChaCAL's
-  HeadRows<const float> gain = {};  // DeltaFormer's, one row per query
-  HeadRows<T> read = {};            // DeltaFormer's z; null: not wanted
+  float gamma = 0;                  // ChaCAL only
+  HeadRows<const float> gain = {};  // DeltaFormer only, one row per query
+  HeadRows<T> read = {};            // z of DeltaFormer; null: not required
 };
 
-/// Computes the gradients of the keys [begin, end) of one key head, and the terms that these keys
-/// contribute to the gradients of queries. The queries are those of the `heads` query heads that
-/// read this key head. Columns of query head g start g width after those of head 0 (for values,
-/// g value_width). Entries of log_sum, gamma and similar numbers start g after those of head 0.
-/// Panels of queries and ranges of keys are processed from the last to the first, so that each
-/// query's gradient is summed over keys in one fixed order. dq_sums contains these sums between
+/// A task of the backward pass: computes dk and dv of the keys [begin, end) of one key head, and
+/// the terms that these keys contribute to the gradients of queries. The queries are those of the
+/// `heads` query heads that read this key head. The columns of query head g begin g * width after
+/// those of head 0 (g * value_width in y, dy and similar rows). In log_sum and other tensors with
+/// one number per head, the number of head g is g entries after that of head 0.
+///
+/// Panels of queries and ranges of keys are processed from the last to the first. Each query's
+/// gradient is thus summed over keys in one fixed order. dq_sums contains these sums between
 /// ranges. The range that processes a panel last writes dq.
 ///
-/// ChaCAL's W_i and DeltaFormer's g_i W_i are in `solved_rows` once the range with key i has passed
-/// panel i.
+/// `solved_rows` contains W_i for ChaCAL and g_i W_i for DeltaFormer. The range that contains key i
+/// writes row i.
 template <class T>
 struct AttentionGradients {
   SegmentShape shape;
@@ -90,23 +92,23 @@ struct AttentionGradients {
   float* dq_sums = nullptr;
   // state of leftward rules between ranges: [heads][queries][walked_numbers]
   float* walked = nullptr;
-  HeadRows<const T> read = {};      // DeltaFormer's z
+  HeadRows<const T> read = {};      // z of DeltaFormer
   HeadRows<const float> gain = {};  // only for DeltaFormer
   HeadRows<float> dgain = {};
   bool add_dgain = false;
-  const float* gamma = nullptr;  // of head 0; null unless ChaCAL
+  const float* gamma = nullptr;  // ChaCAL only: gamma of head 0
   std::int64_t gamma_step = 0;   // 0 if one gamma serves all heads
   float* solved_rows = nullptr;
   float* dgamma = nullptr;  // [heads], for this segment, key head and range
 
-  std::int64_t begin = 0, end = 0, range = 0;  // keys; ranges begin at multiples of `range`
+  std::int64_t begin = 0, end = 0, range = 0;  // keys; each `begin` is a multiple of `range`
 };
 
-/// Kernels that compute the query rows of a chunk. A caller calls three of them in this order, with
-/// the same scratch: `begin`, then `before` for each range of keys before the chunk, then `own`.
-/// `own` processes the remaining keys and writes y and log_sum. For ChaCAL and DeltaFormer, the
-/// outputs at all keys that a call reads must be known. Chunks and ranges begin at multiples of
-/// attention_panel rows.
+/// The kernels of the forward pass. For a chunk of query rows, the caller calls `begin`, then
+/// `before` for each range of keys before the chunk, then `own`, always with the same scratch.
+/// `own` processes all keys that `before` did not process, and writes y and log_sum. For ChaCAL and
+/// DeltaFormer, the outputs at the keys of a range must be computed before the call. Chunks and
+/// ranges begin at multiples of attention_panel rows.
 template <class T>
 struct AttentionKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
@@ -114,14 +116,15 @@ struct AttentionKernels {
   struct Chunk {
     std::int64_t begin, end;
   };
-  /// Floats of scratch for rows of these widths, at most `chunk` rows with `keys` keys.
+  /// Number of floats of scratch for heads of these widths, with at most `chunk` rows and `keys`
+  /// keys.
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t chunk,
                           std::int64_t keys);
   void (*begin)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
   void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
                  float* scratch);
   void (*own)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
-  /// Computes one row by itself, with f32 products; not for ChaCAL and DeltaFormer.
+  /// Computes a single row with f32 products. Not used for ChaCAL and DeltaFormer.
   void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
 
@@ -133,10 +136,10 @@ template <class T>
 struct AttentionGradientKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
 
-  std::int64_t range;  // keys whose gradients stay in scratch while the queries pass
+  std::int64_t range;  // maximum number of keys in a range
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
-  /// Number of floats in a row of dq_sums and of solved_rows. Rows are ordered [heads][queries], in
-  /// dq_sums with queries rounded up to panels.
+  /// Number of floats in a row of dq_sums and of solved_rows. The rows are ordered as
+  /// [heads][queries]. For dq_sums, the number of queries is rounded up to whole panels.
   std::int64_t (*stride)(std::int64_t width);
   void (*begin)(const AttentionGradients<T>& task, float* scratch);
   void (*begin_head)(const AttentionGradients<T>& task, std::int64_t head, float* scratch);
@@ -146,8 +149,9 @@ struct AttentionGradientKernels {
   void (*end)(const AttentionGradients<T>& task, float* scratch);
 };
 
-/// Kernels by kind of product: f32 operands; operands split in two bf16 parts where there are tile
-/// registers (elsewhere exact products); or operands rounded to bf16.
+/// The kernels for each kind of product. `exact` has f32 operands, and `bf16` rounds them to bf16.
+/// `fast` splits operands into two bf16 parts on processors with tile registers. On other
+/// processors, `fast` is the same as `exact`.
 template <class Kernels>
 struct ByProduct {
   static constexpr Isa strongest = Isa::amx;
@@ -174,8 +178,7 @@ struct BySolve {
   ByProduct<Kernels> chacal, deltaformer;
 };
 
-/// First-After-Last attention of one head in one segment. Shapes are as above, but there is no
-/// window.
+/// First-After-Last attention of one head in one segment. The window of the shape is ignored.
 template <class T>
 struct FalRows {
   SegmentShape shape;
@@ -185,8 +188,9 @@ struct FalRows {
   bool stream = false;  // write y with stores that bypass the caches
 };
 
-/// Gradients for one key head and the `heads` query heads that read it. These heads are stored as
-/// in AttentionGradients. Column g of `match` belongs to head g.
+/// Gradients of one key head and of the `heads` query heads that read this key head. The columns of
+/// the query heads are ordered as in AttentionGradients. Column g of `match` belongs to query head
+/// g.
 template <class T>
 struct FalGradients {
   SegmentShape shape;
@@ -202,9 +206,10 @@ struct FalKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
 
   std::int64_t (*scratch)(std::int64_t width);
-  /// Query rows [begin, end); begin is a multiple of attention_panel.
+  /// Computes the query rows [begin, end). `begin` is a multiple of attention_panel.
   void (*rows)(const FalRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch);
-  /// Floats of scratch for ranges of this many keys, read by this many queries in all their heads.
+  /// Number of floats of scratch for at most `range` keys. `readers` is the number of queries in
+  /// all heads that read a key head.
   std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range,
                                    std::int64_t readers);
   /// Writes dk and dv of the keys [begin, end), and dq of the queries whose match is one of these

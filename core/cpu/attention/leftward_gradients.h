@@ -12,7 +12,7 @@ struct Walk {
 };
 
 /// Like score_gradients, but for leftward rules. Processes the keys from the last to the first, and
-/// updates the numbers in `walked` that the rule carries from key to key.
+/// updates the rule's numbers in `walked` at each key.
 template <class Product, class Rule, bool shifted>
 void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
                         std::int64_t first) {

@@ -7,11 +7,11 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// Packs blocks of heads into scratch, as the words that the tiles read.
+/// Packs rows of heads into scratch memory, in the layouts that products read.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int panel = static_cast<int>(attention_panel);
-inline constexpr std::int64_t block = panel;  // keys processed together
+inline constexpr std::int64_t block = panel;  // number of keys that are processed together
 
 constexpr std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 constexpr std::int64_t most(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
@@ -29,8 +29,9 @@ constexpr std::int64_t words(std::int64_t entries) {
   return Product::tiled ? round_up(needed, 16) : needed;
 }
 
-/// The length of a packed row of `width` words: whole vectors and rows of tiles, and for wide heads
-/// an odd number of 256-byte pieces, so that a column of 64 rows spreads over the cache's sets.
+/// The number of words from one packed row to the next, for rows of `width` words. It is a multiple
+/// of 16. For wide heads it is an odd number of 256-byte pieces, so that 64 rows spread over the
+/// sets of the cache.
 constexpr std::int64_t packed_width(std::int64_t width) {
   const std::int64_t whole = round_up(width, 16);
   if (whole <= 64) return whole;
@@ -38,14 +39,15 @@ constexpr std::int64_t packed_width(std::int64_t width) {
   return (pieces + 1 - pieces % 2) * 64;
 }
 
-/// Number of words in a packed block of keys or values, `width` wide, to be summed over.
+/// Number of words in a block of keys or values with `width` columns, packed for products that sum
+/// over keys.
 template <class Product>
 constexpr std::int64_t key_block(std::int64_t width) {
   const std::int64_t row = Product::tiled ? round_up(width, 16) : packed_width(width);
   return Product::parts * (block / Product::depth) * row;
 }
 
-/// Rows of a head as vectors of f32; zeros beyond the last row and column.
+/// The rows of a head as vectors of f32, with zeros beyond the last row and column.
 template <class T>
 struct Source {
   HeadRows<const T> x;
@@ -60,7 +62,7 @@ struct Source {
   }
 };
 
-/// U_j = (1 - gamma) v_j + gamma y_j: what later rows of ChaCAL read.
+/// U_j = (1 - gamma) v_j + gamma y_j, which later rows of ChaCAL read at key j.
 template <class T>
 struct ChacalSource {
   Source<T> v, y;
@@ -71,7 +73,7 @@ struct ChacalSource {
   }
 };
 
-/// Rows whose entries are rounded to bf16, as in products that round their operands.
+/// Rows with all entries rounded to bf16.
 template <class T>
 struct RoundedSource {
   Source<T> x;
@@ -81,7 +83,7 @@ struct RoundedSource {
   }
 };
 
-/// Rows, each multiplied by a factor.
+/// Rows of x, where row t is multiplied by times[t].
 template <class T>
 struct ScaledSource {
   Source<T> x;
@@ -92,7 +94,8 @@ struct ScaledSource {
   }
 };
 
-/// One step of a transpose: exchanges the lanes of `a` and `b` whose index has the bit `half`.
+/// One step of a transpose: exchanges lane i of `a` with lane i - half of `b`, for each i that has
+/// the bit `half`.
 template <int half>
 [[gnu::always_inline]] inline void exchange(FloatLanes& a, FloatLanes& b) {
   [&]<int... i>(std::integer_sequence<int, i...>) {
@@ -112,7 +115,7 @@ template <int half = lanes / 2>
   if constexpr (half > 1) transpose<half / 2>(rows);
 }
 
-/// Packs words c, c + 1, ... of row t, along the row.
+/// Returns a vector of packed words of row t, from word c on.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline Vec words_of(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::depth == 1) {
@@ -122,7 +125,7 @@ template <class Product, class Rows>
   }
 }
 
-/// Packs a left operand of score_tiles, which sums along its rows, as to[t][c].
+/// Packs a left operand of score_tiles as to[t][c]. The products sum along these rows.
 template <VectorProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -133,7 +136,8 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs a right operand of mix_queries or mix_keys, which sum over its rows, as to[t / depth][c].
+/// Packs a right operand of mix_queries or mix_keys as to[t / depth][c]. The products sum over
+/// these rows.
 template <VectorProduct Product, class Rows>
 void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                 std::int64_t stride) {
@@ -155,8 +159,8 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
 }
 
 /// Packs the transpose: to[c][t] is word c of row t, and a row of `to` has `panel` words. If
-/// factors are given and the product does not round, row t is multiplied by times[t]. Only vectors
-/// that contain at least one row are written. Their remaining lanes are 0.
+/// `times` is not null and the product does not round, row t is multiplied by times[t]. A vector of
+/// `to` is written if it contains at least one row. Its lanes beyond the last row are 0.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

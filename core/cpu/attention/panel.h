@@ -9,11 +9,12 @@
 /// [key][query], so that maxima, sums and masks of 16 queries are one vector operation.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Longer contractions are split in pieces of this length, so that the right operand's columns stay
-/// in the first-level cache.
+/// Sums over more than this many words are computed in pieces, so that the columns of the right
+/// operand stay in the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
-/// s[r][t] = sum_c left_r,c right[c][t], for visible scores. depth and left_stride are in words.
+/// s[r][t] = sum_c left_r,c right[c][t], for tiles with visible scores. `depth` and `left_stride`
+/// are in words.
 template <VectorProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -78,8 +79,8 @@ template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
 /// Functions for the sums that mix_keys computes for a panel of queries. query_sums returns the
-/// number of floats, clear_query_sums sets them to 0, query_rows reads them as rows, and
-/// scale_queries multiplies each row by its factor.
+/// number of floats, clear_query_sums sets them to 0, query_rows returns them with one row per
+/// query, and scale_queries multiplies the sums of each query by its factor.
 template <class Product>
 constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel
@@ -105,12 +106,13 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
 }
 
 /// True if the factor of the scores is applied to the products and not to the queries. TRA requires
-/// this: two terms that cancel add up to exactly 0 only if no factor was rounded into them.
+/// this, because terms of a product that cancel must add up to exactly 0. They would not if each
+/// term had been multiplied by a factor and rounded.
 template <class Product, class Formula>
 inline constexpr bool scaled_late = Product::rounds || Formula::exact_scores;
 
-/// The score that a rule expects, from a product that may lack its factor `times`. Shifted scores
-/// also receive c_i - c_j.
+/// Returns the score that a rule expects. `product` is multiplied by `times` unless the queries
+/// were already multiplied by this factor. If `shifted` is true, c_i - c_j is added.
 template <class Product, class Formula, bool shifted>
 [[gnu::always_inline]] inline Vec score_of(Vec product, Vec times, Vec shift,
                                            const float* key_shift) {

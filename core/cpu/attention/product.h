@@ -2,8 +2,8 @@
 
 #include "core/cpu/simd.h"
 
-/// The kinds of product. Operands are packed as 32-bit words, each with `depth` entries that are
-/// neighbours in the summed direction.
+/// The kinds of product. Operands are packed as 32-bit words. Each word contains `depth`
+/// neighbouring entries of the dimension that the product sums over.
 ///
 ///   fold(a, b, c)        returns c + a b, summed over the entries of a word
 ///   rounded(x)           returns x as packing stores it
@@ -18,7 +18,7 @@
 ///   put_rows(a_to, a, b_to, b)   stores the words (a_0, a_1), (a_2, a_3), ... at a_to, and those
 ///                                of b at b_to
 ///
-/// Where packing rounds, the scale of the scores is applied to the products, not to an operand.
+/// If packing rounds operands, the scale of the scores multiplies the products, not an operand.
 /// Products on tile registers (`tiled`) have their own layouts: see tile_products.h.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
@@ -34,7 +34,7 @@ struct Exact {
 
 #if defined(LONGHAND_ISA_IS_AVX512BF16)
 
-/// bf16 products, two at a time.
+/// bf16 products. Each lane adds two products at a time.
 struct Bf16 {
   static constexpr int depth = 2, parts = 1;
   static constexpr bool rounds = true, tiled = false;
@@ -70,7 +70,7 @@ struct Bf16 {
 
 #else
 
-/// bf16 products where the instruction set has none: f32 products of rounded operands.
+/// bf16 products for instruction sets that have none: f32 products of operands rounded to bf16.
 struct Bf16 {
   static constexpr int depth = 1, parts = 1;
   static constexpr bool rounds = true, tiled = false;

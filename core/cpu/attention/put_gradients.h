@@ -5,15 +5,16 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Extends `seen` by one tile of rows on either side, because tiles may also read these rows. Both
-/// ends are rounded outwards to even rows, because rows are stored in pairs.
+/// Extends the keys in `seen` by one tile on either side, because tiles may also read these rows.
+/// Both ends are rounded outwards to even rows, because rows are stored in pairs.
 inline Range widened(Range seen, std::int64_t keys) {
   const Range wide =
       Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));
   return {wide.begin & ~1, (wide.end + 1) & ~1};
 }
 
-/// Stores P and dS of the rows r and r + 1 in the layouts that the products read.
+/// Stores P and dS of the keys r and r + 1, for the vector of queries from t on, in the layouts
+/// that the products read.
 template <class Product, bool make_p, bool make_ds>
 [[gnu::always_inline]] inline void put_gradients(const GradientSpace<Product>& space, int r,
                                                  std::int64_t t, Vec p0, Vec p1, Vec d0, Vec d1) {

@@ -11,8 +11,7 @@ inline void clear(float* at, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += lanes) store(at + i, Vec(0.0f));
 }
 
-/// Divides a block of scratch memory into aligned parts. Without a block, it only counts the
-/// floats.
+/// Divides a block of scratch memory into aligned parts. If `begin` is null, it only counts floats.
 struct ScratchParts {
   float* begin;
   std::int64_t floats = 0;
@@ -53,7 +52,7 @@ template <class T>
   }
 }
 
-/// Prefetches a row that will be read soon: the rows of one head are too far apart for the hardware
+/// Prefetches a row that will be read soon. The rows of one head are too far apart for the hardware
 /// prefetcher. Long rows are fetched only into the second-level cache, because the first-level
 /// cache can wait for only a few lines at a time.
 template <class T>
@@ -68,13 +67,13 @@ template <class T>
   }
 }
 
-/// The vector x_c from column c on, zeros beyond `width`.
+/// A vector of x from column c on, with zeros beyond `width`.
 template <class T>
 [[gnu::always_inline]] inline Vec get(const T* x, std::int64_t c, std::int64_t width) {
   return width - c >= lanes ? load(x + c) : load_first(x + c, static_cast<int>(width - c));
 }
 
-/// s_r = x_r . y for n rows: lane l sums the columns l, l + lanes, ...
+/// s_r = x_r . y for n rows x_r. Lane l sums the columns l, l + lanes, ...
 template <int n, class X, class Y>
 void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
   Vec sums[n];
@@ -88,7 +87,7 @@ void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
   for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
 }
 
-/// An upper bound, close to exact, on the length of the longest of these rows.
+/// The largest Euclidean norm of the rows [begin, end), rounded up by about 0.1%.
 template <class T>
 float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t end,
                   std::int64_t width) {
@@ -100,7 +99,7 @@ float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t e
   return 1.001f * __builtin_sqrtf(most);
 }
 
-/// The smallest entry of a column's rows; 0 if there is no column.
+/// The smallest entry of the rows [begin, end) of a column, or 0 if x is null.
 inline float least_entry(const HeadRows<const float>& x, std::int64_t begin, std::int64_t end) {
   if (!x) return 0;
   float least = *x.row(begin);
@@ -109,7 +108,7 @@ inline float least_entry(const HeadRows<const float>& x, std::int64_t begin, std
 }
 
 /// Multiplies all entries of `from` by the factor `times` and stores them in `to`. If `add` is
-/// true, they are added to `to`.
+/// true, the products are added to `to` instead.
 template <class T>
 void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T> to, bool add,
                 std::int64_t rows, std::int64_t width) {

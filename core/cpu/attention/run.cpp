@@ -18,7 +18,7 @@ void copy_entries(const From* x, To* y, std::int64_t count) {
   }
 }
 
-/// The scores with queries and keys in f32, the type that the reference loops read.
+/// Converts queries and keys to f32, because the reference loops read only f32.
 Scores in_f32(Backend& backend, Scores scores) {
   for (Tensor* x : {&scores.q.data, &scores.k.data}) {
     if (x->dtype() == DType::f32) continue;
@@ -61,7 +61,7 @@ void run(CpuBackend& backend, const FalBackward& op) {
   attention({backend.threads(), backend.isa()}, op);
 }
 
-// This operation examines every score once, so the plain loops suffice.
+// This operation reads every score once, so the reference loops are fast enough.
 void run(CpuBackend& backend, const FindBadScore& op) {
   backend.plain().run(
       FindBadScore{.scores = in_f32(backend, op.scores), .own_key = op.own_key, .found = op.found});

@@ -30,11 +30,11 @@ struct Sight {
   Range keys_of_all(std::int64_t t, std::int64_t n) const {
     return clip(t + n + ahead - window, t + ahead + 1, keys);
   }
-  /// Queries that see any of the keys [r, r + n).
+  /// Queries that see at least one of the keys [r, r + n).
   Range queries_of(std::int64_t r, std::int64_t n) const {
     return clip(r - ahead, r + n - 1 - ahead + window, queries);
   }
-  /// Vectors of queries that see any of the keys [r, r + n).
+  /// Vectors of queries in which a query sees at least one of the keys [r, r + n).
   Range vectors_of(std::int64_t r, std::int64_t n) const {
     const Range seen = queries_of(r, n);
     if (seen.empty()) return {0, 0};
@@ -42,11 +42,11 @@ struct Sight {
   }
   bool empty() const { return keys_of(0, queries).empty(); }
 
-  /// Number of queries for which the visible keys are looked up together, at least the rows of a
-  /// tile.
+  /// Number of neighbouring queries that share one computation of their visible keys. It is at
+  /// least tile_rows.
   static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
 
-  /// Mask of the queries t, t + 1, ... (a vector) that see key r.
+  /// Mask of those of the queries t to t + lanes - 1 that see key r.
   Mask sees(std::int64_t r, std::int64_t t) const {
     const IntVec place = lane_indices();
     const auto limit = [](std::int64_t x) {

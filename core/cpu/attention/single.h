@@ -55,7 +55,7 @@ class Single {
 
  private:
   static constexpr std::int64_t block = single_block;
-  static constexpr int vectors = 8;  // vectors of a value's columns, summed together
+  static constexpr int vectors = 8;  // maximum number of vectors of columns summed together
   static constexpr std::int64_t ahead = 8;
 
   // The steps below are overloaded for the rules. The first argument is the formula of the rule.
@@ -86,7 +86,7 @@ class Single {
     }
   }
   /// Computes all scores first and stores them in scratch after the outputs. Then processes only
-  /// the blocks that have a weight.
+  /// the blocks in which a key has a weight.
   void walk(rules::Entmax, std::int64_t begin, std::int64_t end) {
     float* const all = outputs_ + round_up(value_width_, lanes);
     Vec top(-1e38f);
@@ -134,7 +134,7 @@ class Single {
     }
   }
 
-  /// s_j = q . k_j; keys beyond the last have no score.
+  /// s_j = q . k_j for `count` keys. The scores beyond the last key are minus infinity.
   void score(std::int64_t j, std::int64_t count) {
     for (std::int64_t r = count; r < block; ++r) scores_[r] = -__builtin_inff();
     std::int64_t r = 0;
@@ -158,8 +158,8 @@ class Single {
     for (r = 0; r < count; ++r) scores_[r] += Formula::unit * (own - *task_.shift.row(j + r));
   }
 
-  /// Computes the shares of all keys of a block, then multiplies them by the remaining length of
-  /// the stick, key by key.
+  /// Computes the share of each key of a block, then multiplies it by the remaining length of the
+  /// stick, from the last key to the first.
   void weigh(rules::Stick, std::int64_t count) {
     float kept[block];
     for (std::int64_t r = 0; r < block; r += lanes) {
@@ -201,7 +201,7 @@ class Single {
     }
   }
 
-  /// y_c += sum_j p_j v_jc for the columns from c on, at most n vectors of them.
+  /// y_c += sum_j p_j v_jc for at most n vectors of columns, from column c on.
   template <int n>
   void mix_from(std::int64_t j, std::int64_t count, std::int64_t c) {
     if constexpr (n > 1) {

@@ -5,11 +5,12 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Computes P and dS = P (dP - D), times a factor, from the scores and dP, and stores both as
-/// packed words. Both are 0 for keys that a query does not see. A rule may compute roots of P
-/// first, which then replace P in dS. Without `make_p`, P already exists in f32. Without `make_ds`,
-/// only P is computed. `first` is the block's first key, counted within the range. If `shifted`,
-/// c_i - c_j is added to the scores, and the sums of dS over queries and over keys are accumulated.
+/// Computes P and dS = P (dP - D) from the scores and dP of a block, and stores both as packed
+/// words. dS is also multiplied by a factor. Both are 0 for keys that a query does not see. For
+/// entmax, the formula of dS uses the square roots of P instead of P. If `make_p` is false, P is
+/// already in place of the scores. If `make_ds` is false, only P is computed. If `shifted` is true,
+/// c_i - c_j is added to the scores, and the row sums and column sums of dS are accumulated.
+/// `first` is the index of the block's first key in the range.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -65,12 +66,13 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
   }
 }
 
-/// The hooks of a rule that weighs the keys of a row in any order.
+/// The functions of softmax for the backward pass. The other rules inherit them.
 struct SoftmaxGradients {
   using Formula = rules::Softmax;
-  static constexpr std::int64_t lone_query = 0;  // the query that sees a single key, with P = 1
+  // The position of the first query that sees exactly one key, so that P = 1.
+  static constexpr std::int64_t lone_query = 0;
 
-  /// P = 2^(s - log). The factor of s may still have to be applied.
+  /// P = 2^(s - log). If the product rounds, x still lacks the factor `scale`.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
     const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;
@@ -78,7 +80,7 @@ struct SoftmaxGradients {
   }
   static Vec probability(Vec p) { return p; }
 
-  /// Reads log_sum.
+  /// Reads log_sum and converts it to base 2.
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>& rows) {
     const auto log_sum = rows.column(rows.task.log_sum);
@@ -86,7 +88,7 @@ struct SoftmaxGradients {
       rows.space.logs[t] = t < rows.count ? log2_of_e * *log_sum.row(rows.row + t) : 1e30f;
     }
   }
-  /// The tensor whose rows, multiplied by those of dy, give D.
+  /// The tensor whose row i has the dot product D_i with dy_i.
   template <class T>
   static HeadRows<const T> mean(const AttentionGradients<T>& task) {
     return task.y;

@@ -3,14 +3,16 @@
 #include "core/cpu/attention/forward_space.h"
 #include "core/rules/softmax.h"
 
-/// Softmax of the rows of a panel. Each query carries its running maximum m and sum l:
+/// Softmax of the rows of a panel. Each query has a running maximum m and a running sum l of
+/// weights. A block of keys changes m to m' and updates the sums:
 ///   m' = max(m, max_j s_ij);  y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The second half of a softmax over a block, for the queries t, t + 1, ... of a vector: turns the
-/// scores in `column` into p = power(s - m), zero where unseen, as packed words. Updates l and m,
-/// and sets `shrink`, the factor of earlier sums. Returns true if m changed. Scores are overwritten
-/// by p in f32, which a solve reads.
+/// Computes p = power(s - m) from the scores s of a block, for the vector of queries from t on. p
+/// is 0 for unseen keys. Stores p as packed words, and also in f32 in place of the scores, because
+/// the solving rules read it there. `before` and m are the running maxima before and after the
+/// block. Updates the running state, and sets `shrink` to the factor of earlier sums. Returns true
+/// if a maximum changed.
 template <class Product, class Power>
 [[gnu::always_inline]] inline bool powers(Range seen, std::int64_t t, Vec before, Vec m, float* s,
                                           float* p, const Running& to, const Power& power) {
@@ -44,7 +46,7 @@ template <class Product, class Power>
 struct SoftmaxRows {
   using Formula = rules::Softmax;
 
-  /// Starts the sums with the sink, before all keys.
+  /// Initializes the maxima and sums with the sink.
   template <class T>
   static void start(const PanelRows<T>& rows) {
     const float* const sink = rows.task.sink;
@@ -55,8 +57,8 @@ struct SoftmaxRows {
     }
   }
 
-  /// Replaces the scores of a block by p. Returns false if earlier sums need no rescaling, because
-  /// all their factors are 1.
+  /// Replaces the scores of a block by p. Returns true if earlier sums must be multiplied by
+  /// `shrink`.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, float* s, float* p,
                     const Running& to) {

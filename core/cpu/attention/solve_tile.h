@@ -2,21 +2,22 @@
 
 #include "core/cpu/attention/pack.h"
 
-/// The triangular system of a panel's own keys is solved tile by tile, by substitution. Both
-/// functions are inlined, so that a full tile is unrolled and its rows stay in registers.
+/// Solves the triangular system of a panel's own keys by substitution, tile by tile. Both functions
+/// are inlined, so that a full tile is unrolled and its rows stay in registers.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// A tile of rows. Their sums already include all keys except those of the tile itself. Row i and
-/// key i are the same token.
+/// The rows of a tile in the forward pass. Their sums already include all keys before the tile. Row
+/// i and key i are the same token.
 struct SolveTile {
-  const float* p;           // unnormalized weights: p[j panel + i] is that of key j for row i
+  const float* p;           // p[j * panel + i]: unnormalized weight of key j for row i
   const float* sums;        // the denominators of the rows
-  float *outputs, *solved;  // the rows' sums; their v, to be replaced by what later rows read
+  float *outputs, *solved;  // sums of the rows; v of the rows, replaced by what later rows read
   std::int64_t stride, width, row;  // row: the first row among the task's queries
 };
 
-/// Substitution from the first of `count` rows to the last. step(i, sum, v) receives the sum of row
-/// i over earlier rows and the row's v. It may complete the sum, and returns what later rows read.
+/// Processes `count` rows from the first to the last. step(i, sum, v) receives v of row i and the
+/// sum of this row over earlier keys. It may add the term of key i to the sum, and returns what
+/// later rows read at key i.
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveTile& tile, int count, const Step& step) {
   for (std::int64_t c = 0; c < tile.width; c += lanes) {
@@ -35,16 +36,17 @@ template <class Step>
   }
 }
 
-/// A tile of rows. Their B already include all later rows except those of the tile itself. Row j
-/// and key j are the same token.
+/// The rows of a tile in the backward pass. B_j, a sum over the rows after j, is defined in
+/// chacal_gradients.h and deltaformer_gradients.h. It already includes all rows after the tile. Row
+/// j and key j are the same token.
 struct SolveGradientTile {
-  const float* p;              // p[j panel + i]: weight of key j for row i
-  float *sums, *w;             // B of the rows; their dy, to be replaced by W (DeltaFormer: g W)
+  const float* p;              // p[j * panel + i]: weight of key j for row i
+  float *sums, *w;             // B of the rows; dy of the rows, replaced by W (DeltaFormer: g W)
   std::int64_t stride, first;  // first: the tile's first row in the panel
 };
 
-/// Substitution from the last of `count` rows to the first. step(j, b, dy) receives B of row j and
-/// the row's dy, and returns what earlier rows read.
+/// Processes `count` rows from the last to the first. step(j, b, dy) receives B_j and dy_j, and
+/// returns W_j (DeltaFormer: g_j W_j), which enters B of earlier rows.
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveGradientTile& tile, int count,
                                               std::int64_t width, const Step& step) {

@@ -6,8 +6,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Stick-breaking: `known` is the remaining length of a stick, and `sum` is D minus the P dP of the
-/// keys so far.
+/// Stick-breaking: `known` is the remaining length of a stick. `sum` is D minus the sum of P dP
+/// over the keys so far.
 struct StickBreakingGradients : SoftmaxGradients {
   using Formula = rules::Stick;
   static constexpr bool reads_residue = true;
@@ -32,7 +32,7 @@ struct StickBreakingGradients : SoftmaxGradients {
   }
   template <class Product>
   static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
-    // If the remaining stick is negligible, the remaining part of D is only a rounding error.
+    // If the remaining length is negligible, `sum` contains only rounding errors.
     walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
     walk.known = max(walk.known, Vec(least_left));
     const auto broken = Formula::broken(s);

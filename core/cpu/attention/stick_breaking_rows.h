@@ -5,7 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Stick-breaking of the rows of a panel. `sums` has the remaining length of each stick.
+/// Stick-breaking of the rows of a panel. `sums` contains the weight of each row that is not yet
+/// assigned to a key, which is the remaining length of its stick.
 struct StickBreakingRows {
   using Formula = rules::Stick;
 
@@ -14,8 +15,8 @@ struct StickBreakingRows {
     for (std::int64_t t = 0; t < panel; ++t) rows.state.sums[t] = t < rows.count ? 1.0f : 0.0f;
   }
 
-  /// Computes p from the scores of a block, as packed words; 0 for keys that a query does not see.
-  /// Returns false, because earlier sums do not change.
+  /// Computes p from the scores of a block, as packed words. p is 0 for keys that a query does not
+  /// see. Returns false, because earlier sums keep their factor 1.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, const float* s, float* p,
                     const Running& to) {

@@ -5,14 +5,14 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// The innermost product of attention. It broadcasts the words of a few rows one by one and
-/// multiplies them by vectors.
+/// The innermost product of attention. It broadcasts each word of a few rows of the left operand,
+/// and multiplies it by vectors of the right operand.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The number of rows of scratch matrices is a multiple of this.
 inline constexpr int tile_rows = 8;
 
-// A tile keeps rows x vectors sums in registers: 24 of 32, or 12 of 16.
+// The sums of a tile fill 24 of 32 vector registers, or 12 of 16.
 inline constexpr int register_rows = registers == 32 ? 8 : 4;
 inline constexpr int register_vectors = 3;
 
@@ -22,13 +22,13 @@ struct Left {
   std::int64_t row, step;
 };
 
-/// c_r = sum_k a(r, k) b_k, or c_r += the same if `add`, for a tile of rows and vectors, k < depth
-/// words. The sum is completed before it is added to c_r. Long sums are thus added in pieces, which
-/// keeps rounding errors small.
+/// c_r = sum_k a(r, k) b_k for a tile of `rows` rows and `vectors` vectors of columns. The sum is
+/// over `depth` words. If `add` is true, the complete sum is added to c_r. Callers thus compute
+/// long sums in pieces, which keeps rounding errors small.
 ///
-/// The left operand is passed as three numbers. A struct would be copied to the stack by a vector
-/// store, which waits for all earlier products of the tile, and the next tile could not start
-/// before they are done. That costs a fourteenth of the time of a tile 64 deep.
+/// The left operand is passed as three numbers. The compiler would copy a struct to the stack by a
+/// vector store, which waits for all earlier products, so the next tile would start late. For a
+/// tile with a depth of 64, this would cost a fourteenth of the time.
 template <class Product, int rows, int vectors>
 [[gnu::noinline]] void tile(const float* a, std::int64_t a_row, std::int64_t a_step, const float* b,
                             std::int64_t b_stride, std::int64_t depth, float* c,
@@ -64,7 +64,7 @@ template <class Product, int rows, int vectors>
   }
 }
 
-/// Computes the product of tile() for tile_rows rows and any number of vectors.
+/// Like tile(), for tile_rows rows and any number of vectors.
 template <class Product>
 inline void row_tile(Left a, const float* b, std::int64_t b_stride, std::int64_t depth, float* c,
                      std::int64_t c_stride, int vectors, bool add) {

@@ -6,34 +6,35 @@
 #include "core/cpu/gemm/tile_registers.h"
 #include "core/cpu/halves.h"
 
-/// The products of a panel of queries with a block of keys on tile registers: 64 by 64 scores are
-/// four squares of 32 by 32, four tiles each. Only squares with a visible score are computed.
+/// The products of a panel of queries with a block of keys on tile registers. A block of 64 by 64
+/// scores consists of four squares of 32 by 32, and each square consists of four tiles. Only
+/// squares with a visible score are computed.
 ///
-/// A product sums over 32 entries. A tile of a left operand has 16 rows of 32 entries. A tile of a
-/// right operand has 16 rows, each with a pair of entries for each of 16 columns. Pairs are packed
-/// in words as in Bf16, and most layouts are those of Bf16.
+/// A tile product sums over 32 entries. A tile of the left operand has 16 rows of 32 entries. A
+/// tile of the right operand has 16 rows, and each row contains a pair of entries for each of 16
+/// columns. Pairs are packed in words as in Bf16, and most layouts are those of Bf16.
 ///
 /// The layouts of sums over keys differ. Scores are stored as [key][query], so P is the right
 /// operand of these sums. The left operand, values (or keys, for dq), is stored as words
 /// [column][keys / 2], and the sums are stored as [column][query].
 ///
-/// Each operand is rounded to bf16, or split in a high and a low part. A split product is high high
-/// + high low + low high; the dropped term is below 2^-16 of the product.
+/// Each operand is rounded to bf16, or split into a high and a low part. A split product is high
+/// high + high low + low high. The omitted term low low is below 2^-16 of the product.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int side = 16;  // rows and columns of a tile of sums
 // Side of the squares of scores that are computed together, and also the number of entries that one
 // tile product sums over.
 inline constexpr int square = 32;
-inline constexpr std::int64_t granule = square / 2;  // words along the sum
+inline constexpr std::int64_t granule = square / 2;  // words of a tile along the summed dimension
 
-/// Pairs of bf16, in `Parts` parts, multiplied by tile registers.
+/// Products of bf16 pairs on tile registers. Each operand has `Parts` parts.
 template <class Registers_, int Parts>
 struct Tiled {
   using Registers = Registers_;
   static constexpr int depth = 2, parts = Parts;
   static constexpr bool rounds = true, tiled = true;
-  /// Distance from the high parts of a block of P or dS to the low parts.
+  /// Distance, in words, from the high parts of a block of P or dS to its low parts.
   static constexpr std::int64_t apart = block * panel / depth;
 
   static void begin() { Registers().configure(); }
@@ -100,7 +101,8 @@ struct Tiled {
 #endif
 };
 
-/// Packs words c, c + 1, ... of row t, along the row. Rows of bf16 are words already.
+/// Returns a vector of packed words of row t, from word c on. Rows of bf16 already consist of such
+/// words.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {
@@ -139,7 +141,8 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs the transpose as to[part][c][t]. The factors are ignored, because the products apply them.
+/// Packs the transpose as to[part][c][t]. The factors are ignored, because they multiply the
+/// products instead.
 template <TiledProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
                      float* to) {
@@ -189,8 +192,9 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   }
 }
 
-/// An operand of a tiled product. The 16 rows of a tile are `row` words apart. `granule` is the
-/// distance in words to the next granule of the sum, `part` the distance to the low parts.
+/// An operand of a tiled product. All distances are in words: `row` to the next row of a tile,
+/// `granule` to the next tile along the summed dimension, and `part` from the high to the low
+/// parts.
 struct TileOperand {
   const float* at;
   std::int64_t row, granule, part;
@@ -267,7 +271,7 @@ template <class Product, int m, int n>
   product.put(c, stride);
 }
 
-/// Computes the product of multiply_tiles for up to 32 rows and columns of c.
+/// Like multiply_tiles, for up to 32 rows and columns of c.
 template <class Product>
 void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t granules, float* c,
                      std::int64_t stride, bool add, std::int64_t rows, std::int64_t columns) {
@@ -279,14 +283,15 @@ void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t gr
   multiply_tiles<Product, 1, 1>(a, b, granules, c, stride, add);
 }
 
-/// True if a square of keys from r and queries from t on contains a visible score.
+/// True if the square that begins at key r and query t contains a visible score.
 inline bool in_sight(const Sight& sight, std::int64_t r, std::int64_t t) {
   if (t >= sight.queries) return false;
   const Range keys = sight.keys_of(t, least(square, sight.queries - t));
   return keys.begin < r + square && keys.end > r;
 }
 
-/// Words per piece of the sum, so that the left and right operand stay in the first-level cache.
+/// Sums over more than this many words are computed in pieces, so that both operands stay in the
+/// first-level cache.
 inline constexpr std::int64_t tile_depth_piece = 64;
 
 /// s[r][t] = sum_c left_r,c right[c][t] for squares with visible scores.
@@ -345,7 +350,8 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Clears these rows of a block of words, in each part.
+/// Clears `width` words of each of the first `rows` rows of a block, in each part. Rows are `row`
+/// words apart.
 template <class Product>
 void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t width) {
   for (std::int64_t i = 0; i < Product::parts; ++i) {
@@ -373,7 +379,7 @@ void clear_query_sums(float* sums, std::int64_t queries, std::int64_t width) {
   }
 }
 
-/// The sums over keys as one row per query.
+/// Transposes the sums over keys into `space` and returns them with one row per query.
 template <TiledProduct Product>
 HeadRows<const float> query_rows(const float* sums, std::int64_t queries, std::int64_t width,
                                  float* space) {

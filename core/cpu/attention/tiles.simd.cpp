@@ -8,7 +8,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-/// The kernels of avx512bf16, with products on tile registers. Single queries still use vectors.
+/// The kernels of avx512bf16, with `fast` and `bf16` replaced by kernels on tile registers. Single
+/// queries still use vectors.
 template <class T>
 ByProduct<AttentionKernels<T>> forward_on_tiles() {
   ByProduct<AttentionKernels<T>> all = kernels<ByProduct<AttentionKernels<T>>, Isa::avx512bf16>();

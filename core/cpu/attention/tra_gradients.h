@@ -6,7 +6,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Threshold relative attention: `known` is the number of keys kept, `sum` the gradient of pull.
+/// Threshold relative attention: `known` is the number of positive scores so far, and `sum` is the
+/// gradient of pull so far.
 struct TraGradients : SoftmaxGradients {
   using Formula = rules::Tra;
   static constexpr bool bounds = true;
@@ -34,7 +35,8 @@ struct TraGradients : SoftmaxGradients {
     return ds;
   }
 
-  /// Sets, for each row, an upper bound of the weights of all earlier keys.
+  /// Sets, for each row, the bound from which spent() computes whether earlier keys can have a
+  /// weight.
   template <class T, class Product>
   static void bound(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;

@@ -6,7 +6,8 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// Threshold relative attention of the rows of a panel: a softmax of logits, which are computed
-/// from the nearest key to the first. `counts` is the number of keys kept so far.
+/// from the nearest key to the first. `counts` contains the number of positive scores of each row
+/// so far.
 struct TraRows {
   using Formula = rules::Tra;
   static constexpr bool bounds = true;
@@ -26,7 +27,8 @@ struct TraRows {
     }
   }
 
-  /// Turns the scores of a block into p. Returns false if all factors of earlier sums are 1.
+  /// Replaces the scores of a block by p. Returns true if earlier sums must be multiplied by
+  /// `shrink`.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, float* s, float* p,
                     const Running& to) {
@@ -66,8 +68,9 @@ struct TraRows {
     return true;
   }
 
-  /// Computes, for each query, an upper bound of its scores with all earlier keys. The bound uses
-  /// the length of the longest of these keys, the length of the query and the shifts.
+  /// Computes `bounds` (see Tra::bound) from an upper bound of each query's scores with all earlier
+  /// keys. This upper bound uses the length of the query, the length of the longest of these keys
+  /// and the shifts.
   template <class T>
   static void bound(const PanelRows<T>& rows, float longest_key, float least_shift) {
     const Running& to = rows.state;

@@ -13,11 +13,11 @@ namespace longhand::cpu {
 namespace {
 
 /// Number of queries whose scores are computed by one matrix product. The product includes all keys
-/// up to the key of the last of these queries.
+/// up to the position of the last of these queries.
 constexpr std::int64_t rows_at_once = 256;
 
-/// The share of a row's softmax that the sink leaves for the keys: sum_j exp(s_j) / (sum_j exp(s_j)
-/// + exp(b)).
+/// The sum of a row's weights if the softmax has a sink: sum_j exp(s_j) / (sum_j exp(s_j) +
+/// exp(b)).
 float left_by(float sink, const float* scores, std::int64_t count) {
   const float top = std::max(sink, *std::max_element(scores, scores + count));
   double sum = 0;
@@ -58,7 +58,7 @@ GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {
           .ld = columns};
 }
 
-/// P of one head in one segment, [queries, keys].
+/// Computes P of one head in one segment, [queries, keys].
 void weights_of(CpuBackend& backend, const Scores& scores, const RuleTensors& rule,
                 const SegmentRows& at, std::int64_t head, float* weights) {
   const std::int64_t group = scores.q.heads / scores.k.heads;

@@ -7,8 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Minimum cost of a chunk, in multiplications: some tens of microseconds, which outweigh the
-/// overhead of passing a chunk to a thread.
+/// Minimum cost of a chunk, in multiplications. Such a chunk takes some tens of microseconds, much
+/// longer than passing it to a thread.
 constexpr double chunk_cost = 2e6;
 
 }  // namespace
