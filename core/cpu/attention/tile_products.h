@@ -259,13 +259,13 @@ template <class Product, int m, int n>
     product.left(left, a.row);
     if constexpr (Product::parts == 2) {
       product.right(right + b.part, b.row);
-      product.multiply();  // high low
+      product.multiply();  // high part of a, low part of b
     }
     product.right(right, b.row);
     product.multiply();
     if constexpr (Product::parts == 2) {
       product.left(left + a.part, a.row);
-      product.multiply();  // low high
+      product.multiply();  // low part of a, high part of b
     }
   }
   product.put(c, stride);
