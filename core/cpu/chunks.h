@@ -12,9 +12,9 @@
 /// results.
 namespace longhand::cpu {
 
-/// Number of elements in a chunk of work. It is large enough to outweigh the synchronization and
-/// small enough to balance the load. It is a multiple of 64, so that chunks of an aligned tensor
-/// are aligned.
+/// Number of elements in a chunk of work. A chunk is large enough to outweigh the synchronization
+/// and small enough to balance the load. `grain` is a multiple of 64, so that chunks of an aligned
+/// tensor are aligned.
 inline constexpr std::int64_t grain = 16384;
 
 inline std::int64_t rows_per_chunk(std::int64_t columns) {
@@ -26,9 +26,8 @@ inline std::int64_t rows_per_chunk(std::int64_t columns) {
 /// non-temporal store does not first read the line that it overwrites.
 inline constexpr std::size_t stream_from = std::size_t{16} << 20;
 
-/// Returns how to store a result that the operation does not read itself. Non-temporal stores
-/// require aligned chunks, so the caller passes `unit`: chunks begin at multiples of `unit`
-/// elements.
+/// Returns how to store y. Non-temporal stores are used if y is large, is not added to, and every
+/// chunk begins on a 64-byte boundary. Chunks begin at multiples of `unit` elements.
 inline Store store_to(const Target& y, std::int64_t unit = grain) {
   const Tensor& tensor = y.tensor;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.address());

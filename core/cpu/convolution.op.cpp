@@ -6,7 +6,7 @@
 
 namespace longhand::cpu {
 
-/// One sequence of x: `tokens` rows of `columns` entries, which start `stride` entries apart.
+/// One sequence of x: `tokens` rows of `columns` entries. Rows begin `stride` entries apart.
 template <class T>
 struct ConvolutionRows {
   std::int64_t tokens, columns, taps;
@@ -36,7 +36,7 @@ namespace LONGHAND_ISA {
 namespace {
 
 constexpr int most_taps = 8;
-// Number of tokens whose contributions to dweight are summed separately.
+// Number of tokens whose contributions are summed before the sum is added to dweight.
 constexpr std::int64_t together = 64;
 
 template <class T>
@@ -119,7 +119,7 @@ const ConvolutionKernels<bf16>& kernels<ConvolutionKernels<bf16>, Isa::LONGHAND_
 namespace longhand::cpu {
 namespace {
 
-/// Number of columns per chunk of the backward pass: one cache line of floats.
+/// Number of columns per chunk of the backward pass. They fill one cache line of floats.
 constexpr std::int64_t columns_together = 16;
 
 template <class T, class Op>
@@ -135,8 +135,8 @@ ConvolutionRows<T> rows_of_segment(const Op& op, std::int64_t segment) {
           .before = nullptr};
 }
 
-/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, the first of them are
-/// copied from `before`, or set to 0 if `before` is null.
+/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, the missing inputs
+/// are copied from `before`, or set to 0 if `before` is null.
 template <class T>
 void keep_tail(const ConvolutionRows<T>& in, float* after) {
   const std::int64_t tail = in.taps - 1;

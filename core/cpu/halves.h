@@ -6,17 +6,17 @@
 #define LONGHAND_HAS_BF16_PAIRS
 #endif
 
-/// Converts f32 operands of products to bf16: rounded, or split into two parts, and packed as pairs
-/// in 32-bit words.
+/// Converts f32 operands of products to bf16. Values are rounded or split into two parts, and
+/// packed as pairs in 32-bit words.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// An f32 value split into two bf16 values, each in the upper half of a 32-bit lane: the rounded
-/// value and the remainder.
+/// f32 values split into two bf16 values: the rounded value and the remainder. Each bf16 value is
+/// in the upper half of a 32-bit lane.
 struct SplitLanes {
   Vec high, low;
 };
-/// Rounds to bf16, ties to even. The processor's instruction flushes subnormals to zero; its bf16
-/// products do the same.
+/// Rounds to bf16, ties to even. The conversion instruction of the processor treats subnormals as
+/// 0. Its bf16 products do the same.
 [[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
 #if defined(LONGHAND_HAS_BF16_PAIRS)
   return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));

@@ -9,11 +9,11 @@
 /// The instruction sets of the CPU backend, and the selection of kernels at run time.
 ///
 /// A file NAME.simd.cpp is compiled once per instruction set that it supports (see
-/// cmake/longhand.cmake); LONGHAND_ISA is then the name of the set. All its definitions are in
-/// namespace longhand::cpu::LONGHAND_ISA. Otherwise the linker could merge an inline function
-/// compiled with wide instructions into code for a narrow processor. For the same reason, the file
-/// includes no header with inline code outside that namespace, except <cstdint> and similar
-/// headers. It exports one table of function pointers per family:
+/// cmake/longhand.cmake). LONGHAND_ISA is then the name of the set, and all definitions of the file
+/// are in namespace longhand::cpu::LONGHAND_ISA. Otherwise the linker could merge an inline
+/// function compiled with wide instructions into code for a narrow processor. For the same reason,
+/// the file includes no header with inline code outside that namespace, except <cstdint> and
+/// similar headers. The file exports one table of function pointers per family:
 ///
 ///   // norm/kernels.h, compiled normally
 ///   struct NormKernels { void (*forward)(const Forward& rows, ...); };
@@ -22,22 +22,22 @@
 ///   // norm/norm.cpp, compiled normally
 ///   const NormKernels& k = kernels_for<NormKernels>(isa);
 ///
-/// A small family has all three parts in one file, NAME.op.cpp. Where LONGHAND_ISA is defined, the
-/// file defines the kernels. It is compiled once more without LONGHAND_ISA, for the code that calls
-/// them.
+/// A small family has all three parts in one file, NAME.op.cpp. If LONGHAND_ISA is defined, the
+/// file defines the kernels. The file is compiled once more without LONGHAND_ISA, for the code that
+/// calls the kernels.
 namespace longhand::cpu {
 
-/// From weakest to strongest. neon is for arm64, the sets after it are for x86-64. avx512bf16 and
-/// amx differ from avx512 in the products of matrices and of attention and in bf16 conversions.
-/// portable has four lanes and rounds every multiplication and addition separately, so its results
-/// have the same bits on every processor.
+/// The instruction sets from weakest to strongest. neon is for arm64, the later ones are for
+/// x86-64. avx512bf16 and amx differ from avx512 in the products of matrices and of attention and
+/// in bf16 conversions. portable has four lanes and rounds every multiplication and addition
+/// separately, so its results have the same bits on every processor.
 enum class Isa { portable, neon, avx2, avx512, avx512bf16, amx };
 
 std::string_view name_of(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
 
 /// True if this build has the kernels, this processor has the instructions, and the operating
-/// system has granted their state (AMX must be requested). If false, `reason` states why.
+/// system permits them (AMX must be requested). If false, `reason` states why.
 bool supports(Isa isa, std::string_view* reason = nullptr);
 /// All instruction sets of this processor's architecture, weakest first, whether supported or not.
 std::span<const Isa> isas_of_this_processor();

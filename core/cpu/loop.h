@@ -51,7 +51,7 @@ struct Part {
   Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // Sets all other lanes to 0.
 };
 
-/// Calls body(i, Whole or Part) for i = 0, lanes, 2 lanes, ... below n.
+/// Calls body(i, Whole or Part) for i = 0, lanes, 2 * lanes, ... below n.
 template <class Body>
 [[gnu::always_inline]] inline void for_each_vector(std::int64_t n, Body&& body) {
   std::int64_t i = 0;
@@ -59,7 +59,7 @@ template <class Body>
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// The sum of term(i, Whole or Part) over a row, as a vector of one partial sum per lane. Four
+/// Sums term(i, Whole or Part) over a row. Returns a vector with one partial sum per lane. Four
 /// independent sums hide the latency of additions. The term of a Part must be 0 in unused lanes.
 template <class Term>
 [[gnu::always_inline]] inline Vec sum_over(std::int64_t n, Term&& term) {

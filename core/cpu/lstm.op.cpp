@@ -9,15 +9,15 @@ namespace longhand::cpu {
 /// delta::product requires for its rows.
 inline constexpr int lstm_together = 8;
 
-/// The rows of one sequence. `before` and `after` are its initial and final h and c, [2 n]; may be
-/// null.
+/// The rows of one sequence. `before` and `after` are the initial and the final h and c, [2 n].
+/// Either may be null.
 template <class T>
 struct LstmSequence {
   std::int64_t tokens = 0;
   HeadRows<const T> x = {}, dy = {};
   HeadRows<T> y = {}, dx = {};
-  HeadRows<float> gates = {}, cells = {};  // written by forward unless null; read by backward
-  HeadRows<float> da = {}, earlier = {};   // only in backward: dx and h_(t-1) in f32
+  HeadRows<float> gates = {}, cells = {};  // written by forward if not null; read by backward
+  HeadRows<float> da = {}, earlier = {};   // backward pass only: dx and h_(t-1) in f32
   const float* before = nullptr;
   float* after = nullptr;
 };
@@ -33,8 +33,8 @@ struct LstmRows {
 template <class T>
 struct LstmKernels {
   std::int64_t (*scratch)(std::int64_t n);
-  /// Pack a head's matrix U, [4 n, n], for the forward or the backward pass. packed() is the size
-  /// in floats.
+  /// pack() packs a head's matrix U, [4 n, n], for the forward (transposed) or the backward pass.
+  /// packed() returns the size of the packed matrix in floats.
   std::int64_t (*packed)(std::int64_t n);
   void (*pack)(const float* u, std::int64_t n, bool transposed, float* to);
   void (*forward)(const LstmRows<T>& rows, float* scratch);
@@ -142,7 +142,7 @@ void lstm_forward(const LstmRows<T>& rows, float* scratch) {
 template <class T>
 void lstm_backward(const LstmRows<T>& rows, float* scratch) {
   const std::int64_t n = rows.n, p = padded(n);
-  const LstmSpace space(scratch, p);  // h, c and a hold dh, dc and da of the next token
+  const LstmSpace space(scratch, p);  // h, c and a contain dh, dc and da of the next token
   for (std::int64_t i = 0; i < LstmSpace::floats(p); ++i) scratch[i] = 0;
   const Matrix u{const_cast<float*>(rows.u), p};
   for (std::int64_t t = longest_of(rows) - 1; t >= 0; --t) {

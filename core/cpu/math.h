@@ -41,14 +41,14 @@ template <class... Coefficients>
 #endif
 }
 
-/// e^x = 2^n (1 + p) with n the integer nearest to x / ln 2, so |ln(1 + p)| <= ln 2 / 2.
+/// e^x = 2^n (1 + p), where n is the integer nearest to x / ln 2, so |ln(1 + p)| <= ln 2 / 2.
 struct ReducedExp {
   Vec n, p;
   IntVec n_int;
 };
 /// The argument reduction of exp. x is in [-105, 89] or NaN.
 [[gnu::always_inline]] inline ReducedExp reduce_exp(Vec x) {
-  // 1.5 * 2^23: adding it rounds x to an integer, stored in the low bits
+  // Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits of the sum.
   const Vec magic(12582912.0);
   const Vec shifted = fma(x, Vec(log2_e), magic);
   const Vec n = shifted - magic;
@@ -63,7 +63,7 @@ struct ReducedExp {
   return scale_by_power(e.p + Vec(1.0), e.n, e.n_int);
 }
 
-/// e^x - 1 for x in [-80, 80], or NaN: 2^n p + (2^n - 1). For small x, n is 0 and the result is p.
+/// e^x - 1 = 2^n p + (2^n - 1). x is in [-80, 80] or NaN. For small x, n is 0 and the result is p.
 [[gnu::always_inline]] inline Vec exp_minus_1(Vec x) {
   const ReducedExp e = reduce_exp(x);
   const Vec power = from_bits((e.n_int + IntVec(127)) << 23);
@@ -119,9 +119,9 @@ struct ReducedExp {
   return select(x < Vec(0.0), e, Vec(1.0)) / (Vec(1.0) + e);
 }
 
-/// sin x and cos x. x = n pi/2 + r, where n is the nearest integer; n mod 4 selects sin r or cos r
-/// and the signs. pi/2 is subtracted in four parts. Three of them are so short that their products
-/// with n are exact. For |x| >= 2^14, libm is used.
+/// sin x and cos x. Let n be the integer nearest to x / (pi/2), and r = x - n pi/2. n mod 4 selects
+/// sin r or cos r and the signs. pi/2 is split into four parts, and n times each part is subtracted
+/// from x. Three parts are so short that these products are exact. For |x| >= 2^14, libm is used.
 [[gnu::always_inline]] inline void sine_cosine(Vec x, Vec& sine, Vec& cosine) {
   const Vec magic(12582912.0);  // as in reduce_exp
   const Vec shifted = fma(x, Vec(0.63661977236758134308), magic);

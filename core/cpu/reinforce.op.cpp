@@ -143,7 +143,7 @@ void run(CpuBackend& backend, const Reinforce& op) {
   const std::int64_t chunk = rows_per_chunk(op.y.heads * (op.scores.q.width + op.v.width));
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     const auto& kernels = kernels_for<ReinforceKernels<T> >(backend.isa());
-    // The chunk that contains a query's first pair processes the query.
+    // The chunk that contains the first pair of a query processes all pairs of this query.
     parallel_for(backend.threads(), count, chunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
         if (!begins(n)) continue;

@@ -12,12 +12,12 @@
 #endif
 
 /// A vector of floats with the width of the instruction set, written with the compiler's vector
-/// extensions. Only *.simd.cpp files include this header: LONGHAND_ISA names the namespace, see
-/// core/cpu/isa.h.
+/// extensions. Only code that is compiled once per instruction set includes this header.
+/// LONGHAND_ISA is then defined and names the namespace (see core/cpu/isa.h).
 ///
-/// Comparisons return a Mask, and select(mask, yes, no) chooses per lane. Sums and maxima over a
-/// vector fold it in halves, so the order of operations is fixed. A partial load or store of n
-/// lanes accesses no memory beyond them.
+/// Comparisons return a Mask, and select(mask, yes, no) chooses per lane. Sums and maxima of a
+/// vector combine its two halves, then the halves of the result, and so on. The order of operations
+/// is therefore fixed. A partial load or store of n lanes accesses no memory beyond these lanes.
 namespace longhand::cpu::LONGHAND_ISA {
 
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON)
@@ -129,7 +129,7 @@ inline Vec fma(Vec a, Vec b, Vec c) {
 #endif
 }
 
-/// a > b ? a : b and a < b ? a : b. If a or b is NaN, the result is b.
+/// max returns a > b ? a : b, and min returns a < b ? a : b. If a or b is NaN, both return b.
 inline Vec max(Vec a, Vec b) {
 #if defined(LONGHAND_SIMD_AVX512)
   return reinterpret_cast<FloatLanes>(_mm512_max_ps(a.v, b.v));
@@ -285,7 +285,7 @@ inline void store_first(bf16* to, Vec a, int n) {
 
 /// Non-temporal store, for results that are too large to be read again from the caches. A normal
 /// store would first read each line that it overwrites. `to` must be aligned to the size of the
-/// store. A fence must follow before another thread reads the data.
+/// store. stream_fence() must be called before another thread reads the data.
 inline void stream(float* to, Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   _mm512_stream_ps(to, a.v);
@@ -314,7 +314,7 @@ inline void stream_fence() {
 
 // Functions on pairs of neighbouring numbers.
 
-/// Splits the 2 lanes numbers in `low` and `high` into even = x0, x2, ... and odd = x1, x3, ...
+/// Splits the 2 * lanes numbers in `low` and `high` into even = x0, x2, ... and odd = x1, x3, ...
 inline void split_pairs(Vec low, Vec high, Vec& even, Vec& odd) {
 #if defined(LONGHAND_SIMD_AVX512)
   even = __builtin_shufflevector(low.v, high.v, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
@@ -347,7 +347,7 @@ inline void join_pairs(Vec even, Vec odd, Vec& low, Vec& high) {
 
 // Reductions of a vector.
 
-/// Adds lane i and lane i + half, then folds the halves of the result, and so on.
+/// Adds the two halves of the vector, then the two halves of the result, and so on.
 inline float sum(Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
@@ -364,7 +364,7 @@ inline float sum(Vec a) {
 #endif
 }
 
-/// The maximum lane. Unspecified if a lane is NaN.
+/// The maximum over the lanes. The result is unspecified if a lane is NaN.
 inline float max(Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));

@@ -10,7 +10,8 @@ namespace longhand::cpu::LONGHAND_ISA {
 /// 2^x = 2^n 2^(x - n). The polynomial for 2^(x - n) minimizes the maximum relative error.
 [[gnu::always_inline]] inline Vec exp2(Vec x) {
   const Vec near = max(Vec(-160.0f), x);
-  const Vec magic(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  // Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits of the sum.
+  const Vec magic(12582912.0f);
   const Vec shifted = near + magic;
   const Vec n = shifted - magic;
   const Vec p = polynomial(near - n, 1.0, 0.6931469670652649, 0.2402211972396918,

@@ -8,8 +8,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// The list of work items: one per segment and head, which run in parallel. The tokens of a segment
-/// are processed in order.
+/// Makes one work item per segment and head. Items run in parallel, and the tokens of an item are
+/// processed in order.
 WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of_token) {
   WorkList list;
   for (std::int64_t s = 0; s < segments.count(); ++s) {

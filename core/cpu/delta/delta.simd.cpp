@@ -21,7 +21,7 @@ using Entries = delta::Part;
 
 constexpr std::int64_t chunk = delta_chunk;
 
-/// Allocates matrices in the scratch memory. Without memory it only counts the floats.
+/// Allocates matrices in the scratch memory. If `at` is null, it only counts the floats.
 class DeltaSpace {
  public:
   explicit DeltaSpace(float* at = nullptr) : at_(at) {}
@@ -45,8 +45,8 @@ struct DeltaChunk {
   // rows: `tokens`, rounded up to a multiple of `unit`
   std::int64_t first = 0, tokens = 0, rows = 0;
   Matrix k, k_transposed, between, keys, reads;  // between is E, keys is -A, reads is O
-  // since: the decay from the chunk's start to token i, e^c_i; until: the decay from token i to
-  // the chunk's end, e^(c_n - c_i)
+  // since: e^c_i, the decay from the start of the chunk to token i. until: e^(c_n - c_i), the decay
+  // from token i to the end of the chunk.
   float *beta, *since, *until;
   float *high, *low;  // c_i = high_i + low_i
   float decay = 1;    // e^c_n
@@ -94,8 +94,7 @@ void write_rows(const Matrix& from, std::int64_t tokens, std::int64_t width, flo
   }
 }
 
-/// Returns the rows of head g of the group, where x refers to head 0 and every head has `width`
-/// columns.
+/// Returns the rows of head g of the group. x refers to head 0, and every head has `width` columns.
 template <class T>
 HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
@@ -149,7 +148,8 @@ void relate(DeltaChunk& c, std::int64_t width) {
   }
 }
 
-/// y = E * (a b), elementwise with the decays E between tokens. E is 0 above the diagonal.
+/// y = E * (a b), where * is elementwise. E contains the decays between tokens, and is 0 above the
+/// diagonal.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth,
              const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -160,8 +160,8 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// As above, and also flow += sign scores * (a b), elementwise. flow_ij is the gradient with
-/// respect to c_i - c_j through the score of tokens i and j.
+/// Like weighed() above. Also adds sign scores * (a b) to `flow`, where * is elementwise. flow_ij
+/// is the gradient with respect to c_i - c_j through the score of tokens i and j.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -174,12 +174,12 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Computes the gradients of the decays. Token t's decay multiplies everything that is carried
-/// across t. ddecay_t is therefore the sum of the terms of all pairs (source, target) on either
-/// side of t. The source is the chunk's initial state or a token before t. The target is a token
-/// from t on or the next state. The terms are in `flow` (token to token), `from_memory` (state to
-/// token), `to_next` (token to state) and `held` = e^c_n <S, dS'> (state to state). Nothing is
-/// computed as a difference of larger sums, because such a difference would lose digits.
+/// Computes the gradients of the decays. The decay of token t multiplies each contribution of a
+/// source to a target if the source is the chunk's initial state or a token before t, and the
+/// target is a token from t on or the next state. ddecay_t is therefore the sum of the terms of all
+/// such pairs. The terms are in `flow` (token to token), `from_memory` (state to token), `to_next`
+/// (token to state) and `held` = e^c_n <S, dS'> (state to state). No result is computed as a
+/// difference of larger sums, because such a difference would lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
   Vec columns[chunk / lanes];  // columns_j: sum of flow_ij over the rows i >= t
@@ -213,8 +213,8 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
 
 constexpr std::int64_t solved = 8;  // number of rows solved together
 
-/// Solves for W by forward substitution. `right` contains the right-hand side and is replaced by W.
-/// `written` receives U.
+/// Solves for W by forward substitution (see the top of this file). `right` contains the right-hand
+/// side and is replaced by W. `written` receives U.
 void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written) {
   const std::int64_t columns = right.stride;
   for (std::int64_t block = 0; block < c.rows; block += solved) {
@@ -338,7 +338,7 @@ struct BackwardSpace {
   Matrix q, dq, dk_row, dk_column;  // [tokens, width]
   Matrix products, flow;            // [tokens, tokens]
   float *from_memory, *to_next, *ddecay;
-  float* memories;  // for each chunk, the state before it
+  float* memories;  // for each chunk, the state before the chunk
 
   BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t w, std::int64_t v)
       : c(space, w),

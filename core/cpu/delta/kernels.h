@@ -9,9 +9,9 @@ namespace longhand::cpu {
 /// Maximum number of tokens in a chunk.
 inline constexpr std::int64_t delta_chunk = 64;
 
-/// One key head of a segment and the `group` query heads that read it. Query head g starts at
-/// column g width of q and dq, and at column g v_width of y and dy. beta and decay have one number
-/// per token. `decay` may be null.
+/// One key head of a segment and the `group` query heads that read it. Query head g begins at
+/// column g * width of q and dq, and at column g * v_width of y and dy. beta and decay have one
+/// number per token. `decay` may be null.
 template <class T>
 struct DeltaInput {
   std::int64_t tokens, width, v_width, group;
@@ -43,7 +43,8 @@ struct DeltaGradients {
 
 template <class T>
 struct DeltaKernels {
-  /// Number of floats of scratch memory for segments of at most `tokens` tokens.
+  /// Number of floats of scratch memory. For the backward pass, segments have at most `tokens`
+  /// tokens.
   std::int64_t (*forward_scratch)(std::int64_t width, std::int64_t v_width);
   std::int64_t (*backward_scratch)(std::int64_t tokens, std::int64_t width, std::int64_t v_width);
   void (*forward)(const DeltaForward<T>& head, float* scratch);

@@ -24,7 +24,7 @@ inline Left plain(const Matrix& a) { return {a.at, a.stride, 1}; }
 inline Left transposed(const Matrix& a) { return {a.at, 1, a.stride}; }
 
 /// The part of the left operand that is not zero. The kernel reads whole tiles, so entries outside
-/// the part but within `unit` of the diagonal must be stored as 0.
+/// this part must be stored as 0 if they are within `unit` of the diagonal.
 enum class Part { all, lower, upper };
 
 template <int rows, int vectors>
@@ -58,8 +58,8 @@ template <int rows, int vectors>
   }
 }
 
-/// c = a b, or c += a b if `add`, for the rows [from, to) and the first `columns` columns of c,
-/// summed over k < depth. to - from is a multiple of 8.
+/// c = a b, or c += a b if `add`, for the rows [from, to) and the first `columns` columns of c. The
+/// sum is over k < depth. to - from is a multiple of 8.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
   constexpr int few = registers == 32 ? 8 : 4, wide = registers == 32 ? 4 : 2;

@@ -18,7 +18,7 @@ struct ElementwiseKernels {
   struct Formula {
     void (*activate)(const T* x, T* y, Store how, std::int64_t n);
     void (*activate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t n);
-    /// Rows of x and dx have 2 width entries, rows of y and dy have `width` entries.
+    /// Rows of x and dx have 2 * width entries. Rows of y and dy have `width` entries.
     void (*gate)(const T* x, T* y, Store how, std::int64_t rows, std::int64_t width);
     void (*gate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t rows,
                           std::int64_t width);

@@ -19,7 +19,7 @@ template <bool Round, class T>
 /// Prefetch distance of B in bytes. B is read sequentially, but at the end of a column the hardware
 /// prefetcher does not continue with the next column in time.
 constexpr std::int64_t ahead = 1024;
-constexpr int partial_sums = 4;  // number of independent sums, which hide the latency of additions
+constexpr int partial_sums = 4;  // independent sums, which hide the latency of additions
 
 /// Computes M entries of a column of c. The order of summation does not depend on M.
 template <int M, bool Round, class T>

@@ -63,7 +63,7 @@ class GemmRun {
     find_kept();
     if (!plan_.share_b && !kept_)
       b_bytes_ = padded(round_up(plan_.task_cols, format_.nr) * panel_units * bytes);
-    // The leading dimension is not a power of two, so that rows do not collide in cache sets.
+    // The leading dimension is not a power of two, so that rows use different sets of the cache.
     ld_sums_ = plan_.task_cols + 16;
     const std::int64_t block = plan_.direct ? 0 : plan_.task_rows * ld_sums_ * 4;
     const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
@@ -145,9 +145,9 @@ class GemmRun {
             .out = nullptr};
   }
 
-  /// Byte offset, in a shared operand, of the panel that starts at row (column) `index`, for the
-  /// block of k that starts at k_first. All blocks of k except the last are full, so the size of
-  /// the preceding blocks is known.
+  /// Returns the byte offset of a panel within an operand that is packed for several tasks. The
+  /// panel begins at row (column) `index` and belongs to the block of k that begins at k_first. All
+  /// blocks of k before this one are full, so their size is known.
   std::int64_t shared_offset(std::int64_t k_first, std::int64_t k_size, std::int64_t padded_width,
                              std::int64_t index) const {
     const std::int64_t before = k_first / plan_.block_k * units(plan_.block_k);
@@ -155,7 +155,7 @@ class GemmRun {
   }
 
   /// Computes the sums of rows x cols over the range `ks`, one block of k at a time. The first
-  /// block stores alpha a b + beta sums in `sums`; each later block adds its alpha a b. If B is
+  /// block stores alpha a b + beta sums in `sums`. Each later block adds its alpha a b. If B is
   /// shared, `group` is the range of columns of B that was packed in advance for several tasks.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
                 float beta, int worker, Range group) {
@@ -180,8 +180,8 @@ class GemmRun {
                                                 cols.begin - group.begin);
         multiply_rows(block, batch, rows, cols, part, sums, scratch);
       } else {
-        // Full panels of B are used in place. The columns of a last, partial panel are packed and
-        // padded, because the kernels read whole panels.
+        // Only full panels of B can be used in place. The columns of a last, partial panel are
+        // packed and padded, because the kernels read whole panels.
         const std::int64_t whole = plan_.b_in_place ? cols.size() / format_.nr * format_.nr : 0;
         if (whole > 0) {
           BlockProduct direct = block;

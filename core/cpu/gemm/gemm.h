@@ -71,9 +71,9 @@ class GemmWorkspace {
   KeptPanels* kept() { return kept_; }
 
   /// Calls body(task, worker) once for each task in [0, tasks). Each worker first executes its own
-  /// range of tasks, which is the same in every call, and then tasks of other workers. Its cache
-  /// may therefore still contain the data of the previous call. Tasks are independent, so their
-  /// distribution over workers does not affect results.
+  /// range of tasks, which is the same in every call, and then tasks of other workers. A worker's
+  /// cache may therefore still contain the data of the previous call. Tasks are independent, so
+  /// their distribution over workers does not affect results.
   void run(ThreadPool& pool, std::int64_t tasks,
            FunctionRef<void(std::int64_t task, int worker)> body);
 
@@ -103,7 +103,7 @@ struct GemmKernels;
 /// Computes the product. The bits are the same for any number of threads, because the blocking
 /// depends only on the shape.
 void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace);
-/// As above, with the given table of kernels.
+/// Like gemm() above, with the given table of kernels.
 void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace);
 
 }  // namespace longhand::cpu

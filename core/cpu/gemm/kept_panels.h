@@ -37,8 +37,8 @@ class KeptPanels {
   /// discarded, and no further panels of such operands are cached.
   void forget(const void* data, std::size_t bytes);
 
-  /// The key of the cache: all properties of an operand that determine its panels. The operand is a
-  /// single matrix, not a batch.
+  /// The key of the cache. It contains all properties of an operand that determine its panels. The
+  /// operand is a single matrix, not a batch.
   struct Operand {
     const void* data;
     DType type;
@@ -51,15 +51,15 @@ class KeptPanels {
     std::byte* data = nullptr;
     bool packed = false;  // set to true by the code that packs the panels
   };
-  /// Memory for the panels of an operand; every call returns the same memory. Null if the operand's
-  /// values may change or if the cache is full.
+  /// Returns the memory for the panels of an operand. All calls for an operand return the same
+  /// memory. Returns null if the operand's values may change or if the cache is full.
   Panels* find(const Operand& operand, std::size_t bytes);
 
  private:
   std::byte* room(std::size_t bytes);
 
   CachingAllocator& memory_;
-  std::vector<Bytes> steady_;  // sorted by address
+  std::vector<Bytes> steady_;  // byte ranges that do not change, sorted by address
   std::map<Operand, Panels> panels_;
   std::vector<std::pair<void*, std::size_t>> blocks_;
   std::size_t total_ = 0, left_ = 0;  // bytes of all blocks, and free bytes of the last block

@@ -14,9 +14,9 @@
 /// process both.
 namespace longhand::cpu {
 
-/// Packs `count` rows of A (columns of B) of length `k_count` into panels. The last panel, and the
-/// last granule along k, are padded with zeros. Element (k, i) of the source is data[i ld + k] if
-/// k_contiguous, otherwise data[k ld + i].
+/// Packs `count` rows of A (columns of B) of length `k_count` into panels. The last panel is padded
+/// with zeros, and so is each panel along k (see PanelFormat::granule). Element (k, i) of the
+/// source is data[i ld + k] if k_contiguous, otherwise data[k ld + i].
 struct PackJob {
   const void* data;
   bool is_bf16;
@@ -27,10 +27,10 @@ struct PackJob {
   void* out;
 };
 
-/// c = alpha a b + beta c for rows x cols of c. Strides count units (elements for c). Unit k of row
-/// i in panel p of A is at p a_panel + i a_row + k a_unit, where a_row or a_unit is 1. Unit k of
-/// column j in panel p of B is at p b_panel + j + k b_unit. An operand that already has such a
-/// layout is used in place.
+/// c = alpha a b + beta c for rows x cols of c. The strides of a and b count units, and ldc counts
+/// elements. Unit k of row i in panel p of A is at a + p a_panel + i a_row + k a_unit, where a_row
+/// or a_unit is 1. Unit k of column j in panel p of B is at b + p b_panel + j + k b_unit. An
+/// operand that already has such a layout is used in place.
 struct BlockProduct {
   std::int64_t rows, cols, units;
   const void* a;
@@ -48,7 +48,7 @@ struct BlockProduct {
 struct PanelFormat {
   int mr, nr;
   int k_per_unit;      // number of elements of k in a unit: 1 or 2
-  int granule;         // the number of units in a panel is a multiple of this
+  int granule;         // the number of units along k is padded to a multiple of this
   int unit_bytes;      // bytes per unit: 4, or 8 if each element is stored as a high and a low part
   int block_units;     // number of units of k for which a panel of A fits in the first-level cache
   int block_rows;      // number of rows of A packed at a time
@@ -104,7 +104,7 @@ struct GemmKernels {
   const PanelFormat* format[3];  // index: the math mode
   const PanelFormat* small[3];   // formats for products with too few rows or columns for tiles
   void (*dots)(const Dots&);
-  /// Converts A to floats [rows][k], rounded to bf16 if requested.
+  /// Converts A to floats [rows][k], rounded to bf16 if `round` is true.
   void (*rows_of_a)(const PackJob&, bool round);
   void (*epilogue)(const EpilogueBlock&);
   /// out[i] = parts[0][i] + parts[1][i] + ..., added in this order.

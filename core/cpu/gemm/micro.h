@@ -75,8 +75,8 @@ void micro(const MicroJob& job) {
     b += b_unit;
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
-      // Only every third row has its own pointer, and the next two rows are addressed relative to
-      // it. All pointers then fit into registers.
+      // Only every third row has its own pointer. The next two rows are addressed relative to this
+      // pointer. All pointers then fit into registers.
       const FloatLanes x =
           Rows ? broadcast(group[i / 3] + (i % 3) * a_row + offset) : broadcast(a + i);
       for (int v = 0; v < V; ++v) sum[i][v] = Step::apply(x, row[v], sum[i][v]);
@@ -100,9 +100,9 @@ void micro(const MicroJob& job) {
       }
     }
   };
-  // During the steps, `ahead` prefetches first c, which is needed at the end, and then the next
-  // rows of A. It prefetches one line per step, because more outstanding requests than the core
-  // supports would delay the loads of this tile.
+  // The steps prefetch first c, which is needed at the end, and then the next rows of A (`ahead`).
+  // Each step prefetches one line. More outstanding requests than the core supports would delay the
+  // loads of this tile.
   Ahead ahead = job.ahead;
   for (int pass = job.stream ? V : 0; left > 0; ++pass) {
     if (pass < V) {

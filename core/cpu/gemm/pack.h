@@ -8,10 +8,10 @@
 /// zeros.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Converts elements of a source to units (see kernels.h). `along` returns `lanes` units that are
-/// adjacent along k, from the elements of one row, of which the first n exist. `across` returns one
-/// unit for each of n rows, from the elements at one index of k. If per_unit is 2, its second
-/// argument points to the elements at the next index of k, and is null if there is no next index.
+/// Converts elements of a source to units (see kernels.h). `along` reads the next n elements of one
+/// row, and returns `lanes` units that are adjacent along k. `across` reads the elements of n rows
+/// at one index of k, and returns one unit for each row. If per_unit is 2, the second argument of
+/// `across` points to the elements at the next index of k. It is null if there is no next index.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -36,8 +36,8 @@ struct RoundedUnits {
   }
 };
 
-/// Transposes lanes x lanes values: in every step, the off-diagonal quarters of each square of side
-/// 2, 4, 8, ... are exchanged.
+/// One step of a transpose of lanes x lanes values. Exchanges the off-diagonal quarters of each
+/// square with side 2 * Distance.
 template <int Distance, int... I>
 [[gnu::always_inline]] inline void swap_quarters(FloatLanes (&rows)[lanes],
                                                  std::integer_sequence<int, I...>) {
@@ -58,7 +58,7 @@ template <int Distance, int... I>
   swap_quarters<1>(rows, all);
 }
 
-/// Stores the first N lanes; N is a compile-time constant.
+/// Stores the first N lanes.
 template <int N>
 [[gnu::always_inline]] inline void store_lanes(float* to, FloatLanes v) {
   if constexpr (N >= lanes) {
@@ -70,9 +70,9 @@ template <int N>
   }
 }
 
-/// Transposes `steps` units (packed elements along k) of at most `lanes` rows: unit u of row i is
-/// stored in out[u W + i]. If Whole, all rows and units exist, and the stores may write beyond
-/// Rows, because the next unit overwrites these entries.
+/// Transposes `steps` units of at most `lanes` rows: unit u of row i is stored in out[u W + i]. If
+/// Whole is true, all rows and units exist. Stores may then write beyond Rows, because the next
+/// unit overwrites these entries.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
@@ -132,7 +132,8 @@ void pack_along(const PackJob& job, float* out) {
   }
 }
 
-/// Packs panels from a source that is contiguous along the rows.
+/// Packs panels from a source in which the elements of neighbouring rows (columns of B) are
+/// contiguous.
 template <class Units, int W, class T>
 void pack_across(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.k_first * job.ld + job.first;

@@ -60,7 +60,7 @@ const PanelFormat paired_format{.mr = mr,
                                 .granule = 1,
                                 .unit_bytes = 4,
                                 .block_units = 512,
-                                // 8 tiles of 14 rows, or 18 tiles of 6 rows and a rest of 4
+                                // 8 tiles of 14 rows, or 18 tiles of 6 rows and one of 4
                                 .block_rows = 112,
                                 .most_task_cols = 2048,
                                 .in_place_f32 = false,

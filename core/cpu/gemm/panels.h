@@ -4,8 +4,8 @@
 #include "core/cpu/halves.h"
 #include "core/cpu/simd.h"
 
-/// For *.simd.cpp files of this folder only: the formats of all sets up to avx512, and the building
-/// blocks of all formats.
+/// The formats of the instruction sets up to avx512, and functions that all formats use. Only
+/// *.simd.cpp files of this folder include this header.
 namespace longhand::cpu::LONGHAND_ISA {
 
 extern const PanelFormat plain_format;    // f32 units

@@ -5,13 +5,13 @@
 namespace longhand::cpu {
 namespace {
 
-/// Bytes of a block of B: half of a second-level cache of 1 MiB. The rest is for rows of A and the
-/// sums. For the first level see PanelFormat::block_units.
+/// Maximum number of bytes in a block of B: half of a second-level cache of 1 MiB. The other half
+/// is for rows of A and the sums. For the first-level cache, see PanelFormat::block_units.
 constexpr std::int64_t block_bytes = 512 << 10;
-constexpr std::int64_t widest_block = 1024;  // maximum number of columns
+constexpr std::int64_t widest_block = 1024;  // maximum number of columns of a block of B
 // Maximum number of rows for which a task packs B by itself.
 constexpr std::int64_t private_rows = 448;
-// Maximum columns of a task, without and with a buffer for the sums.
+// Maximum number of columns of a task, without and with a buffer for the sums.
 constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;
 constexpr std::int64_t shared_a_bytes = 32 << 20, group_bytes = 64 << 20;
 // Maximum number of floats in a row of A that is used in place.
@@ -28,8 +28,8 @@ constexpr double many_turns = 256;
 GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   GemmPlan plan;
   const auto math = static_cast<std::size_t>(g.math);
-  // A product with fewer rows, columns or steps of k leaves tile registers mostly empty. It uses
-  // the format for small products.
+  // A product with few rows, columns or steps of k leaves tile registers mostly empty. Such a
+  // product uses the format for small products.
   const bool small = std::min(g.m, g.n) < smallest_for_tiles || g.k < smallest_for_tiles;
   plan.format = small ? kernels.small[math] : kernels.format[math];
   const PanelFormat& format = *plan.format;
@@ -73,7 +73,7 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
     return g.batch * divide_up(g.m, plan.task_rows) * divide_up(g.n, plan.task_cols);
   };
 
-  // If there are few blocks of c even with the finest division and k is long, k is divided too.
+  // If k is long and even the finest division of c gives few blocks, k is divided too.
   const std::int64_t finest = g.batch * divide_up(g.m, 4 * mr) * divide_up(g.n, 8 * nr);
   plan.chunk_k = std::max<std::int64_t>(1, g.k);
   if (finest < 16 && blocks >= 4 && wanted > tasks()) {
@@ -83,9 +83,9 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
     plan.chunks = divide_up(g.k, plan.chunk_k);
     plan.direct = plan.direct && plan.chunks == 1;
   }
-  // If there are too few tasks, makes them smaller. With a shared B, halves the rows first, while a
-  // task has more than 4 panels of rows, so that a block of B is used by enough rows. Then halves
-  // the columns, then the rows again. If each task packs its own B, halves the columns first.
+  // If there are too few tasks, makes them smaller. With a shared B, halves the rows first, but not
+  // below 4 panels of rows, so that enough rows use each block of B. Then halves the columns, and
+  // then the rows again. If each task packs its own B, halves the columns first.
   const auto halve_rows = [&](std::int64_t least) {
     const bool can = plan.task_rows > least * mr;
     if (can) plan.task_rows = round_up(plan.task_rows / 2, mr);
@@ -105,8 +105,8 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   plan.block_cols = std::min(plan.block_cols, plan.task_cols);
   plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
   const double each = flops / static_cast<double>(tasks() * plan.chunks);
-  // The tasks of a turn are adjacent. For all tasks except the first, the rows of A are already
-  // cached or being fetched, so turns are longer if there are many tasks.
+  // The tasks of a turn are adjacent, so all tasks except the first find their rows of A in the
+  // cache. Turns are therefore longer if there are many tasks.
   const double plenty = std::min(4 * task_flops / std::max(each, 1.0),
                                  static_cast<double>(tasks() * plan.chunks) / many_turns);
   const double least = std::min(task_flops / 8 / std::max(each, 1.0), 1e6);
@@ -121,9 +121,10 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
         std::min(g.n, std::max<std::int64_t>(1, fit / plan.task_cols) * plan.task_cols);
   }
 
-  // Packing a row takes a load and a store per element, about as much as the tiles need for 16
-  // columns. Long rows are packed nevertheless: 14 parallel rows overload the prefetchers, and if
-  // their stride is a power of two they share a few sets of the first-level cache.
+  // Packing A requires a load and a store per element. This takes as long as about 16 columns of
+  // the product, so A is used in place if B is narrow. Long rows are packed nevertheless. In place,
+  // 14 parallel rows would overload the prefetchers. If their stride were a power of two, these
+  // rows would also share a few sets of the first-level cache.
   const bool narrow = g.n <= 4 * nr;
   plan.a_in_place =
       (format.in_place_f32 && g.a.type == DType::f32 && narrow &&

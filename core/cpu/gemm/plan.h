@@ -14,25 +14,26 @@ namespace longhand::cpu {
 /// A task computes task_rows x task_cols of c. It processes k in blocks of block_k and the columns
 /// of B in blocks of block_cols, and packs the parts of A and B that it needs. Parts that several
 /// tasks would pack are packed in advance by all workers together (share_a, share_b). If k is long
-/// and c is small, k is also divided into `chunks`, whose sums are finally added in order.
+/// and c is small, k is also divided into `chunks`. Their sums are added in order at the end.
 struct GemmPlan {
   const PanelFormat* format = nullptr;
   std::int64_t block_k = 0;  // length of a block along k
-  /// Columns of B; a block of block_k x block_cols fits in the second-level cache.
+  /// Number of columns of B in a block. A block of block_k x block_cols fits in the second-level
+  /// cache.
   std::int64_t block_cols = 0;
   std::int64_t panel_rows = 0;  // number of rows of A packed at a time
   std::int64_t task_rows = 0, task_cols = 0;
   std::int64_t group_cols = 0;  // number of columns of B packed at a time, if share_b
   std::int64_t chunks = 1;
   std::int64_t chunk_k = 0;  // length of a chunk along k, a multiple of block_k
-  /// Number of tasks that a worker fetches at a time (a turn), so that the work of a turn outweighs
+  /// Number of tasks in a turn. A worker fetches a whole turn at a time, so that the work outweighs
   /// the overhead of fetching.
   std::int64_t tasks_at_once = 1;
   bool share_a = false, share_b = false;
   /// True if c has so few rows that kernels.dots computes it as dot products with columns of B.
   bool dots = false;
   bool a_in_place = false, b_in_place = false;
-  bool direct = false;  // sums are accumulated in c itself
+  bool direct = false;  // sums are accumulated in c itself, not in a buffer
 
   std::int64_t units(std::int64_t k) const {
     const std::int64_t count = (k + format->k_per_unit - 1) / format->k_per_unit;

@@ -4,13 +4,13 @@
 #include "core/cpu/gemm/tile_registers.h"
 #include "core/cpu/halves.h"
 
-/// Products with tile registers, for either of the two register classes.
+/// Products with tile registers, for both classes of registers (see tile_registers.h).
 ///
-/// A granule is 32 elements of k, or 16 units. In a panel of 32 rows of A, a granule consists of
-/// two tiles of 16 rows of 32 bf16; in a panel of 32 columns of B, of two tiles of 16 pairs of k by
-/// 16 columns. Formats with two parts store, for each granule, the tiles of the high parts and then
-/// those of the low parts, where high = bf16(x), low = bf16(x - high) and |x - high - low| <= 2^-16
-/// |x|.
+/// A granule is a step of 32 elements (16 units) along k. In a panel of 32 rows of A, a granule
+/// consists of two tiles, each with 16 rows of 32 bf16 values. In a panel of 32 columns of B, it
+/// consists of two tiles, each with 16 pairs along k for 16 columns. In formats with two parts,
+/// each granule consists of the tiles of the high parts and then those of the low parts. The parts
+/// of x are high = bf16(x) and low = bf16(x - high), so |x - high - low| <= 2^-16 |x|.
 ///
 /// Four tiles contain the sums of 32 x 32 of c, two more a granule of A, and two a granule of B.
 /// Each loaded tile is used twice, so there are 4 loads (8 cycles each) per 4 products (16 cycles
@@ -21,7 +21,8 @@ inline constexpr int tile_panel = 32;     // number of rows of A, or columns of 
 inline constexpr int granule_units = 16;  // units in 32 elements of k
 inline constexpr int tile_bytes = 1024;
 
-/// Writes one row of a tile of A: 32 elements of a row along k, of which the first n exist.
+/// Writes one row of a tile of A: the next n elements of a row along k. The tile row has 32
+/// entries, and entries beyond n are 0.
 template <int Parts, class T>
 void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::int64_t n) {
   if constexpr (Parts == 1 && std::is_same_v<T, bf16>) {
@@ -53,8 +54,8 @@ template <class T>
                        : Vec(0.0);
 }
 
-/// Copies a granule of f32 or bf16 values to 32 x 32 floats [row of the panel][k], with zeros
-/// beyond the source. Used for sources whose order differs from the panel's.
+/// Copies a granule of f32 or bf16 values to 32 x 32 floats, ordered as [row of the panel][k].
+/// Entries beyond the source are 0.
 template <class T>
 void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
                     float (&block)[32][32]) {
@@ -251,9 +252,9 @@ void multiply_tiles(const BlockProduct& p) {
         // A granule of two parts has 64 cache lines and 12 products. One part has 32 lines and 4.
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
-          four_products<true, true>(tiles, a, b + part, fetch);   // high low
-          four_products<false, true>(tiles, a, b, fetch);         // high high
-          four_products<true, false>(tiles, a + part, b, fetch);  // low high
+          four_products<true, true>(tiles, a, b + part, fetch);   // high part of a, low part of b
+          four_products<false, true>(tiles, a, b, fetch);         // high parts of both
+          four_products<true, false>(tiles, a + part, b, fetch);  // low part of a, high part of b
         } else {
           four_products<true, true>(tiles, a, b, fetch);
         }
@@ -270,10 +271,9 @@ void multiply_tiles(const BlockProduct& p) {
 }
 
 /// A panel of A takes 128 bytes per unit and part: 32 KiB for 256 units (512 elements of k). This
-/// leaves room for streaming B in the 48 KiB first-level cache of processors with tiles. 256 rows
-/// of such a block of A, 512 columns of B and the sums of both, at most 512 KiB each, share the 2
-/// MiB of the second-level cache. With fewer rows, tiles would wait for B from the third-level
-/// cache.
+/// leaves room for streaming B in the 48 KiB first-level cache of processors with tiles. The
+/// second-level cache of 2 MiB contains 256 rows of such a block of A, 512 columns of B and their
+/// sums, each at most 512 KiB. With fewer rows, tiles would wait for B from the third-level cache.
 template <class Tiles, int Parts>
 inline constexpr PanelFormat tile_format{.mr = tile_panel,
                                          .nr = tile_panel,

@@ -45,9 +45,9 @@ struct TileRegisters {
   void store(void* to, std::int64_t row_stride) {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(row_stride), "i"(T) : "memory");
   }
-  /// Adds tile A, 16 rows of 32 bf16, times tile B, 16 rows of 16 pairs, to tile Sum, 16 x 16
-  /// floats:
-  /// sum[i][j] += sum over p of A[i][2p] B[p][2j] + A[i][2p+1] B[p][2j+1].
+  /// Adds the product of tile A (16 rows of 32 bf16) and tile B (16 rows of 16 pairs) to tile Sum
+  /// (16 x 16 floats):
+  ///   sum[i][j] += sum over p of A[i][2p] B[p][2j] + A[i][2p+1] B[p][2j+1]
   template <int Sum, int A, int B>
   void multiply_add() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(Sum), "i"(A), "i"(B));

@@ -19,7 +19,7 @@ template <class T>
 struct LossKernels {
   LossSums (*cross_entropy)(const T* logits, const std::int32_t* targets, const float* weights,
                             float* log_sum, std::int64_t count, std::int64_t classes);
-  /// factor = dloss / total
+  /// `factor` is dloss divided by the total weight of all scored predictions.
   void (*cross_entropy_backward)(const T* logits, const std::int32_t* targets, const float* weights,
                                  const float* log_sum, double factor, T* dlogits, Store how,
                                  std::int64_t count, std::int64_t classes);

@@ -7,11 +7,12 @@
 
 namespace longhand::cpu {
 
-/// The factors of the AdamW step in core/contract/optimizer.h that are equal for all entries.
+/// The factors of a step of Adam (core/contract/optimizer.h), which are equal for all entries of a
+/// parameter.
 struct AdamFactors {
   float gradient;      // factor of the gradient
   float coupled;       // coupled weight decay; 0 if it is decoupled
-  float kept;          // 1 - rate decay for decoupled weight decay; otherwise 1
+  float kept;          // 1 - rate * decay for decoupled weight decay; otherwise 1
   float beta1, rest1;  // beta1, 1 - beta1
   float beta2, rest2;
   float rate;     // rate / (1 - beta1^step)

@@ -9,8 +9,8 @@
 
 namespace longhand::cpu {
 
-/// Number of rows that one chunk sums. It is at least 16, so that the partial sums are small
-/// compared with the rows, and there are at most 64 chunks.
+/// Number of rows that one chunk sums. It is at least 16, so that the partial sums take little
+/// memory compared with the rows. There are at most 64 chunks.
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);
 
@@ -25,7 +25,7 @@ class PartialSums {
   float* part(std::int64_t chunk) {
     return sums_.empty() ? nullptr : sums_.data() + chunk * columns_;
   }
-  /// y_j = alpha times the sum of the parts, or y_j += the same if the target adds.
+  /// Computes alpha times the sum of the parts. Stores it in y, or adds it to y if the target adds.
   void combine(ThreadPool& threads, Isa isa, double alpha);
 
  private:

@@ -13,8 +13,8 @@ void rotate_halves(const T* x, const Output<T>& y, std::int64_t at, const float*
                    const float* sines, Vec direction, std::int64_t half) {
   for_each_vector(half, [&](auto p, auto n) {
     const Vec c = n.load(cosines + p), s = direction * n.load(sines + p);
-    const Vec u = n.load(x + at + p),
-              v = n.load(x + at + half + p);  // both are loaded before y is stored; y may be x
+    // Both are loaded before y is stored, because y may be x.
+    const Vec u = n.load(x + at + p), v = n.load(x + at + half + p);
     y.put(at + p, n, u * c - v * s);
     y.put(at + half + p, n, u * s + v * c);
   });

@@ -7,9 +7,9 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Computes one row with n entries, of which only the first `visible` are included. The
-/// exponentials are computed twice, for the sum and for the result: this is faster than storing and
-/// reloading them.
+/// Computes the softmax of the first `visible` of n entries of a row. The other results are 0. The
+/// exponentials are computed twice, for the sum and for the result, which is faster than storing
+/// and loading them.
 template <class T>
 [[gnu::always_inline]] inline void forward_row(const T* x, const Output<T>& out, std::int64_t at,
                                                std::int64_t visible, std::int64_t n) {

@@ -17,9 +17,9 @@ struct TriangleKernels {
   void (*row)(const T* x, float alpha, T* y, Store how, std::int64_t begin, std::int64_t end,
               std::int64_t n);
 
-  /// op(a)_ij is a[i row_step + j column_step]. b and y have `columns` columns, at most a panel,
-  /// and rows m entries apart. `forward` means that op(a) is lower triangular. `scratch` has room
-  /// for n panel floats.
+  /// op(a)_ij is a[i row_step + j column_step]. b and y have `columns` columns, at most a panel.
+  /// Their rows are m entries apart. `forward` is true if op(a) is lower triangular. `scratch` has
+  /// room for n * panel floats.
   struct Solve {
     const T* a;
     std::int64_t row_step, column_step, n;

@@ -57,7 +57,7 @@ void solve_block(float* y, std::int64_t first, bool unit, const OpA& op_a, const
   }
 }
 
-/// Solves in f32 scratch memory, and converts to the type of y at the end.
+/// Solves the system in f32 in scratch memory, and converts the result to the type of y at the end.
 template <class T>
 void solve(const typename TriangleKernels<T>::Solve& s) {
   const auto op_a = [&](std::int64_t i, std::int64_t j) {
