@@ -42,7 +42,8 @@ inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
   return how;
 }
 
-/// Calls f(float{}) or f(bf16{}), which are the element types of activations on this backend.
+/// Calls f(float{}) or f(bf16{}), depending on `type`. Activations on this backend have one of
+/// these types.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {
   if (type == DType::bf16) return f(bf16{});

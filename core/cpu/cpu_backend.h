@@ -7,8 +7,8 @@
 
 namespace longhand::cpu {
 
-/// The fast implementation of the contract: f32 and bf16, all cores, the strongest supported
-/// instruction set.
+/// The fast implementation of the contract for f32 and bf16. It uses all cores, and by default the
+/// strongest supported instruction set.
 ///
 /// An operation is a function run(CpuBackend&, const Op&) in the source file of its family. It
 /// divides its work into chunks that depend only on the operands' shapes, and passes ranges to the

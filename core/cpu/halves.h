@@ -29,7 +29,7 @@ struct SplitLanes {
 [[gnu::always_inline]] inline SplitLanes split(Vec x) {
   const Vec high = rounded(x);
   const Vec rest = x - high;
-  // If x is infinite or rounds to infinity, the remainder is NaN or infinite, and the low part is
+  // If x is infinite or rounds to infinity, the remainder is NaN or infinite. The low part is then
   // set to 0.
   const Vec finite = select(abs(high) < Vec(__builtin_inff()), rest, Vec(0.0));
   return {high, rounded(finite)};

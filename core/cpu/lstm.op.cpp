@@ -5,8 +5,8 @@
 
 namespace longhand::cpu {
 
-/// Number of sequences of one head that are processed together. It is a multiple of 8, as
-/// delta::product requires for its rows.
+/// Number of sequences of one head that are processed together. It is a multiple of 8, because
+/// delta::product computes 8 rows at a time.
 inline constexpr int lstm_together = 8;
 
 /// The rows of one sequence. `before` and `after` are the initial and the final h and c, [2 n].

@@ -3,16 +3,16 @@
 #include "core/cpu/simd.h"
 
 /// exp, log, log1p, tanh, erf, sigmoid, sine and cosine of vectors, for all inputs including
-/// subnormals. Maximum errors in units in the last place of f32: 1.5 for exp, log and log1p, 2.1
-/// for erf, 2.5 for tanh, sigmoid, sine and cosine. tests/vector_math_test.cpp checks these bounds
-/// for every instruction set. NaN gives NaN.
+/// subnormals. The maximum errors, in units in the last place of f32, are 1.5 for exp, log and
+/// log1p, 2.1 for erf, and 2.5 for tanh, sigmoid, sine and cosine. tests/vector_math_test.cpp
+/// checks these bounds for every instruction set. The result for NaN is NaN.
 ///
 /// The coefficients are minimax fits of the relative error of the result (Remez exchange in
 /// 40-digit arithmetic, then rounded to f32).
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr double log2_e = 1.44269504088896340736;
-/// Has only 15 significant bits, so n ln2_high is exact for |n| < 512.
+/// ln 2 with only 15 significant bits, so that n ln2_high is exact for |n| < 512.
 inline constexpr double ln2_high = 0.693145751953125;
 inline constexpr double ln2_low = 0.69314718055994530942 - ln2_high;
 
@@ -58,7 +58,8 @@ struct ReducedExp {
 }
 
 [[gnu::always_inline]] inline Vec exp(Vec x) {
-  // Outside these bounds the result is 0 or infinity. This order of arguments preserves NaN.
+  // Outside these bounds the result is 0 or infinity. With this order of arguments, min and max
+  // preserve NaN.
   const ReducedExp e = reduce_exp(min(Vec(89.0), max(Vec(-105.0), x)));
   return scale_by_power(e.p + Vec(1.0), e.n, e.n_int);
 }
@@ -70,7 +71,7 @@ struct ReducedExp {
   return fma(e.p, power, power - Vec(1.0));
 }
 
-/// ln x = e ln 2 + ln(1 + f) with x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt 2).
+/// ln x = e ln 2 + ln(1 + f), where x = 2^e (1 + f) and 1 + f is in [sqrt(1/2), sqrt 2).
 [[gnu::always_inline]] inline Vec log(Vec x) {
   const Mask tiny = x < Vec(0x1p-126);
   const Vec normal = select(tiny, x * Vec(0x1p23), x);
@@ -89,21 +90,23 @@ struct ReducedExp {
   return select((x > Vec(0.0)) & (x < infinity), result, select(x < Vec(0.0), nan, special));
 }
 
-/// ln(1 + x) for x >= 0: with u = 1 + x rounded, ln u + (x - (u - 1)) / u.
+/// ln(1 + x) for x >= 0. It is computed as ln u + (x - (u - 1)) / u, where u is 1 + x rounded to
+/// f32.
 [[gnu::always_inline]] inline Vec log1p(Vec x) {
   const Vec u = Vec(1.0) + x;
   const Vec lost = x - (u - Vec(1.0));
   return select(x < Vec(0x1p24), log(u) + lost / u, log(x));
 }
 
-/// t / (t + 2) with t = e^2|x| - 1. For |x| >= 10 the result is 1.
+/// tanh |x| = t / (t + 2), where t = e^(2|x|) - 1. For |x| >= 10 the result is 1.
 [[gnu::always_inline]] inline Vec tanh(Vec x) {
   const Vec size = abs(x);
   const Vec t = exp_minus_1(min(Vec(20.0), size + size));
   return copysign(t / (t + Vec(2.0)), x);
 }
 
-/// 1 - e^(-x + x R(x)) with -x + x R(x) = ln(1 - erf x). For |x| >= 4 the result is 1.
+/// erf |x| = 1 - e^(-|x| + |x| R(|x|)), where the polynomial R makes the exponent ln(1 - erf |x|).
+/// For |x| >= 4 the result is 1.
 [[gnu::always_inline]] inline Vec erf(Vec x) {
   const Vec size = min(Vec(4.0), abs(x));
   const Vec r =

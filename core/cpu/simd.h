@@ -176,7 +176,7 @@ inline Vec copysign(Vec a, Vec b) {
                    (bits(b) & IntVec(static_cast<std::int32_t>(0x80000000u))));
 }
 
-/// 0, 1, 2, ...
+/// The vector 0, 1, 2, ...
 inline IntVec lane_indices() {
   IntLanes v{};
   for (int i = 0; i < lanes; ++i) v[i] = i;
@@ -185,7 +185,7 @@ inline IntVec lane_indices() {
 /// True in the first n lanes.
 inline Mask first(int n) { return lane_indices() < IntVec(n); }
 
-// Memory access. Addresses need no alignment unless stated.
+// Memory access. Addresses need no alignment unless stated otherwise.
 
 template <class Lanes>
 inline Lanes load_raw(const void* from) {
@@ -199,7 +199,7 @@ inline void store(float* to, Vec a) { __builtin_memcpy(to, &a.v, sizeof a.v); }
 inline IntVec load(const std::int32_t* from) { return load_raw<IntLanes>(from); }
 inline void store(std::int32_t* to, IntVec a) { __builtin_memcpy(to, &a.v, sizeof a.v); }
 
-/// bf16 is the upper half of a float.
+/// Converts bf16 to f32. A bf16 number is the upper half of an f32 number.
 inline Vec widen(HalfLanes a) {
 #if defined(LONGHAND_SIMD_AVX512)
   const auto words =
@@ -212,8 +212,8 @@ inline Vec widen(HalfLanes a) {
 #endif
   return from_bits(reinterpret_cast<IntLanes>(words << 16));
 }
-/// Rounds to nearest, ties to even; NaN stays NaN. The instruction vcvtneps2bf16 is not used,
-/// because it flushes subnormals.
+/// Converts f32 to bf16. Rounds to nearest, ties to even, and NaN stays NaN. The instruction
+/// vcvtneps2bf16 is not used, because it replaces subnormals by 0.
 inline HalfLanes narrow(Vec a) {
   const WordLanes word = reinterpret_cast<WordLanes>(a.v);
   const WordLanes rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;

@@ -25,13 +25,13 @@ struct GradientSpace {
   float *p_rows, *ds_rows, *ds_keys;
   // [panel]: factor of the scores, factor of dS, log_sum in base 2, D, row sum of dS
   float *scale, *times, *logs, *sums, *row_sums;
-  float *tau, *shifts;                        // [panel]: tau and c of the queries
-  float* turned_means;                        // the means of entmax, packed and transposed
-  float *bounds, *longest_key, *least_shift;  // TRA: upper bounds and the numbers behind them
+  float *tau, *shifts;                               // [panel]: tau and c of the queries
+  float* turned_means;                               // the means of entmax, packed and transposed
+  float *bounds, *longest_key, *least_shift;         // TRA: upper bounds and their inputs
   float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: leftward rules only
   // One shift c and one vector of partial sums of dS per key of the range.
   float *key_shifts, *key_shift_sums;
-  std::int64_t depth, value_depth;  // words in a row of a key, of a value
+  std::int64_t depth, value_depth;  // words in a key row, in a value row
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {

@@ -6,7 +6,7 @@
 /// neighbouring entries of the dimension that the product sums over.
 ///
 ///   fold(a, b, c)        returns c + a b, summed over the entries of a word
-///   rounded(x)           returns x as packing stores it
+///   rounded(x)           returns x rounded as packing rounds it
 ///   begin(), end()       are called before and after the products of one thread
 ///
 /// If depth is 2, there are also functions that pack pairs of entries:

@@ -34,7 +34,7 @@ struct Sight {
   Range queries_of(std::int64_t r, std::int64_t n) const {
     return clip(r - ahead, r + n - 1 - ahead + window, queries);
   }
-  /// Vectors of queries in which a query sees at least one of the keys [r, r + n).
+  /// Vectors of queries with at least one query that sees one of the keys [r, r + n).
   Range vectors_of(std::int64_t r, std::int64_t n) const {
     const Range seen = queries_of(r, n);
     if (seen.empty()) return {0, 0};
@@ -46,7 +46,7 @@ struct Sight {
   /// least tile_rows.
   static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
 
-  /// Mask of those of the queries t to t + lanes - 1 that see key r.
+  /// Returns a mask of the queries t to t + lanes - 1, true for queries that see key r.
   Mask sees(std::int64_t r, std::int64_t t) const {
     const IntVec place = lane_indices();
     const auto limit = [](std::int64_t x) {

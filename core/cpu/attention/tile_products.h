@@ -101,8 +101,8 @@ struct Tiled {
 #endif
 };
 
-/// Returns a vector of packed words of row t, from word c on. Rows of bf16 already consist of such
-/// words.
+/// Returns a vector of packed words of row t, from word c on. bf16 rows already consist of such
+/// words, unless they must be split.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {

@@ -16,8 +16,8 @@ namespace {
 /// up to the position of the last of these queries.
 constexpr std::int64_t rows_at_once = 256;
 
-/// The sum of a row's weights if the softmax has a sink: sum_j exp(s_j) / (sum_j exp(s_j) +
-/// exp(b)).
+/// Returns the sum of a row's weights if the softmax has a sink:
+///   sum_j exp(s_j) / (sum_j exp(s_j) + exp(b))
 float left_by(float sink, const float* scores, std::int64_t count) {
   const float top = std::max(sink, *std::max_element(scores, scores + count));
   double sum = 0;

@@ -5,7 +5,8 @@
 #include "core/cpu/math.h"
 
 /// The delta rule in chunks. Let S be the state before a chunk, c_i the sum of the chunk's decays
-/// up to token i, and E_ij = e^(c_i - c_j). The chunk's tokens write U = diag(beta) W, where
+/// up to token i, E_ij = e^(c_i - c_j), and * the elementwise product. The tokens of the chunk
+/// write U = diag(beta) W, where
 ///   (I + A diag(beta)) W = V - diag(e^c) K S,  A = strictly lower part of E * K K^T
 /// and then
 ///   Y = diag(e^c) Q S + O U,  O = lower part of E * Q K^T
@@ -148,8 +149,7 @@ void relate(DeltaChunk& c, std::int64_t width) {
   }
 }
 
-/// y = E * (a b), where * is elementwise. E contains the decays between tokens, and is 0 above the
-/// diagonal.
+/// y = E * (a b). E contains the decays between tokens, and is 0 above the diagonal.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth,
              const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -160,8 +160,8 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Like weighed() above. Also adds sign scores * (a b) to `flow`, where * is elementwise. flow_ij
-/// is the gradient with respect to c_i - c_j through the score of tokens i and j.
+/// Like weighed() above. Also adds sign scores * (a b) to `flow`. flow_ij is the gradient with
+/// respect to c_i - c_j through the score of tokens i and j.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -211,7 +211,7 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
                  c.tokens, true);
 }
 
-constexpr std::int64_t solved = 8;  // number of rows solved together
+constexpr std::int64_t solved = 8;  // number of rows that are solved together
 
 /// Solves for W by forward substitution (see the top of this file). `right` contains the right-hand
 /// side and is replaced by W. `written` receives U.

@@ -42,8 +42,8 @@ struct Epilogue {
   GemmOperand residual = {}, at = {};
 };
 
-/// op(a) is m x k, op(b) is k x n, c is m x n. With beta = 0, c is not read. c must overlap neither
-/// a nor b; `residual` and `at` may be c itself.
+/// op(a) is m x k, op(b) is k x n, c is m x n. With beta = 0, c is not read. c must not overlap a
+/// or b. `residual` and `at` may be c itself.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmOperand a, b;

@@ -85,8 +85,8 @@ struct EpilogueBlock {
 };
 
 /// Computes c = alpha a b + beta c in f32 for a few rows of A. `a` contains floats [rows][k]. The
-/// columns of B are contiguous along k and used in place. The time is determined by reading B from
-/// memory.
+/// columns of B are contiguous along k and used in place. Most of the time is spent on reading B
+/// from memory.
 struct Dots {
   std::int64_t rows, cols, k;
   const float* a;

@@ -19,9 +19,10 @@ void sum_parts(const float* parts, std::int64_t stride, std::int64_t count, floa
 
 /// The tile of c that is kept in registers: mr rows of nr columns. It uses mr * nr / lanes vector
 /// registers for the sums, nr / lanes for a row of B, and one for an element of A. AVX-512 and NEON
-/// with 32 registers: 14 x 2 + 2 + 1. AVX2 and SSE2 with 16 registers: 6 x 2 + 2 + 1. Each step
-/// along k loads mr + nr / lanes values for mr * nr / lanes multiply-adds. There are enough
-/// independent sums to hide the latency of a multiply-add (4 cycles, with two started per cycle).
+/// have 32 registers, and the tile uses 14 x 2 + 2 + 1. AVX2 and SSE2 have 16 registers, and the
+/// tile uses 6 x 2 + 2 + 1. Each step along k loads mr + nr / lanes values for mr * nr / lanes
+/// multiply-adds. There are enough independent sums to hide the latency of a multiply-add (4
+/// cycles, with two started per cycle).
 inline constexpr int mr = registers == 32 ? 14 : 6;
 inline constexpr int nr = 2 * lanes;
 

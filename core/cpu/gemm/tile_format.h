@@ -12,9 +12,9 @@
 /// each granule consists of the tiles of the high parts and then those of the low parts. The parts
 /// of x are high = bf16(x) and low = bf16(x - high), so |x - high - low| <= 2^-16 |x|.
 ///
-/// Four tiles contain the sums of 32 x 32 of c, two more a granule of A, and two a granule of B.
-/// Each loaded tile is used twice, so there are 4 loads (8 cycles each) per 4 products (16 cycles
-/// each).
+/// Four tile registers contain the sums of 32 x 32 entries of c, two contain a granule of A, and
+/// two contain a granule of B. Each loaded tile is used twice, so there are 4 loads (8 cycles each)
+/// for 4 products (16 cycles each).
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_panel = 32;     // number of rows of A, or columns of B, in a panel
@@ -219,8 +219,8 @@ template <bool LoadA, bool LoadB, class Tiles, class Fetch>
   fetch.some();
 }
 
-/// With Parts = 2, computes high high + high low + low high. The omitted term low low is less than
-/// 2^-16 |a| |b|.
+/// Computes a BlockProduct. If Parts is 2, the product is high high + high low + low high. The
+/// omitted term low low is less than 2^-16 |a| |b|.
 template <class Tiles, int Parts>
 void multiply_tiles(const BlockProduct& p) {
   Tiles tiles;
@@ -232,8 +232,8 @@ void multiply_tiles(const BlockProduct& p) {
   for (std::int64_t i = 0; i < p.rows; i += tile_panel, a_panel += granules * step) {
     const char* b = static_cast<const char*>(p.b);
     for (std::int64_t j = 0; j < p.cols; j += tile_panel) {
-      // Full tiles of a plain sum are accumulated in c itself, unless c is written with
-      // non-temporal stores.
+      // Full tiles are accumulated in c itself if alpha is 1 and beta is 0 or 1, unless c is
+      // written with non-temporal stores.
       const bool in_c = !p.stream && p.rows - i >= tile_panel && p.cols - j >= tile_panel &&
                         p.alpha == 1 && (p.beta == 0 || p.beta == 1);
       float* c = in_c ? p.c + i * p.ldc + j : &apart[0][0];
@@ -249,7 +249,8 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        // A granule of two parts has 64 cache lines and 12 products. One part has 32 lines and 4.
+        // With two parts, a granule has 64 cache lines and 12 tile products. With one part, it has
+        // 32 cache lines and 4 tile products.
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
           four_products<true, true>(tiles, a, b + part, fetch);   // high part of a, low part of b

@@ -13,9 +13,9 @@ inline constexpr int tile_rows = 16;
 inline constexpr int tile_row_bytes = 64;
 
 #if defined(LONGHAND_ISA_IS_AMX)
-/// AMX. Tile registers are named by immediate operands and keep their contents between calls on one
-/// thread. Written in assembly, because the compiler's intrinsics accept only literal register
-/// numbers.
+/// The tile registers of AMX. They are named by immediate operands, and keep their contents between
+/// calls on one thread. The functions are written in assembly, because the compiler's intrinsics
+/// accept only literal register numbers.
 struct TileRegisters {
   /// Configures palette 1: all eight tiles at full size.
   void configure() {

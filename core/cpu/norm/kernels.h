@@ -23,8 +23,8 @@ struct NormKernels {
   };
   void (*forward)(const Forward& rows, std::int64_t begin, std::int64_t end, std::int64_t n);
 
-  /// dx may be null. The sums over the rows of this call are added to dgain and dbias; each may be
-  /// null.
+  /// dx may be null. The sums over the rows of this call are added to dgain and dbias. Either may
+  /// be null.
   struct Backward {
     const T *x, *dy;
     const float *gain, *mean, *rstd;

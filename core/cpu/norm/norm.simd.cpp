@@ -38,8 +38,8 @@ void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin,
   }
 }
 
-/// The first pass computes the row's two sums and its contribution to the gradients of gain and
-/// bias. The second pass computes dx.
+/// Makes two passes over each row. The first pass computes two sums over the row, and adds the
+/// row's terms to the gradients of gain and bias. The second pass computes dx.
 template <bool centered, class T>
 void backward_rows(const typename NormKernels<T>::Backward& r, std::int64_t begin, std::int64_t end,
                    std::int64_t n, float* dgain, float* dbias) {

@@ -12,7 +12,7 @@ void run(CpuBackend& backend, const Rope& op) {
   if (op.dims > 0) require_indices(Rope::name, "positions", op.positions, op.table.shape()[0]);
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const auto& k = kernels_for<RopeKernels<T>>(backend.isa());
-    // Results are not streamed: non-temporal stores require aligned addresses, but a head may begin
+    // Non-temporal stores are not used, because they require aligned addresses and a head may begin
     // anywhere.
     const typename RopeKernels<T>::Arguments rows{.x = op.x.data<T>(),
                                                   .positions = op.positions.data<std::int32_t>(),

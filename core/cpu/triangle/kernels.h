@@ -13,7 +13,7 @@ inline constexpr std::int64_t panel = 64;
 
 template <class T>
 struct TriangleKernels {
-  /// Writes row i of a matrix with n columns. Entries outside [begin, end) become 0.
+  /// Writes alpha times a row of n entries. Entries outside [begin, end) become 0.
   void (*row)(const T* x, float alpha, T* y, Store how, std::int64_t begin, std::int64_t end,
               std::int64_t n);
 

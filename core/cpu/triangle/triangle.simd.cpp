@@ -25,7 +25,7 @@ float value_of(bf16 x) {
 /// Number of vectors per strip. Four rows of a strip and the shared row of y fit into the
 /// registers.
 inline constexpr int strip = registers == 32 ? 4 : 2;
-inline constexpr int block = 4;  // number of rows solved together
+inline constexpr int block = 4;  // number of rows that are solved together
 
 /// Subtracts the contributions of the solved rows from `rows` rows of a strip, then solves the
 /// small triangle of these rows. The row solved at step `at` is index(at).
