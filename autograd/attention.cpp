@@ -9,8 +9,8 @@
 namespace longhand {
 namespace {
 
-/// Allocates the tensors that a rule saves for its backward pass. Their shapes and types follow
-/// from the output y.
+/// Allocates the tensors that the forward pass of a rule saves for the backward pass. Shapes and
+/// types are derived from the output y.
 struct Saving {
   const Heads& y;
 
@@ -38,13 +38,13 @@ AttentionRule value(const StickBreakingVars&) { return StickBreakingRule{}; }
 AttentionRule value(const TraVars& rule) { return TraRule{.count_bias = rule.count_bias.value()}; }
 AttentionRule value(const EntmaxVars&) { return EntmaxRule{}; }
 
-/// The rule's own differentiable tensor, which may be empty.
+/// The tensor of a rule that can require a gradient. It may be empty.
 Var own(const SoftmaxVars& rule) { return rule.sink; }
 Var own(const StickBreakingVars&) { return {}; }
 Var own(const TraVars& rule) { return rule.count_bias; }
 Var own(const EntmaxVars&) { return {}; }
 
-/// The arguments of the backward pass of a rule. `target` receives the gradient of own(rule).
+/// The struct for the backward pass of a rule. `target` receives the gradient of own(rule).
 AttentionGradient gradient(const SoftmaxRule& rule, const Heads& y, const Target& target) {
   return SoftmaxGradient{
       .sink = rule.sink, .y = y, .log_denominator = rule.log_denominator, .dsink = target};
@@ -92,7 +92,7 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
   y.data.backend()(Attention{.scores = scores, .rule = rule, .v = v.value(), .y = y});
   if (!wanted) return {};
 
-  // Entmax does not read y again, so that y may be freed before the backward pass.
+  // Entmax does not need y in the backward pass, so y may be freed before.
   const Heads kept = std::holds_alternative<EntmaxRule>(rule) ? Heads{} : y;
   return [scores, rule, q = s.q, k = s.k, v, sinks = ScoreSinks(s), own_sink = own_tensor.sink(),
           kept](const Heads& dy, bool assign) {

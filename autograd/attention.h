@@ -6,14 +6,14 @@
 #include "autograd/heads.h"
 #include "core/contract/attention.h"
 
-/// Differentiable forms of core/contract/attention.h.
+/// Differentiable operations of core/contract/attention.h.
 namespace longhand {
 
-/// Scores whose q, k and other tensors are differentiable.
+/// The scores of core/contract/scores.h with differentiable tensors.
 struct ScoreVars {
   HeadVars q, k;
   Segments queries;
-  Segments keys = {};                // empty: the same as the queries'
+  Segments keys = {};                // empty: the segments of the queries
   std::optional<double> scale = {};  // none: 1 / sqrt(width)
   Var multiplier = {}, decay = {};
   std::int64_t window = 0;
@@ -22,7 +22,8 @@ struct ScoreVars {
   Scores value() const;
 };
 
-/// The sinks of the gradients of a score's multiplier and decay. They do not keep the values alive.
+/// The sinks of the gradients of a score's multiplier and decay, which do not keep the values in
+/// memory.
 class ScoreSinks {
  public:
   explicit ScoreSinks(const ScoreVars& s)
@@ -44,20 +45,20 @@ struct TraVars {
 struct EntmaxVars {};
 using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars>;
 
-/// The rule with the tensors that it reads. The tensors for the backward pass are empty.
+/// The rule with the values of its tensors. The tensors for a backward pass are empty.
 AttentionRule value_of(const RuleVars& rule);
 
-/// [query tokens, q.heads * v.width]
+/// Returns y, [query tokens, q.heads * v.width].
 Var attention(const ScoreVars& scores, const HeadVars& v, const RuleVars& rule = {});
 HeadsBackward attention_into(const ScoreVars& scores, const HeadVars& v, const Heads& y,
                              const RuleVars& rule = {});
 
-/// P itself, T x T: see AttentionWeights.
+/// Returns the matrix P: see AttentionWeights.
 Tensor attention_weights(const ScoreVars& scores, const RuleVars& rule = {});
 Tensor attention_weights(const Scores& scores, const AttentionRule& rule = {});
 
 /// If the backend checks scores, throws an Error that names the first score that is NaN or
-/// infinite. Without own_key, a query sees only the keys before its own.
+/// infinite. Without own_key, a query does not see the key at its own position.
 void check_scores(std::string_view op, const Scores& scores, bool own_key = true);
 
 }  // namespace longhand

@@ -3,12 +3,12 @@
 #include "autograd/attention.h"
 #include "core/contract/chacal.h"
 
-/// Differentiable form of core/contract/chacal.h.
+/// Differentiable operation of core/contract/chacal.h.
 namespace longhand {
 
-/// Returns [query tokens, q.heads * v.width]. gamma has the master type: [1] or [q.heads].
-/// `earlier`, needed if there are fewer queries than keys, is not differentiated, so no input may
-/// then require a gradient. The sink is that of SoftmaxRule.
+/// Returns y, [query tokens, q.heads * v.width]. gamma is [1] or [q.heads] and has the master type.
+/// `earlier` is required if there are fewer queries than keys. It is not differentiated, so with
+/// `earlier` no input may require a gradient. For the sink see SoftmaxRule.
 Var chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma, const Heads& earlier = {},
            const Var& sink = {});
 HeadsBackward chacal_into(const ScoreVars& scores, const HeadVars& v, const Var& gamma,

@@ -29,7 +29,8 @@ Tensor negative(const Tensor& x) {
   return y;
 }
 
-/// y is a where the mask is not 0, otherwise b. The gradient is divided in the same way.
+/// y contains entries of a where the mask is not 0, otherwise entries of b. Each entry of dy is
+/// added to the gradient of the operand from which the entry of y was taken.
 Var chosen(std::string_view op, const Var& a, const Var& b, const Tensor& y, const Tensor& mask) {
   return record(op, {&a, &b}, y, [da = a.sink(), db = b.sink(), mask](const Tensor& dy) {
     if (da) da.add_repeated(combined(Combination::kept, dy, mask));
@@ -66,7 +67,7 @@ Var multiply(const Var& a, const Var& b) {
 Var divide(const Var& a, const Var& b) {
   const Tensor y = combined(Combination::quotient, a.value(), b.value());
   return record("divide", {&a, &b}, y, [da = a.sink(), b, y](const Tensor& dy) {
-    // The contribution to the gradient of a.
+    // dy / b: the contribution to the gradient of a
     const Tensor share = combined(Combination::quotient, dy, b.value());
     da.add_repeated(share);
     if (b.wants_grad()) {

@@ -16,7 +16,7 @@
 namespace longhand {
 namespace {
 
-/// The heads of the rows first .. first + count - 1 as matrices: [heads, count, width].
+/// The heads of x in the rows first .. first + count - 1, as matrices [heads, count, width].
 Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count) {
   const Var rows = columns(slice(x.data, first, count), x.first_column, x.heads * x.width);
   return permute(reshape(rows, {count, x.heads, x.width}), {1, 0, 2});
@@ -26,7 +26,7 @@ Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& 
   return Tensor::from(like.backend(), shape, like.value().dtype(), values);
 }
 
-/// Factors [1] or [batch], reshaped so that they multiply a tensor [batch, rows, columns].
+/// Reshapes factors [1] or [batch] so that they multiply a tensor [batch, rows, columns].
 Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
 
 struct Sequence {
@@ -39,8 +39,8 @@ Sequence sequence_of(const Segments& queries, const Segments& keys, std::int64_t
           keys.lengths()[at]};
 }
 
-/// Calls body for every sequence and concatenates the rows that it returns, [heads, queries,
-/// width], in the order of tokens.
+/// Calls body for every sequence, which returns [heads, queries, width]. The rows of all sequences
+/// are concatenated in the order of tokens.
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
@@ -57,8 +57,8 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return concat(all);
 }
 
-/// The softmax over scores [heads, queries, keys] and one additional key, the sink. The sink's
-/// weight is not part of the result.
+/// The softmax over the keys and a sink, with scores [heads, queries, keys]. The weight of the sink
+/// is not part of the result.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
   const std::int64_t keys = scores.shape()[2];
@@ -73,15 +73,16 @@ Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   return narrow(softmax(concat({seen, more}, 2)), 2, 0, keys);
 }
 
-/// Stick-breaking in logarithms: ln P_ij = ln sigmoid(s_ij) + sum of ln(1 - sigmoid(s_im)) over
-/// j < m < i. `seen` is 1 if a query sees a key. Both logs come from ln sigmoid(|s|), which no
-/// score overflows: with l = ln sigmoid(|s|), ln sigmoid(s) = min(s, 0) + l and ln(1 - sigmoid(s))
-/// = l - max(s, 0).
+/// Stick-breaking, computed with logarithms:
+///   ln P_ij = ln sigmoid(s_ij) + sum over j < m < i of ln(1 - sigmoid(s_im))
+/// `seen` is 1 if a query sees a key. Both logarithms are computed from l = ln sigmoid(|s|), which
+/// does not overflow for any score:
+///   ln sigmoid(s) = min(s, 0) + l;  ln(1 - sigmoid(s)) = l - max(s, 0)
 Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);
   const Var s = where(seen, scores, none);
-  std::vector<double> positive = s.value().to_doubles(), signs;  // held fixed
+  std::vector<double> positive = s.value().to_doubles(), signs;  // constants in backward
   for (double& x : positive) {
     x = x >= 0 ? 1 : 0;
     signs.push_back(2 * x - 1);
@@ -89,7 +90,7 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   const Var highest = s * constant(s, s.shape(), positive), lowest = s - highest;
   const Var size = s * constant(s, s.shape(), signs);
   const Var l = activate(Activation::log, activate(Activation::sigmoid, size));
-  std::vector<double> later;  // 1 where the row's key is to the right of the column's
+  std::vector<double> later;  // entry (m, j) is 1 if m > j
   for (std::int64_t m = 0; m < keys; ++m) {
     for (std::int64_t j = 0; j < keys; ++j) later.push_back(m > j ? 1.0 : 0.0);
   }
@@ -99,13 +100,13 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   return where(seen, activate(Activation::exp, lowest + l + reshape(sums, s.shape())), none);
 }
 
-/// TRA. The scores determine which keys have a positive score, and how many of these are between
-/// each key and the query. Both are treated as constants in backward.
+/// TRA. The scores determine which keys have a positive score, and how many of these lie between
+/// each key and the query. Backward treats both as constants.
 Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   const std::int64_t keys = scores.shape()[2];
   std::vector<double> kept = scores.value().to_doubles(), counts(kept.size(), 0.0);
   const std::vector<double> sees = seen.value().to_doubles();
-  // A row without a key of positive score keeps one key, so that its softmax is defined.
+  // A row without positive scores keeps its first key, so that its softmax is defined.
   std::vector<double> read = kept;
   for (std::size_t row = 0; row < kept.size(); row += static_cast<std::size_t>(keys)) {
     double count = 0;
@@ -122,9 +123,10 @@ Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   return of_kept * softmax(where(constant(scores, scores.shape(), read), logits, hidden));
 }
 
-/// Entmax in closed form. The scores determine which keys have a weight; this is treated as a
-/// constant in backward. With k such keys, m the mean of their x and u the mean of (x - m)^2, t = m
-/// - sqrt(1 / k - u).
+/// Entmax in closed form. The scores determine which keys have a weight. Backward treats this set
+/// of keys as a constant. Let k be their number, m the mean of their x, and u the mean of their
+/// (x - m)^2. Then
+///   t = m - sqrt(1 / k - u)
 Var thresholded(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const std::vector<double> sees = seen.value().to_doubles();
@@ -153,12 +155,12 @@ Var thresholded(const Var& scores, const Var& seen) {
   return of_kept * activate(Activation::square, far + root);
 }
 
-/// Transposes `count` rows of a [rows, heads] tensor: [heads, count].
+/// The rows first .. first + count - 1 of a [rows, heads] tensor, transposed to [heads, count].
 Var by_head(const Var& x, std::int64_t first, std::int64_t count) {
   return permute(slice(x, first, count), {1, 0});
 }
 
-/// Scores of one sequence, [q.heads, queries, keys], of the type of parameters.
+/// The scores of one sequence, [q.heads, queries, keys], in the master type.
 Var score_matrices(const ScoreVars& s, const Sequence& at, std::optional<Math> math,
                    const AddToScores& more) {
   const std::int64_t group = s.q.heads / s.k.heads;
@@ -185,10 +187,10 @@ Var score_matrices(const ScoreVars& s, const Sequence& at, std::optional<Math> m
   return more ? add(scores, more(shape, at.number)) : scores;
 }
 
-/// [queries, keys]: 1 where a query sees a key. Without own_key, it sees only the keys before its
-/// own.
+/// A mask [queries, keys]: 1 if the query sees the key. Without own_key, a query does not see the
+/// key at its own position.
 Var visible(const Var& scores, const ScoreVars& s, const Sequence& at, bool own_key) {
-  std::vector<double> sees;  // the same for every head
+  std::vector<double> sees;  // the mask is the same for all heads
   for (std::int64_t t = 0; t < at.queries; ++t) {
     const std::int64_t position = at.keys - at.queries + t;
     for (std::int64_t j = 0; j < at.keys; ++j) {
@@ -199,7 +201,7 @@ Var visible(const Var& scores, const ScoreVars& s, const Sequence& at, bool own_
   return constant(scores, {at.queries, at.keys}, sees);
 }
 
-/// P of one sequence by each rule.
+/// Computes P of one sequence for each rule.
 struct Weighing {
   const ScoreVars& s;
   const Sequence& at;
@@ -208,7 +210,7 @@ struct Weighing {
   Var operator()(const SoftmaxVars& rule) const {
     Var scores = score_matrices(s, at, s.math, more);
     if (s.window > 0) {
-      std::vector<double> hidden;  // the same for every head
+      std::vector<double> hidden;  // the same for all heads
       for (std::int64_t t = 0; t < at.queries; ++t) {
         for (std::int64_t j = 0; j < at.keys; ++j) {
           hidden.push_back(j > at.keys - at.queries + t - s.window ? 0.0 : 1.0);
@@ -242,8 +244,8 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const RuleVars& rule
   return std::visit(Weighing{s, at, more}, rule);
 }
 
-/// P V where groups of query heads share a key head: [q heads, queries, keys] times [k heads, keys,
-/// width].
+/// P V, where groups of query heads share a key head. p is [query heads, queries, keys], and v is
+/// [key heads, keys, width].
 Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   const std::int64_t heads = p.shape()[0], queries = p.shape()[1], keys = p.shape()[2];
   const std::int64_t key_heads = v.shape()[0], width = v.shape()[2];
@@ -251,7 +253,7 @@ Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   return reshape(matmul(grouped, v, {.math = math}), {heads, queries, width});
 }
 
-/// (1 - g) (I - g P-)^-1 x for x [heads, T, columns]. Computed in the type of parameters: bf16
+/// (1 - g) (I - g P-)^-1 x for x [heads, T, columns]. Computed in the master type, because bf16
 /// would keep only a few bits of 1 - g, and an error of P is multiplied by up to 1 / (1 - g).
 Var chained(const Var& weights, const Var& gamma, const Var& x) {
   const DType type = gamma.value().dtype();
@@ -314,8 +316,8 @@ Var composed_deltaformer(const DeltaFormerVars& in) {
   const DType master = in.gain.value().dtype();
   return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
-    // The first row keeps its own key, so that its softmax is defined. The key is removed
-    // afterwards, together with the diagonal.
+    // The first row sees no earlier key, so its own key is not hidden. Its softmax is then defined.
+    // triangle() removes this weight together with the diagonal.
     const Var p = weight_matrices(s, at, SoftmaxVars{}, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {
@@ -344,12 +346,11 @@ Var composed_path(const PathVars& in) {
     const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
-    // Entry (i, j) of `left` is the coefficient of reflection i in the product of reflections that
-    // is applied to key j < i. It includes the effect of the reflections between j and i.
+    // H_i ... H_(j+1) k_j = k_j - sum over j < m <= i of left_mj w_m.
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);
     const Var left = solve_triangular(between, met, {.unit = true});
-    std::vector<double> up_to;  // 1 where a query sees a key; equal for all heads
+    std::vector<double> up_to;  // 1 where a query sees a key; the same for all heads
     for (std::int64_t t = 0; t < at.queries; ++t) {
       for (std::int64_t j = 0; j < n; ++j) up_to.push_back(j <= n - at.queries + t ? 1.0 : 0.0);
     }

@@ -6,16 +6,17 @@
 namespace longhand {
 
 struct ConvolutionOptions {
-  /// The rows before each sequence, and the tensor that receives the rows preceding the next token;
-  /// both may be the same tensor. They are not differentiated: if one of them is given, no input
+  /// The rows before each sequence, and the tensor that receives the last rows for the next call.
+  /// Both may be the same tensor. They are not differentiated: if one of them is given, no input
   /// may require a gradient.
   Tensor before = {}, after = {};
-  /// True if no other operation uses these columns of x, so that their gradient can be assigned
-  /// instead of added.
+  /// True if no other operation uses these columns of x. Their gradient is then assigned instead of
+  /// added.
   bool alone = false;
 };
 
-/// Returns [tokens, heads * width] with the heads of x side by side. weight: [taps, heads * width]
+/// Returns [tokens, heads * width], with the heads of x side by side. weight is
+/// [taps, heads * width].
 Var short_convolution(const HeadVars& x, const Segments& segments, const Var& weight,
                       const ConvolutionOptions& options = {});
 

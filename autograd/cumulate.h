@@ -6,14 +6,15 @@
 /// Differentiable operations of core/contract/cumulate.h.
 namespace longhand {
 
-/// Sums of x over the rows of each segment up to each row or, if `reverse`, from each row on.
+/// Sums of x over the rows of each segment, from the first row to each row. If `reverse` is set,
+/// the sums extend from each row to the last.
 Var cumulate(const Var& x, const Segments& segments, bool reverse = false);
-/// As above, for sequences that arrive in pieces: the sums start from the segment's row of
+/// As above, for sequences that are processed in pieces. The sums of a segment start at its row of
 /// `memory`, which then receives the last sum. x must not require a gradient.
 Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory);
 
-/// ln n for each query, where n is the number of keys up to it or, if `whole`, of all keys; equal
-/// in all columns.
+/// ln max(2, n) for each query, where n is the number of keys up to the query or, if `whole` is
+/// set, of all keys in its segment. All columns are equal.
 Tensor log_counts(Backend& backend, DType type, const Segments& queries, const Segments& keys,
                   std::int64_t columns, bool whole = false);
 

@@ -10,19 +10,19 @@ namespace longhand {
 struct DeltaVars {
   HeadVars q, k, v;
   Segments segments;
-  std::optional<double> scale = {};  // default: 1 / sqrt(width)
+  std::optional<double> scale = {};  // none: 1 / sqrt(width)
   Var beta;                          // [tokens, k.heads]
-  Var decay = {};                    // [tokens, k.heads]; empty: the state does not decay
+  Var decay = {};                    // [tokens, k.heads]; empty: no decay
 };
 
-/// The state before these tokens, and the tensor that receives the state after them; both may be
-/// the same tensor. They are not differentiated: if one of them is given, no input may require a
+/// The memories before these tokens, and the tensor that receives the memories after them. Both may
+/// be the same tensor. They are not differentiated: if one of them is given, no input may require a
 /// gradient.
 struct DeltaMemories {
   Tensor before = {}, after = {};
 };
 
-/// Returns [tokens, q.heads * v.width].
+/// Returns y, [tokens, q.heads * v.width].
 Var delta(const DeltaVars& inputs, const DeltaMemories& memories = {});
 
 }  // namespace longhand

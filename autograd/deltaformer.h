@@ -5,7 +5,7 @@
 #include "autograd/heads.h"
 #include "core/contract/deltaformer.h"
 
-/// Differentiable form of core/contract/deltaformer.h.
+/// Differentiable operation of core/contract/deltaformer.h.
 namespace longhand {
 
 struct DeltaFormerVars {
@@ -17,9 +17,9 @@ struct DeltaFormerVars {
   std::optional<Math> math = {};
 };
 
-/// Returns y, [query tokens, q.heads * v.width]. `earlier`, needed if there are fewer queries than
-/// keys, is not differentiated, so no input may then require a gradient. q and k must not share
-/// columns.
+/// Returns y, [query tokens, q.heads * v.width]. `earlier` is required if there are fewer queries
+/// than keys. It is not differentiated, so with `earlier` no input may require a gradient. q and k
+/// must not share columns.
 Var deltaformer(const DeltaFormerVars& inputs, const Heads& earlier = {});
 
 }  // namespace longhand

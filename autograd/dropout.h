@@ -6,7 +6,7 @@
 
 namespace longhand {
 
-/// The random numbers of a dropout; see core/contract/dropout.h.
+/// Selects the random numbers of a dropout; see core/contract/dropout.h.
 struct DropoutDraw {
   double rate = 0;
   std::uint64_t seed = 0;

@@ -9,16 +9,15 @@ namespace longhand {
 struct FalVars {
   HeadVars q, k, v;
   Segments queries;
-  Segments keys = {};  // default: the queries' segments
+  Segments keys = {};  // empty: the segments of the queries
 };
 
 struct FalResult {
   Var y;         // [query tokens, q.heads * v.width]
-  Tensor match;  // i32 [query tokens, q.heads]: m of every query and head; -1: none
+  Tensor match;  // i32 [query tokens, q.heads]: m of every query and head, or -1
 };
 FalResult fal(const FalVars& inputs);
-/// If `match` is not empty, it receives the position of the key that each query chose, as
-/// FalResult::match.
+/// If `match` is not empty, it receives the same numbers as FalResult::match.
 HeadsBackward fal_into(const FalVars& inputs, const Heads& y, Tensor match = {});
 
 }  // namespace longhand

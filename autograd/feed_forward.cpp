@@ -9,7 +9,8 @@
 namespace longhand {
 namespace {
 
-/// into (+)= op(a) op(b)
+/// Writes op(a) op(b) to `into`, or adds it if the target requires that. ta and tb select
+/// transposes.
 void product(const Tensor& a, bool ta, const Tensor& b, bool tb, const Target& into) {
   a.backend()(Matmul{.a = a,
                      .b = b,
@@ -51,14 +52,14 @@ Var feed_forward(const Var& x, const FeedForwardOptions& o) {
         Backend& run = dy.backend();
         residual.add(dy);
         if (down_bias) run(ColumnSum{.x = dy, .y = down_bias.target()});
-        if (!z) return;  // true if only the residual requires a gradient
+        if (!z) return;  // only the residual requires a gradient
         if (down.wants_grad()) {
-          const Tensor again = empty_like(z);  // h = f(z), computed again
+          const Tensor again = empty_like(z);  // h = f(z), which was not saved
           run(Activate{.f = f, .x = z, .y = again});
           product(dy, true, again, false, down.sink().target());
         }
 
-        // Computes dz = (dy down) * f'(z).
+        // dz = (dy down) * f'(z)
         const Tensor dz = empty_like(z);
         run(Matmul{.a = dy, .b = down.value(), .f = f, .at = z, .c = dz});
         if (up_bias) run(ColumnSum{.x = dz, .y = up_bias.target()});

@@ -12,10 +12,10 @@ struct FeedForwardOptions {
   Var residual = {};
 };
 
-/// f(x up^T + up_bias) down^T + down_bias + residual, as one operation on the tape. In backward,
-/// the derivative of f is fused into the product with `down`.
+/// f(x up^T + up_bias) down^T + down_bias + residual, recorded as one operation. In backward, the
+/// derivative of f is fused into the product with `down`.
 Var feed_forward(const Var& x, const FeedForwardOptions& options);
-/// The same result, composed of two matmuls.
+/// The same result, composed of two matmul() calls.
 Var feed_forward_composed(const Var& x, const FeedForwardOptions& options);
 
 }  // namespace longhand

@@ -10,8 +10,8 @@
 namespace longhand {
 namespace {
 
-/// Step size. The extrapolated quotient R (see gradcheck.h) has a truncation error of about h^4 =
-/// 1e-12 and a rounding error of about 2^-53 / h = 1e-13.
+/// Step size. The extrapolated quotient R (see gradcheck.h) has a truncation error of about
+/// h^4 = 1e-12 and a rounding error of about 2^-53 / h = 1e-13.
 constexpr double h = 1e-3;
 
 using catalog::Case;
@@ -19,7 +19,7 @@ using catalog::Operation;
 using catalog::Output;
 using Values = std::vector<double>;
 
-/// L = sum over outputs of r . y, with the same random r in every call.
+/// L of gradcheck.h, the sum of r . y over all outputs. r is the same in every call.
 struct Projection {
   double sum = 0, squares = 0;  // sums of the terms r_k y_k and of their squares
 };
@@ -57,7 +57,7 @@ Quotient quotient(const Operation& operation, Case& values, double& x, Backend& 
     x = left;
     const double below = run();
     x = at;
-    return (above - below) / (right - left);  // divides by the actual step, which is rounded
+    return (above - below) / (right - left);  // the actual step is rounded
   };
   const double once = slope(h), twice = slope(2 * h);
   return {once, (4 * once - twice) / 3};
@@ -79,7 +79,7 @@ void compare(const std::string& where, const Values& analytic, const std::vector
     const double truncation = 1e-2 * std::abs(extrapolated - plain) + 1e-3 * typical;
     const double share = error / (truncation + rounding + 1e-300);
     ++result.entries;
-    // NaN counts as larger than any number
+    // A NaN counts as larger than any number.
     if (!(error / unit <= result.worst)) result.worst = error / unit;
     if (!(share <= result.bound)) {
       result.bound = share;
@@ -98,7 +98,7 @@ GradcheckResult gradcheck(const Operation& operation, Backend& reference, std::u
     const Case& values = cases[number];
     const Rng weights(seed, Purpose::test, 1, static_cast<std::uint32_t>(number));
 
-    // Computes the gradients with the operation's backward functions.
+    // The gradients of the operation's backward functions.
     const catalog::Call call = prepare(operation, values, reference, DType::f64, true);
     Tape tape;
     std::vector<Output> outputs;

@@ -23,7 +23,7 @@ HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, boo
     for (const HeadVars* x : all) {
       if (x->data.sink() == sink) columns += x->heads * x->width;
     }
-    // Heads that are written never overlap. If the sum of their widths is the number of columns,
+    // Heads that receive gradients never overlap. If their widths sum to the number of columns,
     // they cover the whole tensor.
     const bool covered = columns == all[i]->data.value().columns();
     const Target target = assign    ? Target(sink.sum_in_place(), false)

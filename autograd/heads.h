@@ -20,22 +20,24 @@ struct HeadVars {
 /// All columns of x, as `heads` heads.
 HeadVars all_columns(const Var& x, std::int64_t heads);
 
-/// The targets of the gradients of q, k and v. Heads of the same tensor share its gradient, and its
-/// columns without a head get zeros. assign: the gradient exists and is overwritten.
+/// The targets of the gradients of q, k and v. If heads belong to the same tensor, they share its
+/// gradient, and columns without a head receive zeros. If `assign` is set, the heads' columns of
+/// the existing gradient are overwritten.
 struct HeadTargets {
   HeadsTarget q, k, v;
 };
 HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, bool assign);
 
-/// Converts the gradient of an output's heads to those of its inputs. Operations whose names end in
-/// _into write their output to given columns and return such a function, so that heads of several
-/// kinds can share one tensor and one record. Empty if no gradient is required. assign: see
-/// HeadTargets; for callers whose heads together cover every column of a tensor.
+/// Computes the gradients of an operation's inputs from dy, the gradient of its output heads.
+/// Operations whose names end in _into write their output to given columns and return such a
+/// function. Heads of several kinds can then share one output tensor and one record. The function
+/// is empty if no gradient is required. For `assign` see HeadTargets; callers set it if their heads
+/// together cover every column of a tensor.
 using HeadsBackward = std::function<void(const Heads& dy, bool assign)>;
 
 /// A new tensor [q's tokens, heads * width] for an output.
 Heads output_heads(const HeadVars& q, std::int64_t width);
-/// Records the output as a value; `inputs` as for record().
+/// Records y as the output of the operation. For `inputs` see record().
 Var record_heads(std::string_view op, std::initializer_list<const Var*> inputs, const Heads& y,
                  HeadsBackward backward);
 /// True if a tape is current and one of the values requires a gradient.

@@ -15,8 +15,8 @@
 namespace longhand {
 namespace {
 
-/// Processes the rows in blocks and stores what they have contributed so far: the loss, and
-/// gradients that must still be divided by the total weight.
+/// Processes the rows in blocks. It sums the loss and the gradients of the blocks. The gradients
+/// must still be divided by the total weight.
 class Pass {
  public:
   Pass(const Var& x, const Var& weight, const Tensor& targets, const LinearCrossEntropyOptions& o)
@@ -32,7 +32,7 @@ class Pass {
     if (dx || dweight) one_ = filled(1);
   }
 
-  /// Computes the loss, [1].
+  /// Processes all blocks and returns the loss, [1].
   Tensor run() {
     const std::int64_t rows = targets_.rows(), at_once = std::min(rows, o_.at_once);
     const std::int64_t parts = rows == 0 ? 0 : (rows + at_once - 1) / at_once;
@@ -48,8 +48,8 @@ class Pass {
     }
     if (parts == 0 && dweight) backend_(Fill{.value = 0, .y = dweight});
     total = sum(totals_);
-    // If all weights are 0, everything that is divided by the total is 0. The minimum of 1e-30
-    // avoids 0 / 0.
+    // If all weights are 0, each quotient by the total must be 0. A total of at least 1e-30 avoids
+    // 0 / 0.
     combine(Combination::largest, total, filled(1e-30), total);
     if (o_.hits) mean_into(hits_, o_.hits);
     const Tensor loss = make({1});
@@ -75,7 +75,7 @@ class Pass {
     backend_(Reduce{.reduction = Reduction::sum, .x = x.reshape({1, x.size()}), .y = y});
     return y;
   }
-  /// Combines the means over the blocks to the mean over all rows.
+  /// Computes the mean over all rows from the means over the blocks.
   void mean_into(const Tensor& means, const Tensor& y) const {
     combine(Combination::product, means, totals_, means);
     combine(Combination::quotient, sum(means), total, y);
@@ -124,7 +124,7 @@ class Pass {
   DType master_;
   Tensor one_;                          // the constant 1, if gradients are required
   Tensor losses_, hits_, totals_;       // one entry per block of rows
-  Tensor logits_, log_sum_, gathered_;  // values of the current rows
+  Tensor logits_, log_sum_, gathered_;  // values of the current block
 };
 
 }  // namespace

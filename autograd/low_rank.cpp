@@ -13,7 +13,7 @@
 namespace longhand {
 namespace {
 
-/// Strides for the columns of y from `first` on.
+/// The steps of the columns of y from `first` on.
 Steps steps_in(const Tensor& y, std::int64_t first) {
   Steps steps = row_major(y.shape());
   steps.first = first;
@@ -41,7 +41,7 @@ void check(const Var& y, const Var& x, const Var& a, const Var& b, const LowRank
                  b.shape()[0], " columns fit, got ", o.first_column);
 }
 
-/// Adds the product to `into`, which is y's memory or a copy of it.
+/// Adds the product to `into`, which is the memory of y or a copy of it.
 Var added(const Var& y, const Tensor& into, const Var& x, const Var& a, const Var& b,
           const LowRankOptions& o) {
   Backend& backend = y.backend();
@@ -64,7 +64,7 @@ Var added(const Var& y, const Tensor& into, const Var& x, const Var& a, const Va
                   if (!x.wants_grad() && !a.wants_grad() && !b.wants_grad()) return;
                   const std::int64_t out = b.shape()[0];
                   const bool whole = out == dy.columns();
-                  // The gradient of the columns to which the product was added.
+                  // the gradient of the columns of y to which the product was added
                   const Tensor dz = whole ? dy : Tensor(run, {dy.rows(), out}, dy.dtype());
                   if (!whole) {
                     run(Rearrange{.shape = dz.shape(),

@@ -6,16 +6,16 @@
 namespace longhand {
 
 struct LstmOptions {
-  /// The state before these tokens, and the tensor that receives the state after them; both may be
+  /// The state before these tokens, and the tensor that receives the state after them. Both may be
   /// the same tensor. They are not differentiated: if one of them is given, no input may require a
   /// gradient.
   Tensor before = {}, after = {};
-  /// True if no other operation uses these columns of x, so that their gradient can be assigned
-  /// instead of added.
+  /// True if no other operation uses these columns of x. Their gradient is then assigned instead of
+  /// added.
   bool alone = false;
 };
 
-/// Returns [tokens, heads * n]. x has heads of 4 n columns; u is [heads * 4 n, n].
+/// Returns y, [tokens, heads * n]. The heads of x have 4 n columns. u is [heads * 4 n, n].
 Var lstm(const HeadVars& x, const Segments& segments, const Var& u,
          const LstmOptions& options = {});
 

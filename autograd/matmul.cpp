@@ -41,8 +41,8 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
                   }
                   if (o.bias.wants_grad()) run(ColumnSum{.x = dz, .y = o.bias.sink().target()});
 
-                  // If `a` is [batch, m, k] and b is a single matrix, the batch axis of `a` is
-                  // merged into its rows.
+                  // If `a` is [batch, m, k] and b is a single matrix, these tensors are read as
+                  // matrices with batch m rows.
                   const auto rows = [&](const Tensor& x) {
                     return flat ? x.reshape({x.rows(), x.columns()}) : x;
                   };
@@ -60,7 +60,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
                                .beta = into.add ? 1.0 : 0.0,
                                .math = o.math});
                   };
-                  // Gradient of a. op(a) = a: da = dz op(b)^T. op(a) = a^T: da = op(b) dz^T.
+                  // da = dz op(b)^T if op(a) = a;  da = op(b) dz^T if op(a) = a^T
                   if (a.wants_grad()) {
                     const Target da = a.sink().target();
                     if (o.transpose_a) {
@@ -69,7 +69,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
                       product(dz, false, right, !o.transpose_b, da);
                     }
                   }
-                  // Gradient of b. op(b) = b: db = op(a)^T dz. op(b) = b^T: db = dz^T op(a).
+                  // db = op(a)^T dz if op(b) = b;  db = dz^T op(a) if op(b) = b^T
                   if (b.wants_grad()) {
                     const Target db = b.sink().target();
                     if (o.transpose_b) {

@@ -2,7 +2,7 @@
 
 #include "autograd/variable.h"
 
-/// Differentiable operations of core/contract/norm.h. The last axis is normalized.
+/// Differentiable operations of core/contract/norm.h, which normalize the last axis.
 namespace longhand {
 
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, double epsilon = 1e-5);

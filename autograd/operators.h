@@ -6,8 +6,8 @@
 #include "core/backend.h"
 #include "core/contract/elementwise.h"
 
-/// Operators on values, as in (a - mean) * b / 2.0 + x % w. Operands are broadcast as in combine.h.
-/// A number applies to every entry.
+/// Operators on values, as in (a - mean) * b / 2.0 + x % w. Operands are broadcast as described in
+/// autograd/combine.h. A number is applied to every entry.
 namespace longhand {
 
 inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
@@ -18,7 +18,7 @@ inline Var operator-(const Var& a) { return scale(a, -1); }
 /// Matrix product.
 inline Var operator%(const Var& a, const Var& b) { return matmul(a, b); }
 
-/// A tensor with one entry, `value`, and the type of x.
+/// A tensor with the single entry `value` and the type of x.
 inline Var number_like(const Var& x, double value) {
   const Tensor number(x.backend(), {1}, x.value().dtype());
   x.backend()(Fill{.value = value, .y = number});

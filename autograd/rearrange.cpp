@@ -24,14 +24,14 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
   return Shape(std::span<const std::int64_t>(extents).first(shape.extents().size()));
 }
 
-/// Strides for the entries from `first` on along an axis, in a tensor of this shape.
+/// The steps of the entries of a tensor that begin at `first` along the axis.
 Steps steps_from(const Shape& shape, int axis, std::int64_t first) {
   Steps steps = row_major(shape);
   steps.first = first * steps.along[axis];
   return steps;
 }
 
-/// Copies the entries of x that begin at `first` along the axis to `part`.
+/// Copies from x to `part` the entries that begin at `first` along the axis.
 void take(const Tensor& x, int axis, std::int64_t first, const Target& part) {
   const Shape& shape = part.tensor.shape();
   x.backend()(Rearrange{.shape = shape,
@@ -41,7 +41,7 @@ void take(const Tensor& x, int axis, std::int64_t first, const Target& part) {
                         .to = row_major(shape)});
 }
 
-/// The inverse: copies `part` to its place in y.
+/// The inverse of take(): copies `part` to its place in y.
 void put(const Tensor& part, int axis, std::int64_t first, const Target& y) {
   part.backend()(Rearrange{.shape = part.shape(),
                            .x = part,
@@ -119,7 +119,7 @@ Var concat(const std::vector<Var>& parts, int axis) {
   const int a = axis_of("concat", parts.front(), axis);
   const Shape& like = parts.front().shape();
   std::int64_t extent = 0;
-  const Var* wanting = &parts.front();  // any part that requires a gradient
+  const Var* wanting = &parts.front();  // a part that requires a gradient, if any does
   for (const Var& part : parts) {
     const Shape& shape = part.shape();
     LONGHAND_CHECK(shape.rank() == like.rank() && shape == with_extent(like, a, shape[a]),

@@ -10,8 +10,8 @@ Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> 
   Tensor y;
   {
     Tape
-        // a tape whose records are dropped; without a tape, some operations would behave
-        // differently
+        // This tape's records are dropped. It exists because some operations behave differently
+        // without a current tape.
         dropped;
     dropped.watch_for(*outer);
     const Recording recording(dropped);

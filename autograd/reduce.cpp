@@ -16,7 +16,7 @@ namespace {
 
 Shape matrix(const Shape& shape) { return {shape.rows(), shape.columns()}; }
 
-/// Adds dy, [rows, 1] or [1, n], broadcast to [rows, n], to the gradient of x.
+/// Adds dy to the gradient of x, [rows, n]. dy is [rows, 1] or [1, n] and is broadcast.
 void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shape& of_dy) {
   if (!dx) return;
   dy.backend()(Rearrange{.shape = shape,
@@ -26,7 +26,7 @@ void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shap
                          .to = row_major(shape)});
 }
 
-/// Applies `of` to the rows of x after moving the given axis to the end.
+/// Moves the axis to the end and applies `of` to the rows.
 Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
   const int rank = x.shape().rank();
   LONGHAND_CHECK(axis >= -rank && axis < rank, "axis: expected one of ", x.shape(), ", got ", axis);

@@ -19,7 +19,7 @@ Var turned(const Var& x, const Tensor& y, const Tensor& positions, const Tensor&
           .interleaved = layout.interleaved,
           .y = y};
   y.backend()(op);
-  op.x = {};  // the backward of a rotation is the inverse rotation, which does not use x
+  op.x = {};  // the gradient is the inverse rotation of dy, which does not use x
   op.y = {};
   op.inverse = true;
   return record("rope", {&x}, y, [op, dx = x.sink()](const Tensor& dy) mutable {

@@ -4,7 +4,7 @@
 
 namespace longhand {
 
-/// Softmax over the last axis; for `causal` see core/contract/softmax.h.
+/// Softmax over the last axis. For `causal` see core/contract/softmax.h.
 Var softmax(const Var& x, bool causal = false);
 
 }  // namespace longhand

@@ -18,8 +18,9 @@ thread_local Tape* current_tape = nullptr;
 
 struct Tape::Watch {
   const Tape* tape;
-  std::unordered_map<const void*, std::size_t> number;  // index of each leaf, by its slot
-  // Index of the first record that uses each leaf.
+  std::unordered_map<const void*, std::size_t> number;  // index of each leaf, by its slot's address
+  // Index of the first record that uses each leaf. Backward processes this record after all others
+  // that use the leaf.
   std::vector<std::optional<std::size_t>> first_record;
   std::function<void(std::size_t leaf)> complete;
 };
@@ -73,7 +74,7 @@ void Tape::walk() {
   // Backward functions call the backend's operations directly, so nothing is recorded.
   current_tape = nullptr;
   std::vector<std::pair<std::size_t, std::size_t>>
-      last_uses;  // pairs of record and leaf, in ascending order
+      last_uses;  // pairs (record, leaf), in ascending order
   if (watch_) {
     for (std::size_t leaf = 0; leaf < watch_->first_record.size(); ++leaf) {
       if (const auto record = watch_->first_record[leaf]) last_uses.emplace_back(*record, leaf);
@@ -87,7 +88,7 @@ void Tape::walk() {
         records_.pop_back();
         const Tensor dy = std::move(record.output.slot_->grad);
         record.output.slot_->grad = Tensor();
-        if (dy) record.backward(dy);  // dy is empty if the output does not affect any loss
+        if (dy) record.backward(dy);  // dy is empty if no loss depends on the output
       }
       for (; !last_uses.empty() && last_uses.back().first == records_.size();
            last_uses.pop_back()) {

@@ -12,10 +12,10 @@
 namespace longhand {
 
 /// Reverse-mode differentiation. While a Recording exists, each operation on values that require
-/// gradients appends a record: its output, and a function from the output's gradient to the inputs'
-/// gradients. The order of the records is a topological order, so backward processes them once,
-/// from the last to the first. Each record is then dropped, together with the tensors that it
-/// stores.
+/// gradients appends a record: its output, and a function that computes the gradients of its inputs
+/// from the gradient of its output. An operation is recorded after the operations that compute its
+/// inputs. Backward can therefore process the records once, from the last to the first. Each record
+/// is then dropped, together with the tensors that it stores.
 class Tape {
  public:
   /// Adds d(sum of losses)/d(leaf) to the gradient of every leaf, and empties the tape.
@@ -24,19 +24,18 @@ class Tape {
   /// As above, starting from a given gradient of y.
   void backward(const Var& y, const Tensor& dy);
 
-  /// Must be called before anything is recorded. Backward calls `complete` with a leaf's index
-  /// after the last record that uses the leaf, when its gradient is complete. It is not called for
-  /// leaves that no record uses.
+  /// Must be called before anything is recorded. `complete` is called during backward with the
+  /// index of a leaf as soon as the leaf's gradient is complete. It is not called for leaves that
+  /// no record uses.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// The operations on this tape will be repeated by a backward function that is about to be
-  /// recorded on the other tape. This tape's leaves therefore count as used there until that
-  /// function has finished.
+  /// For a tape whose operations are repeated in the backward pass of `other`: leaves that this
+  /// tape's records use count as used by the record that `other` appends next.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }
   void clear() { records_.clear(); }
 
-  static Tape* current();  // the current tape of this thread; nullptr if nothing is recorded
+  static Tape* current();  // the tape on which this thread records, or nullptr
 
  private:
   friend class Recording;
@@ -68,8 +67,8 @@ class Recording {
   Tape* outer_;
 };
 
-/// Returns y as the result of an operation. It is recorded if there is a current tape and an input
-/// requires a gradient. Empty inputs (omitted optional arguments) are ignored.
+/// Returns y as the result of an operation. The operation is recorded if there is a current tape
+/// and an input requires a gradient. Empty inputs (omitted optional arguments) are ignored.
 template <class Backward>
 Var record(std::string_view op, std::initializer_list<const Var*> inputs, Tensor y,
            Backward&& backward) {

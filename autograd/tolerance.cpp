@@ -13,8 +13,9 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
 /// A trial changes an input by a normal number times trial_unit and then rounds it to f32. The root
-/// mean square of this change is 1.15 units. That of rounding to nearest, over all significands, is
-/// only 0.42 units. The effect of a trial's changes is therefore multiplied by 0.42 / 1.15.
+/// mean square of this change is 1.15 units. For rounding to nearest alone, averaged over all
+/// significands, it is only 0.42 units. The effect of the changes is therefore multiplied by
+/// 0.42 / 1.15.
 constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.15;
 
 double round_to(double value, DType type) {
@@ -34,7 +35,7 @@ double moved_f32(double value, Rng& rng) {
 
 Result read(const Tensor& x) { return {x.shape(), x.dtype(), x.to_doubles()}; }
 
-/// Runs the operation. If `moves` is given, output gradients are perturbed at random.
+/// Runs the operation. If `moves` is given, it changes the output gradients at random.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,
             DType activations, Rng* moves) {
   const catalog::Call call = prepare(operation, values, backend, activations, true);
@@ -84,7 +85,8 @@ std::int64_t number(const catalog::Case& values, const char* name, std::int64_t 
   return found == values.attributes.end() ? otherwise : std::stoll(found->second);
 }
 
-/// One block per sequence if the result has one row per token, otherwise four equal blocks of rows.
+/// Adds one block per sequence if the result has one row per token, otherwise four equal blocks of
+/// rows.
 void row_blocks(std::vector<Block>& all, const catalog::Case& values, const std::string& result,
                 const Shape& shape) {
   const std::int64_t rows = shape.rows(), columns = shape.columns();
@@ -97,8 +99,8 @@ void row_blocks(std::vector<Block>& all, const catalog::Case& values, const std:
     std::vector<Block> sequences;
     for (const double length : lengths->second.values) {
       const auto count = static_cast<std::int64_t>(length);
-      // Sequences are numbered from the last one, so that the last sequence has the same name in
-      // every case.
+      // Sequences are numbered from the end, so that the last sequence has the same name in every
+      // case.
       sequences.push_back({text("sequence -", left--), row, count, 0, columns});
       row += count;
     }
@@ -114,7 +116,7 @@ void row_blocks(std::vector<Block>& all, const catalog::Case& values, const std:
   }
 }
 
-/// One block of columns per head if the op has heads, otherwise four equal blocks.
+/// Adds one block of columns per head if the op has heads, otherwise four equal blocks.
 void column_blocks(std::vector<Block>& all, const catalog::Case& values, const std::string& result,
                    const Shape& shape) {
   const std::int64_t rows = shape.rows(), columns = shape.columns();
@@ -129,7 +131,7 @@ void column_blocks(std::vector<Block>& all, const catalog::Case& values, const s
   if (heads > 0) {
     const std::int64_t key_heads = std::max<std::int64_t>(1, number(values, "key_heads", heads));
     const std::int64_t width = number(values, "width", 0);
-    // q, k and v are in one tensor
+    // q, k and v are in one tensor, whose gradient is dq
     if (result == "dq" && width > 0 && !values.inputs.contains("k")) {
       add_heads("query", number(values, "q_column", 0), heads, width);
       add_heads("key", number(values, "k_column", 0), key_heads, width);
@@ -241,7 +243,7 @@ std::map<std::string, double> relative_errors(const Results& expected, const Res
 std::vector<Block> blocks(const catalog::Operation&, const catalog::Case& values,
                           const std::string& result, const Shape& shape) {
   std::vector<Block> all{{"all", 0, shape.rows(), 0, shape.columns()}};
-  if (shape.rank() < 2) {  // treats the entries as columns; rows would be equivalent
+  if (shape.rank() < 2) {  // the entries are treated as columns
     column_blocks(all, {}, result, shape);
     return all;
   }
@@ -279,8 +281,8 @@ void Comparison::note(double used, std::string where) {
   if (!(used <= worst_.used)) worst_ = {std::isnan(used) ? infinity : used, std::move(where)};
 }
 
-/// The part of a tolerance that is proportional to the expected value: the rounding of the result
-/// to its type, plus bias().
+/// The part of a tolerance that is proportional to the expected value: bias(), plus the rounding of
+/// the result to its type.
 double Comparison::relative() const {
   return (activations_ == DType::bf16 ? 0x1p-8 : 0x1p-22) + bias();
 }
@@ -321,8 +323,8 @@ Values Comparison::deviations(const Column& c) const {
 
 void Comparison::entries(const std::string& name, const Column& c) {
   const Values& sigma = c.sigma;
-  // In a few trials, the deviation of an entry may be small by chance, so the deviation of the
-  // whole tensor is included.
+  // There are few trials, so the sigma of an entry may be too small by chance. The root mean square
+  // of sigma over the whole tensor is therefore a lower limit.
   const double typical = root_mean_square(sigma);
   double worst = 0;
   std::size_t at = 0;
@@ -398,7 +400,8 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
   const double size = std::sqrt(squares / count);
   slope.size = squares;
   mean.size = count * size;
-  // Entries of one row may all be off by the same.
+  // All entries of a row may have the same floor error. The variance of their sum is then `width`
+  // times larger than for independent errors.
   const auto width = static_cast<double>(block.columns);
   slope.floor_variance = c.floor * c.floor * squares * width;
   mean.floor_variance = c.floor * c.floor * count * width;

@@ -6,60 +6,73 @@
 
 #include "autograd/catalog/catalog.h"
 
-/// Compares a backend with the reference backend: every output and every gradient of an op. All
-/// tolerances of the parity tests and of `longhand gradcheck --backend` are defined here.
+/// Compares every output and every gradient of an op on some backend with those of the reference
+/// backend. All tolerances of the parity tests and of `longhand gradcheck --backend` are defined
+/// here.
 ///
-/// The reference computes in f64, from inputs rounded to the type under test. The effect of
-/// rounding on a result is measured by trials, in which the inputs and the output gradients are
-/// perturbed at random by the rounding error of f32. The deviation of a trial has two parts. The
-/// first is the reference's result with all tensors stored in f32 minus its result in f64, from the
-/// same inputs (rounding of stored tensors). The second is the change of the f64 result by the
-/// perturbation (rounding of operands). The trials give a standard deviation sigma for each entry.
-/// Rounding errors are proportional to the unit of rounding, so for other arithmetic sigma is
-/// scaled by `unit`. Only tensors that this arithmetic rounds are then included: activations and
-/// weights, but not gamma or a bias, which stay in f32; and inputs only if the op contains products
-/// (all other ops use bf16 inputs without rounding).
+/// The reference computes in f64, from inputs that are rounded to the type under test. The effect
+/// of rounding on a result is measured by trials. Each trial changes the inputs and the output
+/// gradients at random by about the rounding error of f32. The deviation of a trial is the sum of
+/// two parts:
+/// - rounding of stored tensors: the reference's result with all tensors stored in f32, minus its
+///   result in f64, both from the changed inputs;
+/// - rounding of operands: the f64 result from the changed inputs, minus that from the original
+///   inputs.
 ///
-/// A result is compared in four ways:
-/// - *entry by entry*: |got - expected| <= entry_factor sigma + bias_units units + the rounding of
-///   its own type. This finds a wrong sign, a missing row, a wrong neighbour.
-/// - *by size*: ||got - expected|| <= (norm_factor + norm_of_row / sqrt(rows)) ||sigma|| + the same
-///   small terms times ||expected||. This finds an error that all entries of a long sequence share.
-/// - *by slope*: the slope of got regressed on expected, a = <got, expected> / <expected,
-/// expected>,
-///   must be 1 to within slope_factor times the standard deviation of a in the trials, plus
-///   bias_units units. Rounding errors average out, but a factor of 1.02 does not. The slope is
-///   computed for each tensor, each head (or quarter of the columns) and each sequence (or quarter
-///   of the rows).
-/// - *by mean*: the same for the mean of got - expected, divided by the root mean square of
-/// expected.
+/// The deviations of all trials give a standard deviation sigma for each entry. Rounding errors are
+/// proportional to the unit of rounding. For arithmetic with a larger unit than f32, sigma is
+/// therefore multiplied by the ratio of the units. The trials then change only tensors that this
+/// arithmetic rounds: activations and weights, but not gamma or a bias, which stay in f32. Changed
+/// inputs count only if the op contains products, because all other ops use bf16 inputs without
+/// rounding.
 ///
-/// The trials include the rounding of tensors that a forward pass has to save, such as y, but no
-/// error that a kernel adds by the order of its sums. In the reference of the attention family, P
-/// is computed from the scores and not from the saved logarithms, the sums of a stick begin at the
-/// first key and not at D = dy . y, and dc is the difference of row sums and column sums.
-///
-/// A gradient that is 0 in exact arithmetic may be a difference of rounded sums. The terms of dx
-/// have the size ||y|| / ||x||, as the derivative of an op of degree 1. The rounding error of a
-/// saved sum of this size, times Operation::error_terms, is added to every sigma. A saved sum has
-/// the precision of f32, or of two bf16 numbers (2^-17) if tensors are bf16.
+/// A result is compared in four ways. The small terms are |expected| times (bias_units units + the
+/// rounding of the result to its own type).
+/// - *entry by entry*: |got - expected| <= entry_factor sigma + the small terms. This finds a wrong
+///   sign, a missing row, a wrong neighbour.
+/// - *by size*: ||got - expected|| <= (norm_factor + norm_of_row / sqrt(rows)) ||sigma|| + the norm
+///   of the small terms. This finds an error that all entries of a long sequence share.
+/// - *by slope*: a linear regression of got on expected has the slope
+///     a = <got, expected> / <expected, expected>
+///   It must be 1 to within slope_factor times the standard deviation of a in the trials, plus
+///   bias_units units. Rounding errors average out in a, but a wrong factor of 1.02 does not. The
+///   slope is computed for each tensor, each head (or quarter of the columns) and each sequence (or
+///   quarter of the rows).
+/// - *by mean*: the mean of got - expected, divided by the root mean square of expected, must be 0
+///   to within the corresponding bound.
 ///
 /// Slope and mean are also computed over all cases of an op together, where each case has the
 /// weight 1 / variance. In bf16, a single case has too few entries, but thirty cases have enough.
 /// Integers, infinities and NaN must be equal.
 ///
-/// The factors. entry_factor: some 10^5 entries are compared, whose largest normal deviation is 4.4
-/// sigma; a kernel that rounds intermediate results (P and dS of attention) has up to twice the
-/// variance of the trials. norm_factor: this variance, and the rounding of sums within a row, stay
-/// below 3 sigma; the errors of one row are related, so a norm over few rows may deviate as much as
-/// one entry. slope_factor: the deviation is estimated from 10 trials, so a deviation
-/// divided by it has Student's t distribution, which exceeds 8 once in 10^5. bias_units: TF32
-/// hardware truncates operands, which makes each of them 0.7 units smaller on average, and two
-/// consecutive products have four operands; bf16 is rounded to nearest everywhere
-/// (coarse_bias_units). For f32 itself, the trials include neither approximated functions (exp,
-/// erf: function_units units) nor sums. Adding n terms one after another accumulates about 0.4
-/// sqrt(n) times the error that moving the terms has; n is assumed to be the largest extent of an
-/// input. The f32 part of the trials is increased by the sum of both.
+/// The trials include the rounding of tensors that a forward pass has to save, such as y, but not
+/// the errors that depend on how a kernel orders its sums. For the attention family, the reference
+/// therefore computes P from the scores and not from the saved logarithms. It begins the running
+/// sums of stick-breaking at the first key and not at D = dy . y. It computes dc as the difference
+/// of row sums and column sums.
+///
+/// A gradient that is 0 in exact arithmetic may be the difference of two rounded sums. These sums
+/// have about the size ||y|| / ||x||, as if y were proportional to x. The rounding error of a saved
+/// sum of this size, times Operation::error_terms, is included in every sigma. A saved sum has the
+/// precision of f32 or, if tensors are bf16, of two bf16 numbers (2^-17).
+///
+/// The factors have these reasons:
+/// - entry_factor: about 10^5 entries are compared. The largest of so many normal deviations is
+///   4.4 sigma. A kernel that rounds intermediate results (P and dS of attention) has up to twice
+///   the variance of the trials.
+/// - norm_factor, norm_of_row: this variance and the rounding of sums within a row stay below 3
+///   sigma. The errors of one row are related, so a norm over few rows may deviate as much as one
+///   entry.
+/// - slope_factor: the standard deviation of a is estimated from 10 trials. A deviation divided by
+///   this estimate has Student's t distribution. It exceeds 8 in one of 10^5 comparisons.
+/// - bias_units: TF32 hardware truncates operands, which makes each operand 0.7 units smaller on
+///   average. Two consecutive products have four operands.
+/// - coarse_bias_units: the same for bf16, which is rounded to nearest everywhere.
+/// - function_units: with f32 arithmetic, the trials include neither the errors of approximated
+///   functions (exp, erf) nor those of sums. Adding n terms one after another causes about
+///   0.4 sqrt(n) times the error that changing the terms causes. n is taken to be the largest
+///   extent of an input. The deviations of f32 are therefore multiplied by
+///   function_units + 0.4 sqrt(n).
 namespace longhand::tolerance {
 
 constexpr double entry_factor = 12, norm_factor = 3, norm_of_row = 9, slope_factor = 8,
@@ -76,13 +89,13 @@ struct Result {
 };
 using Results = std::map<std::string, Result>;  // key: name of the output or gradient
 
-/// The maximum relative rounding error of the op's arithmetic: 2^-24 in f32, 2^-8 with bf16
-/// tensors. If the op has products, it is 2^-17 in `fast` and 2^-8 in `bf16` math, and 2^-11 where
-/// `fast` means TF32.
+/// The maximum relative rounding error of the op's arithmetic. It is 2^-24 in f32 and 2^-8 with
+/// bf16 tensors. For f32 tensors in ops with products, it depends on the math mode: 2^-17 in `fast`
+/// (2^-11 if `fast` means TF32) and 2^-8 in `bf16`.
 double unit(const catalog::Operation& operation, DType activations, Math math, bool tf32 = false);
 
-/// Computes every output and every input gradient ("dx" for input x) of an op, for fixed output
-/// gradients.
+/// Computes every output of an op and every input gradient ("dx" for input x). The output gradients
+/// are the same in every call.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,
             DType activations);
 
@@ -90,12 +103,12 @@ Results run(const catalog::Operation& operation, const catalog::Case& values, Ba
 catalog::Case rounded(const catalog::Operation& operation, const catalog::Case& values,
                       DType activations);
 
-/// The change of every entry of a result in each trial, for a rounding error of 2^-24.
+/// The deviations of every entry in each trial, for a rounding error of 2^-24.
 struct Noise {
-  /// key: name of the result; then one entry per trial
+  /// For each name of a result, one element per trial.
   using Deviations = std::map<std::string, std::vector<Values>>;
-  Deviations all;       // all inputs and all stored tensors are perturbed
-  Deviations operands;  // as `all`, but inputs that are always f32 are not perturbed
+  Deviations all;       // all inputs are changed
+  Deviations operands;  // as `all`, but inputs that are always f32 are not changed
 };
 Noise noise(const catalog::Operation& operation, const catalog::Case& values, Backend& reference);
 
@@ -111,10 +124,10 @@ std::vector<Block> blocks(const catalog::Operation& operation, const catalog::Ca
                           const std::string& result, const Shape& shape);
 
 struct Worst {
-  // The largest error divided by its bound. Infinity if there is a NaN, a wrong shape or a wrong
-  // integer.
+  // The largest error divided by its bound. It is infinity if there is a NaN, a wrong shape or a
+  // wrong integer.
   double used = 0;
-  std::string where;  // place of that error, with the expected and the actual value
+  std::string where;  // place of this error, with the expected and the actual value
 };
 
 /// Collects the comparisons of one op on one backend over all cases.
@@ -125,14 +138,14 @@ class Comparison {
 
   void add(const catalog::Case& values, const Results& expected, const Noise& noise,
            const Results& got);
-  /// The maximum over the single cases and over all cases together.
+  /// The maximum over the comparisons of single cases and those of all cases together.
   Worst worst() const;
-  /// The maximum over the single cases. Further cases cannot decrease it.
+  /// The maximum over the comparisons of single cases. Further cases cannot decrease it.
   const Worst& worst_of_cases() const { return worst_; }
 
  private:
-  /// A weighted average of the deviations of many entries. It is `deviation` / `size`; the two are
-  /// stored separately so that several averages can be added.
+  /// A weighted average of the deviations of many entries, `deviation` / `size`. Both are stored,
+  /// so that several averages can be added.
   struct Average {
     double deviation = 0, size = 0, floor_variance = 0;
     std::vector<double> all = std::vector<double>(trials), operands = all;  // one value per trial
@@ -143,7 +156,7 @@ class Comparison {
     const Values& got;
     const std::vector<Values>& all;
     const std::vector<Values>& operands;
-    double floor;  // the deviation of terms that cancel
+    double floor;  // included in every sigma, see Comparison::floor()
     Values sigma;
   };
 
@@ -168,7 +181,7 @@ class Comparison {
   Worst worst_;
 };
 
-/// The reference's results for some cases of an op, with their noise. They are computed once for
+/// The reference's results for some cases of an op, with their noise. They are computed once, for
 /// all backends, types and units that are compared with them.
 class Standard {
  public:
@@ -176,7 +189,7 @@ class Standard {
            Backend& reference);
 
   Worst compare(Backend& backend, DType activations, double unit);
-  /// Returns the results of a backend. It is called for each case in order.
+  /// Returns the results of a backend. The function is called for each case in order.
   using Run = std::function<Results(const catalog::Case& values, const Results& expected)>;
   Worst compare(DType activations, double unit, const Run& run);
 

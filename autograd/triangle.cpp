@@ -26,7 +26,7 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                               .y = y});
   return record("solve_triangular", {&a, &b}, y, [a, db = b.sink(), o, y](const Tensor& dy) {
     Backend& run = dy.backend();
-    const Tensor w = empty_like(dy);  // w solves op(a)^T w = dy; db = w
+    const Tensor w = empty_like(dy);  // w solves op(a)^T w = dy, and db = w
     run(SolveTriangular{.a = a.value(),
                         .b = dy,
                         .upper = o.upper,
@@ -35,8 +35,8 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                         .y = w});
     db.add(w);
     if (!a.wants_grad()) return;
-    // The gradient of op(a) is -w y^T with w from above. Only the triangle of a that the solution
-    // used receives a gradient, without its diagonal if `unit`.
+    // The gradient of op(a) is -w y^T. Only the triangle of a that was read receives it. If `unit`
+    // is set, the diagonal was not read.
     const Tensor product = empty_like(a.value());
     run(Matmul{.a = o.transpose ? y : w,
                .b = o.transpose ? w : y,

@@ -5,8 +5,8 @@
 /// Differentiable operations of core/contract/triangle.h.
 namespace longhand {
 
-/// The entries on and below `diagonal` (on and above it, if `upper`), multiplied by alpha; all
-/// others are 0.
+/// The entries on and below `diagonal` (on and above it if `upper` is set), multiplied by alpha.
+/// All other entries are 0.
 Var triangle(const Var& x, bool upper = false, std::int64_t diagonal = 0, double alpha = 1);
 
 struct SolveOptions {

@@ -10,8 +10,8 @@
 namespace longhand {
 namespace {
 
-/// Undoes broadcasting: sums dy down to `shape`. If necessary, the axes to be summed are first
-/// moved to the end.
+/// Undoes broadcasting: sums dy over the axes along which `shape` was broadcast. If necessary,
+/// these axes are first moved to the end.
 Tensor summed(const Tensor& dy, const Shape& shape, DType type) {
   Backend& run = dy.backend();
   const Shape& from = dy.shape();
@@ -93,7 +93,7 @@ Tensor Sink::sum_in_place() const {
 }
 
 void Sink::Slot::own() {
-  if (grad.sole()) shared = false;  // true if no other tensor shares the memory any more
+  if (grad.sole()) shared = false;  // no other tensor shares the memory any more
   if (!shared) return;
   Tensor copy = empty_like(grad);
   (*backend)(Copy{.x = grad, .y = copy});

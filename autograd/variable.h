@@ -8,26 +8,25 @@
 
 namespace longhand {
 
-/// Accumulates the gradient of one value over all of its uses. A Sink does not keep the value
-/// alive, so a backward function stores only the tensors that it captures.
+/// Accumulates the gradient of one value over all of its uses. A Sink does not keep the value in
+/// memory, so a backward function stores only the tensors that it captures.
 class Sink {
  public:
   Sink() = default;
   explicit operator bool() const { return slot_ != nullptr; }  // false if no gradient is required
-  /// True if both belong to the same value, or both to none.
+  /// True if both belong to the same value, or if both are empty.
   friend bool operator==(const Sink& a, const Sink& b) { return a.slot_ == b.slot_; }
 
-  /// The target to which an operation writes its contribution: assigned if it is the first
-  /// contribution, otherwise added. Each call must be followed by one write. Empty if no gradient
+  /// The target for one contribution to the gradient. The first contribution is assigned, all
+  /// others are added. Each call must be followed by one write. The target is empty if no gradient
   /// is required.
   Target target() const;
-  /// Adds dy. The first contribution is stored by reference; it is copied only if another
-  /// contribution follows.
+  /// Adds dy. The first contribution is stored without a copy. It is copied only if a second
+  /// contribution is added.
   void add(const Tensor& dy) const;
-  /// Sums dy over the axes along which the value was broadcast to the shape of dy, and adds the sum
-  /// (core/contract/steps.h).
+  /// Adds dy, summed over the axes along which the value was broadcast (core/contract/steps.h).
   void add_repeated(const Tensor& dy) const;
-  /// The current sum (0 if there is none), which the caller may modify in place.
+  /// The current sum, or zeros if there is none. The caller may modify it in place.
   Tensor sum_in_place() const;
 
  private:
@@ -38,9 +37,9 @@ class Sink {
   std::shared_ptr<Slot> slot_;
 };
 
-/// A value that may require a gradient. Copies share value and gradient. Leaves (parameters,
-/// inputs) are created by these constructors; all other values are results of the operations in
-/// autograd/.
+/// A value that may require a gradient. Copies share the value and the gradient. Leaves
+/// (parameters, inputs) are created by the constructors. All other values are results of the
+/// operations in autograd/.
 class Var {
  public:
   Var() = default;
@@ -53,8 +52,9 @@ class Var {
   bool wants_grad() const { return static_cast<bool>(sink_); }
   const Sink& sink() const { return sink_; }
 
-  /// The gradient so far; empty if there is none. The gradient of a leaf remains after backward and
-  /// accumulates until it is cleared. Gradients of other values are freed during backward.
+  /// The gradient computed so far, or an empty tensor. The gradient of a leaf remains after
+  /// backward and accumulates until it is cleared. The gradients of other values are freed during
+  /// backward.
   Tensor grad() const;
   void clear_grad() const;
 

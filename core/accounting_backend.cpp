@@ -14,7 +14,7 @@ class NoMemory final : public MemorySource {
   void* allocate(std::size_t bytes) override {
     const std::uintptr_t block = next_;
     next_ += bytes;
-    return reinterpret_cast<void*>(block);  // NOLINT(performance-no-int-to-ptr): never followed
+    return reinterpret_cast<void*>(block);  // NOLINT(performance-no-int-to-ptr): never dereferenced
   }
   void release(void*, std::size_t) noexcept override {}
 

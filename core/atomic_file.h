@@ -13,10 +13,10 @@
 
 namespace longhand {
 
-/// A file that appears completely or not at all, even after a crash or power cut. Bytes go to a
-/// hidden temporary file in the same folder. commit() syncs it, renames it over the target and
-/// syncs the folder. Without commit(), or if any step fails, the temporary file is removed and an
-/// older target is unchanged.
+/// Writes a file that appears completely or not at all, even after a crash or power cut. Bytes are
+/// written to a hidden temporary file in the same folder. commit() syncs the temporary file,
+/// renames it to the target and syncs the folder. Without commit(), or if any step fails, the
+/// temporary file is removed, and an existing target is unchanged.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& target);
@@ -40,10 +40,10 @@ class AtomicFile {
   Folder folder_;
   std::string name_, temporary_;
   FileDescriptor file_;
-  std::vector<std::byte> buffer_;  // buffer for small writes
+  std::vector<std::byte> buffer_;  // collects small writes
 };
 
-/// True if `file_name` is the name of a temporary file, which a killed process may have left
+/// True if `file_name` is the name of a temporary file. A killed process may have left such a file
 /// behind.
 bool is_temporary(std::string_view file_name);
 

@@ -16,15 +16,16 @@
 
 namespace longhand {
 
-/// All operations of the library. An operation is a struct that names its tensors and states its
+/// All operations of the library. An operation is a struct that names its tensors and documents its
 /// formula (core/contract/). A backend executes it:
 ///
 ///   backend(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
 ///
-/// operator() first checks shapes and types, with the same code for all backends, and throws Error.
-/// A backend's run() therefore receives valid operands only. A caller includes the header of each
-/// operation that it calls. This list is the only list of operations: code that concerns every
-/// operation includes core/contract/all.h and iterates over the list (core/forwarding.h).
+/// operator() first checks shapes and types and throws an Error if they are wrong. These checks are
+/// the same for all backends. A backend's run() therefore receives valid operands only. A caller
+/// includes the header of each operation that it calls. This is the only list of operations: code
+/// for every operation includes core/contract/all.h and iterates over this list
+/// (core/forwarding.h).
 using Contract = std::tuple<
     struct Fill, struct Copy, struct Scale, struct Combine, struct Rearrange, struct Activate,
     struct ActivateBackward, struct Gate, struct GateBackward, struct AddBias, struct Dropout,
@@ -64,23 +65,23 @@ struct BackendOptions {
   bool checked = false;    // attention checks its scores and reports NaN and infinity
 };
 
-/// A piece of work that is repeated: the same operations on the same memory with different
-/// contents.
+/// A computation that is repeated: the same operations on the same memory, with other values.
 class Repeat {
  public:
   virtual ~Repeat() = default;
-  /// Executes the work, either by calling the body or by replaying an earlier recording of it.
+  /// Runs the computation, either by calling `body` or by replaying a recording of an earlier call.
   /// Returns true if a recording was replayed.
   ///
-  /// The body may only issue operations on the backend. It must not transfer data from or to the
-  /// host, and must not keep memory that it allocates. Values that differ between repetitions, and
-  /// results that are needed later, must be in tensors that were created before.
+  /// The body may only run operations of the backend. It must not transfer data from or to the
+  /// host, and must release all memory that it allocates. Values that differ between repetitions,
+  /// and results that are needed later, must be in tensors that were created before.
   virtual bool run(const std::function<void()>& body) = 0;
 };
 
-/// One thread at a time may use a backend: its operations share scratch memory and a pool of
-/// threads. An operation throws an Error if another thread is running one. Programs that compute on
-/// several threads create one backend for each. Tensors may be copied and destroyed on any thread.
+/// A backend may be used by one thread at a time, because its operations share scratch memory and a
+/// pool of threads. An operation throws an Error if another thread is running one. Programs that
+/// compute on several threads create one backend for each thread. Tensors may be copied and
+/// destroyed on any thread.
 class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backend> {
  public:
   Backend(std::string name, BackendOptions options, std::unique_ptr<MemorySource> memory)
@@ -103,14 +104,14 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  /// True if the backend can record work and is faster when repeating it. repeat() then returns a
+  /// True if the backend can record operations and replays them faster. repeat() then returns a
   /// recorder, otherwise null.
   virtual bool repeats() const { return false; }
   virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
-  /// Declares that these tensors keep their values until the next call of steady(); see
-  /// SteadyValues.
+  /// Replaces the list of tensors that keep their values; see SteadyValues.
   virtual void steady(const std::vector<Tensor>& /*values*/) {}
-  /// One line for each device other than the host's processor. The device in use is the first.
+  /// Describes each device other than the host's processor in one line. The device in use is the
+  /// first.
   virtual std::vector<std::string> devices() const { return {}; }
 
   /// Called with the name of every operation before it is executed; for tests and profiles.
@@ -123,8 +124,8 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
 };
 
 /// While a SteadyValues exists, its tensors must keep their values. A backend may then cache data
-/// derived from them between operations: the CPU backend caches packed panels for products, up to
-/// most_kept_bytes. Results have the same bits either way. A backend has at most one SteadyValues
+/// derived from them: the CPU backend caches packed panels for products, up to most_kept_bytes.
+/// Results have the same bits with and without SteadyValues. A backend has at most one SteadyValues
 /// at a time.
 class SteadyValues {
  public:
@@ -140,7 +141,7 @@ class SteadyValues {
 
  private:
   Backend& backend_;
-  /// Keeps the memory alive, so that no other tensor can be allocated there.
+  /// Keeps the tensors' memory in use, so that no other tensor is allocated at their addresses.
   std::vector<Tensor> values_;
 };
 

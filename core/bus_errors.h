@@ -2,9 +2,10 @@
 
 namespace longhand {
 
-/// Installs a handler for SIGBUS. If another program truncates a mapped file (core/mapped_file.h),
-/// reading it prints one line with the file's name to standard error and ends the process with
-/// status 1. Any other SIGBUS ends the process as before.
+/// Installs a handler for SIGBUS, which is raised if a mapped file (core/mapped_file.h) is read
+/// after another program truncated it. The handler prints one line with the file's name to standard
+/// error and ends the process with status 1. Any other SIGBUS ends the process as it does without
+/// the handler.
 void explain_bus_errors();
 
 }  // namespace longhand

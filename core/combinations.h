@@ -2,9 +2,9 @@
 
 #include "core/formulas.h"
 
-/// The elementwise formulas with two operands. They are templates on the value type like those of
-/// core/formulas.h. A new formula needs a struct here, a name in the enum Combination and an entry
-/// in the list Combinations.
+/// The elementwise formulas with two operands. They are templates on the value type, like those of
+/// core/formulas.h. A new formula needs a struct in this file, a name in the enum Combination and
+/// an entry in the list Combinations.
 namespace longhand {
 
 enum class Combination : std::uint8_t {
@@ -100,7 +100,7 @@ struct Equal {
   }
 };
 
-/// a if b is not 0, otherwise 0 even if a is NaN.
+/// a if b is not 0. Otherwise 0, even if a is NaN.
 struct Kept {
   static constexpr auto kind = Combination::kept;
   template <class V>
@@ -109,7 +109,7 @@ struct Kept {
   }
 };
 
-/// a if b is 0, otherwise 0 even if a is NaN.
+/// a if b is 0. Otherwise 0, even if a is NaN.
 struct Dropped {
   static constexpr auto kind = Combination::dropped;
   template <class V>

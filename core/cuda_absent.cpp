@@ -3,7 +3,7 @@
 
 namespace longhand {
 
-/// Replaces the sources in cuda/ in builds without CUDA.
+/// Takes the place of the function in cuda/ in builds without CUDA.
 std::shared_ptr<Backend> make_cuda_backend(BackendOptions) {
   fail("cuda: this build has no CUDA backend");
 }

@@ -19,9 +19,9 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// A file whose contents must not change while parts of it are read. The file is not mapped: if
-/// another program truncates it, the next read throws an Error instead of raising SIGBUS. If the
-/// file's path is replaced by another file, this object still reads the old file.
+/// A file whose contents must not change while it is in use. The file is not mapped: if another
+/// program truncates it, the next read throws an Error instead of raising SIGBUS. If another file
+/// replaces it under the same path, this object still reads the old file.
 class DataFile {
  public:
   /// Opens the file and reads it once to compute its checksum.
@@ -31,9 +31,9 @@ class DataFile {
   std::uint64_t size() const { return sum_.bytes; }
   const FileSum& sum() const { return sum_; }
 
-  /// Reads bytes from `begin` on. After every read, the file's size and times are compared with
-  /// those at opening, and if they differ, so is the checksum. Throws an Error if the contents have
-  /// changed. Threads may share the object.
+  /// Reads out.size() bytes from `begin` on. After every read, the file's size and times are
+  /// compared with those at opening. If they differ, the checksum is compared too. Throws an Error
+  /// if the contents have changed. Several threads may use the object at once.
   void read(std::uint64_t begin, std::span<std::byte> out) const;
 
  private:
@@ -42,7 +42,7 @@ class DataFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   FileSum sum_;
-  mutable std::atomic<std::uint64_t> times_;  // hash of the file state that was compared last
+  mutable std::atomic<std::uint64_t> times_;  // hash of the file state at the last comparison
   mutable std::mutex comparing_;
 };
 

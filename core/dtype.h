@@ -19,8 +19,8 @@ std::ostream& operator<<(std::ostream& out, DType type);
 
 inline bool is_float(DType type) { return type <= DType::bf16; }
 
-/// The upper half of a float: 8 bits of exponent, 8 bits of significand. Conversion from float
-/// rounds to nearest, ties to even. NaN stays NaN.
+/// A bfloat16 number, the upper half of a float: sign, 8 bits of exponent, 7 stored bits of
+/// significand. Conversion from float rounds to nearest, ties to even. NaN stays NaN.
 struct bf16 {
   std::uint16_t bits = 0;
 
@@ -55,7 +55,7 @@ inline constexpr DType dtype_of<std::int32_t> = DType::i32;
 template <>
 inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 
-/// Calls f(T{}) with the C++ type T of `type`.
+/// Calls f(T{}), where T is the C++ type of `type`.
 template <class F>
 decltype(auto) visit_dtype(DType type, F&& f) {
   switch (type) {

@@ -18,7 +18,7 @@ std::string message_of(std::initializer_list<MessagePart> parts) {
   return out.str();
 }
 
-// Escapes control characters: paths and names may come from untrusted files.
+// Escapes control characters, because paths and names may come from untrusted files.
 void fail_with(std::initializer_list<MessagePart> parts) {
   throw Error(printable(message_of(parts)));
 }

@@ -15,11 +15,11 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A part of a message: any value with an operator<<. Joining parts is one non-template function,
-/// which keeps the code of the many checks small.
+/// A part of a message: any value with an operator<<. The parts are joined by one function that is
+/// not a template, which keeps the code of the many checks small.
 class MessagePart {
  public:
-  // NOLINTBEGIN(google-explicit-constructor): a message is written as its parts
+  // NOLINTBEGIN(google-explicit-constructor): callers list the parts of a message
   MessagePart(const char* text) : value_(text), print_(print_text) {}
   template <class T>
   MessagePart(const T& value)
@@ -52,7 +52,7 @@ template <class... Pieces>
 
 }  // namespace longhand
 
-/// Throws an Error with the joined message unless the condition holds. Active in every build type.
+/// Throws an Error with the joined message if the condition is false. Active in every build type.
 #define LONGHAND_CHECK(condition, ...)      \
   do {                                      \
     if (!(condition)) [[unlikely]]          \

@@ -5,7 +5,7 @@
 
 namespace longhand {
 
-/// The message of any exception. A filesystem_error becomes "PATH: cannot be read: REASON".
+/// The message of any exception. For a filesystem_error it is "PATH: cannot be read: REASON".
 std::string message_of(const std::exception& exception);
 
 }  // namespace longhand

@@ -23,8 +23,7 @@ namespace {
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::vector<std::string> names_in(int descriptor, const fs::path& path) {
-  // Duplicated descriptors share the read position in a folder, so the folder is opened again for
-  // reading.
+  // Duplicated descriptors share one read position in the folder, so the folder is opened again.
   const int own = ::openat(descriptor, ".", folder_flags);
   DIR* const folder = own < 0 ? nullptr : ::fdopendir(own);
   if (!folder && own >= 0) ::close(own);
@@ -102,7 +101,7 @@ FileDescriptor Folder::open(const std::string& name, int flags, unsigned mode) c
 }
 
 FileDescriptor Folder::create_file(const std::string& name) const {
-  ::unlinkat(descriptor(), name.c_str(), 0);  // if the removal fails, creating the file below fails
+  ::unlinkat(descriptor(), name.c_str(), 0);  // if this fails, creating the file below fails
   return open_file(name, O_WRONLY | O_CREAT | O_EXCL, Links::refuse);
 }
 

@@ -11,8 +11,8 @@
 
 namespace longhand {
 
-/// A folder that is kept open. Names refer to entries of this folder even if it was moved or
-/// another folder took its path. Copies share the descriptor. Names must not contain '/'.
+/// A folder that is kept open. Names always refer to entries of this folder, even if it was moved
+/// or its path leads to another folder. Copies share the descriptor. Names must not contain '/'.
 class Folder {
  public:
   /// Opens an existing folder. Throws an Error if it cannot be opened.
@@ -21,7 +21,7 @@ class Folder {
   static Folder make(const std::filesystem::path& path);
   /// A folder inside this one, created if it is missing.
   Folder make_folder(const std::string& name) const;
-  /// A folder below this one. It is opened component by component; a link or ".." is refused.
+  /// A folder below this one. The path is opened component by component. A link or ".." is refused.
   Folder below(const std::filesystem::path& relative) const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -30,26 +30,26 @@ class Folder {
   /// Opens a file with flags and mode as in open(2). If this fails, the result is invalid and errno
   /// is set.
   FileDescriptor open(const std::string& name, int flags, unsigned mode = 0666) const;
-  /// Opens a regular file. The result is invalid if the name does not exist. Throws an Error if the
+  /// Opens a regular file. The result is invalid if there is no such name. Throws an Error if the
   /// name is not a regular file, or if it is a link and links are refused.
   FileDescriptor open_file(const std::string& name, int flags, Links links,
                            unsigned mode = 0666) const {
     return open_regular_file(descriptor(), path_, name, flags, mode, links);
   }
   /// Creates an empty file for writing. An existing file, pipe or link with that name is removed
-  /// first, so that its target is not written to.
+  /// first, so a link's target is not written to.
   FileDescriptor create_file(const std::string& name) const;
-  /// The contents of a regular file with at most `most` bytes; no value if the file is missing.
+  /// The contents of a regular file with at most `most` bytes. No value if the file is missing.
   std::optional<std::string> read(const std::string& name, std::size_t most,
                                   Links links = Links::follow) const;
   bool contains(const std::string& name) const;
-  std::vector<std::string> names() const;  // sorted names of all files and folders in it
+  std::vector<std::string> names() const;  // sorted names of all files and folders in this folder
 
-  /// Renames an entry. An existing target is replaced; a file is replaced atomically.
+  /// Renames an entry. An existing target is replaced; if it is a file, atomically.
   void rename(const std::string& from, const std::string& to) const;
   /// Exchanges two names atomically. Returns false if the file system does not support this.
   bool exchange(const std::string& one, const std::string& other) const;
-  /// Removes a file, or a folder with all of its contents. Does nothing if it is missing.
+  /// Removes a file, or a folder with all of its contents. Does nothing if there is no such name.
   void remove(const std::string& name) const;
   /// Syncs the folder, so that its entries survive a power cut.
   void sync() const;

@@ -6,12 +6,12 @@
 #include <string_view>
 
 /// The elementwise formulas with one operand. A formula is a struct with two templates on the value
-/// type, so the same code runs on double and float (the reference backend, and CUDA with
-/// --expt-relaxed-constexpr) and on cpu::<isa>::Vec, whose exp, tanh, select, ... are found by
-/// argument-dependent lookup.
+/// type. The same code therefore runs on double and float (the reference backend, and CUDA with
+/// --expt-relaxed-constexpr) and on cpu::<isa>::Vec. The functions exp, tanh, select, ... of Vec
+/// are found by argument-dependent lookup.
 ///
-/// A new formula needs a struct here, a name in the enum Activation and an entry in the list
-/// Formulas.
+/// A new formula needs a struct in this file, a name in the enum Activation and an entry in the
+/// list Formulas.
 namespace longhand {
 
 enum class Activation : std::uint8_t {
@@ -30,7 +30,7 @@ enum class Activation : std::uint8_t {
 std::string_view name_of(Activation activation);
 std::optional<Activation> activation_from_name(std::string_view name);
 
-/// condition ? yes : no, chosen per lane if T is a vector.
+/// condition ? yes : no. If T is a vector, each lane is chosen separately.
 template <class T>
 constexpr T select(bool condition, T yes, T no) {
   return condition ? yes : no;
@@ -97,8 +97,8 @@ struct Gelu {
   }
 };
 
-/// x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3);
-/// derivative (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2, u' = sqrt(2 / pi) (1 + 0.134145 x^2).
+/// x (1 + tanh u) / 2, where u = sqrt(2 / pi) (x + 0.044715 x^3). The derivative is
+///   (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2, where u' = sqrt(2 / pi) (1 + 0.134145 x^2)
 struct GeluTanh {
   static constexpr auto kind = Activation::gelu_tanh;
   static constexpr std::string_view name = "gelu_tanh";
@@ -117,13 +117,13 @@ struct GeluTanh {
   static constexpr V derivative(V x) {
     using std::tanh;
     const V near = select(x > V(16.0), V(16.0), select(x < V(-16.0), V(-16.0), x));
-    const V t = tanh(inner(near));  // constant for |x| > 16; clamping avoids an overflow of x^2
+    const V t = tanh(inner(near));  // constant for |x| > 16; clamping prevents overflow of x^2
     const V slope = V(sqrt_2_over_pi) * (V(1.0) + V(3.0 * cubic) * near * near);
     return V(0.5) * (V(1.0) + t) + V(0.5) * near * (V(1.0) - t * t) * slope;
   }
 };
 
-/// x sigmoid(x); derivative s + x s (1 - s) with s = sigmoid(x).
+/// x sigmoid(x); derivative s + x s (1 - s), where s = sigmoid(x).
 struct Silu {
   static constexpr auto kind = Activation::silu;
   static constexpr std::string_view name = "silu";
@@ -138,7 +138,7 @@ struct Silu {
   }
 };
 
-/// 1 / (1 + e^-x); derivative s (1 - s).
+/// s = 1 / (1 + e^-x); derivative s (1 - s).
 struct Sigmoid {
   static constexpr auto kind = Activation::sigmoid;
   static constexpr std::string_view name = "sigmoid";
@@ -148,7 +148,7 @@ struct Sigmoid {
   }
   template <class V>
   static constexpr V derivative(V x) {
-    // 1 - s computed as sigmoid(-x): no cancellation if s is near 1
+    // 1 - s is computed as sigmoid(-x), which avoids cancellation if s is near 1.
     return sigmoid(x) * sigmoid(-x);
   }
 };

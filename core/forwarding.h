@@ -13,9 +13,9 @@ void forward_to(Base& base, const Op& op) {
   dispatch(base, op);
 }
 
-/// Derives from Base and implements run() for every operation of the contract as a call of
-/// dispatch(Base&, op), which is found in Base's namespace. run() throws an Error while another
-/// thread runs an operation.
+/// Implements run() of the class Base for every operation of the contract. run() calls
+/// dispatch(Base&, op), which is found in Base's namespace. It throws an Error while another thread
+/// runs an operation.
 ///
 ///   class Named : public Backend {...};  // a backend without its operations
 ///   template <class Op>

@@ -31,9 +31,10 @@ void plain(const std::byte* block, float* y) {
 }
 void f16(const std::byte* block, float* y) { *y = half(block); }
 
-// Formats with blocks of 32 numbers: a factor d, in some formats a shift m, then integers. Four-bit
-// integers are stored in 16 bytes, whose low halves are the first 16 numbers. Fifth bits are stored
-// in a separate word before these bytes.
+// Formats with blocks of 32 numbers. A block contains a factor d, in some formats a shift m, and
+// integers q. If the integers have four or five bits, their low four bits are stored in 16 bytes:
+// the low halves belong to the first 16 numbers, and the high halves to the others. Fifth bits are
+// stored in a separate word before these bytes.
 
 /// x = d q, q from -128 to 127.
 void q8_0(const std::byte* block, float* y) {
@@ -81,10 +82,10 @@ void q5_1(const std::byte* block, float* y) {
   }
 }
 
-// Formats with blocks of 256 numbers in eight parts of 32. Each part has a six-bit factor f and a
-// six-bit shift s: x = d f q - d' s. All f and s are packed into twelve bytes. The low six bits of
-// bytes 0 to 7 contain f and s of the first four parts. For the other four parts, bytes 8 to 11
-// contain the low four bits, and the high two bits of bytes 0 to 7 contain the high two bits.
+// Formats with blocks of 256 numbers, x = d f q - d' s. The eight parts of 32 numbers each have a
+// six-bit factor f and a six-bit shift s, packed into twelve bytes. For the first four parts, f and
+// s are the low six bits of bytes 0 to 7. For the other four parts, the low four bits are in bytes
+// 8 to 11, and the high two bits are the high two bits of bytes 0 to 7.
 
 struct Part {
   float factor, shift;
@@ -100,7 +101,7 @@ Part part_of(const std::byte* block, const std::byte* packed, int i) {
   return {half(block) * static_cast<float>(f), half(block + 2) * static_cast<float>(s)};
 }
 
-/// The low halves of 32 bytes contain part 2k, the high halves part 2k + 1.
+/// The low halves of 32 bytes contain part 2k, and the high halves contain part 2k + 1.
 void q4_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -112,7 +113,7 @@ void q4_k(const std::byte* block, float* y) {
   }
 }
 
-/// As q4_k with a fifth bit: for number l of part i, it is bit i of byte l of 32 bytes.
+/// As q4_k, with a fifth bit. For number l of part i, this is bit i of byte l of 32 more bytes.
 void q5_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -125,9 +126,9 @@ void q5_k(const std::byte* block, float* y) {
   }
 }
 
-/// Two halves of 128 numbers: x = d f (q - 32), with one signed byte f per 16 numbers. The four
-/// quarters of a half share 64 bytes with the low four bits (two quarters in the low halves, two in
-/// the high halves) and 32 bytes with the high two bits.
+/// x = d f (q - 32), with one signed byte f per 16 numbers. A block has two halves of 128 numbers.
+/// The four quarters of a half share 64 bytes for their low four bits: two quarters are in the low
+/// halves of these bytes, two in the high halves. The high two bits of q are in 32 more bytes.
 void q6_k(const std::byte* block, float* y) {
   const float d = half(block + 208);
   for (int i = 0; i < 256; ++i) {

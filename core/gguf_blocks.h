@@ -8,8 +8,7 @@
 
 namespace longhand {
 
-/// An element type of GGUF files: numbers are stored in blocks of `block` numbers and `bytes`
-/// bytes.
+/// An element type of GGUF files, which store numbers in blocks.
 struct GgufType {
   std::uint32_t code;
   std::string_view name;
@@ -18,11 +17,11 @@ struct GgufType {
   void (*decode)(const std::byte* block, float* numbers);
 };
 
-/// Supports F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K. Returns null
-/// for other codes.
+/// The type with this code: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K.
+/// Null for other codes.
 const GgufType* gguf_type(std::uint32_t code);
 
-/// Decodes numbers.size() numbers of the blocks, starting at number `first`.
+/// Decodes numbers.size() numbers, from number `first` of the blocks on.
 void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::int64_t first,
                  std::span<double> numbers);
 

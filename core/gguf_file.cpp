@@ -21,11 +21,11 @@ static_assert(std::endian::native == std::endian::little, "numbers are read as t
 constexpr std::string_view magic = "GGUF";
 constexpr std::uint32_t string_type = 8, array_type = 9;
 
-/// Size in bytes of each number type, by its code: u8, i8, u16, i16, u32, i32, f32, bool, -, -,
-/// u64, i64, f64.
+/// Size in bytes of each number type, in the order of their codes: u8, i8, u16, i16, u32, i32, f32,
+/// bool, -, -, u64, i64, f64.
 constexpr std::array<std::size_t, 13> sizes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-/// Reads the bytes of a file from front to back.
+/// Reads the bytes of a file in order.
 class Cursor {
  public:
   Cursor(std::span<const std::byte> bytes, const std::string& file) : bytes_(bytes), file_(file) {}
@@ -166,7 +166,7 @@ void GgufFile::read(std::span<const std::byte> bytes) {
     LONGHAND_CHECK(rank <= Shape::max_rank, subject, "expected at most ", Shape::max_rank,
                    " axes, got ", rank);
     std::array<std::int64_t, Shape::max_rank> extents{};
-    for (std::uint32_t axis = rank; axis-- > 0;) {  // the file stores the fastest axis first
+    for (std::uint32_t axis = rank; axis-- > 0;) {  // the file lists the fastest axis first
       const auto extent = cursor.number<std::uint64_t>();
       LONGHAND_CHECK(std::in_range<std::int64_t>(extent), subject,
                      "expected extents below 2^63, got ", extent);

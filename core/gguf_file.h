@@ -17,8 +17,9 @@
 
 namespace longhand {
 
-/// A GGUF file of version 2 or 3: named metadata values, then tensors. The file is untrusted:
-/// parsing succeeds or throws a one-line Error, and memory is proportional to the file's size.
+/// A GGUF file of version 2 or 3: named metadata values, then tensors. The file is untrusted.
+/// Parsing either succeeds or throws a one-line Error, and its memory is proportional to the file's
+/// size.
 class GgufFile {
  public:
   /// An array of values of one type. Strings are views into the file.
@@ -31,13 +32,13 @@ class GgufFile {
 
   struct Entry {
     std::string name;
-    Shape shape;  // slowest axis first
+    Shape shape;  // from the slowest to the fastest axis
     const GgufType* type;
     std::span<const std::byte> bytes;
   };
 
   static GgufFile open(const std::filesystem::path& path);
-  /// Parses a file in memory. The bytes must outlive the result.
+  /// Parses a file in memory. The bytes must outlive the GgufFile.
   static GgufFile parse(std::span<const std::byte> bytes, std::string name);
   static bool is_gguf(const std::filesystem::path& path);  // checks the file's first four bytes
 
@@ -47,7 +48,8 @@ class GgufFile {
   const Entry* find(std::string_view tensor) const;
 
   bool has(std::string_view key) const { return values_.contains(key); }
-  /// The metadata value of a key. Throws an Error if it is missing or has another type.
+  /// The metadata value of a key. Throws an Error if the key is missing or its value has another
+  /// type.
   std::string_view string(std::string_view key) const;
   std::uint64_t integer(std::string_view key) const;  // throws if the value is negative
   double number(std::string_view key) const;

@@ -15,16 +15,15 @@
 
 namespace longhand {
 
-/// A JSON value. Members of an object keep their order. Access to a missing member or a value of
-/// the wrong type throws an Error. For large texts, core/json_reader.h reads values without storing
-/// them.
+/// A JSON value. Members of an object keep their order. Access to a missing member or to a value of
+/// another type throws an Error. core/json_reader.h reads large texts without storing their values.
 class Json {
  public:
   using Array = std::vector<Json>;
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;
 
-  // NOLINTBEGIN(google-explicit-constructor): a value of JSON is written as what it holds
+  // NOLINTBEGIN(google-explicit-constructor): JSON values are written as C++ values
   Json() noexcept;  // makes the value null
   Json(std::nullptr_t) noexcept : Json() {}
   template <std::same_as<bool> Bool>  // excludes pointers, which would convert to bool
@@ -43,7 +42,7 @@ class Json {
   template <class T>
   Json(const std::vector<T>& elements) : Json(Array(elements.begin(), elements.end())) {}
   /// Makes an object if each element is a pair that begins with a string, as in {{"a", 1}, {"b",
-  /// 2}}; otherwise an array.
+  /// 2}}. Otherwise makes an array.
   Json(std::initializer_list<Json> elements);
   // NOLINTEND(google-explicit-constructor)
 
@@ -56,12 +55,12 @@ class Json {
   static Json array();
   static Json object();
 
-  /// No value if the text is not JSON or is nested deeper than `deepest`. If members have equal
-  /// names, the last one is used.
+  /// Returns no value if the text is not JSON or is nested deeper than `deepest`. If members have
+  /// equal names, the last one is used.
   static std::optional<Json> parse(std::string_view text);
   static constexpr int deepest = 100;
-  /// With an indent, each element is written on its own line; otherwise there are no line breaks.
-  /// Invalid UTF-8 is replaced. Infinities and NaN become null.
+  /// The JSON text of the value. With an indent, each element is on its own line; without, there
+  /// are no line breaks. Invalid UTF-8 is replaced. Infinities and NaN become null.
   std::string dump(int indent = -1) const;
 
   bool is_null() const;
@@ -92,10 +91,10 @@ class Json {
   const Json* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const Json& operator[](std::string_view name) const;
-  /// Adds a member if it is missing; null becomes an object.
+  /// The member with this name, which is added if it is missing. A null value becomes an object.
   Json& operator[](std::string_view name);
 
-  /// Compares numbers by value, and members of objects in their order.
+  /// Numbers are compared by value. The members of equal objects have the same order.
   friend bool operator==(const Json& a, const Json& b);
   friend std::ostream& operator<<(std::ostream& out, const Json& json);
 
@@ -108,7 +107,7 @@ class Json {
   const T& as(std::string_view expected) const;
   void write(std::string& out, int indent, int depth) const;
 
-  // An integer is stored in the first of the two integer types that can represent it.
+  // An integer has the type int64 if that type can represent it, otherwise uint64.
   std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array,
                Object>
       value_;

@@ -9,9 +9,9 @@
 
 namespace longhand {
 
-/// Reads JSON text value by value without storing it, for files with very many small values. An
-/// unexpected value, or nesting deeper than Json::deepest, throws an Error that names the file and
-/// the byte offset.
+/// Reads JSON text value by value without storing it, for files with very many small values. Throws
+/// an Error that names the file and the byte offset at an unexpected value, or at nesting deeper
+/// than Json::deepest.
 ///
 ///   for (reader.open_object(); reader.next_member();) {
 ///     if (reader.name() == "size") size = reader.integer(); else reader.skip();
@@ -23,23 +23,24 @@ class JsonReader {
   /// Messages begin with `file`. The text must outlive the reader. Throws an Error if the text is
   /// not UTF-8.
   JsonReader(std::string_view text, std::string file);
-  /// A reader for a value that skip() returned. It allows members to be read in another order than
-  /// the file's.
+  /// A reader for a value that skip() returned. With it, members can be read in another order than
+  /// that of the file.
   JsonReader at(std::string_view value) const;
 
   void open_object();
   /// Reads the next member's name and returns true; returns false at the end of the object.
   bool next_member();
-  /// Valid until the next member of any object is read.
+  /// The name that next_member() read. Valid until the next member of any object is read.
   std::string_view name() const { return name_; }
 
   void open_array();
   bool next_element();
 
-  /// Valid until the next string is read. The text is copied only if it contains escapes.
+  /// Reads a string, which is valid until the next string is read. The text is copied only if it
+  /// contains escapes.
   std::string_view string();
   std::int64_t integer();
-  std::string_view number();  // returns the text of a number of any size
+  std::string_view number();  // reads a number of any size and returns its text
   bool at_object();
   bool at_array();
   bool at_string();
@@ -69,7 +70,7 @@ class JsonReader {
   std::string_view text_;
   std::string file_;
   std::size_t place_ = 0;
-  bool first_ = false;  // true after an array or object was opened
+  bool first_ = false;  // true directly after an array or object was opened
   int depth_ = 0;
   std::string_view name_;
   std::string name_scratch_, string_scratch_;

@@ -47,8 +47,8 @@ void put_little(std::string& out, std::uint64_t value, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i) & 255);
 }
 
-/// The text of a key's value in a header such as {'descr': '<f8', 'shape': (2, 3), }. It ends where
-/// the next key starts.
+/// The text of a key's value in a header such as {'descr': '<f8', 'shape': (2, 3), }. The text ends
+/// at the next key.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& where) {
   const std::size_t found = header.find(text('\'', key, "':"));
   LONGHAND_CHECK(found != std::string_view::npos, where, ": expected ", key, " in its header");
@@ -121,7 +121,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
                  ": expected less than 4 GiB and 65535 arrays");
   struct Member {
     std::string name, where;
-    std::uint64_t begin, end;  // range of its local header and data
+    std::uint64_t begin, end;  // range of the member's local header and data
     std::string_view bytes;
     std::uint64_t sum;
   };
@@ -151,8 +151,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
     members.push_back(
         {std::move(name), where, local, local + skip + size, file.substr(local + skip, size), sum});
   }
-  // Members must not overlap. Otherwise a small file could contain the same bytes in each of 65,534
-  // arrays.
+  // Members must not overlap. Otherwise, 65,534 arrays could share the same bytes of a small file.
   std::ranges::sort(members, {}, &Member::begin);
   std::vector<Array> arrays;
   std::uint64_t covered = 0;
@@ -286,11 +285,12 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
   std::uint64_t offset = 0;
   for (const NamedTensor& named : tensors) {
     const std::string name = named.name + ".npy", array = npy_of(named);
-    std::string shared;  // fields of both the local header and the directory entry
+    std::string shared;  // fields that the local header and the directory entry both contain
     put_little(shared, 20, 2);
     put_little(shared, 0, 2);
     put_little(shared, 0, 2);  // method 0: stored without compression
-    // The earliest date that zip files can represent, so that the same arrays give the same bytes.
+    // The earliest date that zip files can represent. A fixed date gives equal files for equal
+    // arrays.
     put_little(shared, 0x00210000, 4);
     put_little(shared, crc32(array), 4);
     put_little(shared, array.size(), 4);

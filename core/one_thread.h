@@ -8,10 +8,10 @@
 
 namespace longhand {
 
-/// Detects that two threads call one object at the same time. Calls within a call are allowed.
+/// Detects that two threads call one object at the same time. A thread may nest calls.
 class OneThread {
  public:
-  /// Exists while a call runs. Throws an Error if a call of another thread is running.
+  /// Exists during a call. Its constructor throws an Error if another thread is in a call.
   class Call {
    public:
     Call(OneThread& object, std::string_view owner, std::string_view name) : object_(object) {
@@ -33,7 +33,7 @@ class OneThread {
   };
 
  private:
-  std::atomic<std::thread::id> running_{};  // the thread whose call runs; default: none
+  std::atomic<std::thread::id> running_{};  // the thread that is in a call; default: none
 };
 
 }  // namespace longhand

@@ -10,8 +10,8 @@
 namespace longhand {
 namespace {
 
-/// Number of polls of a waiting thread before it sleeps. They take some tens of microseconds, so
-/// that no system call is needed between the operations of a training step.
+/// Number of times that a waiting thread polls before it sleeps. This takes some tens of
+/// microseconds, so that no system call is needed between the operations of a training step.
 constexpr int spins = 4000;
 
 void pause() {
@@ -28,9 +28,8 @@ int usable_cores() {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-/// Keeps the calling thread off one core. Linux often wakes a thread on the core of the thread that
-/// woke it. A worker would then wait for the thread that it should help, while its own core is
-/// idle.
+/// Keeps the calling thread off one core. Linux often wakes a worker on the core of the thread that
+/// woke it. The worker would then wait until that thread pauses, while other cores are idle.
 class ElsewhereThan {
  public:
   ElsewhereThan() { known_ = sched_getaffinity(0, sizeof(all_), &all_) == 0; }
@@ -95,15 +94,15 @@ void ThreadPool::run(std::int64_t chunks, Body body) {
   caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
   {
-    // The lock prevents a lost wake-up: a worker that is about to sleep either sees the new job or
+    // The lock prevents a lost wake-up: a worker that is about to sleep either reads the new job or
     // is woken.
     const std::lock_guard lock(mutex_);
     ticket_.store(job << 32, std::memory_order_release);
   }
   wake_.notify_all();
   take_chunks(job, 0);
-  // Each thread finishes the chunks that it took. The caller does not wait for workers that did not
-  // wake up.
+  // Each thread finishes the chunks that it took. Workers that did not wake up in time have no
+  // chunks, so the caller does not wait for them.
   for (int spin = 0; done_.load(std::memory_order_acquire) != count; ++spin) {
     if (spin < spins) {
       pause();

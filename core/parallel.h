@@ -21,7 +21,7 @@ class FunctionRef<R(Args...)> {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-      FunctionRef(F&& f)  // NOLINT: implicit on purpose, it stands for the callable
+      FunctionRef(F&& f)  // NOLINT: implicit on purpose, so that callables can be passed directly
       : object_(const_cast<void*>(static_cast<const void*>(&f))),
         call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
@@ -33,9 +33,9 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-/// A fixed set of threads. Work is divided into chunks that depend only on the problem, never on
-/// the number of threads, and an idle thread takes the next chunk. If each chunk writes its own
-/// results, the bits are the same for any number of threads.
+/// A fixed set of threads. Work is divided into chunks that depend only on the problem, not on the
+/// number of threads. An idle thread takes the next chunk. If each chunk writes its own results,
+/// the bits are the same for any number of threads.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);  // 0: one per core that this process may use
@@ -45,8 +45,9 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls body(chunk, worker) once for each chunk in [0, chunks), with worker in [0, threads()).
-  /// Returns when all chunks are done and rethrows the first exception. Not reentrant.
+  /// Calls body(chunk, worker) once for each chunk in [0, chunks). `worker` is the number of the
+  /// calling thread, in [0, threads()). Returns when all chunks are done, and rethrows the first
+  /// exception. Not reentrant.
   void run(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int worker)> body);
 
  private:
@@ -56,13 +57,14 @@ class ThreadPool {
   void take_chunks(std::uint64_t job, int worker);
 
   std::vector<std::thread> workers_;
-  bool keep_apart_ = false;  // workers avoid the caller's core; false if there are too few cores
+  bool keep_apart_ = false;  // workers avoid the caller's core; false if there are few cores
   std::atomic<int> caller_core_{-1};
   std::mutex mutex_;
   std::condition_variable wake_;
-  /// The number of the job in the upper half and its next chunk in the lower half. A thread takes a
-  /// chunk by incrementing it with compare-and-exchange, so it cannot take a chunk of a finished
-  /// job. Between jobs the lower half is `closed`; body_ and chunks_ are changed only then.
+  /// The upper half is the number of the job, and the lower half is its next chunk. A thread takes
+  /// a chunk by incrementing the ticket with compare-and-exchange, so it cannot take a chunk of a
+  /// finished job. Between jobs the lower half is `closed`. Only then are body_ and chunks_
+  /// changed.
   std::atomic<std::uint64_t> ticket_{closed};
   static constexpr std::uint64_t closed = 0xffffffffu;
   std::atomic<const Body*> body_{nullptr};
@@ -73,8 +75,8 @@ class ThreadPool {
   std::exception_ptr error_;
 };
 
-/// Calls body(begin, end) for the pieces of [0, count). All pieces but the last have `grain`
-/// elements.
+/// Divides [0, count) into pieces of `grain` elements, of which the last may be shorter, and calls
+/// body(begin, end) for each piece.
 template <class Body>
 void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain, Body&& body) {
   if (count <= 0) return;

@@ -7,7 +7,7 @@ namespace longhand {
 
 inline constexpr int philox_rounds = 10;
 
-/// One round: multiply, exchange and xor. Always inlined, because kernels of several instruction
+/// One round: multiply, exchange and xor. Always inlined, because kernels for several instruction
 /// sets use it (core/cpu/isa.h).
 [[gnu::always_inline]] constexpr void philox_round(std::uint32_t& c0, std::uint32_t& c1,
                                                    std::uint32_t& c2, std::uint32_t& c3,
@@ -27,8 +27,8 @@ inline constexpr int philox_rounds = 10;
 }
 
 /// Philox4x32-10: maps a 128-bit counter and a 64-bit key to four 32-bit words (Salmon et al.
-/// 2011). There is no state: word n of a stream is a pure function of the stream's name and n, the
-/// same on every backend and for any number of threads.
+/// 2011). There is no state. Word n of a stream depends only on the stream's name and n, so it is
+/// the same on every backend and for any number of threads.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
                                               std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < philox_rounds; ++round) {

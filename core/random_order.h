@@ -6,19 +6,19 @@
 
 namespace longhand {
 
-/// A random permutation of 0 ... count - 1. Each entry is computed independently, so no table is
-/// stored.
+/// A random permutation of 0 ... count - 1. Each entry is computed when it is requested, so no
+/// table is stored.
 ///
-/// A Feistel network permutes the numbers of 2h bits, where h is the smallest value for which these
-/// include all entries. Round r maps (left, right) to (right, left xor f(right)), where f(right) is
-/// the first word of the stream (seed, purpose, 16 epoch + r, right). A result of at least `count`
-/// is mapped again until it is smaller (cycle walking); this takes less than four mappings on
-/// average.
+/// A Feistel network permutes the numbers of 2h bits, where h is the smallest value for which every
+/// number below `count` has at most 2h bits. Round r maps (left, right) to (right, left xor
+/// f(right)), where f(right) is the first word of the stream (seed, purpose, 16 epoch + r, right).
+/// A result of at least `count` is mapped again until it is smaller (cycle walking). On average,
+/// this takes less than four mappings.
 class RandomOrder {
  public:
   RandomOrder(std::uint64_t count, std::uint64_t seed, Purpose purpose, std::uint64_t epoch);
 
-  /// The entry at index `place`, which must be less than count.
+  /// Entry `place` of the permutation; `place` must be less than count.
   std::uint64_t operator[](std::uint64_t place) const;
   /// A number in [0, 1) that depends on seed, purpose and epoch only.
   double shift() const { return Rng(seed_, purpose_, 16 * epoch_ + rounds, 0).uniform(); }

@@ -31,8 +31,8 @@ std::string_view kind_of(mode_t mode) {
 
 FileDescriptor open_regular_file(int folder, const std::filesystem::path& folder_path,
                                  const std::string& name, int flags, unsigned mode, Links links) {
-  // With O_NONBLOCK, opening a pipe does not wait for its other end. Reading a regular file is not
-  // affected.
+  // O_NONBLOCK prevents waiting for the other end of a pipe. It has no effect on reading a regular
+  // file.
   const bool follow = links == Links::follow;
   FileDescriptor file(
       ::openat(folder, name.c_str(),

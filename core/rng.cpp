@@ -69,7 +69,7 @@ void Rng::next(std::span<std::uint32_t> words) {
 std::uint32_t Rng::below(std::uint32_t bound) {
   LONGHAND_CHECK(bound > 0, "rng: below() needs a bound of at least 1");
   // Lemire 2019: the high word of next() * bound is uniform if low words below 2^32 mod bound are
-  // rejected. Without the rejection, some results would be more likely.
+  // rejected. Without this rejection, some results would be more likely than others.
   const std::uint32_t threshold = (0u - bound) % bound;
   for (;;) {
     const std::uint64_t product = std::uint64_t{next()} * bound;

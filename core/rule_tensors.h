@@ -3,16 +3,16 @@
 #include "core/contract/attention.h"
 #include "core/rules.h"
 
-/// The tensors of any rule under common names, for kernels that serve several rules.
+/// The tensors of all rules under common names, for kernels that serve several rules.
 namespace longhand {
 
 struct RuleTensors {
   Rule rule = Rule::softmax;
   Tensor sink = {}, count_bias = {};
-  Tensor log_sum = {};   // log_denominator, or entmax's threshold
+  Tensor log_sum = {};   // log_denominator, or threshold of entmax
   Heads root_mean = {};  // entmax only
   Heads residue = {};    // stick-breaking only
-  Heads y = {};          // backward only: D_i = dy_i . y_i + ...
+  Heads y = {};          // backward only: y, or root_mean of entmax
   Target dsink = {}, dcount_bias = {};
 };
 

@@ -8,7 +8,7 @@
 #include "core/rules/stick_breaking.h"
 #include "core/rules/tra.h"
 
-/// The rules by name, for code that chooses one at run time.
+/// An enumeration of the rules, for code that chooses one at run time.
 namespace longhand {
 
 enum class Rule : std::uint8_t { softmax, stick, tra, entmax };
@@ -17,7 +17,7 @@ constexpr std::string_view name_of(Rule rule) {
   constexpr std::string_view names[] = {"softmax", "stick", "tra", "entmax"};
   return names[static_cast<std::size_t>(rule)];
 }
-/// Calls f with the formulas of a rule.
+/// Calls f with the struct of a rule's formulas, such as rules::Softmax.
 template <class F>
 constexpr auto with_formulas(Rule rule, const F& f) {
   switch (rule) {
@@ -33,7 +33,7 @@ constexpr auto with_formulas(Rule rule, const F& f) {
   return f(rules::Softmax{});
 }
 
-// The properties of a rule's formulas (core/rules/rule.h).
+// Members of the struct of a rule's formulas (core/rules/rule.h). strict means !own_key.
 constexpr bool strict(Rule rule) {
   return with_formulas(rule, [](auto formulas) { return !formulas.own_key; });
 }

@@ -26,7 +26,8 @@ namespace longhand {
 ///   the tensors' bytes, little-endian and row-major
 /// The offsets cover all bytes after the header without gap or overlap.
 
-/// A tensor in a file. Its bytes may have any alignment, so copy them and do not cast the pointer.
+/// A tensor in a file. Its bytes may have any alignment, so they must be copied and not read
+/// through a pointer to another type.
 struct SafetensorsEntry {
   std::string name;
   std::string type;  // element type as spelled in the file, such as "F32"
@@ -37,13 +38,14 @@ struct SafetensorsEntry {
 };
 
 /// A safetensors file opened for reading. Opening checks the complete header against the file.
-/// Every fault throws a one-line Error that names file and tensor.
+/// Every fault throws a one-line Error that names the file and the tensor.
 class SafetensorsFile {
  public:
-  /// Bytes; the limit that other readers use.
+  /// Maximum size of the header in bytes, as in other readers.
   static constexpr std::uint64_t max_header = 100'000'000;
   /// Maximum number of tensors, and of metadata keys. Models with 10^12 parameters have about 10^5
-  /// tensors in all of their files; parsing that many takes a fraction of a second.
+  /// tensors in all of their files together. A header with 250,000 entries is parsed in a fraction
+  /// of a second.
   static constexpr std::size_t max_entries = 250'000;
   static constexpr std::size_t max_name = 4096;  // bytes
 
@@ -55,8 +57,8 @@ class SafetensorsFile {
   const std::string& name() const { return name_; }
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
 
-  /// True if the file contains checksums (core/safetensors_checksums.h), as files written by
-  /// longhand do. The header's checksum is verified when the file is opened.
+  /// True if the file contains checksums (core/safetensors_checksums.h). Files written by longhand
+  /// do. The header's checksum is verified when the file is opened.
   bool has_checksums() const { return !checksums_.empty() || entries_.empty(); }
   /// Throws an Error if the bytes of a tensor do not match their checksum.
   void check_sums() const;
@@ -70,7 +72,7 @@ class SafetensorsFile {
   /// type.
   const SafetensorsEntry& at(std::string_view name) const;
 
-  /// As above. Also throws an Error if the element type or shape differs.
+  /// As above, but also throws an Error if the element type or the shape differs.
   const SafetensorsEntry& at(std::string_view name, DType dtype, const Shape& shape) const;
 
   /// The values of an integer tensor (I32, I64, U8, BOOL). Throws an Error if a value does not fit
@@ -88,8 +90,8 @@ class SafetensorsFile {
   std::vector<std::string> checksums_;  // one per entry; empty if the file has no checksums
 };
 
-/// A tensor to write. Its bytes are requested once, when they are needed, and passed in pieces. A
-/// tensor may therefore be larger than the available memory.
+/// A tensor to write. Its bytes are requested once, when they are written, and passed in pieces, so
+/// a tensor may be larger than the available memory.
 struct SafetensorsItem {
   using Give = std::function<void(std::span<const std::byte> piece)>;
 
@@ -101,7 +103,7 @@ struct SafetensorsItem {
 
 /// Writes a file with checksums. The file appears completely or not at all (AtomicFile). Every
 /// tensor is aligned: the header is padded to a multiple of 8 bytes, and tensors are sorted by
-/// descending size of their element type, otherwise in the given order.
+/// descending size of their element type. Tensors with elements of equal size keep their order.
 void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
                        const std::map<std::string, std::string, std::less<>>& metadata = {});
 void write_safetensors(const Folder& folder, const std::string& name,

@@ -137,7 +137,7 @@ class HeaderReader {
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file) {
-  // JSON may begin with white space; a safetensors header may not.
+  // JSON may begin with white space, but a safetensors header must begin with {.
   LONGHAND_CHECK(json.starts_with('{'), file, ": the header does not begin with {");
   return HeaderReader(json, file).read();
 }

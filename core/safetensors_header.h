@@ -10,7 +10,7 @@
 
 namespace longhand {
 
-/// A tensor as described by a safetensors header. The record is well-formed, but has not been
+/// A tensor as described by a safetensors header. The description is well-formed, but has not been
 /// compared with the file's size.
 struct SafetensorsRecord {
   std::string name;
@@ -21,12 +21,12 @@ struct SafetensorsRecord {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsRecord> records;  // names are not yet checked for repetitions
+  std::vector<SafetensorsRecord> records;  // names may be repeated, which is checked later
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// Parses the JSON of a header. Throws a one-line Error that begins with `file` for any other
-/// structure, a missing field, a field or metadata key that occurs twice, and names that exceed
+/// Parses the JSON of a header. Throws a one-line Error that begins with `file` if the JSON has
+/// another structure, a field is missing, a field or metadata key occurs twice, or names exceed
 /// SafetensorsFile's limits in number or length.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
 

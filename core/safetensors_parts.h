@@ -10,13 +10,13 @@
 
 namespace longhand {
 
-/// Tensors in one file, NAME.safetensors, or in several parts with an index, as is usual for large
-/// models:
+/// Tensors in one file, NAME.safetensors, or in several parts with an index. Parts are usual for
+/// large models:
 ///   NAME-00001-of-00003.safetensors, ...
 ///   NAME.safetensors.index.json: {"metadata": {"total_size": BYTES OF ALL TENSORS},
 ///                                 "weight_map": {"TENSOR": "NAME-00001-of-00003.safetensors",
 ///                                 ...}}
-/// The index may be untrusted. It can refer only to files of its own folder, and each file must
+/// The index may be untrusted. It can only refer to files of its own folder, and each file must
 /// contain the tensors that the index lists for it.
 class SafetensorsParts {
  public:
@@ -56,19 +56,21 @@ class SafetensorsParts {
   std::optional<std::int64_t> total_;  // as stated in the index
 };
 
-/// Distributes items over parts of at most `most` bytes including the header; a single part if
-/// `most` is 0. Throws an Error if an item is too large for a part, or if there are too many parts.
+/// Distributes items over parts of at most `most` bytes, including the header. If `most` is 0,
+/// there is a single part. Throws an Error if an item is too large for a part, or if there are too
+/// many parts.
 std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     const std::string& name, std::span<const SafetensorsItem> items,
     const std::map<std::string, std::string, std::less<>>& metadata, std::uint64_t most);
 
-/// What the index contains for a tensor: the name of its file, and its size in bytes.
+/// An entry of the index: a tensor, the name of its file, and its size in bytes.
 struct IndexedTensor {
   std::string name, file;
   std::uint64_t bytes = 0;
 };
-/// Writes the parts `first`, `first` + 1, ... of `parts` in total, counted from 0, and returns
-/// their index entries. The writer of the last part also writes the index.
+/// Writes the parts `some`. There are `parts` parts in total, and the first of `some` has number
+/// `first`, counted from 0. Returns the index entries of the written tensors. The writer of the
+/// last part also writes the index.
 std::vector<IndexedTensor> write_parts(
     const Folder& folder, const std::string& name,
     std::span<const std::vector<SafetensorsItem>> some,

@@ -9,9 +9,9 @@
 
 namespace longhand {
 
-/// The begin and length of each sequence in a batch of token rows. Sequences may be empty. In a
-/// key/value cache there are unused rows between sequences, so a begin need not equal the sum of
-/// earlier lengths. Copies share the memory.
+/// The begin and length of each sequence in a batch of token rows. Sequences may be empty. A
+/// key/value cache has unused rows between sequences, so a begin may exceed the sum of all earlier
+/// lengths. Copies share the memory.
 class Segments {
  public:
   Segments() = default;
@@ -20,8 +20,9 @@ class Segments {
   Segments(Backend& backend, std::span<const std::int32_t> begins,
            std::span<const std::int32_t> lengths);
 
-  /// Replaces the lengths of consecutive sequences, whose number stays the same, in the same
-  /// memory. Copies made earlier keep their values on the host.
+  /// Replaces the lengths of consecutive sequences without changing their number. The tensors keep
+  /// their memory. Earlier copies of the object share these tensors, but their spans on the host
+  /// keep the old values.
   void assign(std::span<const std::int32_t> lengths);
   /// Replaces the lengths; the begins stay the same.
   void assign_lengths(std::span<const std::int32_t> lengths);
@@ -31,8 +32,8 @@ class Segments {
   std::int64_t longest() const { return host_ ? host_->longest : 0; }
   std::int64_t tokens() const { return host_ ? host_->tokens : 0; }  // the sum of the lengths
   std::int64_t rows() const { return host_ ? host_->rows : 0; }      // the largest begin + length
-  /// True if every row from 0 to tokens() - 1 belongs to exactly one sequence and sequences are in
-  /// order.
+  /// True if the sequences are in order and each of the rows 0 .. tokens() - 1 belongs to exactly
+  /// one.
   bool tile() const { return host_ && host_->tile; }
 
   std::span<const std::int32_t> begins() const;

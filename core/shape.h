@@ -24,12 +24,12 @@ class Shape {
   std::int64_t front() const { return (*this)[0]; }
   std::int64_t back() const { return (*this)[-1]; }
 
-  /// The tensor viewed as a matrix: the last axis is a row, and the product of all other axes is
-  /// the number of rows.
+  /// The tensor as a matrix: its last axis becomes the columns, and all other axes together become
+  /// the rows.
   std::int64_t columns() const { return rank_ == 0 ? 1 : back(); }
   std::int64_t rows() const { return rank_ == 0 ? 1 : rows_; }
 
-  /// The shape with another first or last extent.
+  /// The shape with its first (or last) extent replaced.
   Shape with_front(std::int64_t extent) const;
   Shape with_back(std::int64_t extent) const;
 

@@ -14,7 +14,7 @@ class Backend;
 
 /// A row-major, contiguous array in a backend's memory. Copying a Tensor copies a reference. Slices
 /// along the first axis and reshaped tensors share the memory and keep it alive. An empty Tensor
-/// converts to false and stands for an omitted optional argument.
+/// converts to false. It represents an optional argument that is omitted.
 class Tensor {
  public:
   Tensor() = default;
@@ -49,12 +49,12 @@ class Tensor {
   bool same_memory(const Tensor& other) const;                 // true if address and size are equal
   bool sole() const;  // true if no other Tensor refers to the memory, so that it may be overwritten
 
-  /// Replaces the values in the same memory. The change is ordered with the backend's operations:
-  /// earlier operations still read the old values.
+  /// Replaces the values in the same memory. Operations that were called before still read the old
+  /// values.
   void assign(std::span<const double> values) const;
   void assign(std::span<const std::int32_t> values) const;
 
-  /// Copies the values to the host as doubles and waits for the device. Intended for small results,
+  /// Waits for the device and copies the values to the host as doubles. Intended for small results,
   /// tests and files.
   std::vector<double> to_doubles() const;
   std::vector<std::int32_t> to_ints() const;
@@ -74,7 +74,7 @@ class Tensor {
 /// A new tensor with the shape and type of x and undefined contents.
 Tensor empty_like(const Tensor& x);
 
-/// The type of parameters, statistics and losses if activations have the given type: f64 for f64,
+/// The type of parameters, statistics and losses for activations of the given type: f64 for f64,
 /// otherwise f32.
 inline DType master_type(DType activations) {
   return activations == DType::f64 ? DType::f64 : DType::f32;

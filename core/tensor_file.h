@@ -22,7 +22,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// An item to be written to a file. The tensor's bytes pass through host memory in pieces.
+/// The tensor as an item to be written to a file. Its bytes pass through host memory in pieces.
 SafetensorsItem item_of(std::string name, Tensor tensor);
 
 /// Writes a safetensors file. The file appears completely or not at all.

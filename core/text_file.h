@@ -11,16 +11,16 @@
 
 namespace longhand {
 
-/// The contents of a regular file with at most `most` bytes. A longer file is refused as soon as
-/// `most` bytes have been read, whatever size the file system reports.
+/// The contents of a regular file with at most `most` bytes. A longer file is refused after `most`
+/// bytes have been read, whatever size the file system reports.
 std::string read_text(const std::filesystem::path& path, std::size_t most);
 /// As above for an open file. Messages begin with `name`.
 std::string read_text(const FileDescriptor& file, const std::string& name, std::size_t most);
-/// As above for a file that the user names on the command line, which may also be a pipe.
+/// As above for a file that the user names on the command line. It may also be a pipe.
 std::string read_text_or_pipe(const std::filesystem::path& path, std::size_t most);
 
-/// Reads the lines of a file or pipe. A line longer than `longest` bytes is refused as soon as that
-/// many bytes have been read, which bounds the memory.
+/// Reads the lines of a file or pipe. A line longer than `longest` bytes is refused after `longest`
+/// bytes have been read, so the memory is bounded.
 class LineReader {
  public:
   LineReader(const std::filesystem::path& path, std::size_t longest);
@@ -30,7 +30,8 @@ class LineReader {
   /// The next line without its line break, valid until the next call; no value at the end.
   std::optional<std::string_view> next();
   std::int64_t number() const { return number_; }  // number of the last line; the first is 1
-  /// True after the last line if it has no line break, for example because the writer was killed.
+  /// True after the last line if it does not end with a line break, for example because the writer
+  /// was killed.
   bool cut() const { return cut_; }
 
  private:
@@ -39,7 +40,7 @@ class LineReader {
   std::size_t longest_;
   std::string buffer_;
   std::size_t begin_ = 0;  // start of the unread part of the buffer
-  bool at_end_ = false;    // true if the file has no more data
+  bool at_end_ = false;    // true after the last bytes were read
   bool cut_ = false;
   std::int64_t number_ = 0;
 };

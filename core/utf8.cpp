@@ -9,7 +9,7 @@ namespace longhand {
 namespace {
 
 struct Sequence {
-  // Number of bytes of the code point. If it is invalid: number of its first bytes that could begin
+  // The number of bytes of the code point. For an invalid one, the number of bytes that could begin
   // a valid code point.
   std::size_t length;
   bool whole;

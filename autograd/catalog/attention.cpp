@@ -7,7 +7,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// Adds cases with a window, with another scale, with each score argument, and with all of them.
+/// Adds cases with a window, cases with another scale, cases with each score argument, and cases
+/// with all of these.
 void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* keys_back : {"2", "5"}) {
     cases.push_back(head_case(rng, shape));
@@ -51,7 +52,8 @@ std::vector<Case> medium_cases(Rng& rng) {
   return cases;
 }
 
-/// Long sequences: normal scores, gates that forget at once or hardly ever, scores up to 60.
+/// Long sequences: with normal scores, with gates near 1/2, with gates near 1, and with scores up
+/// to 60.
 std::vector<Case> long_cases(Rng& rng) {
   std::vector<Case> cases = plain(rng, long_heads());
   for (const HeadShape& shape : long_heads()) {
@@ -67,7 +69,7 @@ std::vector<Case> long_cases(Rng& rng) {
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases = medium_cases(rng);
   for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
-  // Enough keys that math mode `fast` splits the operands.
+  // There are so many keys that math mode `fast` splits the operands.
   cases.push_back(
       head_case(rng, {.lengths = {40}, .width = 20, .v_width = 36, .key_lengths = {300}}));
   vary(cases, rng, large_heads()[1]);
@@ -79,7 +81,7 @@ std::vector<Case> large_cases(Rng& rng) {
   return cases;
 }
 
-/// The same cases without v.
+/// Attention cases without v.
 std::vector<Case> score_cases(Rng& rng) {
   std::vector<Case> cases = small_cases(rng);
   for (Case& c : cases) c = without_values(std::move(c));

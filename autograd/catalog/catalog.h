@@ -11,16 +11,16 @@
 #include "core/formulas.h"
 #include "core/rng.h"
 
-/// Describes every op of autograd/ once: its formula, its arguments and attributes, how to run it,
-/// and test cases. `longhand op`, gradcheck and the parity tests all use this table.
+/// Describes every op of autograd/ once: its formula, its arguments and attributes, test cases, and
+/// how to run it. `longhand op`, gradcheck and the parity tests use this table.
 namespace longhand::catalog {
 
-/// How the type of an argument depends on the type of the activations, which is f64, f32 or bf16.
+/// The type of an argument, depending on the type of the activations (f64, f32 or bf16).
 enum class Role {
   activation,  // has the type of the activations
-  master,      // f64 if activations are f64, otherwise f32; for parameters and statistics
+  master,      // for parameters and statistics: f64 if activations are f64, otherwise f32
   index,       // has type i32
-  weight,  // type as for `master`; the value is rounded to the activations' type when it is used
+  weight,      // type of `master`, but rounded to the activations' type when it is used
 };
 DType type_of(Role role, DType activations);
 
@@ -38,13 +38,13 @@ struct Attribute {
   std::string meaning;
 };
 
-/// Values on the host. Their type is chosen when they are used.
+/// Values on the host. Their element type is chosen when they are copied to a backend.
 struct HostTensor {
   Shape shape;
   std::vector<double> values;
 };
 
-/// One choice of arguments and attributes.
+/// One set of arguments and attributes with which an op is run.
 struct Case {
   std::map<std::string, HostTensor> inputs;
   std::map<std::string, std::string> attributes = {};
@@ -52,7 +52,7 @@ struct Case {
 
 struct Operation;
 
-/// The arguments of one run of an operation, found by name.
+/// The arguments and attributes of one run of an operation, by name.
 class Call {
  public:
   Call(const Operation& operation, Backend& backend, DType activations,
@@ -83,32 +83,33 @@ struct Output {
 
 struct Operation {
   std::string name;
-  std::string page;     // name of its page in docs/math, without .md
+  std::string page;     // its page in docs/math, without .md
   std::string formula;  // the formula in one line
   std::vector<Argument> inputs;
   std::vector<Attribute> attributes;
   std::vector<std::string> outputs;
   std::function<std::vector<Output>(const Call&)> run;
-  /// Small random cases that cover every branch, edge case and odd size. Values are not near kinks,
-  /// so that difference quotients are meaningful.
+  /// Small random cases that together cover every branch, edge case and odd size. Values are not
+  /// near kinks, where difference quotients would be wrong.
   std::function<std::vector<Case>(Rng&)> cases;
   /// True if the op contains matrix products, whose precision depends on the math mode.
   bool products = false;
-  /// True if the op computes and stores in f32 whatever the math mode and the type of its inputs.
+  /// True if the op computes and stores in f32 for every math mode and every type of its inputs.
   bool always_f32 = false;
-  /// Further cases, too large for difference quotients, on which backends are compared.
+  /// Further cases on which backends are compared. They are too large for difference quotients.
   std::function<std::vector<Case>(Rng&)> large = {};
-  /// The maximum number of rounding errors of one saved sum that add up in an entry of a gradient.
+  /// The rounding error of one saved sum may occur several times in an entry of a gradient. This is
+  /// the maximum of the total, as a multiple of that error.
   double error_terms = 1;
-  /// Only for ops with heads: a case of one sequence of `tokens` tokens with normal q, k and v. If
-  /// `gate` is above 0 and the op can forget, all gates have this value.
+  /// Only for ops with heads: returns a case of one sequence of `tokens` tokens with normal q, k
+  /// and v. If `gate` is above 0 and the op has gates, all gates have this value.
   std::function<Case(Rng&, std::int64_t tokens, double gate)> of_length = {};
 };
 
 /// The results of `cases`, then those of `large`.
 std::vector<Case> all_cases(const Operation& operation, Rng& rng);
 
-/// The operations that one file of this folder defines: NAME.cpp defines NAME_family. The build
+/// The operations that one file of this folder defines. NAME.cpp defines NAME_family. The build
 /// collects the list of families.
 struct Family {
   std::vector<Operation> (*operations)();
@@ -117,11 +118,11 @@ std::span<const Family* const> families();
 
 /// All operations, family by family.
 const std::vector<Operation>& operations();
-// an unknown name throws an Error that suggests similar names
+// Throws an Error that suggests similar names if the name is unknown.
 const Operation& find(std::string_view name);
 
-/// Copies a case's inputs to a backend. If `gradients`, the differentiable inputs require
-/// gradients.
+/// Copies the inputs of a case to a backend. If `gradients` is set, the differentiable inputs
+/// require gradients.
 Call prepare(const Operation& operation, const Case& values, Backend& backend, DType activations,
              bool gradients);
 

@@ -6,7 +6,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// A case with one gamma, or with one for each head.
+/// A case with the given gamma, [1] or [heads].
 Case chacal_case(Rng& rng, const HeadShape& shape, const HostTensor& gamma) {
   Case c = head_case(rng, shape);
   c.inputs["gamma"] = gamma;
@@ -41,9 +41,9 @@ std::vector<Case> small_cases(Rng& rng) {
   add_scored(cases, rng, small_heads()[2]);
   return cases;
 }
-/// The gradient of a head's gamma is a single number, so a single case contains little information
-/// about rounding. Several cases are used, with gammas whose 1 / (1 - gamma) does not magnify the
-/// noise much.
+/// A head's gamma has a single number as its gradient, so one case contains little information
+/// about rounding. There are therefore many cases. Their gammas are small, because rounding errors
+/// are multiplied by up to 1 / (1 - gamma).
 std::vector<Case> medium_cases(Rng& rng) {
   std::vector<Case> cases = varied(rng, medium_heads());
   const HeadShape four{.lengths = {12, 20}, .heads = 4, .key_heads = 2, .width = 8, .v_width = 8};

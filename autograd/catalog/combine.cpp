@@ -10,8 +10,9 @@ namespace {
 struct ShapePair {
   Shape a, b;
 };
-/// Pairs of shapes: equal shapes; one operand broadcast along the first, the last, both outer axes
-/// and a middle axis; both operands broadcast; and sizes near the length of a vector register.
+/// Pairs of equal shapes; pairs in which one operand is broadcast along the first, the last, both
+/// outer axes or a middle axis; pairs in which both operands are broadcast; and sizes near the
+/// length of a vector register.
 std::vector<ShapePair> shape_pairs() {
   return {{{1}, {1}},
           {{7}, {7}},
@@ -28,8 +29,7 @@ std::vector<ShapePair> shape_pairs() {
           {{2, 3, 2, 4}, {3, 1, 4}}};
 }
 
-/// Cases in which entries of b are not near 0 and not near the entries of a with which they are
-/// combined.
+/// Cases in which no entry of b is near 0 or near the entry of a with which it is combined.
 std::vector<Case> pairs(Rng& rng) {
   std::vector<Case> cases;
   for (const ShapePair& s : shape_pairs()) {
@@ -41,7 +41,7 @@ std::vector<Case> pairs(Rng& rng) {
   return cases;
 }
 
-/// Cases with numbers that are either equal or far apart, so that rounding never changes a
+/// Cases in which two numbers are either equal or far apart, so that rounding never changes a
 /// comparison.
 std::vector<Case> numbers(Rng& rng) {
   std::vector<ShapePair> all = shape_pairs();

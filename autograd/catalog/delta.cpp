@@ -14,9 +14,9 @@ std::int64_t delta_attribute(const Case& c, const char* name) {
   return found == c.attributes.end() ? 0 : std::stoll(found->second);
 }
 
-/// A case for the delta rule. Keys have length 1 after scaling and share a common direction, so
-/// that later tokens overwrite part of what earlier tokens wrote. beta is at most 1.9, and the
-/// decay factor of a step is between 1/2 and 1.
+/// A case for the delta rule. Keys have length 1 after scaling. They share a common direction, so
+/// later tokens overwrite part of what earlier tokens wrote. beta is at most 1.9, and the decay
+/// factor of a token is between 1/2 and 1.
 Case delta_case(Rng& rng, const HeadShape& s, bool decays = true) {
   Case c = head_case(rng, s);
   HostTensor& k = s.gap < 0 ? c.inputs["k"] : c.inputs["q"];
@@ -54,9 +54,9 @@ std::vector<Case> small_delta(Rng& rng) {
   return cases;
 }
 
-/// Cases for the composed form, which stores cumulative sums of decays. The parity test assumes
-/// that these are rounded like activations, so in bf16 an error of 2% can be detected only if the
-/// sums are small.
+/// Cases for the composed form, which stores running sums of the decays. The parity test assumes
+/// that these sums are rounded like activations. In bf16, an error of 2% can therefore be detected
+/// only if the sums are small.
 std::vector<Case> medium_delta(Rng& rng) {
   std::vector<Case> cases = delta_cases(rng, medium_heads());
   for (const auto& [length, count, least] : {std::tuple{6, 40, -2.0}, {40, 16, -0.1}}) {
@@ -76,7 +76,7 @@ std::vector<Case> large_delta(Rng& rng) {
   std::vector<Case> cases = delta_cases(rng, medium_heads());
   for (Case& c : delta_cases(rng, large_heads())) cases.push_back(std::move(c));
   cases.push_back(delta_case(rng, {.lengths = {200, 64, 129}, .width = 8, .v_width = 8}));
-  // The decays are so strong that the whole state is forgotten within a chunk.
+  // Strong decays, with which the whole state is forgotten within a chunk.
   cases.push_back(delta_case(rng, {.lengths = {150}, .width = 8, .v_width = 8}));
   cases.back().inputs["decay"] = uniforms(rng, {150, 1}, -9, 0);
   return cases;

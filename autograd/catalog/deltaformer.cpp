@@ -3,11 +3,12 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
-/// The names of these ops in `longhand op` are still `chain`, as in earlier versions.
+/// The names of these ops contain `chain`, not `deltaformer`: chain, composed_chain and
+/// chain_continued.
 namespace longhand::catalog {
 namespace {
 
-/// A case with as many key heads as query heads and a gain of either sign for each row.
+/// A case with as many key heads as query heads and a gain for each query and head.
 Case gain_case(Rng& rng, const HeadShape& shape, double least, double most) {
   Case c = ungrouped_case(rng, shape);
   c.inputs["gain"] = uniforms(rng, {total(shape.lengths), shape.heads}, least, most);

@@ -11,8 +11,8 @@ struct FeedForwardExtents {
   std::int64_t rows, in, hidden, out;
 };
 
-/// A case whose weights have standard deviation 1/sqrt(in), so that f is neither flat nor linear at
-/// z.
+/// A case whose weights have the standard deviation 1/sqrt(in). At the resulting z, f is neither
+/// flat nor linear.
 Case layer(Rng& rng, const FeedForwardExtents& e, bool with_biases, bool with_residual,
            const char* f) {
   const auto deviation = [](std::int64_t in) {
@@ -43,7 +43,7 @@ std::vector<Case> layers(Rng& rng) {
   for (const char* f : {"gelu_tanh", "silu"}) {
     cases.push_back(layer(rng, {5, 6, 12, 6}, true, true, f));
   }
-  // Rows of 16 bytes, as cuBLASLt's fused GELU requires.
+  // cuBLASLt's fused GELU requires rows of a multiple of 16 bytes.
   cases.push_back(layer(rng, {5, 6, 24, 6}, true, true, "gelu_tanh"));
   cases.push_back(layer(rng, {9, 8, 16, 8}, false, false, "gelu_tanh"));
   return cases;

@@ -31,7 +31,7 @@ std::vector<Operation> gather_operations() {
              return cases;
            },
        .large =
-           [](Rng& rng) {  // a single id occurs in hundreds of rows
+           [](Rng& rng) {  // one id occurs in hundreds of rows
              return std::vector<Case>{
                  {{{"table", normals(rng, {3, 17})}, {"ids", integers(rng, {1500}, 0, 2)}}}};
            }},

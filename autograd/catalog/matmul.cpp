@@ -8,7 +8,7 @@ namespace longhand::catalog {
 namespace {
 
 struct ProductExtents {
-  std::int64_t batch, m, n, k;  // batch 0: the matrices have no batch axis
+  std::int64_t batch, m, n, k;  // batch 0: no batch axis
 };
 
 Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
@@ -20,9 +20,9 @@ Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
           {{"transpose_a", ta ? "1" : "0"}, {"transpose_b", tb ? "1" : "0"}}};
 }
 
-/// Replaces the entries by odd multiples of 1/4. bf16 represents these and their products exactly,
-/// and the sum of five such products is an odd multiple too. Therefore no z is near relu's kink,
-/// where rounding would determine the side.
+/// Replaces the entries by odd multiples of 1/4. bf16 represents these and their products exactly.
+/// The sum of five such products is an odd multiple of 1/16. No z is therefore so near relu's kink
+/// that rounding could change its sign.
 void make_odd(HostTensor& x) {
   for (double& value : x.values) value = (2 * std::round(2 * value) + 1) / 4;
 }
@@ -37,10 +37,10 @@ std::vector<Case> cases(Rng& rng) {
       for (const bool tb : {false, true}) all.push_back(product(rng, e, ta, tb));
     }
   }
-  // A product of rank 3 times rank 2.
+  // A tensor of rank 3 times a matrix.
   Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};
   all.push_back(shared);
-  // Epilogues, each alone and all together.
+  // Each epilogue alone, and all of them together.
   for (const char* f : {"none", "relu", "gelu", "gelu_tanh", "silu"}) {
     for (const bool bias : {false, true}) {
       for (const bool residual : {false, true}) {
@@ -58,7 +58,7 @@ std::vector<Case> cases(Rng& rng) {
       }
     }
   }
-  // Rows of 16 bytes, as cuBLASLt's fused GELU requires.
+  // cuBLASLt's fused GELU requires rows of a multiple of 16 bytes.
   for (const bool bias : {false, true}) {
     Case c = product(rng, {0, 9, 24, 5}, false, true);
     c.attributes["f"] = "gelu_tanh";

@@ -29,8 +29,8 @@ std::vector<Operation> norm_operations() {
                                  {"gain", normals(rng, n, 0.5, 1)},
                                  {"bias", normals(rng, n)}}});
              }
-             // Three cases: without a bias, with a mean much larger than the standard deviation,
-             // and with an epsilon that affects the result.
+             // Cases without a bias. In the second, the mean is much larger than the standard
+             // deviation. In the third, epsilon affects the result.
              cases.push_back({{{"x", normals(rng, {3, 24})}, {"gain", normals(rng, {24})}}});
              cases.push_back({{{"x", normals(rng, {3, 24}, 1, 30)}, {"gain", normals(rng, {24})}},
                               {{"epsilon", "0.1"}}});

@@ -6,7 +6,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// A case with reflections by vectors of length 1 and with beta up to 2.
+/// A case with vectors w of length 1 and with beta up to 2.
 Case path_case(Rng& rng, const HeadShape& shape) {
   Case c = ungrouped_case(rng, shape);
   const std::int64_t tokens = total(shape.lengths);
@@ -33,8 +33,8 @@ std::vector<Case> path_cases(Rng& rng, const std::vector<HeadShape>& shapes) {
   return cases;
 }
 
-/// The last case is large because beta has one gradient per token and head: in bf16, an error of 2%
-/// can be detected only in the mean of many of these.
+/// The last case is large because beta has only one gradient per token and head. In bf16, an error
+/// of 2% can be detected only in the mean of many gradients.
 std::vector<Case> medium_paths(Rng& rng) {
   std::vector<Case> cases = path_cases(rng, medium_heads());
   cases.push_back(path_case(rng, {.lengths = std::vector<int>(24, 20),

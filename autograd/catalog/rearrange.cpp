@@ -5,7 +5,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// The digits of an attribute, as axes.
+/// The axes that the digits of an attribute name.
 std::vector<int> axes_of(const Call& c) {
   std::vector<int> axes;
   for (const char digit : c.word("axes")) axes.push_back(digit - '0');

@@ -17,8 +17,8 @@ std::vector<Case> matrices(Rng& rng) {
   return cases;
 }
 
-/// Matrices in which the largest entry of each row is larger by a margin, because the maximum has a
-/// kink where two entries are equal.
+/// Matrices in which the largest entry of each row exceeds all others by a margin, because the
+/// maximum has a kink where two entries are equal.
 std::vector<Case> with_clear_maxima(Rng& rng) {
   std::vector<Case> cases = matrices(rng);
   for (Case& c : cases) {
@@ -61,7 +61,7 @@ Operation plain(Reduction reduction, std::string formula) {
           .cases = matrices};
 }
 
-/// Tensors with up to four axes, and an axis to be reduced.
+/// Tensors with up to four axes, and the axis to be reduced.
 std::vector<Case> with_axes(Rng& rng) {
   std::vector<Case> cases;
   const std::vector<std::pair<Shape, const char*>> all{
@@ -69,7 +69,7 @@ std::vector<Case> with_axes(Rng& rng) {
       {{4, 3, 2}, "0"}, {{2, 3, 4, 5}, "2"}, {{1, 9, 1}, "-2"}};
   for (const auto& [shape, axis] : all) {
     HostTensor x = normals(rng, shape);
-    // No two entries are close to each other, because the maximum has a kink where two entries are
+    // No two entries are near each other, because the maximum has a kink where two entries are
     // equal.
     for (std::size_t i = 0; i < x.values.size(); ++i) {
       x.values[i] = std::round(4 * x.values[i]) + 0.01 * static_cast<double>(i % 97);

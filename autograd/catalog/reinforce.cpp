@@ -10,14 +10,13 @@
 namespace longhand::catalog {
 namespace {
 
-/// True if a weight is so far from the threshold, which all heads share, that rounding cannot move
-/// it to the other side.
+/// True if rounding cannot move the weight across the threshold.
 bool is_clear(double weight, double threshold) {
   return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
 }
 
-/// Adds pairs whose weight is clearly above or below the threshold, including pairs that are not
-/// visible. Each query has about `wanted` pairs, or all of its keys in ascending order if it has
+/// Adds pairs whose weight is clearly above or below the threshold, and pairs that are not visible.
+/// Each query has about `wanted` pairs in ascending order of keys, or all of its keys if it has
 /// fewer.
 Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const std::shared_ptr<Backend> reference = make_reference_backend();
@@ -80,11 +79,11 @@ std::vector<Case> small_cases(Rng& rng) {
     c.attributes["window"] = keys_back;
     cases.push_back(reinforced(rng, c, 100, 0.1));
   }
-  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // a case without pairs
+  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // no pairs
   return cases;
 }
 
-/// Cases that include more pairs than a kernel processes at a time.
+/// Cases with more pairs than a kernel processes at a time.
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases;
   for (const HeadShape& shape : medium_heads()) {

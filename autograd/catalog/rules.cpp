@@ -3,7 +3,7 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
-/// Attention with the rules of core/rules.h.
+/// Attention with the rules of core/rules.h other than softmax.
 namespace longhand::catalog {
 namespace {
 
@@ -12,8 +12,7 @@ struct Described {
   std::string formula;
 };
 
-/// A case of a rule with the rule's own arguments, with or without tau and shift, and optionally
-/// with a window.
+/// A case with the rule's own arguments and, as required, tau, shift and a window.
 Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false, const char* window = "0",
            bool shift = false) {
   Case c = head_case(rng, shape);
@@ -21,7 +20,7 @@ Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false, const 
   if (rule == Rule::tra) c = scored(rng, decided(rng, std::move(c), shape, 0.6), {"pull"});
   if (shift) c = scored(rng, std::move(c), {"shift"});
   if (shift && rule == Rule::tra) {
-    // Small shifts, so that adding them changes the sign of no score.
+    // The shifts are so small that they change the sign of no score.
     for (double& x : c.inputs.at("shift").values) x *= 0.25;
   }
   c.attributes["window"] = window;
@@ -71,8 +70,9 @@ std::vector<Case> medium_cases(Rng& rng, Rule rule) {
   return cases;
 }
 
-/// Long sequences: normal scores, gates that forget at once or hardly ever, scores up to 60. Under
-/// TRA no gate may bring a score near 0, where its sign is uncertain.
+/// Long sequences: with normal scores, with gates near 1/2, with gates near 1, and with scores up
+/// to 60. For TRA all gates are near 1: stronger gates would bring scores near 0, where rounding
+/// changes their sign.
 std::vector<Case> long_cases(Rng& rng, Rule rule) {
   std::vector<Case> cases = cases_of(rng, rule, long_heads());
   for (const HeadShape& shape : long_heads()) {
@@ -96,8 +96,8 @@ std::vector<Case> large_cases(Rng& rng, Rule rule) {
   for (const HeadShape& shape : large_heads()) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
-  // Each key receives a small share of the weight, so that the kernels do not stop within the first
-  // block. There are several ranges of keys.
+  // Each key receives a small part of the weight, so the kernels do not stop within the first
+  // block. The sequence has several ranges of keys.
   cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
   cases.back().attributes["scale"] = "0.01";
   for (Case& c : long_cases(rng, rule)) cases.push_back(std::move(c));
@@ -140,9 +140,8 @@ Operation fused_or_composed(const Described& d, bool fused) {
       .products = true,
       .large = [rule, fused](
                    Rng& rng) { return fused ? large_cases(rng, rule) : medium_cases(rng, rule); },
-      // Each key gets its share of the remaining stick times the rounding error of D. A row ends
-      // when less than 2^-30 of the stick remains, so its shares sum to about 30 ln 2 = 20.8 at
-      // most.
+      // dS of each key contains sigmoid(s) times the rounding error of D. A row ends when less than
+      // 2^-30 of its weight is left, so sigmoid(s) sums to at most about 30 ln 2 = 20.8 in a row.
       .error_terms = fused&& rule == Rule::stick ? 21.0 : 1.0,
       .of_length =
           [rule](Rng& rng, std::int64_t tokens, double gate) {

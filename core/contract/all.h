@@ -1,7 +1,6 @@
 #pragma once
 
-/// Defines every operation of the list in core/backend.h. Only code that serves all of them needs
-/// it.
+/// Includes every operation of the list in core/backend.h, for code that handles all operations.
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
 #include "core/contract/combine.h"

@@ -5,8 +5,8 @@
 namespace longhand {
 namespace {
 
-/// Checks the tensors of a rule for the forward or backward pass. The shape of a Tensor is
-/// [queries, q.heads]. Heads have one row per query and v_width entries per head.
+/// Checks the tensors of a rule for the forward or backward pass. Each Tensor must be [queries,
+/// q.heads]. Heads must have one row per query and v_width entries per head.
 struct RuleCheck {
   HeadArguments& are;
   const Scores& s;

@@ -6,24 +6,24 @@
 
 /// ChaCAL: attention that also attends to its own output at earlier positions,
 ///   Y = (1 - g) (I - g P-)^-1 P V
-/// P are the weights of softmax attention, P- is the part of P below the diagonal, and g = gamma is
-/// in [0, 1].
+/// where P are the weights of softmax attention, and P- is the part of P below the diagonal. The
+/// number g is gamma of the head, in [0, 1].
 namespace longhand {
 
-/// Computed row by row, with U_j = (1 - g) v_j + g y_j:
+/// The rows are computed in order, with U_j = (1 - g) v_j + g y_j:
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
-/// If g = 0, the result is that of Attention. The bits can differ if the backend adds up
-/// Attention's keys in parts, or if a math mode other than exact uses other products for Attention.
+/// If g = 0, y is the output of Attention up to rounding. A backend may add Attention's keys in
+/// parts or, in math modes other than exact, compute Attention with other products.
 ///
 /// Saves y and log_denominator, as SoftmaxRule does. The scores have no window.
 ///
-/// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`, a
-/// cache with y's heads and one row per key. The rows of the new positions are not read; Append
-/// writes them.
+/// If there are fewer queries than keys, y has no rows for the earlier positions. Their y_j are
+/// read from `earlier`, a cache with y's heads and one row per key. The rows of `earlier` for the
+/// new positions are not read. The caller fills them with Append.
 struct Chacal {
   static constexpr std::string_view name = "chacal";
   Scores scores;
-  Tensor sink = {};  // b of SoftmaxRule
+  Tensor sink = {};  // b, see SoftmaxRule
   Heads v;
   Tensor gamma;  // [1] for all heads, or [q.heads]; of the master type
   Heads earlier = {};
@@ -34,9 +34,9 @@ struct Chacal {
 /// Requires queries and keys of the same segments. Computes W = (I - g P-)^-T dy from the last row
 /// to the first:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
-/// Gradients of the values, gamma and the scores:
+/// The gradients of the values, gamma and the scores are
 ///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)
-///   dS_ij = P_ij (W_i . U'_j - W_i . y_i), since the row sum of P_ij dP_ij is W_i . y_i
+///   dS_ij = P_ij (dP_ij - W_i . y_i), where dP_ij = W_i . U'_j
 /// U'_j is (1 - g) v_j + g y_j for j < i, and (1 - g) v_j for j = i. All other gradients follow
 /// from dS as in softmax attention, with D_i = W_i . y_i. W, A and B have one head per query head,
 /// even with grouped keys.

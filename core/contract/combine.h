@@ -9,10 +9,10 @@
 
 namespace longhand {
 
-/// y_i = f(a_i, b_i), a formula of core/combinations.h. y has the common shape of a and b under
-/// broadcasting: axes are matched from the last one on, and an operand that lacks an axis, or has
-/// one entry along it, is repeated. All three have one type; y may share the memory of an operand
-/// of the same shape.
+/// y_i = f(a_i, b_i), where f is a formula of core/combinations.h. The operands are broadcast to
+/// the shape of y: axes are matched from the last one on, and an operand is repeated along each
+/// axis that it lacks or in which its extent is 1. All three tensors have one type. y may share the
+/// memory of an operand of the same shape.
 struct Combine {
   static constexpr std::string_view name = "combine";
   Combination f{};

@@ -6,11 +6,11 @@
 
 namespace longhand {
 
-/// A sum over the last few tokens, column by column:
-///   y_tc = sum_i weight_ic x_(t-i)c for i < taps
-/// over the tokens of t's own sequence. For tokens before its start, x is read from `before`, or is
-/// 0. The heads of x together have n columns. `after` receives the tokens that the next call needs,
-/// and may be `before`.
+/// A weighted sum of the last `taps` tokens of a sequence, separately for each column:
+///   y_tc = sum over i < taps of weight_ic x_(t-i)c
+/// For tokens before the start of the sequence, x is read from `before`; without `before`, it is 0.
+/// The heads of x together have n columns. `after` receives the last taps - 1 tokens, the `before`
+/// of the next call. Both may be the same tensor.
 struct ShortConvolution {
   static constexpr std::string_view name = "short_convolution";
   static constexpr std::int64_t most_taps = 8;
@@ -22,7 +22,8 @@ struct ShortConvolution {
   Tensor after = {};
 };
 
-/// Without `before`: dx_tc = sum_i weight_ic dy_(t+i)c; dweight_ic = sum_t dy_tc x_(t-i)c
+/// The gradients of a forward pass without `before`:
+///   dx_tc = sum_i weight_ic dy_(t+i)c;  dweight_ic = sum_t dy_tc x_(t-i)c
 struct ShortConvolutionBackward {
   static constexpr std::string_view name = "short_convolution_backward";
   Heads x;

@@ -6,14 +6,15 @@
 #include "core/segments.h"
 #include "core/tensor.h"
 
-/// Numbers that depend on a token's place in its sequence. All have the master type.
+/// Numbers that depend on a token's place in its sequence. All tensors have the master type.
 namespace longhand {
 
-/// y_ic = sum of x_kc over the rows k <= i of i's segment or, if `reverse`, over its rows k >= i.
-/// Rows outside all segments are 0. The backward pass is the same operation in the other direction.
+/// y_ic is the sum of x_kc over the rows k <= i of i's segment. If `reverse` is set, it is the sum
+/// over the rows k >= i. Rows outside all segments become 0. The backward pass is the same
+/// operation with `reverse` inverted.
 ///
-/// If sequences are processed in pieces, sums start from `before`, and the last sums are written to
-/// `after`, which may be the same tensor. This is not supported in reverse.
+/// A sequence can be processed in pieces: its sums start at `before`, and the sums at its last row
+/// are written to `after`, which may be the same tensor. This is not supported in reverse.
 struct Cumulate {
   static constexpr std::string_view name = "cumulate";
   Tensor x;  // [rows, columns]
@@ -25,8 +26,8 @@ struct Cumulate {
 };
 
 /// y_ic = ln max(2, n_i). n_i is the number of keys up to query i's position
-/// (core/contract/heads.h), or with `whole` the number of all keys of its segment. The minimum is 2
-/// because ln 1 = 0.
+/// (core/contract/heads.h). If `whole` is set, it is the number of all keys of the segment. At
+/// least 2 keys are counted, because ln 1 = 0.
 struct LogCounts {
   static constexpr std::string_view name = "log_counts";
   Segments queries, keys;

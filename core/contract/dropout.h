@@ -10,19 +10,19 @@
 
 namespace longhand {
 
-/// y_i = 0 with probability `rate`, otherwise x_i / (1 - rate), so that the mean of y_i over all
-/// draws is x_i. Entry i is dropped where word i mod 4 of
-///   philox({i / 4, index, step, Purpose::dropout 2^24}, seed's two halves)
-/// is below rate 2^32. This is the stream (seed, dropout, step, index) of core/rng.h, the same on
-/// every backend. Nothing needs to be saved: the backward is this operation on dy.
+/// y_i is 0 with probability `rate`, otherwise x_i / (1 - rate), so that the mean of y_i over all
+/// draws is x_i. Entry i is dropped if word i mod 4 of
+///   philox({i / 4, index, step, Purpose::dropout 2^24}, the two halves of seed)
+/// is below rate 2^32. This is the stream (seed, dropout, step, index) of core/rng.h, which is the
+/// same on every backend. Nothing is saved: the backward pass applies this operation to dy.
 ///
-/// The step is stored in the backend's memory, so that recorded work draws new numbers each time.
+/// The step is a tensor, so that recorded operations draw new numbers each time they are repeated.
 struct Dropout {
   static constexpr std::string_view name = "dropout";
   Tensor x;
   double rate = 0;  // 0 <= rate < 1
   std::uint64_t seed = 0;
-  std::uint32_t index = 0;  // distinguishes several dropouts in one step
+  std::uint32_t index = 0;  // differs between the dropouts of one step
   Tensor step;              // i32 [1]
   Target y;
 
@@ -33,7 +33,7 @@ struct Dropout {
   }
 };
 
-/// The counter of entries 4 block to 4 block + 3.
+/// The Philox counter of the entries 4 block .. 4 block + 3.
 constexpr std::array<std::uint32_t, 4> dropout_counter(std::uint32_t block, std::uint32_t index,
                                                        std::uint32_t step) {
   return {block, index, step, static_cast<std::uint32_t>(Purpose::dropout) << 24};

@@ -16,7 +16,7 @@ struct Fill {
   Tensor y;
 };
 
-/// y_i = x_i, converted to y's type (to bf16: to nearest, ties to even)
+/// y_i = x_i, converted to y's type. Conversion to bf16 rounds to the nearest number, ties to even.
 struct Copy {
   static constexpr std::string_view name = "copy";
   Tensor x, y;
@@ -45,7 +45,8 @@ struct ActivateBackward {
   Target dx;
 };
 
-/// y_ij = f(x_ij) x_i,(w+j): the first half of each row gates the second. x [rows, 2w], y [rows, w]
+/// y_ij = f(x_ij) x_i,(w+j): in each row, f of the first half multiplies the second half. x [rows,
+/// 2w], y [rows, w]
 struct Gate {
   static constexpr std::string_view name = "gate";
   Activation f{};
@@ -60,8 +61,8 @@ struct GateBackward {
   Target dx;
 };
 
-/// y_ij = x_ij + bias_j + residual_ij, bias [columns] of the master type; bias or residual may be
-/// left out.
+/// y_ij = x_ij + bias_j + residual_ij. bias [columns] has the master type. bias or residual may be
+/// empty.
 struct AddBias {
   static constexpr std::string_view name = "add_bias";
   Tensor x, bias = {}, residual = {};

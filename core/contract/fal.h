@@ -4,16 +4,16 @@
 
 #include "core/contract/heads.h"
 
-/// First-After-Last heads: find the last earlier key that agrees with the query and read the value
-/// after it. Whatever the backend's Math, scores are computed with f32 products (f64 for f64),
-/// because their sign decides the match.
+/// First-After-Last heads find the last earlier key that agrees with the query, and read the value
+/// after that key. Scores are products in f32 (f64 for f64 tensors) in every math mode, because the
+/// sign of a score decides whether its key agrees.
 namespace longhand {
 
-/// For the query at position p of its segment (core/contract/heads.h):
-///   m = max { j < p : q_p . k_j > 0 }, or -1 where there is none (a score of 0 does not qualify)
-///   y_p = (q_p . k_m) v_(m+1), exactly 0 where m = -1
-/// m + 1 <= p: the query's own value may be read. Saves match = m, i32 [query tokens, q.heads],
-/// counted in the segment.
+/// For the query at position p of its sequence (core/contract/heads.h):
+///   m = max { j < p : q_p . k_j > 0 }, or -1 if there is none (a score of 0 does not qualify)
+///   y_p = (q_p . k_m) v_(m+1), or exactly 0 if m = -1
+/// The value may be the query's own, because m + 1 <= p. The positions m are saved in `match`, i32
+/// [query tokens, q.heads].
 struct Fal {
   static constexpr std::string_view name = "fal";
   Heads q, k, v;
@@ -22,9 +22,10 @@ struct Fal {
   Tensor match;
 };
 
-/// Gradients pass through the chosen pairs only. For every query with m >= 0, g = dy_p . v_(m+1):
-///   dq_p = g k_m;  dk_m += g q_p;  dv_(m+1) += (q_p . k_m) dy_p
-/// and zeros elsewhere. Sums run over p in order, and for grouped keys over the heads in order.
+/// Only the chosen pairs (p, m) have gradients. For every query with m >= 0,
+///   g = dy_p . v_(m+1);  dq_p = g k_m;  dk_m += g q_p;  dv_(m+1) += (q_p . k_m) dy_p
+/// All other gradients are 0. Sums add the queries in order of p and, with grouped keys, the query
+/// heads in order.
 struct FalBackward {
   static constexpr std::string_view name = "fal_backward";
   Heads q, k, v;

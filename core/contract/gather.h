@@ -6,19 +6,19 @@
 #include "core/tensor.h"
 
 /// Reads and writes at given i32 indices. If an index is out of range, host backends throw an Error
-/// before anything is written. On a device, the entry read at such an index is NaN, and the
-/// gradient of this entry is dropped.
+/// before anything is written. On a device, an entry read at such an index is NaN, and its gradient
+/// is dropped.
 namespace longhand {
 
-/// y_i = table_(ids_i), whole rows. table [vocabulary, n], ids [rows], y [rows, n]; y may have
-/// another float type than the table.
+/// Row i of y is row ids_i of the table. table [vocabulary, n], ids [rows], y [rows, n]; y and the
+/// table may have different float types.
 struct Embedding {
   static constexpr std::string_view name = "embedding";
   Tensor table, ids;
   Tensor y;
 };
 
-/// dtable_v = sum over i with ids_i = v of dy_i, in the order of i
+/// Row v of dtable is the sum of dy_i over all i with ids_i = v, in the order of i.
 struct EmbeddingBackward {
   static constexpr std::string_view name = "embedding_backward";
   Tensor ids, dy;
@@ -39,7 +39,8 @@ struct GatherBackward {
   Target dx;
 };
 
-/// y_i = the column of the largest entry of row i, the first one in a tie. y [rows], i32
+/// y_i is the column of the largest entry of row i, the first one if several are equal. y [rows],
+/// i32
 struct Argmax {
   static constexpr std::string_view name = "argmax";
   Tensor x, y;

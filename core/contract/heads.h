@@ -8,9 +8,9 @@
 
 namespace longhand {
 
-/// Heads stored side by side in a [tokens, columns] tensor: entry c of head h of token i is data(i,
-/// first_column + h width + c). Queries, keys and values of a fused projection are three Heads of
-/// one tensor.
+/// Heads that are stored side by side in a [tokens, columns] tensor: entry c of head h of token i
+/// is data(i, first_column + h width + c). The queries, keys and values of a fused projection are
+/// three Heads of one tensor.
 struct Heads {
   Tensor data;
   std::int64_t first_column = 0, heads = 1, width = 0;
@@ -19,28 +19,29 @@ struct Heads {
   std::int64_t end_column() const { return first_column + heads * width; }
 };
 
-/// The tensor that receives the gradients of heads. The gradients replace the current values, or
-/// are added to them if `add` is true. Columns of the tensor outside the heads do not change. An
-/// empty target means that the gradients are not required.
+/// The tensor that receives the gradients of heads. The gradients replace the tensor's values or,
+/// if `add` is set, are added to them. Columns outside the heads do not change. An empty target
+/// means that the gradients are not required.
 struct HeadsTarget {
   Heads heads = {};
   bool add = false;
   explicit operator bool() const { return static_cast<bool>(heads); }
 };
 
-/// The visibility of keys, shared by all operations with queries and keys. Segment s of `queries`
+/// Queries and keys. The following holds for all operations that have both. Segment s of `queries`
 /// and segment s of `keys` belong to one sequence. The queries are the last tokens of the sequence,
-/// so a query's position is
+/// so the position of a query is
 ///   p = keys.length_s - queries.length_s + its index within segment s of queries,
-/// and the query sees the keys at positions 0 .. p of its own segment. In training, queries and
-/// keys have the same segments. In decoding, the keys are in a cache, and the queries are the new
-/// tokens. The segments of queries cover all rows of q. In backward passes the segments of keys
+/// and the query sees the keys at the positions 0 .. p of its own sequence. In training, queries
+/// and keys have the same segments. In decoding, the keys are in a cache, and the queries are the
+/// new tokens. The segments of queries cover all rows of q. In backward passes the segments of keys
 /// also cover all rows of k, so each row of a gradient belongs to exactly one segment.
 ///
-/// With grouped keys q has G times as many heads as k and v: query head h reads key head h / G.
+/// With grouped keys, q has G times as many heads as k and v. Query head h reads the key head
+/// h / G.
 
-/// Copies whole heads into a cache. The rows of each segment of x are written to the last positions
-/// of the same segment of y:
+/// Copies heads into a cache. The rows of each segment of x are written to the last positions of
+/// the same segment of y:
 ///   y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t)
 /// for every t < from.length_s and every head. All other entries of y are unchanged. x and y may
 /// have different types.

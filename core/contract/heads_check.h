@@ -10,14 +10,14 @@
 
 namespace longhand {
 
-/// Checks the arguments of one operation on heads, inputs first, then outputs, as Arguments does
-/// for whole tensors. Heads may share a tensor: an output must not overlap the columns of any other
-/// argument.
+/// Checks the arguments of one operation on heads: first the inputs, then the outputs. It
+/// corresponds to Arguments, which checks whole tensors. Several Heads may share a tensor, but the
+/// columns of an output must not overlap those of any other argument.
 class HeadArguments {
  public:
   HeadArguments(std::string_view op, const Heads& q);
 
-  /// Heads with this many rows, of q's type. width < 0: any width.
+  /// Requires `count` heads with at least `rows` rows and q's type. width < 0 allows any width.
   void in(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
           std::int64_t width);
   void out(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
@@ -30,16 +30,17 @@ class HeadArguments {
   /// Checks q and k, which must have the same width, and their segments.
   void queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
                         const Segments& keys, bool backward);
-  /// Checks all members of `scores`, including queries and keys.
+  /// Checks all members of `scores`, including q and k.
   void scores(const Scores& scores, bool backward);
-  /// The cached outputs of earlier positions, which are required if there are fewer queries than
-  /// keys.
+  /// Checks the cached outputs of earlier positions. They are required if there are fewer queries
+  /// than keys.
   void earlier(const Heads& earlier, const Segments& queries, const Segments& keys,
                std::int64_t heads, std::int64_t width);
-  /// Requires that the queries are the keys' tokens.
+  /// Requires as many queries as keys in every segment.
   void same_tokens(const Segments& queries, const Segments& keys) const;
   void out(const ScoreTargets& targets, const Scores& scores);
-  /// Checks the target of the gradient of `like`. A target without `like` is an Error.
+  /// Checks the target of the gradient of `like`. It is an Error if there is a target but `like` is
+  /// empty.
   void out(std::string_view name, const Target& target, const Tensor& like);
 
   DType type() const { return type_; }
@@ -53,7 +54,7 @@ class HeadArguments {
  private:
   struct Place {
     std::string_view name;
-    const std::byte *begin, *end;  // the whole tensor
+    const std::byte *begin, *end;  // memory of the whole tensor
     std::int64_t columns, first, last;
   };
   void same_backend(std::string_view name, const Tensor& tensor) const;

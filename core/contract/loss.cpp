@@ -5,7 +5,7 @@
 namespace longhand {
 namespace {
 
-/// logits, targets and weights are the same forward and backward.
+/// Checks the logits, targets and weights of the forward or backward pass.
 template <class Op>
 void check_choices(Arguments& are, const Op& op) {
   are.floats("logits", op.logits, 1);

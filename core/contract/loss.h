@@ -5,19 +5,19 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Each loss is a weighted mean over the targets, a tensor [1] of the master type. Weights have the
-/// master type; if they are empty, all weights are 1. If all weights are 0, the loss and its
-/// gradient are 0.
+/// Each loss is a weighted mean over the targets, a tensor [1] of the master type. The weights also
+/// have the master type. If `weights` is empty, all weights are 1. If all weights are 0, the loss
+/// and its gradient are 0.
 namespace longhand {
 
-/// logits [rows, groups * classes]: each row holds `groups` independent choices among `classes`.
-/// Targets t_ig are in [0, classes); negative targets are not counted (w_ig = 0). A target >=
-/// classes is an Error on host backends and gives a loss of NaN on a device. targets, weights
-/// [rows, groups].
+/// logits [rows, groups * classes]: each row contains `groups` independent choices among `classes`.
+/// targets and weights are [rows, groups]. A target t_ig is a class. A negative target is not
+/// counted (w_ig = 0). A target >= classes is an Error on host backends and gives a loss of NaN on
+/// a device.
 ///   log_sum_ig = log sum_c exp logits_igc
 ///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t)
-///   hits = 1/total sum w_ig [t is the (first) largest of its group]
-/// Saves log_sum [rows, groups] and total [1]; hits [1] may be empty.
+///   hits = 1/total sum w_ig [t is the class of the group's largest logit, the first if several]
+/// Saves log_sum [rows, groups] and total [1]. hits [1] may be empty.
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
   Tensor logits, targets, weights = {};
@@ -26,7 +26,7 @@ struct CrossEntropy {
 };
 
 /// dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c = t_ig]). dlogits may share
-/// the memory of logits, so that the gradient needs no memory of its own.
+/// the memory of logits.
 struct CrossEntropyBackward {
   static constexpr std::string_view name = "cross_entropy_backward";
   Tensor logits, targets, weights = {};
@@ -35,8 +35,9 @@ struct CrossEntropyBackward {
   Target dlogits;
 };
 
-/// With targets t_i in [0, 1] (the master type), total = sum w_i:
-/// loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))). Saves total.
+/// Targets t_i are in [0, 1] and have the master type.
+///   total = sum w_i;  loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|)))
+/// Saves total.
 struct BinaryCrossEntropy {
   static constexpr std::string_view name = "binary_cross_entropy";
   Tensor logits, targets, weights = {};

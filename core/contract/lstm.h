@@ -4,16 +4,16 @@
 
 #include "core/contract/heads.h"
 
-/// Long short-term memory: a token's change to the state depends on the state.
+/// Long short-term memory. A token's change to the state depends on the state itself.
 namespace longhand {
 
-/// For each head of a sequence, starting from h and c of `before`, or 0, with a_t = x_t + U h_(t-1)
-/// in four parts of n entries, [i | f | o | g]:
-///   c_t = s(f) c_(t-1) + s(i) tanh(g);  h_t = s(o) tanh(c_t);  y_t = h_t,  s the sigmoid
-/// x has heads of 4 n columns, y as many heads of n. u [heads * 4 n, n], head after head, and all
-/// saved tensors have the master type; products with U are f32 whatever the math mode. Saves the
-/// gates s(i), s(f), s(o) and tanh(g), [tokens, heads * 4 n], and c, [tokens, heads * n], unless
-/// these tensors are empty.
+/// Each head of a sequence has a state (h, c), which starts at `before`, or at 0. The sum
+/// a_t = x_t + U h_(t-1) consists of four parts of n entries, [i | f | o | g]. With the sigmoid s,
+///   c_t = s(f) c_(t-1) + s(i) tanh(g);  h_t = s(o) tanh(c_t);  y_t = h_t
+/// The heads of x have 4 n columns, and those of y have n. u [heads * 4 n, n] contains the matrices
+/// U of all heads, one after the other. u and all saved tensors have the master type. Products with
+/// U are computed in f32 in every math mode. s(i), s(f), s(o) and tanh(g) are saved in `gates`,
+/// [tokens, heads * 4 n], and c in `cells`, [tokens, heads * n], unless these tensors are empty.
 struct Lstm {
   static constexpr std::string_view name = "lstm";
   Heads x;
@@ -22,12 +22,13 @@ struct Lstm {
   Tensor before = {};  // [sequences, heads * 2 n]: h and c of each head
   Heads y;
   Tensor gates = {}, cells = {};
-  // like `before`, and may be the same tensor; a sequence without tokens keeps its state
+  // the states after the last tokens; may be `before`; a sequence without tokens keeps its state
   Tensor after = {};
 };
 
-/// For sequences that start at 0, from the last token to the first. With dh_t = dy_t + U^T da_(t+1)
-/// and dc_t, the gradient from c_(t+1),
+/// Requires states that start at 0. The tokens are processed from the last to the first. dc_t
+/// starts as the gradient that comes from c_(t+1):
+///   dh_t = dy_t + U^T da_(t+1)
 ///   dc_t += dh_t s(o) (1 - tanh(c_t)^2);  dc_(t-1) = dc_t s(f)
 ///   di = dc_t tanh(g) s(i) (1 - s(i));  df = dc_t c_(t-1) s(f) (1 - s(f))
 ///   do = dh_t tanh(c_t) s(o) (1 - s(o));  dg = dc_t s(i) (1 - tanh(g)^2)

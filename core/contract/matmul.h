@@ -13,26 +13,26 @@ namespace longhand {
 /// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c        (forward epilogue)
 /// c = (alpha op(a) op(b)) * f'(at) + beta c                          (backward epilogue)
 ///
-/// op(a) [m, k], op(b) [k, n], c [m, n]; op transposes where the flag says so. Rank 3 tensors are
-/// batches of matrices; a [batch, m, k] with b of rank 2 is one product of [batch m, k].
-/// a, b, c, residual, pre and at may be f32 or bf16 in any mix; bias [n] has the master type.
-/// With beta = 0, c is not read. k = 0 gives a product of zeros.
+/// op(a) [m, k], op(b) [k, n], c [m, n]. op() is the transpose if transpose_a or transpose_b is
+/// set. Tensors of rank 3 are batches of matrices. If a is [batch, m, k] and b has rank 2, a is
+/// read as one matrix [batch m, k]. a, b, c, residual, pre and at may be any mix of f32 and bf16.
+/// bias [n] has the master type. If beta = 0, c is not read. If k = 0, the product is 0.
 struct Matmul {
   static constexpr std::string_view name = "matmul";
   Tensor a, b;
   bool transpose_a = false, transpose_b = false;
   double alpha = 1;
-  Tensor bias = {};                  // empty: none
-  std::optional<Activation> f = {};  // none: c = z
-  Tensor pre = {};                   // if not empty, stores z, which backward needs
-  Tensor residual = {};              // empty: none
-  Tensor at = {};  // if not empty: the backward epilogue with f', at = the stored z
+  Tensor bias = {};                  // empty: no bias
+  std::optional<Activation> f = {};  // none: f(z) = z
+  Tensor pre = {};                   // if not empty, receives z for the backward pass
+  Tensor residual = {};              // empty: no residual
+  Tensor at = {};                    // if not empty: the saved z; selects the backward epilogue
   Tensor c;
   double beta = 0;
-  std::optional<Math> math = {};  // none: the backend's
+  std::optional<Math> math = {};  // none: the backend's math mode
 };
 
-/// op(a) and op(b) as matrices: batch of [m, k] times [k, n].
+/// The extents of op(a) and op(b): `batch` products of [m, k] and [k, n].
 struct MatmulExtents {
   std::int64_t batch, m, n, k;
 };

@@ -5,12 +5,13 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Normalisation of rows x_i of n entries. Activations x, y, dy, dx share one type; gain, bias,
-/// mean and rstd have its master type.
+/// Normalization of rows x_i of n entries. x, y, dy and dx share one type. gain, bias, mean and
+/// rstd have the corresponding master type (core/tensor.h).
 namespace longhand {
 
 /// mean_i = 1/n sum_j x_ij;  rstd_i = 1 / sqrt(1/n sum_j (x_ij - mean_i)^2 + epsilon)
-/// y_ij = (x_ij - mean_i) rstd_i gain_j + bias_j.   Saves mean, rstd [rows]. bias may be empty.
+/// y_ij = (x_ij - mean_i) rstd_i gain_j + bias_j
+/// Saves mean and rstd, [rows]. bias may be empty.
 struct LayerNorm {
   static constexpr std::string_view name = "layer_norm";
   Tensor x, gain, bias;
@@ -27,7 +28,7 @@ struct LayerNormBackward {
   Target dx, dgain, dbias;
 };
 
-/// rstd_i = 1 / sqrt(1/n sum_j x_ij^2 + epsilon);  y_ij = x_ij rstd_i (offset + gain_j).
+/// rstd_i = 1 / sqrt(1/n sum_j x_ij^2 + epsilon);  y_ij = x_ij rstd_i (offset + gain_j)
 /// offset is 1 if the tensor `gain` stores the gain minus 1, otherwise 0. Saves rstd [rows].
 struct RmsNorm {
   static constexpr std::string_view name = "rms_norm";

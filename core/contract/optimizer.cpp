@@ -7,8 +7,8 @@
 namespace longhand {
 namespace {
 
-/// Name of one tensor of a list for messages: "parameters[3]". It is built only for an error, so
-/// checking a long list allocates nothing.
+/// The name of one tensor of a list for messages, such as "parameters[3]". The text is only built
+/// for an error, so checking a long list allocates nothing.
 template <class... Parts>
 void require_entry(bool condition, std::string_view op, std::string_view list, std::size_t index,
                    const Parts&... parts) {

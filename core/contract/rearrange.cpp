@@ -13,7 +13,7 @@ namespace {
 bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   if (shape.size() == 0) return true;
   if (steps.first < 0 || steps.first >= x.size()) return false;
-  std::int64_t left = x.size() - 1 - steps.first;  // entries after the largest one reached
+  std::int64_t left = x.size() - 1 - steps.first;  // entries after the last one reached so far
   for (int a = 0; a < shape.rank(); ++a) {
     const std::int64_t last = shape[a] - 1, step = steps.along[a];
     if (step < 0 || (last > 0 && step > left / last)) return false;
@@ -22,8 +22,8 @@ bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   return true;
 }
 
-/// True if no two indices select the same entry. With the axes in ascending order of their steps,
-/// each step must exceed the distance that all earlier axes can cover together.
+/// True if no two indices select the same entry. In ascending order of steps, the step of each axis
+/// must exceed the greatest distance that all axes before it reach together.
 bool apart(const Shape& shape, const Steps& steps) {
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // step, extent
   for (int a = 0; a < shape.rank(); ++a) {

@@ -8,9 +8,10 @@
 
 namespace longhand {
 
-/// y[to(i)] = x[from(i)] for every index i of `shape`: copies parts of tensors, permutes axes or
-/// repeats entries. x and y are floats of one master type, converted where their types differ.
-/// Entries of y that no index writes do not change, and no two indices write the same entry.
+/// y[to(i)] = x[from(i)] for every index i of `shape`. This copies parts of tensors, permutes axes
+/// or repeats entries. x and y have float types with the same master type, and entries are
+/// converted if the types differ. No two indices may write the same entry of y. Entries that no
+/// index writes do not change.
 struct Rearrange {
   static constexpr std::string_view name = "rearrange";
   Shape shape;

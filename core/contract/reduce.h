@@ -7,7 +7,7 @@
 
 namespace longhand {
 
-/// y_j = alpha sum_i x_ij. y [columns] of the master type: the gradient of a bias.
+/// y_j = alpha sum_i x_ij, which is the gradient of a bias. y [columns] of the master type.
 struct ColumnSum {
   static constexpr std::string_view name = "column_sum";
   Tensor x;
@@ -18,9 +18,10 @@ struct ColumnSum {
 enum class Reduction { sum, largest, smallest, square_sum, nonfinite };
 std::string_view name_of(Reduction reduction);
 
-/// y_i = reduction over j of x_ij; y [rows] of the master type. nonfinite counts infinities and
-/// NaNs. A row without entries gives 0, -infinity, infinity, 0, 0. A NaN in a row makes its sum,
-/// maximum and minimum NaN.
+/// y_i is the reduction of x_ij over j. y [rows] has the master type. `nonfinite` counts infinities
+/// and NaNs. The reductions of a row without entries are, in the order of the enumeration, 0,
+/// -infinity, infinity, 0 and 0. If a row contains a NaN, its sum, maximum, minimum and sum of
+/// squares are NaN.
 struct Reduce {
   static constexpr std::string_view name = "reduce";
   Reduction reduction{};

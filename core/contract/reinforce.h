@@ -6,27 +6,27 @@
 
 namespace longhand {
 
-/// Adds to the output of trained attention: the weights of listed pairs of tokens grow by delta_h
-/// if they exceed the threshold C. Rows are not normalized again. For head h, let R_i be the keys
-/// of query i's pairs:
-///   y_i += delta_h sum of v_j over the j in R_i that i sees and that have P_ij > C
-/// P_ij = exp(s_ij - log_denominator_i), clamped to 1 because of rounding. The comparison uses
-/// logarithms. All visible keys of R_i qualify if C = 0, and none if C >= 1. Heads with delta_h = 0
-/// take no time.
+/// Changes the output y of trained attention: for listed pairs of a query and a key, the weight
+/// grows by delta_h if it exceeds the threshold C. The rows are not normalized again. For head h,
+/// let R_i be the listed keys of query i that the query sees:
+///   y_i += delta_h sum of v_j over the j in R_i with P_ij > C
+/// where P_ij = exp(s_ij - log_denominator_i). A P_ij above 1, which rounding can cause, counts as
+/// 1. The comparison uses logarithms. If C = 0, all keys of R_i qualify; if C >= 1, none do. Heads
+/// with delta_h = 0 are skipped.
 ///
-/// A pair consists of the row of a query in q and the position of a key in the same segment. The
-/// pairs of one query are adjacent. A pair is ignored if the row does not exist or the query does
-/// not see the key. There is no backward pass, because the operation is only applied to trained
-/// models.
+/// A pair consists of the row of a query in q and the position of a key in the same sequence. All
+/// pairs of one query are adjacent in the list. A pair is ignored if its row does not exist or its
+/// query does not see the key. There is no backward pass, because the operation is only applied to
+/// trained models.
 struct Reinforce {
   static constexpr std::string_view name = "reinforce";
   Scores scores;
-  Tensor log_denominator;  // of SoftmaxRule
+  Tensor log_denominator;  // saved by Attention, see SoftmaxRule
   Heads v;
   Tensor pairs;    // i32 [n, 2]: row of the query, position of the key
   Tensor amounts;  // delta, [q.heads], of the master type
   double threshold = 0;
-  Heads y;  // the output of Attention, which is added to
+  Heads y;  // the output of Attention, changed in place
 };
 
 void check(const Reinforce& op);

@@ -12,29 +12,30 @@
 
 namespace longhand {
 
-/// Checks the arguments of one operation, inputs first, then outputs:
+/// Checks the arguments of one operation: first the inputs, then the outputs.
 ///
 ///   Arguments are(LayerNorm::name);
 ///   are.floats("x", op.x);
 ///   are.in("gain", op.gain, Shape{n}, master);
 ///   are.out("y", op.y, op.x.shape(), op.x.dtype());
 ///
-/// Each must exist, have its shape and type and be in the same backend as the first. An output must
-/// not share memory with any other argument, unless it is exactly the memory of an input named in
-/// `may_be`. An error is one line: "layer_norm: gain: expected [64] f32, got [63] f32".
+/// Each argument must exist, have the given shape and type, and be in the same backend as the first
+/// argument. An output must not share memory with any other argument, except an input that is named
+/// in `may_be` and has exactly the same memory. An error message is one line: "layer_norm: gain:
+/// expected [64] f32, got [63] f32".
 class Arguments {
  public:
   using Names = std::initializer_list<std::string_view>;
 
   explicit Arguments(std::string_view op) : op_(op) {}
 
-  /// Requires a float type and at least `least_rank` axes. Other arguments are compared with this
-  /// input.
+  /// Checks the input with which the other arguments are compared: it must have a float type and at
+  /// least `least_rank` axes.
   void floats(std::string_view argument, const Tensor& tensor, int least_rank = 0);
   /// An input of any type and shape.
   void any(std::string_view argument, const Tensor& tensor);
   void in(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
-  /// An input of this shape and any float type of the same master type as `type`.
+  /// An input of this shape and any float type with the same master type as `type`.
   void in_mixed(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
 
   void out(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type,
@@ -69,8 +70,8 @@ class Arguments {
   std::size_t arguments_ = 0;
 };
 
-/// For host backends: every index must be in [0, bound). The error names the first that is not
-/// ("embedding: ids: expected 0 to 99, got 100 at 7").
+/// For host backends: every index must be in [0, bound). The error message names the first index
+/// that is not ("embedding: ids: expected 0 to 99, got 100 at 7").
 void require_indices(std::string_view op, std::string_view argument, const Tensor& indices,
                      std::int64_t bound);
 

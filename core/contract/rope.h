@@ -8,13 +8,13 @@
 
 namespace longhand {
 
-/// Rotary positions. Heads h = 0 .. heads-1 of `width` columns each are side by side in x from
-/// `first_column` on. In each head the first `dims` entries are rotated in pairs (u, v):
+/// Rotary positions. The heads 0 .. heads-1 of x have `width` columns each and begin at
+/// `first_column`. In each head the first `dims` entries are rotated in pairs (u, v):
 ///   u' = u cos t - v sin t;  v' = u sin t + v cos t,   t = positions_i * frequency_p
-/// Pair p is entries (p, p + dims/2), or (2p, 2p + 1) when interleaved. All other columns of x are
-/// copied. table [longest, dims] holds cos t in the first half of its columns and sin t in the
-/// second, one row per position (rope_table creates it). inverse rotates by -t, which is the
-/// backward pass. y may be x's memory.
+/// Pair p consists of the entries p and p + dims/2 or, if `interleaved` is set, 2p and 2p + 1. All
+/// other columns of x are copied. rope_table() creates the table [longest, dims], which has one row
+/// per position: cos t in the first half of its columns and sin t in the second. If `inverse` is
+/// set, the rotation is by -t, which is the backward pass. y may share the memory of x.
 struct Rope {
   static constexpr std::string_view name = "rope";
   Tensor x, positions, table;
@@ -23,11 +23,12 @@ struct Rope {
   Target y;
 };
 
-/// Rotations by angles that the model computes. Heads h = 0 .. heads-1 of `width` columns each are
-/// side by side in x from `first_column` on. Pair p of a head is entries (p, p + width/2) and is
-/// rotated as in Rope by t = angles_{i, g width/2 + p}. Head h uses group g = h mod the number of
-/// groups, so that corresponding queries and keys rotate alike. All other columns of x are copied.
-/// inverse rotates by -t. y may be x's memory.
+/// Rotations by angles that the model computes. The heads 0 .. heads-1 of x have `width` columns
+/// each and begin at `first_column`. Pair p of a head consists of the entries p and p + width/2.
+/// Head h belongs to group g = h mod the number of groups, so that queries and keys of the same
+/// group have the same angles. The pair is rotated as in Rope, by t = angles_{i, g width/2 + p}.
+/// All other columns of x are copied. If `inverse` is set, the rotation is by -t. y may share the
+/// memory of x.
 struct Rotate {
   static constexpr std::string_view name = "rotate";
   Tensor x, angles;  // angles: [rows, groups * width/2], of the master type
@@ -38,8 +39,8 @@ struct Rotate {
 
 /// Computes the gradient of the angles from y and dy:
 ///   dangles_{i, g width/2 + p} = sum over the heads of group g of dv' u' - du' v'
-/// (u', v') are entries of y, and (du', dv') are entries of dy. The gradient of x is dy rotated
-/// back by Rotate.
+/// where (u', v') is a pair of y, and (du', dv') is the same pair of dy. The gradient of x is not
+/// computed here: it is Rotate of dy with `inverse`.
 struct RotateBackward {
   static constexpr std::string_view name = "rotate_backward";
   Tensor y, dy;
@@ -47,8 +48,7 @@ struct RotateBackward {
   Target dangles;
 };
 
-/// The table for positions 0 .. longest-1 and the given frequencies (dims/2 of them), angles
-/// computed in f64.
+/// The table for the positions 0 .. longest-1 and dims/2 frequencies. Angles are computed in f64.
 Tensor rope_table(Backend& backend, DType dtype, std::int64_t longest,
                   std::span<const double> frequencies);
 

@@ -7,12 +7,12 @@
 
 namespace longhand {
 
-/// The scores of queries and keys. For query i at position p and key j of its segment, both of head
-/// h (see Heads),
+/// The scores of queries and keys. For a query i at position p of its sequence, a key j of the same
+/// sequence, and a head h (see Heads),
 ///   s_ij = tau_i scale q_i . k_j + c_i - c_j
-/// where c_i belongs to the key at the query's own position. The query sees the keys j <= p, and
-/// with a window > 0 only those with j > p - window. A missing tensor leaves its part of the
-/// formula out. Products follow `math`; sums use the master type.
+/// where c_i is the entry of c for the key at position p. The query sees the keys j <= p. A
+/// positive window limits these to j > p - window. Without the tensors, tau is 1 and c is 0.
+/// Products are computed in the math mode `math`, and sums in the master type.
 struct Scores {
   Heads q, k;
   Segments queries, keys;
@@ -20,15 +20,15 @@ struct Scores {
   Tensor multiplier = {};  // tau, [query tokens, q.heads]
   Tensor decay = {};       // c, [rows of k, q.heads]
   std::int64_t window = 0;
-  std::optional<Math> math = {};  // none: the backend's
+  std::optional<Math> math = {};  // none: the backend's math mode
 };
 
 /// The targets of the gradients of tau and c. A target is only allowed if the scores have that
 /// tensor.
 ///   dtau_i = q_i . r_i, where r_i = scale sum_j dS_ij k_j
 ///   dc_j = sum_k dS_jk - sum_i dS_ij
-/// Row sums and column sums add up the same rounded numbers dS. The sum of dc over a sequence is
-/// therefore 0 up to the rounding of the sums.
+/// Both sums of dc add the same rounded numbers dS. The sum of dc over a sequence is therefore 0 up
+/// to the rounding of the sums.
 struct ScoreTargets {
   Target multiplier = {}, decay = {};
 };

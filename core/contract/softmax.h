@@ -7,9 +7,10 @@
 
 namespace longhand {
 
-/// y_ij = exp(x_ij - max_i) / sum_k exp(x_ik - max_i) over the row's visible entries, 0 elsewhere.
-/// All are visible, or, when causal, x is a batch of [t, n] matrices and row i sees columns
-/// j <= i + (n - t). A row of -infinities gives zeros.
+/// y_ij = exp(x_ij - max_i) / sum_k exp(x_ik - max_i), where the sum and max_i include the visible
+/// entries of row i. Entries that are not visible become 0. If `causal` is set, x is a batch of [t,
+/// n] matrices, and in row i of a matrix the columns j <= i + (n - t) are visible. Otherwise all
+/// entries are visible. A row of -infinities gives zeros.
 struct Softmax {
   static constexpr std::string_view name = "softmax";
   Tensor x;

@@ -6,11 +6,11 @@
 
 #include "core/shape.h"
 
-/// Steps describe operands whose entries are stored in different orders, so that one operation can
-/// walk over all of them.
+/// Steps describe where the entries of an operand are stored. With them, one operation can process
+/// operands whose entries are stored in different orders.
 namespace longhand {
 
-/// An entry's index along each axis of a shape; axes that the shape lacks stay 0.
+/// The index of an entry along each axis of a shape. Axes that the shape lacks have index 0.
 using Index = std::array<std::int64_t, Shape::max_rank>;
 
 /// The places of a shape's entries in memory: entry i is element first + sum_a i_a along[a]. A step
@@ -28,13 +28,13 @@ struct Steps {
 
 /// The steps of a tensor of this shape in row-major order.
 Steps row_major(const Shape& shape);
-/// The steps of a tensor of shape x broadcast to shape y: entries are repeated along axes that x
-/// lacks at the front, and where its extent is 1.
+/// The steps of a tensor of shape x that is broadcast to shape y. Entries are repeated along
+/// leading axes that x lacks, and along axes in which the extent of x is 1.
 Steps repeated(const Shape& x, const Shape& y);
 /// True if x can be broadcast to y.
 bool repeats_to(const Shape& x, const Shape& y);
-/// The smallest shape to which both can be broadcast; throws an Error, worded for `op`, if there is
-/// none.
+/// The smallest shape to which both shapes can be broadcast. If there is none, throws an Error for
+/// the operation `op`.
 Shape common_shape(std::string_view op, const Shape& a, const Shape& b);
 
 /// Calls body(i) for every entry of the shape, in order.
@@ -47,9 +47,9 @@ void for_each_index(const Shape& shape, Body&& body) {
   }
 }
 
-/// A walk over the entries of several operands, with as few axes as possible. A line has `inner`
-/// entries, and there are three outer axes of lines. Line (i_0, i_1, i_2) of operand k begins at
-/// first[k] + sum_a i_a outer_step[a][k], and its entries are inner_step[k] apart. The members are
+/// A loop over the entries of several operands, with as few axes as possible. It consists of lines
+/// of `inner` entries and three outer axes of lines. In operand k, line (i_0, i_1, i_2) begins at
+/// first[k] + sum_a i_a outer_step[a][k], and its entries are inner_step[k] apart. All members are
 /// plain arrays, so a Walk can be passed to kernels by value.
 template <int operands>
 struct Walk {
@@ -67,13 +67,13 @@ struct Walk {
   }
 };
 
-/// The walk over a shape in row-major order. Axes with one entry are dropped, and neighbouring axes
-/// are merged if every operand can walk them as one.
+/// Returns the Walk over a shape in row-major order. Axes with one entry are dropped. Neighbouring
+/// axes are merged if in every operand they can be one axis.
 template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  int at = 4;  // axis of the walk that was filled last; 3: the line, 4: none yet
+  int at = 4;  // last axis that was filled; 0 .. 2: outer, 3: inner, 4: none yet
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };
   for (int a = shape.rank() - 1; a >= 0; --a) {

@@ -5,11 +5,11 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Triangles of square matrices. Rank 3 tensors are batches.
+/// Operations on triangles of square matrices. Tensors of rank 3 are batches of matrices.
 namespace longhand {
 
-/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), otherwise 0. x
-/// [..., n, n]. diagonal = -1 with lower keeps the entries strictly below the diagonal.
+/// y_ij = alpha x_ij for j <= i + diagonal (or j >= i + diagonal if `upper` is set), otherwise 0. x
+/// [..., n, n]. diagonal = -1 without `upper` keeps the entries strictly below the diagonal.
 struct Triangle {
   static constexpr std::string_view name = "triangle";
   Tensor x;
@@ -19,9 +19,9 @@ struct Triangle {
   Target y;
 };
 
-/// Solves op(a) y = b by substitution. a [..., n, n]: only its lower (or upper) triangle is read.
-/// If `unit`, the diagonal is not read and is assumed to consist of ones. op transposes if the flag
-/// is set. b, y [..., n, m]; y may be b's memory.
+/// Solves op(a) y = b by substitution. Only the lower (or upper) triangle of a [..., n, n] is read.
+/// If `unit` is set, the diagonal of a is not read and is assumed to consist of ones. op(a) is the
+/// transpose of a if `transpose` is set. b, y [..., n, m]; y may share the memory of b.
 struct SolveTriangular {
   static constexpr std::string_view name = "solve_triangular";
   Tensor a, b;

@@ -7,7 +7,7 @@
 
 namespace longhand::reference {
 
-/// The rule's file defines run(). If it is missing, linking fails.
+/// Calls run() of the rule, which the rule's file defines. Without that file, linking fails.
 template <class Op, class Rule>
 void dispatch(ReferenceBackend& backend, const Op& op, const Rule& rule) {
   void run(ReferenceBackend&, const Op&, const Rule&);

@@ -46,11 +46,11 @@ void run(ReferenceBackend&, const Chacal& op) {
   }
 }
 
-/// Computed from the last row to the first:
+/// The rows j are processed from the last to the first:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
 ///   dv_j = (1 - g) A_j;  dg = sum_j (B_j . y_j - A_j . v_j)
 ///   dS_ij = P_ij (W_i . U'_j - W_i . y_i)
-/// U'_j is U_j for j < i, and (1 - g) v_i for j = i.
+/// where U'_j = U_j for j < i, and U'_i = (1 - g) v_i.
 void run(ReferenceBackend&, const ChacalBackward& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), y(op.y), dy(op.dy);

@@ -12,8 +12,7 @@ namespace {
 
 using Memory = std::vector<double>;  // [width, v_width]
 
-/// Gives access to the inputs of the gated delta rule: the keys and queries, and the beta and decay
-/// of each token.
+/// The inputs of the gated delta rule: the keys and queries, and the beta and decay of each token.
 struct DeltaTokens {
   HeadRows q, k;
   Rows beta, decay;
@@ -95,7 +94,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t h = 0; h < op.k.heads; ++h) {
       const auto w = [&](std::int64_t row, std::int64_t c) { return error(row, h * v_width + c); };
-      // The memory before each token, and after the last one.
+      // The memory before each token and the memory after the last token.
       std::vector<Memory> memories{Memory(static_cast<std::size_t>(width * v_width), 0.0)};
       for (std::int64_t row = s.key; row < s.key + s.keys; ++row) {
         Memory next = memories.back();
@@ -140,7 +139,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
           for (std::int64_t c = 0; c < v_width; ++c) {
             double& entry = d[r * v_width + c];
             sum += entry * beta * w(row, c) - a * old[r * v_width + c] * dw[c];
-            // the part of dS that the previous token receives
+            // becomes dS_(t-1), the gradient of the memory before token t
             entry = a * (entry - in.scale * in.k(row, h, r) * dw[c]);
             sum_decay += old[r * v_width + c] * entry;
           }

@@ -19,7 +19,7 @@ void run(ReferenceBackend&, const DeltaFormer& op) {
 
   for (const Sequence& s : sequences(op.queries, op.keys)) {
     for (std::int64_t h = 0; h < heads; ++h) {
-      Matrix done(s.keys, width);  // y_j
+      Matrix done(s.keys, width);  // the rows y_j computed so far
       for (std::int64_t j = 0; j < s.position(0); ++j) {
         for (std::int64_t c = 0; c < width; ++c) done(j, c) = earlier(s.key + j, h, c);
       }
@@ -44,7 +44,8 @@ void run(ReferenceBackend&, const DeltaFormer& op) {
   }
 }
 
-/// From the last row to the first, W_j = dy_j + sum_(i>j) S_ij g_i W_i, and then
+/// The rows j are processed from the last to the first:
+///   W_j = dy_j + sum_(i>j) S_ij g_i W_i
 ///   dv_j = W_j;  dg_i = W_i . z_i;  dS_ij = S_ij (g_i W_i . y_j - g_i W_i . z_i)
 void run(ReferenceBackend&, const DeltaFormerBackward& op) {
   const HeadRows q(op.q), k(op.k), y(op.y), z(op.read), dy(op.dy);
@@ -72,8 +73,8 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
           dv.put(s.key + j, h, c, w);
           w_z += w * z(row, h, c);
           gw(j, c) = g * w;
-          // dS_ij is computed from the same products as gw_z. If a row has only one key, the two
-          // terms of dS_ij then cancel exactly.
+          // gw_z adds the same products as g_i W_i . y_j below. If row i has only one key, z_i is
+          // y_j, and the two terms of dS_ij cancel exactly.
           gw_z[j] += gw(j, c) * z(row, h, c);
         }
         dgain.put(row * heads + h, w_z);

@@ -72,7 +72,7 @@ void run(ReferenceBackend&, const GateBackward& op) {
   with_formula(op.f, [&](auto f) {
     for (std::int64_t i = 0; i < op.x.rows(); ++i) {
       for (std::int64_t j = 0; j < w; ++j) {
-        // Both entries of x are read before dx is written, because dx may share x's memory.
+        // Reads both entries of x before writing dx, because dx may share x's memory.
         const double gated = x(i, j), by = x(i, w + j);
         dx.put(i, j, dy(i, j) * f.derivative(gated) * by);
         dx.put(i, w + j, dy(i, j) * f.value(gated));

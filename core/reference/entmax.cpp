@@ -10,7 +10,8 @@
 namespace longhand::reference {
 namespace {
 
-/// P_ij = [s_ij / 2 - t_i]_+^2, with t_i such that the row sums to 1. Returns t_i.
+/// Replaces the scores by P_ij = [s_ij / 2 - t_i]_+^2, with t_i such that the row sums to 1.
+/// Returns t_i.
 double weigh_sparsely(std::span<double> row) {
   for (double& s : row) s /= 2;
   const double t = rules::Entmax::threshold(row.data(), std::ssize(row));
@@ -22,7 +23,8 @@ double weigh_sparsely(std::span<double> row) {
 
 }  // namespace
 
-/// y_i = sum_j P_ij v_j;  root_mean_i = sum_j w_ij v_j / sum_j w_ij, with w_ij the root of P_ij
+/// y_i = sum_j P_ij v_j;  root_mean_i = sum_j w_ij v_j / sum_j w_ij, where w_ij is the square root
+/// of P_ij
 void run(ReferenceBackend&, const Attention& op, const EntmaxRule& rule) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v);

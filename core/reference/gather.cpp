@@ -8,8 +8,8 @@
 namespace longhand::reference {
 namespace {
 
-/// Sets results that are summed entry by entry to zero first, unless they are added to the current
-/// values.
+/// Prepares a target to which entries are added one by one: its values become 0, unless the results
+/// are to be added to them.
 void clear_unless_adding(Backend& backend, const Target& target) {
   if (!target.add) backend(Fill{.value = 0, .y = target.tensor});
 }

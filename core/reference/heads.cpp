@@ -124,7 +124,7 @@ void put(const Target& target, const std::vector<double>& values) {
 double softmax(std::span<double> row, double sink) {
   double max = sink;
   for (const double s : row) {
-    if (s > max || std::isnan(s)) max = s;  // keep NaN visible
+    if (s > max || std::isnan(s)) max = s;  // a NaN becomes the maximum, so that the result is NaN
   }
   double sum = std::exp(sink - max);
   for (double& s : row) sum += s = std::exp(s - max);

@@ -10,8 +10,8 @@
 
 namespace longhand::reference {
 
-/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Any float type is accepted, so
-/// that the CPU backend can share the loops that only examine scores.
+/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. The heads may have any float
+/// type, because the CPU backend shares the loops that only inspect scores.
 class HeadRows {
  public:
   explicit HeadRows(const Heads& x);
@@ -46,14 +46,14 @@ class HeadResult {
   std::int64_t columns_, first_, width_;
 };
 
-/// A matrix of doubles, at first zeros.
+/// A matrix of doubles. All entries are initially 0.
 class Matrix {
  public:
   Matrix(std::int64_t rows, std::int64_t columns)
       : columns_(columns), entries_(static_cast<std::size_t>(rows * columns), 0.0) {}
   double& operator()(std::int64_t i, std::int64_t c) { return entries_[i * columns_ + c]; }
   double operator()(std::int64_t i, std::int64_t c) const { return entries_[i * columns_ + c]; }
-  /// Writes row i to row first + i of head h.
+  /// Writes row i of the matrix to row first + i of head h.
   void put(const HeadResult& to, std::int64_t first, std::int64_t h) const;
 
  private:
@@ -61,8 +61,8 @@ class Matrix {
   std::vector<double> entries_;
 };
 
-/// One sequence. `query` and `key` are its first rows among all queries and keys, and `queries` and
-/// `keys` are its numbers of rows.
+/// One sequence. `query` and `key` are the indices of its first query and its first key among all
+/// rows; `queries` and `keys` count its queries and keys.
 struct Sequence {
   std::int64_t query, queries, key, keys;
   std::int64_t position(std::int64_t t) const { return keys - queries + t; }  // position of query t
@@ -73,12 +73,12 @@ std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
 double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
            std::int64_t g, std::int64_t width);
 
-/// Computes the scores of core/contract/scores.h one at a time. Without own_key, a query sees only
-/// the keys before its own.
+/// Computes the scores of core/contract/scores.h one at a time. Without own_key, a query does not
+/// see the key at its own position.
 class ScoreRows {
  public:
   explicit ScoreRows(const Scores& scores, bool own_key = true);
-  /// scale q . k of query t and the key at position j.
+  /// scale q . k for query t and the key at position j.
   double raw(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
   double tau(const Sequence& s, std::int64_t t, std::int64_t h) const;
   /// s_ij = tau_i raw + c_i - c_j
@@ -101,11 +101,12 @@ class ScoreRows {
   std::int64_t window_, width_, group_;
 };
 
-/// Collects the gradients of tau and c, and stores those that have a target.
+/// Sums the gradients of tau and c over all scores. put() stores those that have a target.
 class ScoreGradients {
  public:
   ScoreGradients(const Scores& scores, const ScoreTargets& targets);
-  /// Adds dS of query t and the key at position j. `raw` is the factor of tau there.
+  /// Adds dS of query t and the key at position j to the sums. `raw` is ScoreRows::raw() of the
+  /// pair.
   void add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j, double ds,
            double raw);
   void put() const;
@@ -116,11 +117,10 @@ class ScoreGradients {
   std::vector<double> tau_, shift_;
 };
 
-/// Stores values as a result.
 void put(const Target& target, const std::vector<double>& values);
 
-/// Turns scores into weights exp(s) / (sum of exp(s) + exp(sink)) in place, and returns the log of
-/// the denominator.
+/// Replaces the scores of a row by the weights exp(s) / (sum of exp(s) + exp(sink)), and returns
+/// the logarithm of the denominator.
 inline constexpr double no_sink = -std::numeric_limits<double>::infinity();
 double softmax(std::span<double> row, double sink = no_sink);
 
@@ -135,11 +135,12 @@ struct Query {
 /// computes y_i = sum_j P_ij v_j.
 using Weigh = std::function<void(const Query& query, std::span<double> row)>;
 void attend(const ScoreRows& scores, const Attention& op, const Weigh& weigh);
-/// Writes the weights P.
+/// Stores the weights P that `weigh` computes.
 void write_weights(const ScoreRows& scores, const AttentionWeights& op, const Weigh& weigh);
 
-/// attend_backward() computes the gradients of attention from the gradients of its scores. For each
-/// query, `gradient` receives the scores `s` and `dp` of the visible keys, and sets `p` and `ds`.
+/// The scores `s` of a query's visible keys and the gradients `dp` of their weights.
+/// attend_backward() passes them to `gradient`, which sets the weights `p` and the gradients `ds`
+/// of the scores. attend_backward() computes all other gradients from `p` and `ds`.
 struct RowGradient {
   std::vector<double> s, dp, p, ds;
 };

@@ -20,7 +20,7 @@ void require_targets(std::string_view op, const Tensor& targets, std::int64_t cl
   }
 }
 
-/// sum / total, or 0 if nothing was counted.
+/// Returns 0 if there is nothing to average.
 double mean(double sum, double total) { return total == 0 ? 0 : sum / total; }
 
 }  // namespace
@@ -38,7 +38,7 @@ void run(ReferenceBackend&, const CrossEntropy& op) {
   double sum_w = 0, sum_loss = 0, sum_hits = 0;
   for (std::int64_t i = 0; i < op.targets.size(); ++i) {
     const auto x = [&](std::int64_t c) { return logits(i * classes + c); };
-    std::int64_t largest = 0;  // the first one in a tie
+    std::int64_t largest = 0;  // the first one if several are equal
     for (std::int64_t c = 1; c < classes; ++c) {
       if (x(c) > x(largest)) largest = c;
     }

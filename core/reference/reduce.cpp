@@ -22,13 +22,13 @@ double start(Reduction reduction) {
   }
 }
 
-/// Combines the result so far, `sofar`, with one more entry x.
+/// Combines `sofar`, the result of the entries so far, with the next entry x.
 double reduce(Reduction reduction, double sofar, double x) {
   switch (reduction) {
     case Reduction::sum:
       return sofar + x;
     case Reduction::largest:
-      return x > sofar || std::isnan(x) ? x : sofar;  // once NaN, always NaN: x > NaN is false
+      return x > sofar || std::isnan(x) ? x : sofar;  // keeps a NaN, because x > NaN is false
     case Reduction::smallest:
       return x < sofar || std::isnan(x) ? x : sofar;
     case Reduction::square_sum:

@@ -23,7 +23,7 @@ void ReferenceBackend::download(void* host, const void* device, std::size_t byte
   if (bytes > 0) std::memcpy(host, device, bytes);
 }
 
-/// The file of Op's family defines run(). If it is missing, linking fails.
+/// Calls run(), which the file of Op's family defines. Without that file, linking fails.
 template <class Op>
 void dispatch(ReferenceBackend& backend, const Op& op) {
   void run(ReferenceBackend&, const Op&);

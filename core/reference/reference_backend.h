@@ -5,11 +5,11 @@
 namespace longhand::reference {
 
 /// Implements the contract in plain loops, which are written to be read and audited. It uses one
-/// thread, supports the types f64, f32, i32 and u8, and computes every sum and formula in f64. Math
-/// is always exact. No other backend supports f64, so gradients are checked here, and the other
-/// backends are compared with this one.
+/// thread, supports the types f64, f32, i32 and u8, and computes every sum and formula in f64 in
+/// every math mode. No other backend supports f64, so gradients are checked on this one, and the
+/// other backends are compared with it.
 ///
-/// An operation is a function run(ReferenceBackend&, const Op&) in the file of its family.
+/// Each operation is a function run(ReferenceBackend&, const Op&) in the file of its family.
 class ReferenceBackend : public Backend {
  public:
   explicit ReferenceBackend(BackendOptions options);

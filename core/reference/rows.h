@@ -7,8 +7,8 @@
 
 namespace longhand::reference {
 
-/// Reads a tensor as a matrix of doubles: x(i, j) is entry j of row i, x(i) is entry i of the whole
-/// tensor. All arithmetic of the reference is f64; an f32 result is rounded once, when it is
+/// Reads a tensor as a matrix of doubles: x(i, j) is entry j of row i, and x(i) is entry i of the
+/// whole tensor. All arithmetic of the reference is f64. An f32 result is rounded once, when it is
 /// stored.
 class Rows {
  public:
@@ -27,8 +27,8 @@ class Rows {
   std::int64_t columns_;
 };
 
-/// Output of an operation: put(i, j, value) assigns, or adds if the target requires it. It does
-/// nothing if there is no tensor.
+/// Output of an operation: put(i, j, value) assigns the value, or adds it if the target requires
+/// that. put() does nothing if the target is empty.
 class Result {
  public:
   explicit Result(const Target& y)

@@ -27,10 +27,10 @@ void run(ReferenceBackend&, const Attention& op, const SoftmaxRule& rule) {
         const std::int64_t i = s.query + t, first = scores.first(s, t), end = scores.end(s, t);
         const double b = sink_of(rule.sink, h);
         std::vector<double> p;
-        double top = b;  // subtracted from every exponent, so that no exponential overflows
+        double top = b;  // subtracted from every score, so that no exponential overflows
         for (std::int64_t j = first; j < end; ++j) {
           p.push_back(scores(s, t, h, j));
-          if (p.back() > top || std::isnan(p.back())) top = p.back();  // NaN stays visible
+          if (p.back() > top || std::isnan(p.back())) top = p.back();  // so that y is NaN too
         }
         double denominator = std::exp(b - top);
         for (double& x : p) denominator += x = std::exp(x - top);
@@ -50,8 +50,8 @@ void run(ReferenceBackend&, const Attention& op, const SoftmaxRule& rule) {
 /// dP_ij = dy_i . v_j;  D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i)
 /// dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i
 /// db = -sum_i exp(b - log_denominator_i) D_i
-/// P is computed again from the scores, so a rounding error of log_denominator changes nothing. A
-/// rounding error of y changes D.
+/// P is computed from the scores and not from log_denominator, whose rounding error therefore
+/// changes nothing. A rounding error of y changes D.
 void run(ReferenceBackend&, const AttentionBackward& op, const SoftmaxGradient& rule) {
   const ScoreRows scores(op.scores);
   const HeadRows y(rule.y), dy(op.dy);

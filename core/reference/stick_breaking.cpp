@@ -8,10 +8,10 @@
 namespace longhand::reference {
 namespace {
 
-constexpr double bits = 1 / std::numbers::ln2;  // converts scores to powers of two
+constexpr double bits = 1 / std::numbers::ln2;  // a score times `bits` is an exponent of 2
 
-/// P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)): a stick has length 1, and each key, from
-/// the nearest to the first, takes the share sigmoid(s) of its remaining length.
+/// P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)). A stick has length 1. From the nearest
+/// key to the first, each key receives the share sigmoid(s) of the length that is left.
 void break_stick(std::span<double> row) {
   double left = 1;
   for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Stick::weigh(bits * *s, left);
@@ -19,7 +19,8 @@ void break_stick(std::span<double> row) {
 
 }  // namespace
 
-/// y_i = sum_(j<i) P_ij v_j. The residue belongs to bf16, which the reference does not have.
+/// y_i = sum_(j<i) P_ij v_j. The residue is not stored: it is only for bf16, which the reference
+/// does not support.
 void run(ReferenceBackend&, const Attention& op, const StickBreakingRule&) {
   attend(ScoreRows(op.scores, rules::Stick::own_key), op,
          [](const Query&, std::span<double> row) { break_stick(row); });
@@ -31,7 +32,7 @@ void run(ReferenceBackend&, const AttentionBackward& op, const StickBreakingGrad
                   [](const Query&, RowGradient& row) {
                     row.p = row.s;
                     break_stick(row.p);
-                    double sum = 0;  // added up, not computed as D minus the terms of later keys
+                    double sum = 0;  // a running sum over m <= j
                     for (std::size_t j = 0; j < row.p.size(); ++j) {
                       sum += row.p[j] * row.dp[j];
                       const double taken = rules::Stick::broken(bits * row.s[j]).taken;

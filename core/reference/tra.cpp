@@ -10,8 +10,8 @@ namespace longhand::reference {
 namespace {
 
 /// Replaces the scores by the softmax of l_ij = s_ij + a n_ij over the keys with s_ij > 0, where
-/// n_ij is the number of these keys at the positions j .. i. Returns the log of the denominator. If
-/// no score is above 0, all weights and the result are 0.
+/// n_ij is the number of these keys at the positions j .. i. Returns the logarithm of the
+/// denominator. If no score is positive, all weights and the returned value are 0.
 double weigh_positive(std::span<double> row, double a) {
   double count = 0;
   for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Tra::logit(*s, a, count);

@@ -6,28 +6,28 @@
 
 namespace longhand::rules {
 
-/// Entmax with alpha = 1.5: P = [x - t]_+^2, where x are half of the scores and t is such that a
-/// row sums to 1.
+/// Entmax with alpha = 1.5: P = [x - t]_+^2, where x is half of the score and t is such that the
+/// weights of a row sum to 1.
 struct Entmax {
   static constexpr bool own_key = true, leftward = false, exact_scores = false;
-  static constexpr float unit = 0.5f;  // the formulas below use half of each score
+  static constexpr float unit = 0.5f;  // x = s / 2
 
-  static constexpr int most_steps = 64;  // 12 steps suffice if scores are far apart or numerous
+  static constexpr int most_steps = 64;  // usually at most 12 are needed
 
-  /// The square root of P. Gradients are proportional to it.
+  /// w, the square root of P. dS is proportional to w.
   template <class V>
   static constexpr V weight(V x, V threshold) {
     const V above = x - threshold;
     return select(above > V(0.0), above, V(0.0));
   }
-  /// One step of Newton's method towards t. `sum` and `squares` are the sums of [x - threshold]_+
-  /// and of its square, for a threshold of at most t. The result exceeds t only by rounding errors.
+  /// One step of Newton's method towards t, from a threshold that is at most t. `sum` and `squares`
+  /// are the sums of w and of w^2 for this threshold. The result exceeds t only by rounding errors.
   template <class V>
   static constexpr V step(V threshold, V sum, V squares) {
     const V more = (squares - V(1.0)) / (sum + sum);
     return select(more > V(0.0), threshold + more, threshold);
   }
-  /// The threshold t of a whole row.
+  /// The threshold t of a row with `count` entries x.
   template <class V>
   static constexpr V threshold(const V* x, std::int64_t count) {
     V top = x[0];

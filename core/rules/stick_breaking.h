@@ -6,16 +6,18 @@
 
 namespace longhand::rules {
 
-/// Stick-breaking: each key receives the share sigmoid(s) of the weight that nearer keys have left.
+/// Stick-breaking: a row has the weight 1. From the nearest key to the first, each key receives the
+/// share sigmoid(s) of the weight that is left.
 struct Stick {
   static constexpr bool own_key = false, leftward = true, exact_scores = false;
   static constexpr float unit = per_bit;
 
-  /// Processing ends when less weight than this is left, because all further weights together are
-  /// then less than 2^-30. This is a sixty-fourth of the rounding unit of 1 in f32.
+  /// A row is finished when the weight left is below this limit, because all other keys of the row
+  /// together then have a weight below 2^-30. The rounding error of an f32 number near 1 is up to
+  /// 2^-24.
   static constexpr float spent = 0x1p-30f;
 
-  /// taken = sigmoid(s) and kept = 1 - sigmoid(s), both with full precision.
+  /// taken = sigmoid(s) and kept = 1 - sigmoid(s), both with full relative precision.
   template <class V>
   struct Broken {
     V taken, kept;
@@ -37,9 +39,9 @@ struct Stick {
   static constexpr V weigh(V s, V& left) {
     return weigh(broken(s), left);
   }
-  /// Returns dS. `rest` is the sum of p dP over this key and all earlier keys; initially it is D.
-  /// An error of `rest` enters a key's gradient, multiplied by `taken`. p must therefore be the
-  /// same number that multiplied v in y, rounded if that product rounds its operands.
+  /// Returns dS. `rest` is the sum of p dP over this key and all earlier keys; for the nearest key
+  /// it is D. An error of `rest`, multiplied by `taken`, appears in dS. p must therefore be the
+  /// same number that multiplied v in y: rounded, if the product with v rounds its operands.
   template <class V>
   static constexpr V gradient(V taken, V p, V dp, V& rest) {
     const V part = p * dp, ds = part - taken * rest;
