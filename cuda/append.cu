@@ -14,9 +14,11 @@ SegmentTable table_of(const Segments& segments) {
   return {segments.begin().data<std::int32_t>(), segments.length().data<std::int32_t>()};
 }
 
-/// y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t). Each thread copies
-/// `width` entries. Every segment s gets `blocks` blocks, enough for a segment of average length;
-/// longer segments take several rounds. x_row and y_row are the row strides in entries.
+/// Copies the rows of each segment s of x to the end of segment s of y:
+///   y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t)
+/// Each thread copies `width` entries at a time. Each segment has `blocks` blocks, which suffice
+/// for a segment of average length. In longer segments, threads copy several times. x_row and y_row
+/// are the row strides in entries.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     append(const From* x, std::int64_t x_row, SegmentTable from, To* y, std::int64_t y_row,

@@ -2,7 +2,8 @@
 
 #include "cuda/attention/run.h"
 
-/// Each block computes some tokens of one segment; each thread computes one column of them.
+/// Each block computes up to 64 consecutive tokens of one segment, and each thread one column of
+/// them.
 namespace longhand::cuda {
 namespace {
 
@@ -11,14 +12,14 @@ constexpr int convolution_rows = 64;
 constexpr int convolution_taps = static_cast<int>(ShortConvolution::most_taps);
 
 struct ConvolutionTask {
-  HeadsView x = {}, y = {}, dx = {};  // in backward, y holds dy
+  HeadsView x = {}, y = {}, dx = {};  // in the backward pass, y contains dy
   const float *weight = nullptr, *before = nullptr;
   float *after = nullptr, *parts = nullptr;  // dweight, one part per slot
   SegmentsView segments = {};
   std::int32_t columns = 0, taps = 1;
 };
 
-/// The input at token t of a segment. Tokens below 0 precede the segment.
+/// The input of column c at token t of a segment. Inputs at t < 0 are read from `before`.
 __device__ __forceinline__ float convolution_input(const ConvolutionTask& task,
                                                    const SegmentView& at, int segment, int t,
                                                    int c) {
@@ -43,7 +44,8 @@ __global__ void __launch_bounds__(convolution_threads) convolution_kernel(Convol
   }
 }
 
-/// Stores the last inputs of each segment. Ascending order makes this safe in place.
+/// Stores the last inputs of each segment. `after` may be the memory of `before`, because each
+/// input is read before it is overwritten.
 __global__ void __launch_bounds__(convolution_threads) convolution_tails(ConvolutionTask task) {
   const int segment = static_cast<int>(blockIdx.x);
   const SegmentView at = task.segments[segment];

@@ -13,10 +13,10 @@ namespace longhand::cuda {
 /// Implements the contract on an NVIDIA GPU for f32 and bf16.
 ///
 /// Each operation is a function run(CudaBackend&, const Op&) in the file of its family. It enqueues
-/// kernels on one stream and returns; only downloads wait. Intermediate results are Tensors of this
-/// backend: memory freed while the device still uses it is reused only by later work of the same
-/// stream. Sums are split by problem size and combined in a fixed order, so results are bitwise the
-/// same from run to run on one kind of device.
+/// kernels on one stream and returns without waiting for them. Intermediate results are Tensors of
+/// this backend. Their memory may be freed while the device still uses it, because only later work
+/// of the same stream reuses it. Sums are split by problem size and combined in a fixed order, so
+/// results are bitwise the same from run to run on one kind of device.
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(BackendOptions options);
@@ -24,9 +24,9 @@ class CudaBackend : public Backend {
   const DeviceFacts& device() const { return device_; }
   Stream& stream() { return stream_; }
   Products& products() { return products_; }
-  /// Number of blocks of `threads` threads for one thread per item, but at most a few times the
-  /// device's capacity, because kernels loop over all items in steps of the grid's size. 0 if there
-  /// are no items.
+  /// Number of blocks of `threads` threads that gives each item a thread, but at most 16 blocks per
+  /// multiprocessor. Kernels must therefore loop over the items in steps of the grid's size. 0 if
+  /// there are no items.
   std::int64_t blocks_for(std::int64_t items, int threads) const;
 
   void require_dtype(DType dtype) const override;

@@ -8,11 +8,11 @@
 
 /// The gated delta rule, token by token, with the memory in registers. The symbols are those of
 /// core/contract/delta.h. Columns of the memory are independent of each other, so a few lanes hold
-/// one column [width] and process the tokens in order. The forward pass and the first backward pass
-/// work like this. The latter computes du. Once du is known, the rows are independent as well. Two
-/// more backward passes, with a few lanes per row [v_width], compute dk and dq. In addition to the
-/// results, this takes O(tokens) memory. A row or column that a few lanes hold is called a line.
-/// Data of tokens that all lines of a block read is staged in shared memory.
+/// one column [width] and process the tokens in order. The forward pass and the first backward
+/// pass, which computes du, work like this. Once du is known, the rows are independent as well. Two
+/// more backward passes, with a few lanes per row [v_width], compute dk and dq. Scratch memory is
+/// O(tokens). Below, a row or column that a few lanes hold is called a line. Vectors that all lines
+/// of a block read are staged in shared memory.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
@@ -27,7 +27,7 @@ struct DeltaTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, error = {};
   HeadsView dy = {}, dq = {}, dk = {}, dv = {};
   HeadsView du = {};  // [tokens, v_width] per key head, f32
-  // [tokens, width]: gradient of k from later tokens, then each token's part of dc
+  // [tokens, width]: first the gradient of k from later tokens, then the terms of each token's dc
   HeadsView sums = {};
   const float *beta = nullptr, *decay = nullptr, *before = nullptr;
   float* after = nullptr;
@@ -77,7 +77,7 @@ struct DeltaBatch {
   __device__ float column(int array, int t, int line) const {
     return columns[(array * together + t) * lines + line];
   }
-  /// Stages entries of x times `factor`, and times beta if requested.
+  /// Stages entries of x times `factor`, and times beta if `by_beta` is true.
   __device__ void stage_rows(int array, const HeadsView& x, int of_head, float factor,
                              bool by_beta = false) const {
     for (int i = static_cast<int>(threadIdx.x); i < count * stride; i += delta_threads) {
@@ -94,7 +94,7 @@ struct DeltaBatch {
           e < x.width ? factor * load_one(x, token + t, of_head, e) : 0.0f;
     }
   }
-  /// Stages a and beta. All threads must see them before rows are multiplied by beta.
+  /// Stages a and beta. A barrier must follow before stage_rows() multiplies by beta.
   __device__ void stage_numbers(const DeltaTask& task) const {
     for (int t = static_cast<int>(threadIdx.x); t < count; t += delta_threads) {
       const std::int64_t at = (token + t) * task.heads + head;
@@ -107,7 +107,7 @@ struct DeltaBatch {
 /// A line's index in the block and in the memory.
 struct LinePlace {
   int own, number;
-  bool writes;  // this lane writes the result of the line, and the line exists
+  bool writes;  // true if the line exists and this lane writes its result
 };
 
 /// Computes w, S and y of one column.
@@ -167,8 +167,8 @@ struct DeltaWrittenStep {
   }
 };
 
-/// Processes one row of dS. This gives the gradient of k that is due to later tokens, which read
-/// what was written with k.
+/// Computes one row of dS, and from it the part of k's gradient that comes from later tokens, which
+/// read what was written with k.
 struct DeltaLaterStep {
   static constexpr bool reverse = true, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 1;
@@ -196,9 +196,9 @@ struct DeltaLaterStep {
   }
 };
 
-/// Processes one row of S. Computes dq and the remaining terms of dk. A token's part of dc leaves
-/// out what q reads of the token's own write: this term has opposite signs for the read and for the
-/// write, and would cancel.
+/// Computes one row of S, and from it dq and the remaining terms of dk. A token's dc omits the term
+/// for what q reads of the token's own write, because this term would occur twice with opposite
+/// signs: once for the read and once for the write.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   b.first_line = first_line;
   b.head = static_cast<int>(blockIdx.y);
 
-  // The memory entry of row r in this line's column.
+  // Index in the memory of row 0 of this line's column.
   const std::int64_t memory =
       (std::int64_t{blockIdx.x} * task.heads + b.head) * task.k.width * task.v.width + at.number;
   OfLanes line;
@@ -299,8 +299,8 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   }
 }
 
-/// One warp per token and key head computes dbeta = du . w, and dc, whose sum over tokens gives
-/// ddecay.
+/// One warp per token and key head computes dbeta = du . w, and dc. The sum of dc over this token
+/// and all later ones is ddecay.
 __global__ void __launch_bounds__(delta_threads)
     delta_numbers(DeltaTask task, std::int64_t numbers, float* dbeta, bool add, float* dc) {
   constexpr int warps = delta_threads / warp_size;

@@ -4,8 +4,9 @@
 
 #include "core/dtype.h"
 
-/// The declarations for kernels. nvcc uses CUDA's; g++, for the tests, uses declarations of the
-/// same names for the emulator. cuda/launch.h launches kernels.
+/// Functions and types that all kernels use. nvcc compiles kernels with CUDA's declarations. For
+/// the tests, g++ compiles them with the emulator's declarations, which have the same names.
+/// cuda/launch.h launches kernels.
 #if defined(LONGHAND_CUDA_EMULATED)
 #include "cuda/emulator/device.h"
 #else
@@ -54,8 +55,8 @@ inline constexpr unsigned full_warp = 0xffffffffu;
 
 // Blocks have a single axis of threads, with a multiple of 32 threads.
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_size; }
-/// Same as lane_index(), but read again at each use, so that values computed from it occupy no
-/// register in between.
+/// Same as lane_index(), but read from the hardware at each call, so that values computed from it
+/// occupy no register between calls.
 __device__ __forceinline__ int lane_register() {
 #if defined(LONGHAND_CUDA_EMULATED)
   return lane_index();
@@ -125,9 +126,9 @@ __device__ __forceinline__ float warp_sum(float x) {
   return x;
 }
 
-/// Sums over all threads of a block and returns the sum to each of them: first within warps, then
-/// over the warps in order. scratch: 32 floats of shared memory, free for other use after the next
-/// barrier.
+/// Returns the sum over all threads of a block to each of them. It adds first within warps and then
+/// over the warps, in a fixed order. scratch: 32 floats of shared memory, free for other use after
+/// the next barrier.
 __device__ __forceinline__ float block_sum(float x, float* scratch) {
   x = warp_sum(x);
   if (lane_index() == 0) scratch[warp_index()] = x;

@@ -29,11 +29,12 @@ constexpr std::size_t shared_per_block(int major, int minor) {
 }
 
 /// Index of the device that this process uses, among the devices that it sees. Ranks that a
-/// launcher (mpirun, srun) started on one machine use its devices in turn.
+/// launcher (mpirun, srun) started on one machine use the machine's devices in turn.
 int own_device(int devices);
 
-/// The devices that this process sees. The first is the one that it uses. Throws a one-line Error
-/// if there is no driver, if the driver is too old, or if no device is new enough for our kernels.
+/// The devices that this process sees, beginning with the device that it uses. Throws a one-line
+/// Error if there is no driver or no device, or if the driver or the first device is too old for
+/// our kernels.
 std::vector<DeviceFacts> find_devices();
 
 std::unique_ptr<MemorySource> device_memory();

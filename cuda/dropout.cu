@@ -8,8 +8,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// Draws the random numbers of core/contract/dropout.h. The members have the same values for all
-/// entries and are computed in advance.
+/// Parameters of the random numbers (core/contract/dropout.h). They are the same for all entries.
 struct Draw {
   const std::int32_t* step;
   std::array<std::uint32_t, 2> key;

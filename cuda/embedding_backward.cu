@@ -11,19 +11,21 @@
 #include "cuda/row.h"
 #include "cuda/visit.h"
 
-/// dtable_v = sum over i with ids_i = v of dy_i, in the order of i. Ids out of range are ignored.
+/// dtable_v = sum of dy_i over all i with ids_i = v, in the order of i. Ids out of range are
+/// ignored.
 ///
 /// For a small vocabulary the sums are kept in shared memory, with one table per chunk of rows. For
 /// a large vocabulary the rows are sorted by id. Pieces of the sorted rows are summed
-/// independently; then the sums of ids that span several pieces are combined in order. So even a
-/// very frequent id is never left to a single block.
+/// independently. Then the sums of ids that span several pieces are combined in order. The rows of
+/// a very frequent id are therefore summed by several blocks.
 namespace longhand::cuda {
 namespace {
 
 constexpr std::int64_t small_vocabulary = 192;
 constexpr int small_tile = 64;  // columns per block, one per thread
 
-/// parts_cv = sum over the rows i of chunk c with ids_i = v of dy_i; one thread per column.
+/// parts_cv = sum of dy_i over the rows i of chunk c with ids_i = v. There is one thread per
+/// column.
 template <class T>
 __global__ void __launch_bounds__(small_tile)
     add_into_tables(const std::int32_t* ids, const T* dy, float* parts, std::int64_t rows,
@@ -58,8 +60,8 @@ void by_tables(CudaBackend& backend, const EmbeddingBackward& op) {
   const std::int64_t vocabulary = op.dtable.tensor.rows();
   if (vocabulary == 0) return;
   const std::int64_t tiles = (n + small_tile - 1) / small_tile;
-  // Chunks are long enough that their tables are small compared with the rows, and numerous enough
-  // to fill a device.
+  // Chunks are so long that their tables are small compared with the rows, but there are enough
+  // chunks to fill a device.
   const std::int64_t chunks =
       std::clamp<std::int64_t>(rows / std::max<std::int64_t>(32, 4 * vocabulary), 1,
                                std::max<std::int64_t>(1, 2112 / std::max<std::int64_t>(1, tiles)));
@@ -116,8 +118,8 @@ __global__ void __launch_bounds__(block_threads)
   first[v] = sum;
 }
 
-/// Exclusive prefix sum of first_v for v = 0 .. count - 1. A single block; each thread sums one
-/// contiguous run.
+/// Replaces first_v, for v = 0 .. count - 1, by the sum of all earlier entries. Runs as one block,
+/// in which each thread sums consecutive entries.
 __global__ void __launch_bounds__(block_threads) scan(std::int32_t* first, std::int64_t count) {
   __shared__ std::int32_t sums[block_threads];
   const int own = static_cast<int>(threadIdx.x);
@@ -155,14 +157,14 @@ struct SortedRows {
   std::int64_t n, vocabulary;
   std::int64_t each;  // rows per piece
   float* heads;       // [pieces, n]: sum of a piece's rows whose id began in an earlier piece
-  float* tails;  // [pieces, n]: sum of rows whose id begins here and continues in the next piece
+  float* tails;  // [pieces, n]: sum of rows whose id begins in a piece and continues in the next
   float* dtable;
   bool add;
 
   __device__ __forceinline__ std::int64_t count() const { return first[vocabulary]; }
 };
 
-/// Each warp processes 32 packs of columns of one piece, row after row.
+/// This lane's first column. A warp processes 32 packs of columns of one piece, row after row.
 template <int width>
 __device__ __forceinline__ std::int64_t own_column() {
   return (std::int64_t{blockIdx.y} * warp_size + lane_index()) * width;
@@ -213,8 +215,8 @@ __global__ void __launch_bounds__(block_threads) add_up_pieces(const SortedRows<
   put();
 }
 
-/// For each piece with a tail: adds its tail and the heads of the pieces in which the tail's id
-/// continues.
+/// Stores the sum of an id that spans several pieces: the tail of the id's first piece plus the
+/// heads of the following pieces.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) join_pieces(const SortedRows<T> s) {
   const std::int64_t piece = std::int64_t{blockIdx.x} * (block_threads / warp_size) + warp_index();
@@ -257,8 +259,8 @@ void by_sorting(CudaBackend& backend, const EmbeddingBackward& op) {
          counts.data<std::int32_t>(), first.data<std::int32_t>(), order.data<std::int32_t>(), rows,
          vocabulary);
 
-  // Each piece has as many rows as there are pieces, so an id shared by all rows takes that many
-  // steps twice.
+  // A piece has about sqrt(rows) rows, and there are about as many pieces. Even if all rows have
+  // the same id, its sum takes only about 2 sqrt(rows) steps.
   const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)));
   const std::int64_t each = std::max<std::int64_t>(32, root), pieces = (rows + each - 1) / each;
   const Tensor heads(backend, {pieces, n}, DType::f32), tails(backend, {pieces, n}, DType::f32);

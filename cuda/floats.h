@@ -47,7 +47,7 @@ __device__ __forceinline__ void store(T* y, const Floats<width>& floats) {
   *reinterpret_cast<detail::Stored<T, width>*>(y) = stored;
 }
 
-/// Destination of results, which are either assigned or added.
+/// Destination of results, which either replace its contents or are added to them.
 template <class T>
 struct Out {
   T* y;
@@ -64,7 +64,7 @@ struct Out {
   }
 };
 
-/// Calls body with the constant full_width<T> if `fits`, because accesses of this width are
+/// Calls body with the constant full_width<T> if `fits` is true, so that accesses of this width are
 /// aligned, and otherwise with 1.
 template <class T, class Body>
 void with_width(bool fits, Body&& body) {

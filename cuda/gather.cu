@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(block_threads)
   y[i] = sound ? x[row_column(i, k).row * n + column] : from_float<T>(NAN);
 }
 
-/// dx_i,c = sum over j with index_ij = c of dy_ij, summed in f32 and rounded once. Each thread
-/// reads all k indices of its row: k is small, or the row is short.
+/// dx_i,c = sum of dy_ij over all j with index_ij = c, computed in f32 and rounded once. Each
+/// thread reads all k indices of its row, because k is small or the row is short.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     gather_backward(const std::int32_t* index, const T* dy, Out<T> dx, std::int64_t size,

@@ -9,9 +9,10 @@ namespace longhand::cuda {
 
 class CudaBackend;
 
-/// The first run executes the body normally. cuBLASLt chooses its algorithms, and the allocator
-/// obtains the memory. The second run records the body's work on the stream as a graph. Every later
-/// run launches only this graph: one launch instead of several hundred.
+/// Repeats a body of work as a CUDA graph. The first run executes the body normally: cuBLASLt
+/// chooses its algorithms, and the allocator obtains the memory. The second run records the body's
+/// work as a graph and launches it. Every later run only launches this graph, with one launch
+/// instead of several hundred.
 ///
 /// The kernels of a graph contain the addresses with which they were recorded, so the blocks for
 /// intermediate results stay reserved from the first run on.
@@ -23,7 +24,7 @@ class GraphRepeat final : public Repeat {
  private:
   void record(const std::function<void()>& body);
 
-  std::shared_ptr<Backend> owner_;  // outlives the graph
+  std::shared_ptr<Backend> owner_;  // keeps the backend alive as long as the graph
   Stream& stream_;
   ReservedBlocks blocks_;
   bool seen_ = false;

@@ -10,7 +10,7 @@
 
 namespace longhand::cuda {
 
-/// The number of blocks of a launch. It remembers its source location for errors.
+/// The number of blocks of a launch, and the source location of the launch for error messages.
 struct Grid {
   std::int64_t x, y, z;
   const char* file;
@@ -25,8 +25,8 @@ struct Grid {
 /// for which kernels are compiled.
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 
-/// Enqueues a kernel with copies of its arguments on the stream. On the device, `arguments` has a
-/// pointer to each argument. In the emulator, `kernel` contains its arguments, and each thread
+/// Enqueue a kernel with copies of its arguments on the stream. For a device, `arguments` has a
+/// pointer to each argument. For the emulator, `kernel` contains its arguments, and each thread
 /// calls it.
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments);

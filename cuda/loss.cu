@@ -10,8 +10,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// The sums that one choice, one block or all blocks contribute to the loss. They are f64 because
-/// millions of choices are added.
+/// Sums over some or all choices, from which the loss is computed. They are f64 because millions of
+/// choices are added.
 struct LossSums {
   double weight, loss, hits;
 
@@ -27,7 +27,7 @@ struct LossResults {
   float *total, *loss, *hits;  // hits may be null
 };
 
-/// sum / total, or 0 if nothing was counted.
+/// sum / total, or 0 if `total` is 0.
 template <class F>
 __device__ __forceinline__ F mean(F sum, F total) {
   return total == 0 ? F(0) : sum / total;
@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) write(sums, results);
 }
 
-/// Runs kernel(parts) over `blocks` blocks, at least one, then adds up the partial sums.
+/// Calls start(blocks, parts), which launches a kernel with at least one block, and then adds up
+/// the partial sums of the blocks.
 template <class Start>
 void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& results,
               Start&& start) {
@@ -97,7 +98,7 @@ struct LogSum {
   __device__ __forceinline__ LogSum exchanged(int step) const {
     return {top.exchanged(step), exchange(sum, step)};
   }
-  /// The sum for a maximum `largest` that is not smaller than the current one.
+  /// sum_c exp(logits_c - largest), for a `largest` that is at least the current maximum.
   __device__ __forceinline__ float against(float largest) const {
     return sum == 0 ? 0.0f : sum * expf(top.value - largest);
   }
@@ -109,15 +110,16 @@ struct LogSum {
   };
 };
 
-/// A team processes one choice at a time. It reads several packs of its logits together, each only
-/// once, and computes first the maximum of these packs and then the exponentials.
+/// A team processes one choice at a time. It reads each logit only once, several packs together.
+/// For these packs it first computes the maximum and then the exponentials.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy(const Choices<T> r, float* log_sum, LossSums* parts, const LossResults results) {
   constexpr int teams = Team::per_block(block_threads);
   constexpr int together = 8 / width;  // number of packs that are read together
   LossSums sums{0, 0, 0};
-  // All teams of a block make equally many iterations, so that the lanes of a warp stay together.
+  // All teams of a block make the same number of iterations, because reduce() requires all lanes of
+  // a warp.
   for (std::int64_t first = std::int64_t{blockIdx.x} * teams; first < r.count;
        first += std::int64_t{gridDim.x} * teams) {
     const std::int64_t i = first + Team::index();
@@ -165,14 +167,16 @@ __global__ void __launch_bounds__(block_threads)
     const double w = r.weights ? r.weights[i] : 1.0f;
     const float x_t = t < classes ? to_float(x[t]) : NAN;
     sums.weight += w;
-    // Computed in this order, so that a large log_sum does not cost digits of a small loss.
+    // This is log_sum_i - x_t, computed in an order in which a large log_sum does not cost digits
+    // of a small loss.
     sums.loss += w * (double{log_total} + (double{all.top.value} - double{x_t}));
     if (t == all.top.index) sums.hits += w;
   }
   finish_block(sums, parts, results);
 }
 
-/// Chooses a number of threads per choice that leaves few lanes idle.
+/// Calls body(team) with the team that processes one choice. Its size is chosen so that few lanes
+/// are idle.
 template <class Body>
 void with_team(std::int64_t classes, int width, Body&& body) {
   if (classes <= 4 * width) return body(Lanes<1>{});

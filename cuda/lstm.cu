@@ -3,8 +3,8 @@
 #include "cuda/attention/run.h"
 #include "cuda/cuda_backend.h"
 
-/// One block per segment and head steps through the tokens and reads U from the caches at each
-/// step. dU is computed at the end, as a product over all tokens.
+/// One block per segment and head processes the tokens in order. It reads U at each token, mostly
+/// from caches. dU is computed at the end, as one product over all tokens.
 namespace longhand::cuda {
 namespace {
 
@@ -12,10 +12,11 @@ constexpr int lstm_threads = 256;
 constexpr int lstm_warps = lstm_threads / warp_size;
 
 struct LstmTask {
-  HeadsView x = {}, y = {}, dx = {};  // in backward, y holds dy
+  HeadsView x = {}, y = {}, dx = {};  // in the backward pass, y contains dy
   const float *u = nullptr, *before = nullptr;
   float *gates = nullptr, *cells = nullptr, *after = nullptr;
-  float *da = nullptr, *earlier = nullptr;  // [heads, tokens, 4 n] and [heads, tokens, n]
+  // da: [heads, tokens, 4 n]; earlier: h of the previous token, [heads, tokens, n]
+  float *da = nullptr, *earlier = nullptr;
   SegmentsView segments = {};
   std::int64_t tokens = 0;
   std::int32_t heads = 1, n = 1;

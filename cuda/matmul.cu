@@ -32,7 +32,8 @@ struct Mixed {
   }
 };
 
-/// The epilogue that follows alpha op(a) op(b), as in the contract.
+/// Operands of the epilogue (core/contract/matmul.h), which our own kernels apply to the product
+/// alpha op(a) op(b).
 struct Rest {
   const float* product;  // [m, n]
   const float* bias;

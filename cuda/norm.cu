@@ -8,8 +8,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// Rows of n entries; see core/contract/norm.h. For the root mean square mean is null and nothing
-/// is subtracted. The gain is offset + gain_j; bias may be null.
+/// Arguments for rows of n entries (core/contract/norm.h). For RmsNorm, mean is null, and nothing
+/// is subtracted. The gain is offset + gain_j. bias may be null.
 template <class T>
 struct NormForward {
   const T* x;
@@ -21,8 +21,8 @@ struct NormForward {
   int n;
 };
 
-/// Each row is read from memory once. The mean, the squared deviations and y are computed in this
-/// order.
+/// Computes the mean of each row, then the sum of squared deviations, then y. Rows that fit in
+/// registers are read only once.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<T> r) {
   constexpr int width = Layout::width;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<
   }
 }
 
-/// LayerNorm, or RmsNorm, whose mean is empty.
+/// Runs LayerNorm, or RmsNorm with an empty `mean`.
 template <bool centered, class Op>
 void forward(Stream& stream, const Op& op, const Tensor& bias, const Tensor& mean, double offset) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {

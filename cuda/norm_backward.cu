@@ -50,7 +50,8 @@ class ColumnSums {
       store(sums_ + j, sum);
     }
   }
-  /// Adds up the sums of the block's teams, slot by slot, in team order. All threads must call it.
+  /// Adds up the sums of the block's teams, slot by slot, in team order. All threads of the block
+  /// must call finish().
   __device__ __forceinline__ void finish() {
     if constexpr (kept > 0) {
       constexpr int teams = Layout::Team::per_block(block_threads);
@@ -84,7 +85,7 @@ class ColumnSums {
   Floats<width> in_registers_[kept > 0 ? kept : 1];
 };
 
-/// Computes the row's two sums and its contribution to the gradients of gain and bias, and then dx.
+/// Computes two sums of each row and its terms of dgain and dbias, and then dx.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBackward<T> r) {
   constexpr int width = Layout::width;
@@ -133,11 +134,11 @@ __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBack
   if constexpr (centered) dbias.finish();
 }
 
-/// Blocks take rows in turn: enough blocks to fill a device, but few enough that their partial sums
-/// are small compared with the rows.
+/// Maximum number of blocks, which process the rows in turn. It is enough to fill a device, but so
+/// small that the partial sums of the blocks are small compared with the rows.
 constexpr std::int64_t most_blocks = 264;
 
-/// LayerNorm, or RmsNorm, whose mean and dbias are empty.
+/// Runs LayerNormBackward, or RmsNormBackward with an empty `mean` and `dbias`.
 template <bool centered, class Op>
 void backward(CudaBackend& backend, Stream& stream, const Op& op, const Tensor& mean, double offset,
               const Target& dbias) {

@@ -28,7 +28,7 @@ struct Piece {
 template <class Entry, int capacity>
 __device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
   const int piece = static_cast<int>(blockIdx.x);
-  int low = 0, high = table.count;  // the tensor is one of [low, high)
+  int low = 0, high = table.count;  // the index of the tensor is in [low, high)
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (table.entry[middle].first_piece <= piece ? low : high) = middle;
@@ -39,7 +39,7 @@ __device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
   return {low, begin, end < entry.size ? end : entry.size};
 }
 
-/// Calls f(i, width) for each of this thread's packs in a piece.
+/// Calls f(i, width) for each of this thread's packs in a piece; i is the first entry of the pack.
 template <class F>
 __device__ __forceinline__ void for_each_pack(const Piece& piece, bool boundaries, F&& f) {
   constexpr int width = 4;
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) entry.sums[piece.begin / SquareEntry::piece_size] = sum;
 }
 
-/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), or 1 if largest = 0, or
-/// 0 if a value is not finite now or was not finite before
+/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), or 1 if largest = 0.
+/// factor becomes 0 if the norm or a loss is not finite, and it remains 0 if it was 0 before.
 __global__ void __launch_bounds__(block_threads)
     norm_of_sums(const float* sums, std::int64_t pieces, const float* losses, std::int64_t count,
                  double largest, float* norm, float* factor) {
@@ -125,13 +125,13 @@ struct AdamEntry {
   const float* gradient;
   void *m, *v;
   std::int64_t size;
-  float coupled;    // coupled weight decay, otherwise 0
-  float decoupled;  // decoupled weight decay
+  float coupled;    // weight decay if it is coupled, otherwise 0
+  float decoupled;  // weight decay if it is decoupled, otherwise 0
   int first_piece;
   bool m_is_bf16, v_is_bf16, boundaries;
 };
 
-/// The constants of a step of core/contract/optimizer.h, which are equal for all entries.
+/// The numbers of an Adam step (core/contract/optimizer.h) that are the same for all entries.
 struct AdamFactors {
   const float* gradient;  // factor of the gradient; null means 1
   const float* now;       // rate, rate / (1 - beta1^step), 1 / (1 - beta2^step)
@@ -214,8 +214,8 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// Calls run(capacity) with the smallest capacity for that many tensors. Kernel arguments are
-/// limited to 32764 bytes, and small models need not pass a table of this size.
+/// Calls run(capacity) with the capacity of the tables for so many tensors. Kernel arguments are
+/// limited to 32764 bytes, which the larger table nearly fills. Small models pass a smaller table.
 template <class Run>
 void with_capacity(std::size_t tensors, Run&& run) {
   if (tensors <= 64) return run(std::integral_constant<int, 64>{});

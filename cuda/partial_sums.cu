@@ -12,7 +12,7 @@ struct Combined {
   Out<float> y;
 };
 
-constexpr int block_columns = 32;                      // columns per block
+constexpr int block_columns = 32;
 constexpr int groups = block_threads / block_columns;  // group g adds parts g, g + groups, ...
 
 __global__ void __launch_bounds__(block_threads)

@@ -8,8 +8,8 @@
 
 namespace longhand::cuda {
 
-/// Sums rows into one row, for one or two results at once. Each block stores a row of partial sums,
-/// and a second launch adds them up in order.
+/// Computes one or two rows of sums. Each block of a kernel stores a row of partial sums, and
+/// combine() adds these rows up in order with a second kernel.
 class PartialSums {
  public:
   /// An empty target is skipped.
@@ -19,7 +19,7 @@ class PartialSums {
   /// The memory in which blocks store the partial sums of result 0 or 1: f32 [parts, columns],
   /// initially undefined. Null if the result is not required.
   float* parts(int result) const;
-  /// y_j = alpha sum over parts p of parts_pj; or += for targets that accumulate.
+  /// y_j (+)= alpha sum over p of parts_pj
   void combine(Stream& stream, double alpha) const;
 
  private:

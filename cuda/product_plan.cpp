@@ -23,14 +23,14 @@ bool on_16_bytes(const Tensor& x) {
   return reinterpret_cast<std::uintptr_t>(x.address()) % 16 == 0;
 }
 
-/// True if an epilogue may read the bias where it is. A bias of another type than c is converted
-/// into memory of its own, which is aligned.
+/// True if the bias has the alignment that fused epilogues require. A bias of another type than c
+/// is first converted to new memory, which is always aligned.
 bool fit_for_epilogue(const Tensor& bias, DType type) {
   return !bias || bias.dtype() != type || on_16_bytes(bias);
 }
 
-/// The epilogue with an activation, if cuBLASLt has one. It requires `aux` and its rows to be
-/// aligned to 16 bytes.
+/// The epilogue with an activation, if cuBLASLt has such an epilogue. cuBLASLt requires `aux` and
+/// its rows to be aligned to 16 bytes.
 std::optional<Epilogue> activated(const Matmul& op, Math math) {
   if (op.beta != 0 || op.residual) return std::nullopt;
   const bool bias = static_cast<bool>(op.bias);

@@ -7,10 +7,11 @@
 
 namespace longhand::cuda {
 
-/// One cuBLASLt call, in our row-major terms:
+/// One cuBLASLt call, described for row-major matrices:
 ///   d = epilogue(alpha op(a) op(b) + beta c)
-/// d and c [m, n] have one type and may share memory; the call computes `batch` such matrices. This
-/// struct describes everything but addresses and factors; heuristics are cached by it.
+/// d and c [m, n] have the same type and may share memory. The call computes `batch` such matrices.
+/// Addresses and factors are in ProductOperands. The algorithm that the heuristics choose is cached
+/// under this struct as a key.
 struct Product {
   enum class Epilogue {
     none,
@@ -19,8 +20,8 @@ struct Product {
     relu_bias,       // max(x + bias_j, 0)
     gelu,            // gelu_tanh(x)
     gelu_bias,       // gelu_tanh(x + bias_j)
-    gelu_save,       // as gelu, and stores x, or x + bias_j, in `aux`, of d's type
-    gelu_save_bias,  //
+    gelu_save,       // gelu, and stores x in aux, of d's type
+    gelu_save_bias,  // gelu_bias, and stores x + bias_j in aux
     gelu_slope,      // x gelu_tanh'(aux)
   };
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
@@ -42,18 +43,18 @@ struct ProductOperands {
   void* aux = nullptr;
 };
 
-/// The plan of a Matmul: the cuBLASLt product, and whether our own kernel then applies the rest of
-/// the epilogue to the plain f32 product.
+/// The plan of a Matmul: a cuBLASLt product. If `rest` is true, this product is plain and f32, and
+/// our own kernel then applies the epilogue.
 struct ProductPlan {
   Product product;
   bool rest = false;
   bool residual_as_c = false;  // the product adds the residual: c = residual, beta = 1
 };
 
-/// The type as which operands of these types are multiplied.
+/// The type to which both operands are converted before they are multiplied.
 DType operand_type(const Matmul& op, Math math);
-/// Plan that fuses as much of the epilogue as cuBLASLt supports. Its GELU is the tanh approximation
-/// in hardware precision, so exact math does not use it.
+/// Plan with a fused epilogue, or the plain plan if cuBLASLt does not support this epilogue. The
+/// GELU of cuBLASLt is the tanh approximation in hardware precision, so exact math does not use it.
 ProductPlan fused_plan(const Matmul& op, Math math);
 /// Plan without a fused epilogue.
 ProductPlan plain_plan(const Matmul& op, Math math);

@@ -15,8 +15,8 @@ namespace {
 
 using Epilogue = Product::Epilogue;
 
-/// The cuBLASLt functions, loaded when the first CUDA backend is created. The library takes half a
-/// gigabyte; a program that computes on the CPU neither loads nor needs it.
+/// The cuBLASLt functions, loaded when the first CUDA backend is created. The library is half a
+/// gigabyte large, so a program that computes only on the CPU does not load it.
 struct Library {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
@@ -167,8 +167,8 @@ class Prepared {
       require(lt.preference_set(preference, attribute, &value, sizeof value), "a preference");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace});
-    // Split sums are combined through the workspace: combining them in place would make the order
-    // vary.
+    // Partial sums of a split product are combined through the workspace, because combining them in
+    // place would make the order of addition vary.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
                                       CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
@@ -225,7 +225,7 @@ class Prepared {
 }  // namespace
 
 struct Products::State {
-  // 32 MiB, the recommended size for Hopper
+  // NVIDIA recommends 32 MiB for Hopper.
   static constexpr std::size_t workspace_size = std::size_t{32} << 20;
 
   Stream& stream;

@@ -9,7 +9,7 @@
 namespace longhand::cuda {
 
 /// Matrix products with cuBLASLt, with their workspace and the algorithm that was chosen for each
-/// shape. In the emulator, loops replace them and compute the same.
+/// shape. The emulator implements this class with plain loops.
 class Products {
  public:
   Products(Stream& stream, MemorySource& memory);

@@ -8,7 +8,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// Each thread moves `width` entries of a line.
+/// Each thread copies `width` neighbouring entries at a time.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     rearrange(const From* x, Out<To> y, Walk<2> walk, std::int64_t size) {

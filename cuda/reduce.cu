@@ -9,8 +9,9 @@
 namespace longhand::cuda {
 namespace {
 
-// Column sums. The threads of a block form a grid of `lanes` packs of columns and several rows.
-// Each thread sums up its column; then the rows of threads are added in order.
+// Column sums. The threads of a block are arranged in `lanes` columns and several rows. Each thread
+// sums one pack of columns of x over some rows of x. Then the sums of the rows of threads are added
+// in order.
 
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
@@ -45,8 +46,8 @@ __global__ void __launch_bounds__(block_threads)
 
 // Row reductions.
 
-/// The values that a reduction combines: a function of the entries to be summed, or x or -x for a
-/// maximum.
+/// The function of an entry x whose values a reduction combines. A minimum is computed as the
+/// negative of the maximum of -x.
 enum class Entry { plain, negative, square, nonfinite };
 
 __device__ __forceinline__ float entry(Entry kind, float x) {
@@ -63,7 +64,7 @@ __device__ __forceinline__ float entry(Entry kind, float x) {
 }
 
 /// Divides rows of n entries into pieces of `each` entries. y_p is the reduction of piece p times
-/// `sign`. The pieces of a row are stored consecutively.
+/// `sign`. The results for the pieces of a row are stored consecutively.
 template <class F, int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     reduce_pieces(const T* x, Entry kind, float sign, float* y, std::int64_t rows, std::int64_t n,
@@ -129,7 +130,7 @@ void run(CudaBackend& backend, const ColumnSum& op) {
       int lanes = 1;
       while (lanes < 32 && lanes * width < columns) lanes *= 2;
       const std::int64_t tiles = (columns + lanes * width - 1) / (lanes * width);
-      // Each thread takes several rows, but there are enough blocks to fill a device.
+      // Each thread sums several rows, but there are enough blocks to fill a device.
       const std::int64_t deep = block_threads / lanes,
                          wanted = 528 / std::max<std::int64_t>(1, tiles);
       const std::int64_t chunks = std::max<std::int64_t>(1, std::min(wanted, rows / (8 * deep)));

@@ -7,8 +7,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// Each row has `pairs` packs of pairs to rotate, followed by `copies` packs of columns to copy.
-/// Nothing is copied if y shares the memory of x.
+/// For each row of x, `pairs` threads rotate one pack of pairs each, and `copies` threads copy one
+/// pack of other columns each. Nothing is copied if y shares the memory of x.
 template <class T>
 struct Turn {
   const T* x;
@@ -33,8 +33,8 @@ __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::i
   return c + (in_heads / each + 1) * r.dims;
 }
 
-/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head. The entries are
-/// p and p + dims/2 onwards, or 2p onwards.
+/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head. The entries u
+/// begin at p and the entries v at p + dims/2. If pairs are interleaved, both begin at 2p.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   const RowColumn item = row_column(thread_in_grid(), r.pairs + r.copies);
@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
       new_a.at[k] = a.at[k] * c - b.at[k] * s;
       new_b.at[k] = a.at[k] * s + b.at[k] * c;
     } else {
-      // If pairs are adjacent, a followed by b is one array, and pair k consists of its entries 2k
-      // and 2k + 1.
+      // If pairs are interleaved, a followed by b is one array, and pair k consists of its entries
+      // 2k and 2k + 1.
       const int even = 2 * k % width, odd = even + 1;
       const bool in_a = 2 * k < width;
       const float u = r.interleaved ? (in_a ? a.at[even] : b.at[even]) : a.at[k];
@@ -88,12 +88,13 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   r.y.put(second, new_b);
 }
 
-/// Each row has groups * half pairs of angles, each shared by all heads of its group, followed by
-/// the columns outside the heads. Those columns are not copied if y shares x's memory.
+/// For each row of x, there is one thread per angle and one per column outside the heads. The heads
+/// are divided into `groups` groups. The heads of a group share width / 2 angles. Columns outside
+/// the heads are not copied if y shares the memory of x.
 template <class T>
 struct Angles {
-  const T *x, *dy;      // backward only: y and dy
-  const float* angles;  // forward only
+  const T *x, *dy;      // in the backward pass, x is y
+  const float* angles;  // null in the backward pass
   std::int64_t rows, columns, first_column, heads, width, groups, copies;
   float direction;  // -1: inverse rotation
   Out<T> y;
@@ -117,9 +118,8 @@ __global__ void __launch_bounds__(block_threads) rotate(const Angles<T> r) {
   s *= r.direction;
   for (std::int64_t h = pair.row; h < r.heads; h += r.groups) {
     const std::int64_t at = row + r.first_column + h * r.width + pair.column;
-    const float u = load<1>(r.x + at).at[0],
-                // loaded before y is stored, because y may be x
-        v = load<1>(r.x + at + half).at[0];
+    // Both entries are loaded before y is stored, because y may be x.
+    const float u = load<1>(r.x + at).at[0], v = load<1>(r.x + at + half).at[0];
     r.y.put(at, Floats<1>{{u * c - v * s}});
     r.y.put(at + half, Floats<1>{{u * s + v * c}});
   }

@@ -10,7 +10,7 @@
 /// row and which entries each thread stores.
 namespace longhand::cuda {
 
-/// The threads of a team take the packs of a row in turn. If kept > 0, a row has at most `kept`
+/// The threads of a team process the packs of a row in turn. If kept > 0, a row has at most `kept`
 /// packs per thread, which stay in registers. If kept = 0, rows may have any length, and their
 /// packs are read again, mostly from a cache, whenever they are needed.
 template <int width_, int kept_, class Team_>

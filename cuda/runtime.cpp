@@ -32,14 +32,15 @@ class DeviceMemory final : public MemorySource {
     void* block = nullptr;
     const cudaError_t result = cudaMalloc(&block, bytes);
     if (result == cudaErrorMemoryAllocation) {
-      // nullptr already reports the failure; clear the error so that later launches do not see it
+      // nullptr already reports the failure. The error is cleared so that later launches do not
+      // report it.
       static_cast<void>(cudaGetLastError());
       return nullptr;
     }
     require(result, "allocating ", bytes, " bytes");
     return block;
   }
-  // The device may still use the block: cudaFree waits for it.
+  // The device may still use the block, so cudaFree waits for the device.
   void release(void* block, std::size_t) noexcept override { static_cast<void>(cudaFree(block)); }
 };
 
@@ -96,7 +97,7 @@ void Stream::synchronize() {
   require(cudaStreamSynchronize(as_stream(handle_)), "waiting for the device");
 }
 
-// Relaxed mode: memory may be allocated during the recording.
+// The relaxed mode allows allocations during the recording.
 void Stream::begin_recording() {
   use_device();
   require(cudaStreamBeginCapture(as_stream(handle_), cudaStreamCaptureModeRelaxed),
@@ -199,7 +200,7 @@ std::vector<DeviceFacts> find_devices() {
                       .shared_per_block = properties.sharedMemPerBlockOptin,
                       .shared_per_multiprocessor = properties.sharedMemPerMultiprocessor,
                       .memory = properties.totalGlobalMem};
-    if (n == 0) {  // only the one in use is opened
+    if (n == 0) {  // only the device in use is opened
       use_device();
       std::size_t total = 0;
       require(cudaMemGetInfo(&facts.free, &total), "asking ", facts.name, " for its memory");

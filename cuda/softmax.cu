@@ -9,7 +9,7 @@ namespace longhand::cuda {
 namespace {
 
 /// y_ij = exp(x_ij - max_i) / sum_k exp(x_ik - max_i) over the first `visible` entries of a row;
-/// the other entries are 0. If t > 0, the rows are those of matrices of t rows with a causal mask.
+/// the other entries are 0. If t > 0, every t rows form a matrix with a causal mask.
 template <class Layout, class T>
 __global__ void __launch_bounds__(block_threads)
     softmax(const T* all_x, T* y, std::int64_t rows, int n, std::int64_t t) {

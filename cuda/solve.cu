@@ -27,8 +27,8 @@ constexpr int panel = warps * each;  // right-hand sides per block
 /// Solves one panel of one matrix. With rows numbered in the order of substitution, op(a) is lower
 /// triangular:
 ///   y_r = (b_r - sum_{k < r} op(a)_rk y_k) / op(a)_rr
-/// Each tile of rows first subtracts the terms of all solved rows, tile by tile, and then solves
-/// its rows one by one.
+/// For each tile of rows, the terms of all solved rows are first subtracted, tile by tile. Then the
+/// rows of the tile are solved one by one.
 template <class T>
 __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
   // [row][k], padded so that rows fall into different banks

@@ -13,13 +13,13 @@ class Graph;
 class Stream {
  public:
   Stream();
-  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator's is
+  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator has a trivial one
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Copies within device memory, from pinned host memory to the device, and from the device to host
-  // memory.
+  // copy() copies within device memory, upload() from pinned host memory to the device, and
+  // download() from the device to host memory.
   void copy(void* to, const void* from, std::size_t bytes);
   void zero(void* to, std::size_t bytes);
   void upload(void* to, const void* from, std::size_t bytes);
@@ -61,18 +61,18 @@ class Graph {
   void* handle_;  // cudaGraphExec_t
 };
 
-/// Occurs when a stream has finished all work that was enqueued before record(). An event that was
-/// never recorded counts as having occurred.
+/// An event occurs when a stream has finished all work that was enqueued before record(). An event
+/// that was never recorded counts as having occurred.
 class Event {
  public:
   Event();
-  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator's is
+  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator has a trivial one
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
   void record(Stream& stream);
-  void synchronize();  // the host waits for it
+  void synchronize();  // blocks the host until the event has occurred
 
   void* handle() const { return handle_; }  // cudaEvent_t
 

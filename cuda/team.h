@@ -5,12 +5,13 @@
 
 #include "cuda/floats.h"
 
-/// Groups of threads that share one row. All threads of a block call sum() and reduce() together;
-/// if teams are no larger than a warp, whole warps suffice.
+/// Groups of threads that share one row. All threads of a block must call sum() and reduce()
+/// together. If a team is part of a warp, it suffices that all lanes of the warp call them
+/// together.
 namespace longhand::cuda {
 
-/// The value of the lane whose index differs in the bits of `step`. A struct must have a member
-/// exchanged(step).
+/// The value of the lane whose index is this lane's index xor `step`. If V is a struct, it must
+/// have a member exchanged(step).
 template <class V>
 __device__ __forceinline__ V exchange(const V& value, int step) {
   if constexpr (std::is_arithmetic_v<V>) {

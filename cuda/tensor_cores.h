@@ -54,9 +54,9 @@ __device__ __forceinline__ void mma_bf16_16x8x16(float (&c)[4], const unsigned (
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Loads four 8 x 8 bf16 matrices from shared memory; lane 8 i + r passes the address of row r of
-/// matrix i. A lane receives (g, 2 t), (g, 2 t + 1) of matrix i in words[i]; transposed, (2 t, g),
-/// (2 t + 1, g).
+/// Loads four 8 x 8 bf16 matrices from shared memory. Lane 8 i + r passes the address of row r of
+/// matrix i. A lane receives (g, 2 t), (g, 2 t + 1) of matrix i in words[i].
+/// load_matrices_transposed returns (2 t, g), (2 t + 1, g) instead.
 __device__ __forceinline__ void load_matrices(unsigned (&words)[4], const bf16* row) {
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

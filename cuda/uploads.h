@@ -12,7 +12,7 @@ namespace longhand::cuda {
 /// pending work. Bytes are first copied to a ring of pinned memory. The compute stream itself
 /// copies small uploads from there. Large uploads are copied by a separate stream to the same
 /// position of a ring on the device, while kernels run. The compute stream then copies them to
-/// their destination, because earlier kernels may still use this memory for something else.
+/// their destination, because earlier kernels may still use the memory there.
 class Uploads {
  public:
   Uploads(Stream& compute, MemorySource& memory);
@@ -27,7 +27,8 @@ class Uploads {
   static constexpr std::size_t sections = 16;
   static constexpr std::size_t small = std::size_t{64} << 10;
 
-  /// Position of the next `bytes` bytes in the rings. The host waits if the rings are full.
+  /// Returns the position of the next `bytes` free bytes in both rings. The host waits if the rings
+  /// are full.
   std::size_t take(std::size_t bytes);
 
   Stream& compute_;

@@ -24,8 +24,8 @@ __device__ __forceinline__ Places<operands> places(const Walk<operands>& walk, R
   return places;
 }
 
-/// `width` neighbouring entries of a line, or a single entry that is repeated. A line consists of
-/// the entries along the innermost axis of a Walk.
+/// Loads `width` neighbouring entries along the innermost axis of a Walk, or one entry `width`
+/// times if `repeats` is true.
 template <int width, class T>
 __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   if (!repeats) return load<width>(x);
@@ -36,8 +36,8 @@ __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   return all;
 }
 
-/// True if operand k can be accessed in packs of `width` neighbouring entries at multiples of
-/// `width`.
+/// True if operand k can be accessed in packs of `width` neighbouring entries that begin at
+/// multiples of `width`.
 template <int operands>
 bool in_packs(const Walk<operands>& walk, int k, int width) {
   const auto whole = [&](std::int64_t n) { return n % width == 0; };

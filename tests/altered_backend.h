@@ -11,8 +11,8 @@
 
 namespace longhand {
 
-/// A backend that runs another backend's operations, some of them altered, like a backend with a
-/// bug. Created by make_altered_backend().
+/// A backend with deliberate bugs: it runs the operations of another backend and alters some of
+/// them. Created by make_altered_backend().
 class AlteredBackend : public Backend {
  public:
   explicit AlteredBackend(std::shared_ptr<Backend> inner);

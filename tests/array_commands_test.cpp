@@ -1,5 +1,4 @@
-// Array files of tokens as input of the commands eval and generate, and array files as their
-// output.
+// The commands eval and generate with array files as input (tokens) and as output.
 #include <cmath>
 #include <filesystem>
 #include <fstream>

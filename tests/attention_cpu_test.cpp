@@ -31,12 +31,13 @@ struct Problem {
   double gamma = 0;
   DType type = DType::f32;
   double gain = 1;  // factor of the random numbers in q and k
-  // Share of keys that agree with the queries. If below 1, q > 0 and all other keys are < 0.
+  // Share of keys whose scores are positive. If it is below 1, the entries of q are positive, and
+  // those of all other keys are negative.
   double matching = 1;
 };
 
-/// The tensors of a problem. q, k and v are adjacent with gaps, as in a fused projection. On the
-/// reference backend they are f64, with values rounded to the problem's type.
+/// The tensors of a problem. q, k and v are columns of larger tensors, as after a fused projection.
+/// On the reference backend they are f64, with values rounded to the problem's type.
 struct Data {
   Data(Backend& backend, const Problem& p)
       : type(backend.name() == "reference" ? DType::f64 : p.type),
@@ -116,7 +117,7 @@ struct Data {
   Scores scores;
 };
 
-/// Runs the operation forward and backward; `run` executes one operation. If `add`, gradients are
+/// Runs the backward pass; `run` executes one operation. If `add` is true, gradients are
 /// accumulated.
 template <class Run>
 void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) {
@@ -187,16 +188,16 @@ void check_close(const Data& got, const Data& expected, double bound) {
   if (got.dtau) BOOST_TEST(near(got.dtau, expected.dtau));
   if (got.dshift) BOOST_TEST(near(got.dshift, expected.dshift));
   if (got.dsink) BOOST_TEST(near(got.dsink, expected.dsink));
-  // The error of the sum dgamma is relative to the size of its terms. (1 - gamma) dgamma has the
-  // terms of dv v.
+  // The error of dgamma, which is a sum, is relative to the size of its terms. These are the terms
+  // of dv . v, divided by 1 - gamma.
   if (const double gamma = expected.gamma.item(); gamma > 0) {
     const double size = size_of_products(expected.dv, expected.v) / (1 - gamma);
     BOOST_TEST(std::abs(got.dgamma.item() - expected.dgamma.item()) < bound * size);
   }
 }
 
-/// Different lengths around the panel size 64 and the vector widths, and lengths longer than a
-/// chunk or a range.
+/// Lengths near the panel size 64 and near the vector widths, and lengths longer than a chunk or a
+/// range.
 const std::vector<std::int32_t> ragged{1, 5, 0, 16, 17, 63, 64, 65, 130, 41, 2};
 const std::vector<std::int32_t> long_ones{600, 3, 321};
 const std::vector<std::int32_t> few_queries{1, 3, 0, 70, 5};
@@ -243,7 +244,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
         const Data d(*backend, p);
         run_all(on_crew({threads, isa}), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
-        // With tile registers, `fast` uses 16 bits of the operands.
+        // On processors with tile registers, `fast` uses only 16 bits of the operands.
         const Data fast(*backend, p);
         run_all(on_crew({threads, isa}, Math::fast), p, fast);
         check_close(fast, expected, 5e-5 * p.gain * p.gain);
@@ -253,7 +254,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
   }
 }
 
-// The operands of five consecutive products are rounded to bf16 (8 bits), and so are the results.
+// Five products follow one another. The operands of each product and the results are rounded to
+// bf16 (8 bits).
 BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   ThreadPool threads(2);
@@ -325,8 +327,8 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
   }
 }
 
-// The results of AMX, emulated on any machine. The emulation processes only one chunk of queries
-// and one range of keys per head.
+// Tests the kernels for AMX, which is emulated on any machine. The test processes only one chunk of
+// queries and one range of keys per head.
 BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
@@ -394,7 +396,8 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
-          // Results of `fast` without the low parts would have a larger error.
+          // The errors of bf16 products exceed 2e-4. `fast` would have such errors if it omitted
+          // the low parts of its operands.
           if (math == Math::fast) continue;
           BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) > 2e-4);
           BOOST_TEST(distance(expected.dk.data.to_doubles(), d.dk.data.to_doubles()) > 2e-4);

@@ -46,7 +46,7 @@ struct Data {
   Scores scores;
 };
 
-/// The maximum of used memory minus the memory in use at construction.
+/// The peak of the memory in use, minus the memory in use at construction.
 class Peak {
  public:
   explicit Peak(Backend& backend) : memory_(backend.memory()) {
@@ -136,7 +136,7 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
 }
 
 /// y, three gradients and log_sum take 17 floats per row. The only further memory per row is for W
-/// and the sums of dq, in whole vectors. A T x T matrix would take 131,072 bytes per row.
+/// and the sums of dq, padded to whole vectors. A T x T matrix would take 131,072 bytes per row.
 constexpr std::size_t bound = std::size_t{length} * 256;
 
 }  // namespace

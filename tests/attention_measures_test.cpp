@@ -104,8 +104,8 @@ Matrix rollout_by_hand(const std::vector<Matrix>& layers, std::size_t n) {
 
 }  // namespace
 
-// A has the rows (1), (1/2 1/2), (1/4 1/4 1/2). With a second layer A = I, R = (A + I) / 2; with
-// two layers A, R = (A + I)^2 / 4.
+// The weights A have the rows (1), (1/2 1/2), (1/4 1/4 1/2). If a second layer has the weights I, R
+// = (A + I) / 2. If both layers have the weights A, R = (A + I)^2 / 4.
 BOOST_AUTO_TEST_CASE(rollout_of_a_small_example_is_right) {
   const auto backend = make_reference_backend();
   const Matrix a{1, 0, 0, 0.5, 0.5, 0, 0.25, 0.25, 0.5};
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
     least = std::min(least, expected);
     greatest = std::max(greatest, expected);
   }
-  // 0, because a FAL head selects a single key
+  // The minimum is 0, because a FAL head selects a single key.
   BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);
   BOOST_TEST(std::abs(measures.entropy.greatest - greatest) < 1e-12);
   BOOST_TEST(measures.entropy.heads.count == 12);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   std::int64_t asked = 0, wrong = 0, samples = 0, exact = 0, outputs = 0, right = 0, before = 0;
   for (const PlaceErrors& place : measures.places) {
     BOOST_TEST(place.place == &place - measures.places.data());
-    // Fewer answers reach each later place.
+    // The later a place is, the fewer answers reach it.
     BOOST_TEST(place.count <= (before == 0 ? place.count : before));
     before = place.count;
     asked += place.count;

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
   };
   s.multiplier = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
-  const double third = std::pow(3, std::log2(3));  // the weight 3 has tau = log2 3
+  const double third = std::pow(3, std::log2(3));  // the weight 3 to the power tau = log2 3
   check_values(attention(s, v).value().to_doubles(),
                {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
   s.multiplier = tau(true);  // tau is 2 everywhere
@@ -217,7 +217,8 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
       BOOST_TEST(std::abs(sum - 1) < 1e-14);
     }
   }
-  // The composed form passes the same matrices to the function and uses the returned ones.
+  // The composed form passes the same matrices to the function and uses the matrices that it
+  // returns.
   at = 0;
   const Var y = composed_attention(s, p.values(), SoftmaxVars{}, [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {
@@ -304,7 +305,8 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
-  // Twice as many tokens may use at most about twice as much memory: no T x T matrix is stored.
+  // Twice as many tokens may use at most about twice as much memory, because no T x T matrix is
+  // stored.
   const auto backend = make_backend("cpu");
   const auto peak = [&](const std::string& op, std::int32_t tokens) {
     const HeadProblem p(*backend, DType::f32, {tokens}, 1, 1, 4, 4);

@@ -5,8 +5,8 @@
 
 namespace longhand::cpu {
 
-/// Attention with tile registers, computed by TileModel with the vectors of each instruction set
-/// (attention_tile_probe.simd.cpp).
+/// Attention kernels for AMX tiles. TileModel emulates the tiles. The kernels otherwise use the
+/// vectors of each instruction set (attention_tile_probe.simd.cpp).
 struct AttentionTileProbe {
   ByProduct<AttentionKernels<float>> forward;
   ByProduct<AttentionGradientKernels<float>> backward;

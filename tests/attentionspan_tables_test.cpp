@@ -39,7 +39,8 @@ const Row& row_of(const RecipeResult& result, const std::string& name, const std
 
 }  // namespace
 
-// Makes Tables 3 and 4 from runs to rows, with models that are trained too briefly to learn.
+// Runs the recipes of Tables 3 and 4 from training to rows, with models that are trained too
+// briefly to learn.
 BOOST_AUTO_TEST_CASE(attention_is_measured_in_and_out_of_distribution) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
@@ -101,7 +102,8 @@ BOOST_AUTO_TEST_CASE(a_repaired_model_is_measured_beside_the_original) {
   BOOST_TEST(row_of(moved, "Long Addition, ID", "Max").paper.value() == 3.65);
 }
 
-// Figure 1 shows one head at each length, with the share of its weight on the reference.
+// Figure 1 shows one head at each length, and the share of its attention weights that is on the
+// tokens of the task's reference.
 BOOST_AUTO_TEST_CASE(one_head_is_measured_at_several_lengths) {
   const TemporaryFolder folder;
   const RecipeResult result =

@@ -52,7 +52,7 @@ void check_percent(const RecipeResult& result) {
     BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
     BOOST_TEST(*row.high <= 100 + 1e-9);
     const bool of_few = row.column == "ID Acc." || row.column == "OOD Acc.";
-    // a percentage: with so few samples its upper end exceeds 1
+    // The column is in percent. With so few samples, the upper end of its interval exceeds 1.
     if (of_few) BOOST_TEST(*row.high > 1);
   }
 }
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
     BOOST_TEST((lengths[0] != lengths[1]) == shorter_too, task.name);
     if (shorter_too) {
       BOOST_TEST(lengths[1].size() == 1u);
-      // no sample of the first set is longer
+      // the longest sample of the first set has the length of the second set
       BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());
     }
   }
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const std::vector<GridPiece> pieces = columns.pieces(options);
   BOOST_REQUIRE(pieces.size() == 2u);
   BOOST_TEST(pieces[1].name == "scratch-reversal-seed-2");
-  // a model and its repair, and the same for the control task
+  // a model and its repair, both for this task and for the control task
   BOOST_TEST(pieces[1].runs.size() == 4u);
   const RecipeResult result = columns.run(options);
   BOOST_TEST(result.runs.size() == 8u);
@@ -231,7 +231,8 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   options.out = folder / "attentionspan-fig1-smoke";
   const RecipeResult head = recipes().at("attentionspan/fig1").run(options);
   BOOST_TEST(!fs::exists(options.out));
-  // 4 lengths, 4 figures; for each the mean and each of two runs.
+  // There are 4 figures at each of 4 lengths. Each figure has a row for the mean and one for each
+  // of two runs.
   BOOST_TEST(head.rows.size() == 4u * 4 * 3);
   options.out = folder / "attentionspan-fig2-smoke";
   const RecipeResult gain = recipes().at("attentionspan/fig2").run(options);

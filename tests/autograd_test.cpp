@@ -118,8 +118,8 @@ BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(backward_frees_each_record_after_its_use, Fixture) {
-  // A chain of n activations stores n tensors in forward. Backward frees each one after its use, so
-  // its peak is that of forward plus a few gradients, not twice as much.
+  // A chain of n activations stores n tensors in forward. Backward frees each of them after its
+  // use, so its peak memory is that of forward plus a few gradients, not twice as much.
   constexpr std::int64_t n = 1 << 16;
   constexpr int depth = 32;
   const Var x(Tensor::zeros(*backend, {n}, DType::f64), true);
@@ -156,8 +156,8 @@ BOOST_FIXTURE_TEST_CASE(consuming_the_logits_does_not_change_the_gradient, Fixtu
 }
 
 BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_reported_only_when_its_gradient_is_complete, Fixture) {
-  // In forward, x is used first and last, y in between, z in a recomputed part, and `idle` nowhere.
-  // Backward completes the gradient of z, then of y, then of x.
+  // The forward pass uses x first and last, y in between, z in a recomputed part, and `idle`
+  // nowhere. Backward completes the gradient of z, then of y, then of x.
   const Var x = leaf({2}), y = leaf({3}), z = leaf({5}), idle = leaf({7});
   std::vector<std::size_t> order;
   std::vector<double> gradients;

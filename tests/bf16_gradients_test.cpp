@@ -9,13 +9,14 @@ BOOST_AUTO_TEST_SUITE(bf16_gradients_test)
 
 using namespace longhand;
 
-// Gradients of fused attention with bf16 tensors on long sequences. Here a systematic rounding
-// error would accumulate: over the keys in stick-breaking, and over the tokens in gradients of
+// Gradients of fused attention with bf16 tensors on long sequences. A systematic rounding error
+// would accumulate there: over the keys in stick-breaking, and over the tokens in gradients of
 // gates.
 
 namespace {
 
-/// Relative error of every gradient in bf16, as norms.
+/// The relative error of every gradient in bf16: the norm of the error divided by the norm of the
+/// gradient.
 std::map<std::string, double> errors(const catalog::Operation& operation,
                                      const catalog::Case& drawn, Backend& backend) {
   const auto reference = make_reference_backend();
@@ -37,7 +38,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
         const catalog::Operation& operation = catalog::find(name);
         for (const double gate : {0.0, 0.5, 0.97}) {
           if (gate > 0 && operation.name == "tra_attention")
-            continue;  // its signs would be decided
+            continue;  // the gates would decide the signs of all scores
           Rng rng(3, Purpose::test);
           for (const auto& [result, error] :
                errors(operation, operation.of_length(rng, 300, gate), *backend)) {
@@ -51,7 +52,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   }
 }
 
-// y depends only on differences of c, so the gradients of c add up to 0. They do so here too,
+// y depends only on differences of c, so the gradients of c add up to 0. This also holds in bf16,
 // because the sums of dS over rows and over columns are computed from the same numbers.
 BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_nothing) {
   const auto backend = make_cpu_backend({.threads = 2, .math = Math::bf16});

@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(a_bias_matrix_adds_its_entry_for_head_query_and_key) {
   fill_random(matrix, 3);
   const auto b = matrix.to_doubles();
   const auto before = weights_of(plain, 0), after = weights_of(biased, 0);
-  // The last row of head 2 in the second sequence, whose first token has position 0.
+  // The index of the last row of head 2 in the second sequence. Positions start again at 0 in this
+  // sequence.
   const std::size_t row = 4 * 9 * 9 + 2 * 3 * 3 + 2 * 3;
   double sum = 0;
   for (std::size_t j = 0; j < 3; ++j) sum += before[row + j] * std::exp(b[2 * 81 + 2 * 9 + j]);
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(additional_heads_add_their_attention_weights) {
   };
   fill_random(own("query"), 3);
   fill_random(own("key"), 4);
-  // The weights of the additional heads computed by hand; x is the layer's input.
+  // The weights of the additional heads are computed by hand. x is the layer's input.
   Tensor x;
   biased.watch = {};
   {
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_are_too_long_are_refused) {
       Error, [](const Error& e) {
         return std::string(e.what()).find("at most 9 tokens") != std::string::npos;
       });
-  // With 4 heads, 4 T^2 scores take a GiB.
+  // 4 heads and T = 8192 tokens have 4 T^2 scores, which take 1 GiB in f32.
   BOOST_TEST(*most_tokens(shape(kinds[1])) == 8192);
   BOOST_TEST(!most_tokens(shape("softmax:4")));
   BOOST_TEST(BiasedHeads(heads_of<SoftmaxHeads>(4, 4)).heads == 4);

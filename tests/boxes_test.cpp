@@ -113,7 +113,8 @@ std::vector<char> boxes_in(const Sentence& sentence) {
   return letters;
 }
 
-/// The final place of each object. Follows each object separately and stores no contents of boxes.
+/// Computes the final place of each object. It follows each object separately and stores no
+/// contents of boxes.
 std::map<std::string, char> follow(const std::vector<Sentence>& sentences) {
   std::map<std::string, char> place;  // '-': in no box
   Sentence clause;
@@ -206,7 +207,8 @@ BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   // Neither of the two samples is valid in the other version.
   BOOST_TEST(make(advanced)->check(default_prompt, default_answer).has_value());
   BOOST_TEST(make()->check(advanced_prompt, advanced_answer).has_value());
-  // The numbers of their tokens are 342 + 46 and 146 + 24.
+  // Prompt and answer have 342 and 46 tokens in the default version, and 146 and 24 in the other
+  // one.
   const auto tokens = [](const Task& task, const std::string& text) {
     return task.vocabulary().encode(" " + text).size();
   };
@@ -565,9 +567,10 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
     return tally.metrics()[2].name;
   };
   BOOST_TEST(depth_of(advanced_prompt) ==
-             // The cigarette is in boxes B, F, E, G, E; box A has depth 2, then come D, G, C.
+             // The cigarette is moved 4 times: from B to F, E, G and E. Box A has depth 2 after a
+             // put and a remove, and its contents are then moved to D, G and C.
              "depth 4-7");
-  // The box with the rose: three moves, a put, a remove.
+  // The contents of the box with the rose have three moves, a put and a remove.
   BOOST_TEST(depth_of(small_prompt) == "depth 4-7");
   const std::string start = small_prompt.substr(0, small_prompt.find('.') + 1);
   BOOST_TEST(depth_of(start + " Put the egg into Box A.") == "depth 1");

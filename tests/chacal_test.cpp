@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_the_share_1_minus_gamma) {
 }
 
 BOOST_AUTO_TEST_CASE(entries_of_the_attention_matrix_are_between_zero_and_one) {
-  // R = (1 - g) (I - g P-)^-1, where P- is P below its diagonal, and the product R P. In the
+  // Tests R = (1 - g) (I - g P-)^-1, where P- is P below its diagonal, and the product R P. In the
   // row-sum norm, the condition number of I - g P- is at most (1 + g) / (1 - g).
   const auto backend = make_reference_backend();
   constexpr std::int64_t n = 60;

@@ -20,7 +20,7 @@ using namespace longhand::tasks;
 
 namespace {
 
-// Index of the predicted character, and of a character on which it depends.
+// Pairs of indices: a predicted character, and a character on which it depends.
 using Pairs = std::vector<std::pair<int, int>>;
 
 std::pair<std::string, std::string> drawn_text(const Task& task, std::uint32_t index) {
@@ -37,7 +37,7 @@ Pairs mask(const Task& task, std::string_view sample) {
   return pairs;
 }
 
-/// The number with these digits, whose last digit is first.
+/// The number with these digits, of which the first is the ones digit.
 std::int64_t number_of(std::string_view digits) {
   std::int64_t number = 0;
   for (auto c = digits.rbegin(); c != digits.rend(); ++c) number = 10 * number + (*c - '0');
@@ -81,7 +81,8 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
 BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
   BOOST_TEST((mask(*make_task("reversal"), "dh13=31hd") == Pairs{{5, 3}, {6, 2}, {7, 1}, {8, 0}}));
   BOOST_TEST((mask(*make_task("addition"), "12+9=03") == Pairs{{5, 0}, {5, 3}, {6, 1}}));
-  // 12 * 3 with padding zeros. The rows begin at 10, 15, 20 and 25.
+  // 12 * 3, padded with zeros. The four rows of partial products begin at characters 10, 15, 20 and
+  // 25.
   const Pairs product = mask(*make_task("multiplication"), "2100*3000=6300+0000+0000+0000=6300");
   Pairs expected;
   for (int row = 0; row < 4; ++row) {
@@ -91,8 +92,8 @@ BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
     }
   }
   BOOST_TEST((product == expected));
-  // The reference consists of the read's register, and of the register's flips back to its last
-  // write, here the first command.
+  // The answer depends on the register that the last command reads, on the last write to this
+  // register, and on its flips after that write. Here the last write is the first command.
   BOOST_TEST((mask(*make_task("ffml"), "w11i11f10r10f10r11") ==
               Pairs{{17, 0}, {17, 1}, {17, 2}, {17, 6}, {17, 7}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==

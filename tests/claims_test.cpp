@@ -21,7 +21,7 @@ Json row(const std::string& name, const std::string& column, double value, doubl
               {"in_table", in_table}};
 }
 
-/// A page on which model "a" has the first values, one per run, and model "b" the second ones.
+/// A results page with the values of models "a" and "b", one value per run.
 Results page(const std::vector<double>& a, const std::vector<double>& b, double half = 0.01) {
   Json rows = Json::array();
   for (const auto& [name, values] : {std::pair("a", a), std::pair("b", b)}) {

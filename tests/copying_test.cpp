@@ -40,7 +40,7 @@ std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Tas
 
 BOOST_AUTO_TEST_CASE(the_answer_lists_the_symbols_in_order) {
   const auto task = make();
-  BOOST_TEST(task->vocabulary().size() == 18);  // symbols, noise, mark
+  BOOST_TEST(task->vocabulary().size() == 18);  // 16 symbols, the noise and the mark
   for (std::uint32_t index = 0; index < 50; ++index) {
     const Sample sample = draw(*task, index);
     auto [given, said] = parts_of(*task, sample);
@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_CASE(places_are_uniform_and_symbols_are_independent) {
   const auto task = make({{"data", "2"}, {"noise", "6"}, {"symbols", "4"}});
   std::map<std::vector<std::size_t>, double> places;
   std::map<std::vector<std::string>, double> symbols;
-  std::map<std::pair<std::size_t, std::string>, double> first;  // key: place and symbol
+  // Counts by the place and the value of the second symbol, if the first symbol is at place 0.
+  std::map<std::pair<std::size_t, std::string>, double> first;
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const auto [given, said] = parts_of(*task, draw(*task, index));
     BOOST_REQUIRE_EQUAL(given.size(), 6u);

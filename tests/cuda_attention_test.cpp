@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(cuda_attention_test)
 using namespace longhand;
 
 // The attention family's kernels on the emulated device, for sequences longer than a tile and heads
-// wider than a slice: several tiles that wait for one another, and sums over slices.
+// wider than a slice. Tiles then wait for one another, and scores are sums over slices.
 
 namespace {
 
@@ -27,8 +27,8 @@ constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
 
 }  // namespace
 
-// Each case runs in one setting; the settings alternate, starting with a different one for each
-// operation.
+// Each case runs in one setting. The settings alternate, and each operation starts with another
+// setting.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
     Setting setting;
     std::int32_t length, width;
   };
-  // those of which the device's shared memory chooses the kernel
+  // shapes for which the choice of the kernel depends on the device's shared memory
   const Shape shapes[] = {{settings[0], 70, 32}, {settings[1], 256, 32}, {settings[3], 256, 64}};
   for (const Shape& shape : shapes) {
     const Setting s = shape.setting;
@@ -161,8 +161,8 @@ BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
   }
 }
 
-// Each kind of product, width of a slice, number of bands and form of the scores is a kernel of its
-// own.
+// There is a separate kernel for each combination of product, slice width, number of bands and form
+// of the scores.
 BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
   using Tensors = std::vector<std::vector<double>>;
   const auto reference = make_reference_backend();
@@ -437,7 +437,7 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
 }
 
 // Tiles of keys that no query sees, because of a window or because a segment has no queries, get
-// zero gradients. Their blocks write results without having taken a step.
+// zero gradients. Their blocks write results without having processed a query.
 BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
   const auto reference = make_reference_backend();
   const auto emulated = make_emulated_cuda_backend({.math = Math::exact});

@@ -85,7 +85,7 @@ Said say(MakeBackend make, const DecoderConfig& form, GenerateOptions options, R
 
 std::int64_t graphs(const Said& said) { return said.given.back().graphs - said.given[0].graphs; }
 
-/// Maximum lengths for which the answers end one after another.
+/// Maximum lengths with which the answers end at different times.
 GenerateOptions ending_apart(std::int64_t most) { return {.most_each = {most, most / 4, most, 2}}; }
 
 }  // namespace
@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(mixers_with_options_can_be_recorded) {
   }
 }
 
-// After a shape has occurred a few times, a token needs one graph, three uploads and a download:
-// the input tokens, their positions and the lengths of the sequences, and the chosen tokens.
+// After a shape has occurred a few times, each token needs one graph and four copies: three uploads
+// (input tokens, their positions, lengths of the sequences) and a download (chosen tokens).
 BOOST_AUTO_TEST_CASE(decoding_a_token_launches_one_graph_and_few_copies) {
   for (const bool probabilities : {false, true}) {
     const Said said = say(make_emulated_cuda_backend, llama(),

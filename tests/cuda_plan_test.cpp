@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_math_mode_decides_how_operands_are_converted) {
   BOOST_TEST(!plan(wide, Math::exact).tf32);
   BOOST_TEST(plan(wide, Math::fast).tf32);
   BOOST_TEST(plan(wide, Math::bf16).operands == DType::bf16);
-  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // exact without a conversion
+  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // bf16 products are exact
   BOOST_TEST(!plan(narrow, Math::fast).tf32);
   BOOST_TEST(plan(mixed, Math::exact).operands == DType::f32);
 }
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   Matmul op = b.product();
   BOOST_TEST(!plan(op).rest);
   op.beta = 1;
-  BOOST_TEST(!plan(op).rest);  // the product must be added to c in a separate step
+  BOOST_TEST(!plan(op).rest);  // cuBLASLt adds c itself
 
   op = b.product();
   op.bias = b.bias();
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.residual = b.tensor(6, 16);
   BOOST_TEST(!plan(op).rest);
   BOOST_TEST(plan(op).residual_as_c);
-  op.beta = 1;  // there are two addends
+  op.beta = 1;  // cuBLASLt cannot add both c and the residual
   BOOST_TEST(plan(op).rest);
 
   op = b.product();

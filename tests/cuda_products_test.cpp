@@ -50,7 +50,7 @@ std::vector<Form> forms() {
         const bool bias = bits & 1, residual = bits & 2, pre = bits & 4, at = bits & 8;
         if (at && (!f || bias || residual || pre)) continue;
         if (pre && !f) continue;
-        // Only some functions are fused; the others need no more than each kernel once.
+        // Only some functions are fused. For the others, it suffices to run each kernel once.
         const bool fused = !f || *f == Activation::relu || *f == Activation::gelu_tanh;
         if (!fused && (operands != result || residual || (bits & 16) != 0)) continue;
         for (const std::int64_t n : {16, 10}) {
@@ -62,7 +62,7 @@ std::vector<Form> forms() {
   return all;
 }
 
-/// c, and z if it is stored.
+/// The results: c, and z if it is stored.
 std::vector<double> results(Backend& on, const Form& form, bool f64) {
   const auto type = [&](DType t) { return f64 ? DType::f64 : t; };
   const auto tensor = [&](Shape shape, DType t, std::uint64_t seed) {

@@ -113,7 +113,7 @@ class Thinned final : public Model {
   Linear out_{scope() / "out", 16, 1};
 };
 
-// The interval is so long that as many steps as possible are read together.
+// Seconds, so many that the results of as many steps as possible are read back together.
 constexpr double always = 1e9;
 
 }  // namespace

@@ -68,8 +68,9 @@ void expect_agreement(const std::string& name, const Case& drawn) {
   });
 }
 
-// Rows in registers with one or several accesses per lane, rows of single entries, and rows longer
-// than a warp can store, both on 16-byte boundaries and between them.
+// Lengths of rows that fit in a warp's registers with one or several accesses per lane, of rows
+// that are read entry by entry, and of longer rows. Some lengths keep all rows aligned to 16 bytes,
+// and others do not.
 const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
 
 }  // namespace
@@ -208,8 +209,8 @@ BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
     }
   };
   expect_sums(20, 72, catalog::integers(rng, {700}, 0, 19));
-  // Sorted ids: rare and frequent ids, an id that all rows have, and runs of equal ids that end at
-  // the borders of pieces.
+  // These vocabularies are large, so rows are sorted by id. There are rare and frequent ids, an id
+  // that all rows have, and runs of equal ids that end at the borders of pieces.
   expect_sums(300, 40, catalog::integers(rng, {2100}, 0, 299));
   expect_sums(1000, 7, catalog::integers(rng, {1200}, 5, 9));
   expect_sums(200, 136, catalog::constant({500}, 199));
@@ -519,7 +520,7 @@ BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
     std::vector<double> doubled;
     for (const double value : values) doubled.push_back(2 * value + 1);
     BOOST_TEST((narrow_rows.to_doubles() == doubled));
-    // the first row twice
+    // repeats the first row
     Steps repeated_row;
     repeated_row.along[1] = 1;
     (*backend)(Rearrange{

@@ -150,8 +150,9 @@ BOOST_AUTO_TEST_CASE(sizes_start_numbers_and_edge_order_are_uniform) {
   const auto task = make({{"min-nodes", "4"}, {"max-nodes", "8"}, {"tokens", "100"}});
   std::vector<double> sizes(5);
   std::vector<double> hundreds(10);
-  std::vector<double> start_edge(4);  // counts by the position of the start's edge among 4 edges
-  // Counts by the positions of the first two edges of the walk among 4 edges.
+  // Counts by the position of the first edge of the walk in the list of 4 edges.
+  std::vector<double> start_edge(4);
+  // Counts by the positions of the first two edges of the walk in this list.
   std::vector<double> next_edge(12);
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Parts parts = parts_of(text_of(*task, index));

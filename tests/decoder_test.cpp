@@ -200,7 +200,8 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
   }
 }
 
-// The fused loss for many classes does not support a bias.
+// With many classes and an output bias, the loss must not be fused, because the fused loss does not
+// support a bias.
 BOOST_AUTO_TEST_CASE(an_output_bias_counts_with_many_classes) {
   const auto backend = make_reference_backend();
   DecoderConfig config = small();

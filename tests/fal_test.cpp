@@ -16,7 +16,7 @@ struct Answer {
   std::vector<std::int32_t> match;
 };
 
-/// One head of width 1. All entries of the gradient of y are 1.
+/// Runs one head of width 1 forward and backward. All entries of the gradient of y are 1.
 Answer answer(Backend& backend, const std::vector<double>& q, const std::vector<double>& k,
               const std::vector<double>& v, const std::vector<std::int32_t>& lengths) {
   const auto one_column = [&](const std::vector<double>& values) {

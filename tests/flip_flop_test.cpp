@@ -98,9 +98,10 @@ BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
   BOOST_TEST(chi_square_p(counts.pairs, expected) > 1e-3);
 }
 
-// The expected shares by index of the instruction, averaged over all lengths of both ends. For
-// instruction k of the first 16, the probability that the first part has not yet ended is (16 - k)
-// / 16. The same holds at the end, where the last part has 16 to 64 instructions.
+// Compares the shares of letters at each index of an instruction with the expected shares, averaged
+// over all lengths of the first and last parts. For instruction k of the first 16, the probability
+// that the first part has not yet ended is (16 - k) / 16. Probabilities at the end follow in the
+// same way, where the last part has 16 to 64 instructions.
 BOOST_AUTO_TEST_CASE(drifting_letters_have_the_frequencies_of_each_part) {
   const auto task = make({}, "drift");
   BOOST_TEST(task->longest() == 512);

@@ -18,12 +18,13 @@ BOOST_AUTO_TEST_SUITE(gemm_test)
 
 // Tests the matrix product with every instruction set of this machine against sums in f64.
 //
-// The bound of an entry. f32 operands have the relative rounding errors u_a and u_b: 0 for exact,
-// 2^-8 for bf16; for fast, 2^-16 per operand (two bf16 parts) and 2^-16 for the omitted product of
-// the low parts. Products are summed in f32 (u = 2^-24) in any order. By Cauchy and Schwarz,
-// error| <= |alpha| |a_row| |b_col| (u_a + u_b + u_a u_b + (k + 2) u) with the Euclidean norms of
-// the row of a and the column of b. A few u of the terms of the epilogue are added, and the
-// rounding to c's type.
+// The error of an entry has the following bound. f32 operands are rounded with relative errors of
+// at most u_a and u_b: 0 for exact, 2^-8 for bf16, and 2^-16 for fast (two bf16 parts). fast also
+// omits the product of the low parts, an error of 2^-16. Products are summed in f32 (u = 2^-24) in
+// any order. By Cauchy and Schwarz,
+//   |error| <= |alpha| |a_row| |b_col| (u_a + u_b + u_a u_b + (k + 2) u)
+// with the Euclidean norms of the row of a and the column of b. The bound also includes a few u for
+// the terms of the epilogue, and the rounding to c's type.
 
 using namespace longhand;
 using namespace longhand::cpu;
@@ -112,7 +113,8 @@ double derivative(Activation f, double x) {
   return with_formula(f, [&](auto formula) { return formula.derivative(x); });
 }
 
-/// u_a + u_b + u_a u_b
+/// The terms u_a + u_b + u_a u_b of the bound. For fast, the error of omitting the product of the
+/// low parts replaces u_a u_b.
 double rounding(const Case& t) {
   if (t.math == Math::exact) return 0;
   const double each = t.math == Math::bf16 ? 0x1p-8 : 0x1p-16;
@@ -136,8 +138,9 @@ Matrix right(const Case& t) {
   return {t.tb ? t.n : t.k, t.tb ? t.k : t.n, t.batch, t.b, t.extra, 2};
 }
 
-/// Products of a case's operands, which are the same for all tables: a b summed in f64, [batch, m,
-/// n], and the squared norms of the rows of a, [batch, m], and of the columns of b, [batch, n].
+/// Numbers of a case that are the same for all tables. sums: a b in f64, [batch, m, n]. rows:
+/// squared norms of the rows of a, [batch, m]. columns: squared norms of the columns of b, [batch,
+/// n].
 struct Products {
   std::vector<double> sums, rows, columns;
 
@@ -236,7 +239,8 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
             if (!agree(got, want, share)) outcome.used = std::numeric_limits<double>::infinity();
           }
           if (t.f) {
-            // f'| is below 1.2 for every formula used here; 16 u bounds the error of evaluating f.
+            // The slope of every f used here is below 1.2, and the error of evaluating f is below
+            // 16 u.
             bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
             want = value(*t.f, want);
           }
@@ -442,8 +446,8 @@ BOOST_FIXTURE_TEST_CASE(few_rows, Bench) {
   }
 }
 
-/// The error of fast products relative to |a_row| |b_col|. The two bf16 parts of an operand contain
-/// about 16 of its bits.
+/// Measures the error of fast products relative to |a_row| |b_col|. The two bf16 parts of an
+/// operand contain about 16 of its bits.
 BOOST_AUTO_TEST_CASE(fast_mode_has_a_relative_error_below_2_to_the_minus_15) {
   ThreadPool pool(2);
   GemmWorkspace workspace;
@@ -571,8 +575,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
-  // c has 16 MiB on a 64-byte boundary. If it is shifted by one float, none of its rows is aligned.
-  // 208 columns leave a partial tile.
+  // c takes 16 MiB and is aligned to 64 bytes. If it is shifted by one float, none of its rows is
+  // aligned. 208 columns leave a partial tile.
   for (const std::int64_t n : {64, 208}) {
     const std::int64_t m = (16 << 20) / (4 * n) + 9, k = 5;
     const Matrix a(m, k, 1, DType::f32, 0, 1), b(k, n, 1, DType::f32, 0, 2);

@@ -301,7 +301,8 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
   }
 
   const auto shares = make("fal/figure2", 2);
-  // Two layers, three columns; for each the mean and two runs.
+  // There are three columns for each of two layers, and each has rows for the mean and for two
+  // runs.
   BOOST_TEST(shares.size() == 2u * 3 * 3);
   for (const Row& row : shares) BOOST_TEST(row.value <= 1);
   BOOST_TEST(!fs::exists(folder / "fal-figure2-smoke"));

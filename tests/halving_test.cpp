@@ -9,7 +9,7 @@ namespace halving_test {
 using namespace longhand;
 using app::HalvingStage;
 
-/// The same sweep with other numbers of steps and samples.
+/// The words of a sweep by halving with these numbers of steps and samples.
 std::string halved_with(int steps, int samples) {
   return text("sweep --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 ",
               "--batch 4 --threads 1 --quiet --out s --grid rate=1e-4,1e-3,3e-3,1e-2,3e-2 ",

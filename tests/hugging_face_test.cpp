@@ -104,7 +104,8 @@ struct Written {
   std::string bytes;
 };
 
-/// Writes any element type, because it writes the header by hand.
+/// The bytes of a safetensors file. The header is written by hand, so tensors can have any element
+/// type.
 std::string safetensors(const std::vector<Written>& tensors) {
   std::string header = "{", data;
   for (const Written& t : tensors) {

@@ -70,7 +70,7 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
       train(cut, most_file_bytes);
       _exit(0);
     }
-    usleep(2000 + rng.below(25000));  // the time in which one to a few checkpoints are written
+    usleep(2000 + rng.below(25000));  // long enough for one or a few checkpoints
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);

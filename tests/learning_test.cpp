@@ -84,14 +84,14 @@ TrainerOptions options(const Way& way, std::int64_t steps) {
 BOOST_DATA_TEST_CASE(floats_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend);
-  // The mean square of the values is 1/2.
+  // For comparison, the mean square of the values is 1/2.
   BOOST_TEST(train_losses(net, curve, options(way, 600)).back() < 0.02);
 }
 
 BOOST_DATA_TEST_CASE(choices_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend, 0, 2, 2);
-  // Guessing has the loss ln 2.
+  // For comparison, guessing has the loss ln 2.
   BOOST_TEST(train_losses(net, signs, options(way, 600)).back() < 0.3);
 }
 

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_was_moved_gets_the_checkpoint_and_the_run_end
 
 BOOST_AUTO_TEST_CASE(removing_the_folder_ends_the_run_and_it_is_not_created_again) {
   const pid_t child = start_training("a", "--checkpoint_every 1");
-  // Renamed at an arbitrary moment, possibly during a write.
+  // The run is renamed at an arbitrary moment, possibly during a write.
   fs::rename(folder / "a", folder / "b");
   std::error_code error;
   while (fs::remove_all(folder / "b", error) == static_cast<std::uintmax_t>(-1)) {

@@ -85,7 +85,7 @@ BOOST_DATA_TEST_CASE(the_estimate_is_near_the_measured_peak, data::make(cases), 
 }
 
 BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
-  // The parameters have 4.6 MB, the buckets 64 KiB.
+  // The parameters take 4.6 MB, and the buckets 64 KiB.
   const Case c{"ranks", 128, 6, 64, 2, 100, "softmax:4"};
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const nn::Batch batch = batch_of(c, c.sequences);
@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(the_estimate_lists_the_memory_of_a_rank_by_purpose) {
                            whole = of(nn::Sharing::nothing, 4),
                            moments = of(nn::Sharing::moments, 4),
                            gradients = of(nn::Sharing::gradients, 4);
-  // One set of gradients per level of the tree of four parts.
+  // The gradients of four parts are added in a tree. Each of its three levels needs one set of
+  // gradients.
   BOOST_TEST(alone.gradients == 3 * whole.gradients);
   BOOST_TEST(alone.moments == whole.moments);
   BOOST_TEST(moments.moments < 0.5 * whole.moments);

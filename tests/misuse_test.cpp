@@ -30,7 +30,7 @@ constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A backend whose operations call a function.
+/// A backend that calls a given function instead of executing operations.
 struct Calling : Backend {
   explicit Calling(std::function<void()> body)
       : Backend("calling", {}, host_memory()), called(std::move(body)) {}

@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(initial_values_depend_only_on_name_and_seed, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
-  const std::int64_t n = 50'001;  // several chunks, and a rest
+  const std::int64_t n = 50'001;  // several chunks of random numbers, and a part of one
   const auto x = parameters.add("w", {n}, {.mean = 3, .deviation = 0.5}, true).value().to_doubles();
   // The moments of (x - 3) / 0.5 are within five standard errors of those of the normal
   // distribution.
@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
   BOOST_TEST(std::abs(m2 - 1) < error * std::sqrt(2.0));
   BOOST_TEST(std::abs(m3) < error * std::sqrt(15.0));
   BOOST_TEST(std::abs(m4 - 3) < error * std::sqrt(96.0));
-  // No two chunks are equal.
+  // The first two chunks of random numbers are different.
   BOOST_TEST(x[0] != x[1 << 14]);
 }
 

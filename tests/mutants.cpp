@@ -148,9 +148,10 @@ Tensor next_rows(const Tensor& x) {
   return Tensor::from(x.backend(), x.shape(), x.dtype(), moved);
 }
 
-/// Makes dc from the sums of dS over queries alone, as if its rows summed to what they would
-/// without rounding. They miss that by dy_i . (sum_j w_ij v_j - y_i sum_j w_ij) with y as it is
-/// stored; for softmax w is P and includes the sink, for entmax it is the root of P.
+/// Computes dc from the sums of dS over queries only, as if rows of dS had their sums without
+/// rounding. The true row sums differ by dy_i . (sum_j w_ij v_j - y_i sum_j w_ij), where y is the
+/// stored, rounded tensor. For softmax and TRA, w is P, and its sum includes the sink. For entmax,
+/// w is the square root of P.
 void forget_row_sums(const AttentionBackward& op) {
   const Scores& s = op.scores;
   Backend& backend = op.dy.data.backend();

@@ -39,13 +39,13 @@ std::vector<Setting> settings() {
       {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
       {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
       {"bf16 bf16", DType::bf16, Math::bf16, false, cpu(Math::bf16)},
-      // No host backend computes in TF32, so results have its bounds but not its rounding noise.
+      // No host backend computes in TF32, so results have its bounds but not its rounding errors.
       {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
 }
 
 /// A mutant that cannot be detected, and why.
 struct Excuse {
-  std::string mutant, operation, setting, reason;  // mutant, operation or setting "": any
+  std::string mutant, operation, setting, reason;  // "" as mutant, operation or setting: any
 };
 const std::vector<Excuse>& excuses() {
   static const std::vector<Excuse> all{};

@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   }
 }
 
-/// A small file whose directory lists the same bytes repeatedly would otherwise expand to a large
-/// one.
+/// Otherwise a small file could expand to a large one, because its directory could list the same
+/// bytes repeatedly.
 BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
   const auto backend = make_reference_backend();
   const Tensor x = Tensor::from(*backend, {4}, DType::f64, std::vector{1., 2., 3., 4.});

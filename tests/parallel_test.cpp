@@ -63,7 +63,7 @@ BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), thread
 BOOST_DATA_TEST_CASE(sleeping_workers_wake, data::make(crews), threads) {
   ThreadPool pool(threads);
   for (int round = 0; round < 5; ++round) {
-    // Longer than idle threads poll before they sleep.
+    // This is longer than idle threads poll before they sleep.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::atomic<int> sum{0};
     pool.run(100, [&](std::int64_t chunk, int) { sum += static_cast<int>(chunk); });

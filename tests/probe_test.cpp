@@ -41,7 +41,8 @@ struct Rigged : Reference {
     const Tensor to = model->parameters().find(name)->value();
     run(Copy{.x = f64(to.shape(), values), .y = to});
   }
-  /// Sets the embedding of each token. The products with the decoder basis are its entries.
+  /// Sets the embedding of each token. The decoder basis consists of unit vectors, so the products
+  /// of an embedding with this basis are the embedding's entries.
   void embed(const std::vector<Values>& rows) const {
     Values all;
     for (Values row : rows) {
@@ -84,9 +85,9 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// The largest product of the delimiter ⊥ belongs to the number 1, so ⊥ shows the minimum only if
-// this is 1. The two largest products of the numbers 1 and 2 belong to 1 and 2. Therefore only the
-// number 1 shows its successor, and only if the input contains 2.
+// The largest product of the delimiter ⊥ is that with the number 1, so ⊥ shows the minimum only if
+// the minimum is 1. The two largest products of the numbers 1 and 2 are those with 1 and 2.
+// Therefore only the number 1 shows its successor, and only if the input contains 2.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

@@ -103,7 +103,7 @@ struct Program {
   pid_t start(const std::string& line) const {
     const pid_t child = ::fork();
     if (child != 0) return child;
-    // nohup and background jobs of scripts ignore some signals, and programs inherit that.
+    // nohup and background jobs of scripts ignore some signals, and child processes inherit this.
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
     const int nowhere = ::open("/dev/null", O_RDWR);
     ::dup2(nowhere, STDOUT_FILENO);

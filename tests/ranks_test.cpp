@@ -559,7 +559,8 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
 }
 
 BOOST_AUTO_TEST_CASE(summed_gradients_lie_on_16_bytes_as_those_of_one_rank_do) {
-  // On all other backends, square_sums adds in a different order.
+  // On a CUDA device, square_sums adds the entries of a tensor in another order if it is not
+  // aligned to 16 bytes.
   const auto odd = on_ranks(2, [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
     const Decoder model(*backend, uneven(), 3);

@@ -13,7 +13,8 @@ auto recorded(Tape& tape, Forward&& forward) {
   return std::forward<Forward>(forward)();
 }
 
-/// Adds the gradients of the loss that `forward` returns to the leaves.
+/// Computes the gradients of the loss that `forward` returns, and adds them to the gradients of the
+/// leaves.
 template <class Forward>
 void backpropagate(Forward&& forward) {
   Tape tape;

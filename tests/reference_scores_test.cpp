@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
   BOOST_TEST(!nn::head_weights({}, input.segments, 0, 0));
 }
 
-// In dh1=1hd, each of the rows that predict 1, h and d has one reference column. The row that
-// predicts the end has none.
+// In the sample dh1=1hd, three rows predict 1, h and d. Each of them has one reference column. The
+// row that predicts the end has none.
 BOOST_AUTO_TEST_CASE(a_reference_becomes_a_matrix) {
   const auto backend = make_reference_backend();
   const auto task = reversal();

@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(cached_and_batched_decoding_agrees_with_token_by_token_deco
     const auto backend = make_cpu_backend({.threads = 2, .math = math});
     Model model(*backend, "reinforce=0.05");
     model.reinforce(some_amounts);
-    // The same without a cache: recomputes everything for every output.
+    // Generates without a cache: recomputes everything for every output.
     const auto slowly = [&](bool told) {
       std::vector<Tokens> said;
       for (std::size_t i = 0; i < sequences.size(); ++i) {

@@ -146,7 +146,8 @@ BOOST_AUTO_TEST_CASE(uniform_numbers_fill_the_unit_interval) {
   BOOST_TEST(chi_square_p(counts) > 1e-3);
 }
 
-// The distribution function maps normal numbers to uniform ones: cells of equal probability.
+// The distribution function maps normal numbers to uniform ones, so all cells have the same
+// probability.
 BOOST_AUTO_TEST_CASE(normal_numbers_are_normal) {
   const auto distribution = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
   Rng rng(6, Purpose::test);

@@ -67,14 +67,16 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {std::log(2), -1, std::log(3), std::log(4)});
   const TraVars rule{Var(column(*backend, Doubles(4, -std::log(2))), true)};
-  // Weights 4/2, 3/4 and 2/8, divided by 3.
+  // From the last key backward, the weights before normalization are 4/2, 3/4 and 2/8. Their sum is
+  // 3.
   check_close(last_row(attention_weights(s, rule)), {1.0 / 12, 0, 1.0 / 4, 2.0 / 3}, 1e-15);
   const HeadVars v{Var(column(*backend, {12, 7, 4, 3}), true), 0, 1, 1};
   Tape tape;
   const Var y = recorded(tape, [&] { return attention(s, v, rule); });
   check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // D = 4: dS = 8/12, 0, 0, -2/3; each is multiplied by the number of keys kept from there on.
+  // D = 4, so dS = 8/12, 0, 0, -2/3. The gradient of the count bias is the sum of dS times the
+  // number of keys with a positive score from this key on.
   check_close(rule.count_bias.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
   check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
 
@@ -86,8 +88,8 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
 
 BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   const auto backend = make_reference_backend();
-  // Half the scores: 0, 0.2, -1, 0.2. With t = -0.4 the roots of the weights would be 0.4, 0.6, 0,
-  // 0.6 and sum to 0.88 in squares.
+  // Half the scores are 0, 0.2, -1, 0.2. With t = -0.4, the roots of the weights would be 0.4, 0.6,
+  // 0, 0.6. Their squares would sum to 0.88, so t is lower.
   const double u = std::sqrt(1.0 / 3 - 0.08 / 9), mean = 0.4 / 3, t = mean - u;
   const ScoreVars s = of_keys(*backend, {0, 0.4, -2, 0.4});
   const Doubles expected{t * t, (0.2 - t) * (0.2 - t), 0, (0.2 - t) * (0.2 - t)};
@@ -169,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   Tape tape;
   const Var y = recorded(tape, [&] { return attention(s, v, StickBreakingVars{}); });
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // dS as above: 1/2, -1/3, -3/4, which sum to -7/12.
+  // As in a_stick_is_broken_as_worked_out, dS is 1/2, -1/3, -3/4. The sum is -7/12.
   check_close(s.decay.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
 }
 
@@ -227,11 +229,12 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   }
 }
 
-// Long rows in f32. The remaining weight is a product over keys, and its error must stay within
-// that of f32. For stick-breaking, sum_j |dy / ds_j| <= 2 max |v|, because sigma_j times the weight
-// left after j is at most P_j. So the errors of scores, 2^-24 |q| |k| scale, change y by at most 2
-// max |v| times as much, and those of n products and sums by about 2^-24 sqrt(n) max |v|. Here |v|
-// < 4 deviations and |q| |k| scale < 10 deviations^2.
+// Tests long rows in f32. The remaining weight is a product over keys, and its error must not
+// exceed what rounding to f32 explains. For stick-breaking, sum_j |dy / ds_j| <= 2 max |v|, because
+// sigma_j times the weight left after j is at most P_j. The errors of scores are at most 2^-24 |q|
+// |k| scale, and they change y by at most 2 max |v| times as much. The errors of n products and
+// sums change y by about 2^-24 sqrt(n) max |v|. Here |v| < 4 deviations and |q| |k| scale < 10
+// deviations^2.
 BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   const auto reference = make_reference_backend(), cpu = make_cpu_backend();
   for (const double deviation : {0.3, 1.5, 6.0}) {
@@ -275,7 +278,8 @@ BOOST_AUTO_TEST_CASE(tra_requires_its_count_bias) {
                       "attention: pull: expected"));
 }
 
-// Scores whose powers overflow, also of keys that are not seen: e^88 does in f32, e^709 in f64.
+// Tests scores whose exponentials overflow, also of keys that no query sees. The largest exponents
+// without overflow are about 88 in f32 and 709 in f64.
 BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
   const auto reference = make_reference_backend();
   for (const DType type : {DType::f32, DType::f64}) {
@@ -307,8 +311,8 @@ BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
   }
 }
 
-// A score is 0 where its terms cancel, whatever the factors of scores: no factor is rounded into an
-// operand.
+// If the terms of q . k cancel, the score is 0 for every scale, because no operand is multiplied by
+// the scale and rounded before the product.
 BOOST_AUTO_TEST_CASE(a_score_that_cancels_is_not_positive_on_any_backend) {
   for (const std::int32_t tokens : {2, 9}) {  // by rows, and by panels
     for (const char* name : {"reference", "cpu"}) {

@@ -277,8 +277,8 @@ BOOST_AUTO_TEST_CASE(requests_are_fast_for_runs_of_any_size) {
     BOOST_TEST(seconds_of(list) < 1);
     if (contains(page.answer(list).body, "\"whole\":true").passed) break;
   }
-  // The lines of the requested steps have nearly 8 MiB. Every figure is requested twice, and the
-  // same run in four spellings.
+  // The lines of the requested steps are nearly 8 MiB long in total. The request names every figure
+  // twice, and the run in four spellings.
   const HttpRequest part{.method = "GET",
                          .path = "/api/series",
                          .query = {{"runs", "1,01,001,1"},

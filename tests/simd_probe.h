@@ -18,11 +18,11 @@ struct SimdProbe {
   void (*narrow)(const float* x, bf16* y, std::int64_t n);
   void (*widen)(const bf16* x, float* y, std::int64_t n);
   void (*copy_words)(const std::int32_t* x, float* y, std::int64_t n);
-  float (*sum)(const float* x, std::int64_t n);      // sums per lane, then over the lanes
+  float (*sum)(const float* x, std::int64_t n);      // adds within each lane, then over the lanes
   float (*largest)(const float* x, std::int64_t n);  // n must be at least the number of lanes
   float (*fma)(float a, float b, float c);
-  bool (*any_greater)(const float* x, float bound);           // x has the length of one vector
-  void (*greater)(const float* a, const float* b, float* y);  // max(a, b) of one vector
+  bool (*any_greater)(const float* x, float bound);           // x: one SIMD vector
+  void (*greater)(const float* a, const float* b, float* y);  // max(a, b) of one SIMD vector
 };
 
 }  // namespace longhand::cpu

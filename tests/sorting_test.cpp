@@ -140,8 +140,7 @@ BOOST_AUTO_TEST_CASE(with_option_copy_the_successor_of_a_repeated_number_is_its_
   BOOST_TEST(reason("5 3 3 ⊥ 3", "5") == "number 1: expected 3, got 5");
   BOOST_TEST(reason("5 3 3 ⊥ 5", "5") == "5 has no successor");
 
-  // If all numbers are equal, numbers have a successor with one value of the option, but not with
-  // the other.
+  // If all numbers are equal, they have a successor only if the option `successor` is `copy`.
   BOOST_CHECK_NO_THROW(
       draw(*make({{"hint", "successor"}, {"successor", "copy"}, {"length", "4"}, {"repeat", "4"}}),
            0, 1));
@@ -215,8 +214,8 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
   const std::vector<double> expected{1, 7};
   BOOST_TEST(chi_square_p(few, expected) > 1e-3);
 
-  // An input of length 2 or 3 with repetitions is a single repeated number, which is rare
-  // otherwise.
+  // If an input of length 2 or 3 has repetitions, it repeats a single number. This is rare in other
+  // inputs.
   const auto tenth = make({{"repetition", "0.1"}});
   std::vector<double> same(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {

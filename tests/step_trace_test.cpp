@@ -32,7 +32,7 @@ class Arrays {
   std::vector<std::int32_t> ints(const std::string& name) const { return tensor(name).to_ints(); }
   double number(const std::string& name) const { return tensor(name).item(); }
   bool has(const std::string& name) const { return file_.arrays().find(name) != nullptr; }
-  /// All names with this prefix, without the prefix.
+  /// The names that begin with `beginning`, each without this prefix.
   std::vector<std::string> under(const std::string& beginning) const {
     std::vector<std::string> names;
     for (const SafetensorsEntry& entry : file_.arrays().entries()) {
@@ -57,8 +57,8 @@ void replay(const Arrays& step) {
   const double beta1 = step.number("beta1"), beta2 = step.number("beta2");
   const double t = step.number("step"), factor = step.number("factor");
   // v has a relative error of at most seven roundings of 6e-8 each. The factor and its product with
-  // the gradient have one each, and squaring doubles these two to four. The square, its product
-  // with 1 - beta2 and the sum have one each.
+  // the gradient are rounded once each, and squaring doubles both errors. The square, its product
+  // with 1 - beta2 and the sum are rounded once each.
   const auto near = [](double found, double wanted, double size, const std::string& what) {
     BOOST_TEST(std::abs(found - wanted) <= 5e-7 * size + 1e-30,
                what << ' ' << found << ' ' << wanted);

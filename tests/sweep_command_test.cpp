@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_trains_a_grid_and_writes_a_report) {
   BOOST_TEST((*this)("train --config s/rate-3e-3-heads-softmax_2-seed-2/config.ini --quiet --out a")
                  .status == 0);
   BOOST_TEST(checkpoint("a", 2) == checkpoint("s/rate-3e-3-heads-softmax_2-seed-2", 2));
-  // Other settings with the same names are refused.
+  // Runs of the same names but with other settings are refused.
   refuses(
       1, small + grid + "--seeds 2 --warm-up 7",
       "holds a run with another configuration: training.warm_up is \"100\" there and \"7\" here");

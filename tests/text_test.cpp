@@ -22,7 +22,7 @@ using namespace longhand::tasks;
 
 constexpr TaskMaker make{own_text};
 
-/// "0123...": the byte at place i is i % 251, so a sample shows its origin.
+/// A text in which the byte at place i is i % 251, so that a sample shows where it comes from.
 std::string places(std::size_t size) {
   std::string text;
   for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(i % 251);
@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
       BOOST_REQUIRE(task->target_bytes(sample) == learned);
     }
   }
-  BOOST_TEST(most == 199);   // the last token of the training part is reached,
-  BOOST_TEST(least == 200);  // and validation starts with the first held-out token
+  BOOST_TEST(most == 199);   // training reaches the last token of its part
+  BOOST_TEST(least == 200);  // validation begins with the first held-out token
 }
 
 BOOST_AUTO_TEST_CASE(validation_reads_every_window_once) {
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(validation_reads_every_window_once) {
   BOOST_REQUIRE(targets.size() == 49u);
   for (std::int32_t i = 0; i < 49; ++i) BOOST_TEST(targets[static_cast<std::size_t>(i)] == 201 + i);
   targets.clear();
-  app::for_samples(*task, {.samples = 2}, take);  // the first and the fourth of six
+  app::for_samples(*task, {.samples = 2}, take);  // the first and the fourth of six windows
   BOOST_TEST(targets.size() == 18u);
   BOOST_TEST(targets.at(9) == 228);
 }
@@ -95,7 +95,8 @@ BOOST_AUTO_TEST_CASE(a_window_begins_with_what_the_tokenizer_puts_before_a_text)
       const bool whole = i + 1 < task->count() || sample.tokens.size() == 11u;
       BOOST_REQUIRE((whole ? sample.tokens.size() == 11u : sample.tokens.size() < 11u));
       BOOST_REQUIRE(sample.targets.size() == sample.tokens.size());
-      // The tokenizer's first token is only read, and so is the first token of the window.
+      // Neither the token that the tokenizer adds at the beginning nor the first token of the
+      // window is a target.
       BOOST_REQUIRE(sample.tokens[0] == 2);
       BOOST_REQUIRE(sample.targets[0] == Sample::not_counted);
       for (std::size_t at = 1; at + 1 < sample.tokens.size(); ++at) {
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_
     for (std::size_t i = 0; i < batch.tokens.size(); i += 10) first.push_back(batch.tokens[i]);
     return first;
   };
-  // Six windows per step: four steps are an epoch.
+  // A step has six windows, so four steps are an epoch.
   std::set<std::int32_t> offsets;
   std::vector<std::vector<std::int32_t>> epochs;
   for (std::int64_t epoch = 0; epoch < 10; ++epoch) {
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_
   BOOST_TEST(offsets.size() > 3u);  // out of eleven
   BOOST_TEST(*offsets.rbegin() <= 10);
   BOOST_TEST(std::set(epochs.begin(), epochs.end()).size() == 10u);
-  // Parts of a step divide the same windows, which the seed determines.
+  // The windows of a step depend on the seed, but not on the number of parts.
   auto halves = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 0);
   const auto second = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 1);
   halves.insert(halves.end(), second.begin(), second.end());

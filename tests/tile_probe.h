@@ -5,7 +5,8 @@
 
 namespace longhand::cpu {
 
-/// The formats of AMX, computed by TileModel with the packing of each instruction set
+/// Panel formats of products with AMX tiles, whose operands have one or two bf16 parts. TileModel
+/// emulates the tiles. The panels are packed with the vectors of each instruction set
 /// (tile_probe.simd.cpp).
 struct TileProbe {
   PanelFormat one, two;

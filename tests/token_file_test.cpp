@@ -19,7 +19,7 @@ using namespace longhand::nn;
 struct Fixture {
   TemporaryFolder folder;
   std::filesystem::path text = folder / "a.txt", tokens = folder / "a.tokens";
-  /// Bytes, and "ab" as one token.
+  /// The tokens are a, b, c, the space and ab.
   Tokenizer tokenizer = parse_tokenizer_json(vocabulary(), "test");
 
   static std::string vocabulary() {

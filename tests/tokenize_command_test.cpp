@@ -65,7 +65,8 @@ BOOST_AUTO_TEST_CASE(one_long_word_takes_little_memory) {
     write("word", word);
     const std::string rest = std::string(" --count --tokenizer ") + tokenizer + ".json";
     const std::int64_t least = peak_mib("tokenize short" + rest);
-    // Includes the file and its normal form. Merging it at once would need 900 MiB or more.
+    // This bound includes the file and its normal form. Merging the whole word at once would need
+    // 900 MiB or more.
     BOOST_TEST(peak_mib("tokenize word" + rest) - least < 100, tokenizer);
   }
 }

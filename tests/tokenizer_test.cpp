@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(ids_and_decoded_texts_equal_those_of_hugging_face) {
   for (const auto& [name, kind] : golden()["tokenizers"].members()) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     Encoder encoder(tokenizer);
-    // Twice, because cached words must give the same result.
+    // Each text is encoded twice, because cached words must give the same result.
     for (int round = 0; round < 2; ++round) {
       for (std::size_t i = 0; i < golden()["texts"].size(); ++i) {
         const std::string& text = golden()["texts"][i].string();
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(splitting_a_long_text_changes_no_id) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     Encoder encoder(tokenizer);
     const std::vector<TokenId> whole = encoder.encode(text, {.around = false, .ranges = false});
-    // Parts too short to be split, which begin at special tokens.
+    // Each part begins at a special token and is too short to be split.
     std::vector<TokenId> joined;
     const std::string_view mark = "<|end|>";
     for (std::size_t at = 0; at < text.size();) {

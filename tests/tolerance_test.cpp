@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_detected) {
   BOOST_TEST(compared({{"y", result({std::nan("")})}}, {std::nan("")}).used == 0);
 }
 
-// A single one of a thousand entries may be 12 sigma off; all together only a hundredth of that.
+// A single one of a thousand entries may be off by 12 sigma, but all entries together only by a
+// hundredth of that.
 BOOST_AUTO_TEST_CASE(a_common_factor_is_detected_even_if_no_single_entry_exceeds_its_bound) {
   Rng rng(1, Purpose::test);
   constexpr double sigma = 0.05;

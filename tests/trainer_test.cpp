@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_schedule_gets_its_number_of_steps_from_the_trainer) {
 }
 
 BOOST_AUTO_TEST_CASE(the_gradients_of_parts_add_up_to_that_of_the_batch) {
-  // Three parts of 10 rows compared with one part of the same 30: the same mean over all targets.
+  // Three parts of 10 rows and one part of the same 30 rows have the same mean over all targets.
   const auto backend = make_reference_backend();
   Bigrams whole(*backend), cut(*backend);
   const auto part_of = [](std::int64_t step, std::int64_t part) {
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   BOOST_TEST(skipped == std::vector<std::int64_t>({1, 4, 6}));
   BOOST_TEST(taken == std::vector<std::int64_t>({2, 3, 5}));
 
-  // It may be the step from which a run resumes.
+  // The first step after a resume may also be skipped.
   Bigrams again(*backend);
   o.checkpoints.folder = folder / "cut";
   skipped.clear();
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(the_last_finished_step_is_saved_however_a_run_ends) {
     BOOST_CHECK_THROW(Trainer(model, data, o, std::move(hooks)).run(), Error);
     const CheckpointStore store(folder.path(), 1);
     BOOST_TEST(store.latest().value_or(-1) == at);
-    // It continues as if nothing had happened.
+    // Another trainer resumes the run, which ends as if there had been no error.
     Trainer second(model, source, o);
     second.resume_latest();
     second.run();
@@ -360,7 +360,8 @@ BOOST_AUTO_TEST_CASE(an_abandoned_step_changes_nothing) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   Bigrams whole(*backend);
   Trainer(whole, source, options(6)).run();
-  // Polled before each operation of the gradients, so every place in a step is tested.
+  // `interrupt` is polled before each operation of the gradients, so the test interrupts steps at
+  // many places.
   int questions = 0;
   for (int leave = 1;; leave += 3) {
     const TemporaryFolder folder;

@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_product_by_product) {
   BOOST_TEST(verdict(*last, "1 2 4", "3") == "right");
   BOOST_TEST(verdict(*last, "1 2 4", "4") == "product 1: expected 3, got 4");
   BOOST_TEST(verdict(*last, "1 2 4", "1 4 3") == "product 1: expected 3, got 1");
-  // 25 exchanges two pairs of points.
+  // Element 25 exchanges two pairs of points.
   for (const auto& [group, other] :
        {std::pair{"s3", "3"}, {"s3", "0"}, {"z2", "0"}, {"s5", "25"}, {"s5", "0"}}) {
     const auto swaps = make({{"group", group}, {"moves", "swaps"}});

@@ -8,18 +8,19 @@
 #include "cuda/attention/tickets.h"
 
 /// The forward pass of softmax attention and ChaCAL. A thread block has 64 or 128 queries of one
-/// head of one segment and processes their keys in blocks of 64. With a level b near the maximum so
-/// far, l = sum_j 2^(s_j - b) and o = sum_j 2^(s_j - b) v_j. If the maximum m of a block of keys is
-/// more than `slack` above b, l and o are first multiplied by 2^(b - m), and m becomes the level.
-/// Then the terms of the block are added. No power exceeds 2^slack, and levels seldom change. At
-/// the end y = o / l and log_sum = (b + log2 l) ln 2.
+/// head of one segment and processes their keys in blocks of 64. It keeps a level b, which is near
+/// the maximum score so far, and the sums l = sum_j 2^(s_j - b) and o = sum_j 2^(s_j - b) v_j.
+/// Scores are multiplied by log2 e, so that powers of 2 suffice. If the maximum m of a block of
+/// keys is more than `slack` above b, l and o are first multiplied by 2^(b - m), and m becomes the
+/// level. Then the terms of the block are added. No power exceeds 2^slack, and levels seldom
+/// change. At the end y = o / l and log_sum = (b + log2 l) ln 2.
 ///
 /// The last block of keys has the same positions as the queries. For ChaCAL, the values of earlier
-/// blocks are U_j = (1 - g) v_j + g y_j, because these rows are finished. In the last block the
+/// blocks are U_j = (1 - g) v_j + g y_j, because their y_j are finished. In the last block the
 /// values are (1 - g) v_j, and the missing terms are added by substitution: y_i = o_i / l_i + g
 /// sum_j P_ij y_j, over the j < i of the last block.
 ///
-/// A sink b is treated like a key before all others: b is the first level, and l begins at 1.
+/// A sink is treated like a key before all others: its score is the first level, and l begins at 1.
 ///
 /// For heads wider than a slice, scores are summed over the slices of the keys, and each thread
 /// block computes one slice of y.
@@ -27,7 +28,7 @@
 /// Keys and values are loaded during computation. If three thread blocks with two pairs of tiles
 /// each fit on a multiprocessor, the keys and values of the next block are loaded while the current
 /// block is computed. Otherwise the values of a block are loaded while its scores are computed, and
-/// the keys of the next block are loaded during the rest.
+/// the keys of the next block are loaded during the rest of the computation.
 namespace longhand::cuda {
 
 struct AttentionTask {
@@ -38,15 +39,16 @@ struct AttentionTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   std::int32_t* progress = nullptr;
-  // Number of parts into which the keys are divided, see parts.cu. If there are several, y receives
-  // the sums o of the parts, in f32.
+  // Number of parts into which the keys are divided (parts.cu). If there are several parts, y
+  // receives o of each part, in f32 and not yet divided by l.
   std::int32_t key_parts = 1;
   std::int64_t query_rows = 0;
-  Pair<float>* stats = nullptr;  // level and l, [key parts, query rows, heads]
+  Pair<float>* stats = nullptr;  // b and l of each part, [key parts, query rows, heads]
 };
 
-/// Which keys a block processes and where its sums go. whole: all keys that its queries see. part:
-/// one of several parts of these keys, combined later. chacal: the keys of ChaCAL.
+/// Variants of the kernel. whole: a block processes all keys that its queries see. part: a block
+/// processes one part of these keys, and parts.cu combines the parts. chacal: a block processes all
+/// keys with the values of ChaCAL and ends with the substitution.
 enum class Walk { whole, part, chacal };
 
 inline constexpr int key_rows = 64;  // keys per block of keys
@@ -55,7 +57,8 @@ inline constexpr float slack = 8;
 template <class Product, int slice>
 constexpr int tile_size = key_rows* Product::stride(slice);
 
-/// Number of pairs of tiles (keys and values) of a thread block with 64 * bands queries.
+/// Number of pairs of tiles (one of keys, one of values) in the shared memory of a thread block
+/// with 64 * bands queries.
 template <class Product, int slice, int bands>
 constexpr int pairs = sizeof(typename Product::Element) * tile_size<Product, slice>*(bands + 4) <=
                               72 << 10
@@ -74,7 +77,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
   constexpr int size = tile_size<Product, slice>;
-  // true if these template arguments are used only for heads whose keys fit one slice
+  // true if these template arguments are used only for heads that are at most one slice wide
   constexpr bool one_slice = slice < 128 || bands == 2;
   constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
   constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -84,7 +87,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   const ScoresView& scores = task.scores;
   const SegmentView at = scores.segments[tile.segment];
   const int rows = min(block_rows, at.queries - tile.first);
-  // first and last + 1 position of the tile
+  // The queries of the tile have the positions start .. stop - 1.
   const int start = at.offset() + tile.first, stop = start + rows;
   const int first_row = static_cast<int>(at.query) + tile.first,
             first_key = static_cast<int>(at.key);
@@ -95,9 +98,10 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
             last_of_warp = min(first_of_warp + 16 * bands, stop) - 1;
   const float g = chacal ? task.gamma[head * task.gamma_step] : 0.0f;
 
-  // Small arrays lie in the padding of tiles, because some tiles fill all 99 KiB that a block may
-  // have on devices of compute capability 8.6, 8.9 and 12. Row r of q has the factor of query r,
-  // its c, and c of key r of two blocks: one is read while the other is written.
+  // Small arrays are stored in the padding of tiles, because some tiles fill all 99 KiB that a
+  // block may have on devices of compute capability 8.6, 8.9 and 12. The padding of row r of q
+  // contains four floats: the factor of query r, c of query r, and c of key r of the current and of
+  // the previous block of keys. Other warps may still read the previous one.
   const auto of_row = [&](int r) { return padding<Product, slice>(q, r); };
   // Values that are needed only at the end. They are in shared memory because registers are scarce.
   struct Kept {
@@ -108,12 +112,13 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
     const float tau = scores.tau_of(first_row + r, head, r < rows);
     const float factor = scores.scale * tau * log2_of_e;
-    // A factor of 0 would turn -infinity into NaN, so it is replaced by a tiny one.
+    // A masked score is -infinity, which becomes NaN if it is multiplied by 0. A factor of 0 is
+    // therefore replaced by 2^-100.
     of_row(r)[0] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;
     if (shifted) of_row(r)[1] = r < rows ? scores.shift_of(first_key + start + r, head) : 0.0f;
   }
   float out[bands][n][4], level[bands][2], sum[bands][2];
-  float p[bands][m][4];  // a block's scores, then its weights
+  float p[bands][m][4];  // first the scores of a block of keys, then their weights
 #pragma unroll
   for (int t = 0; t < bands; ++t) {
     clear(out[t]);
@@ -128,8 +133,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
   }
 
-  // Blocks of keys begin at multiples of 64, and at the tile's own first position. For parts they
-  // begin every 64 keys from the first key.
+  // Blocks of keys begin at the multiples of 64 before `start`, at `start`, and every 64 keys after
+  // `start`. If keys are divided into parts, blocks begin at multiples of 64 only.
   int first_block = scores.first_key(start) / key_rows * key_rows, until = stop;
   if constexpr (walk == Walk::part) {
     const int blocks = (stop - first_block + key_rows - 1) / key_rows;
@@ -156,7 +161,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   wait_for_copies<0>();
   if (one_slice || task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
 
-  int end = 0, now = 0;  // position of this block's tiles in the ring
+  int end = 0, now = 0;  // now: offset in the ring of the tiles of this block of keys
   int turn = 0;
   for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
     const bool own = begin == start;
@@ -166,7 +171,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       of_row(static_cast<int>(threadIdx.x))[2 + turn] =
           key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
     }
-    // ChaCAL loads its values later
+    // For ChaCAL, the values are loaded later, and they overwrite the keys.
     Element *const k = ring + now, *const v = chacal ? k : k + size;
     now = both ? 2 * size - now : now;
     Element* const next = ring + now;
@@ -188,7 +193,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
     commit_copies();
 
-    // True if this warp's rows see any of these keys.
+    // True if a query of this warp sees a key of this block.
     const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
 #pragma unroll
     for (int t = 0; t < bands; ++t) clear(p[t]);
@@ -225,7 +230,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
         for (int i = 0; i < 2; ++i) factor[t][i] = of_row(row + 16 * t + 8 * i)[0];
       }
       if constexpr (shifted) {
-        // The scores now include the factor, so 1 takes its place.
+        // The factor is applied to the scores here and is then set to 1, so that it is not applied
+        // again.
 #pragma unroll
         for (int t = 0; t < bands; ++t) {
 #pragma unroll
@@ -329,7 +335,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
 
     if constexpr (chacal) {
-      // When the tile of the last of these keys is finished, the y of all these keys are known.
+      // When the tile of this block's last key is finished, y is known for all keys of this block.
       std::int32_t* const done =
           task.progress + 1 +
           ((scores.segments.query_begin[tile.segment] / tile_rows + tile.segment) *
@@ -359,7 +365,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     if (sees) Product::mix(out, p, v);
   }
 
-  if constexpr (walk == Walk::part) __syncthreads();  // without keys there was no barrier so far
+  // If there are no keys, this is the first barrier between writing and reading `kept`.
+  if constexpr (walk == Walk::part) __syncthreads();
   const int lane = lane_register(), row = warp_row + lane / 4;
   const int y_row = kept->row, y_head = kept->head, y_part = kept->part;
   float inverse[bands][2];
@@ -428,8 +435,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   }
 }
 
-/// Fills in what softmax attention and ChaCAL share and calls body(Product{}, Slice{}, shifted,
-/// task).
+/// Creates a task with the members that softmax attention and ChaCAL share, and calls
+/// body(Product{}, Slice{}, shifted, task).
 template <class Op, class Body>
 void visit_forward(Math math, const Op& op, const RuleTensors& rule, Body&& body) {
   const Scores& scores = op.scores;

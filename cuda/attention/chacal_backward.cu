@@ -5,13 +5,14 @@
 #include "cuda/attention/tickets.h"
 
 /// Solves ChaCAL's backward system (I - g P-)^T W = dy, where P- is P below its diagonal. A block
-/// has 64 keys of one query head and processes the later tiles of queries, beginning with the last
-/// tile, which is finished first. It computes B_j = sum_(i > j) P_ij W_i and W_j = dy_j + g B_j.
-/// The terms of later tiles are added by products, and those of the block's own rows by
-/// substitution from the last row to the first. The block also computes its part of
+/// computes 64 rows of W for one query head. It processes the tiles of later queries, beginning
+/// with the last tile, because that one is finished first. It computes B_j = sum_(i > j) P_ij W_i
+/// and W_j = dy_j + g B_j. The terms of later tiles are added by products. The terms of the block's
+/// own rows are added by substitution from the last row to the first. The block also computes its
+/// part of
 ///   dgamma = sum_j (B_j . y_j - A_j . v_j),  A_j = B_j + P_jj W_j.
-/// W is stored in f32. The other gradients are then computed as for softmax attention, with W in
-/// place of dy.
+/// W is stored in f32. The other gradients are then computed as for softmax attention, with W
+/// instead of dy.
 namespace longhand::cuda {
 namespace {
 
@@ -48,7 +49,8 @@ __device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, 
   const float g = task.gamma[head * task.gamma_step];
   const std::int64_t first_row = at.query + first;
 
-  // c of the keys, less that of the first: differences of near numbers keep their bits.
+  // c of this thread's keys minus c of the tile's first key. Such differences are small, so they
+  // have small rounding errors.
   const float first_shift = scores.shift_of(at.key + first, head);
   float shift[2];
 #pragma unroll
@@ -134,8 +136,8 @@ __device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, 
   }
   __syncthreads();
 
-  // Adds links[s][r] = P_sr times the W of row s to every earlier row r. Each thread has one
-  // column.
+  // Adds P_sr W_s to the sum of every earlier row r, where P_sr is links[s][r]. Each thread handles
+  // one column.
   const int own_column = static_cast<int>(threadIdx.x);
   float gamma_sum = 0;
   if (own_column < slice && column + own_column < task.v.width) {
@@ -230,7 +232,8 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         const Tensor dgamma(backend, {std::max<std::int64_t>(1, slots * heads * parts)},
                             DType::f32);
         backend.stream().zero(progress.address(), progress.bytes());
-        backend.stream().zero(dgamma.address(), dgamma.bytes());  // slots without a tile
+        // Slots without a tile must contribute 0.
+        backend.stream().zero(dgamma.address(), dgamma.bytes());
         task.progress = progress.data<std::int32_t>();
         task.dgamma = dgamma.data<float>();
         launch(backend.stream(), ticket_blocks(backend, slots * heads * parts), attention_threads,
@@ -243,7 +246,8 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         }
       });
 
-  // W is stored in f32, but products round it; D has to be the sum of their P dP.
+  // W is stored in f32, but the products for dP round it. D must be the sum of P dP for these dP,
+  // so W is rounded here in the same way.
   Math math = backend.math(scores.math);
   if (math != Math::exact && scores.q.data.dtype() == DType::bf16) math = Math::bf16;
   const Tensor dots(backend, rule.log_sum.shape(), DType::f32);

@@ -5,14 +5,14 @@
 
 /// DeltaFormer (core/contract/deltaformer.h), row by row. A block has one head of one segment. It
 /// processes the rows one after another, 128 keys at a time, with one thread per key for the scores
-/// and one thread per column for the sums. Backward first solves for W in the same way, from the
-/// last row. The rows of dq and dk are then independent. Scratch memory is O(tokens). Products and
-/// sums are f32 in every math mode.
+/// and one thread per column for the sums. The backward pass first solves for W in the same way,
+/// from the last row to the first. Then all rows of dq and dk are independent of one another.
+/// Scratch memory is O(tokens). Products and sums are f32 in every math mode.
 namespace longhand::cuda {
 namespace {
 
-constexpr int row_splits =
-    16;  // number of blocks per head in the passes whose rows are independent
+// Number of blocks per segment and head in the kernels whose rows are independent.
+constexpr int row_splits = 16;
 
 struct DeltaFormerTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, read = {}, earlier = {}, dy = {};
@@ -39,7 +39,7 @@ __device__ __forceinline__ float row_dot(const HeadsView& x, std::int64_t i, con
   return sum;
 }
 
-/// The maximum of the x of a block's threads, returned to all of them.
+/// The maximum of x over the threads of a block, returned to all of them.
 __device__ __forceinline__ float block_max(float x, float* scratch) {
   for (int step = warp_size / 2; step > 0; step /= 2) {
     x = fmaxf(x, __shfl_xor_sync(full_warp, x, step));
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(attention_threads) deltaformer_forward(DeltaFo
       if (task.read) store_one(task.read, row, head, c, z);
     }
     if (task.log_sum && thread == 0) task.log_sum[number] = keys > 0 ? highest + logf(sum) : 0;
-    __syncthreads();  // the next row reads this one
+    __syncthreads();  // the next row reads y of this row
   }
 }
 
@@ -167,7 +167,8 @@ __global__ void __launch_bounds__(attention_threads) deltaformer_scores(DeltaFor
         const int i = of_keys ? first + thread : r, j = of_keys ? r : first + thread;
         const std::int64_t query = at.query + i;
         const float w_y = row_dot(task.w, query, task.y, at.query + j, head);
-        // In a row with one key, S = 1 for every score, so the gradient must be exactly 0.
+        // Query 1 has only one earlier key, whose weight is 1 for every score. The gradient of this
+        // score must therefore be exactly 0.
         space.weights[thread] = i == 1 ? 0
                                        : task.scale * weight_of(task, at, i, j, head) *
                                              (w_y - task.dots[query * task.heads + head]);

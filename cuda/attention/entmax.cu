@@ -1,9 +1,10 @@
 #include "cuda/attention/rule_walk.h"
 
-/// Entmax cannot process the keys one after another like the other rules. A block searches for the
-/// threshold of a row, recomputes the scores in each step of the search, and then computes the
-/// weights from the threshold. D is computed by the same products as dP, in the same order, so dP -
-/// D is exactly 0 for a key that has all of a row's weight.
+/// Entmax cannot process the keys one after another like the other rules, because the threshold of
+/// a row depends on all its scores. A block searches for the thresholds of its rows and computes
+/// the scores again in each step of the search. Then it computes the weights from the thresholds. D
+/// is computed by the same products as dP, in the same order, so dP - D is exactly 0 for a key that
+/// has all of a row's weight.
 namespace longhand::cuda::walks {
 namespace {
 
@@ -33,8 +34,8 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
     fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
   if (task.key_slices == 1) bring_queries(0);
-  // Calls body(begin, count) for each block of keys, with their scores in s. If `mixed`, the values
-  // of the keys are loaded too.
+  // Calls body(begin, count) for each block of keys, with their products q . k in s. If `mixed` is
+  // true, the values of the keys are loaded too.
   const auto each_block = [&](bool mixed, const auto& body) {
     for (int begin = scores.first_key(start); begin < start + rows; begin += steps) {
       const int count = min(steps, start + rows - begin);
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
                       factors);
 }
 
-/// Entmax's D = dy_i . mean_i, computed in the same way as the products compute dP.
+/// Computes entmax's D_i = dy_i . mean_i with the same products as dP.
 template <class Product>
 __global__ void __launch_bounds__(attention_threads) mean_dots(RuleTask task, float* dots) {
   using Element = typename Product::Element;

@@ -5,14 +5,15 @@
 #include "cuda/attention/run.h"
 
 /// First-After-Last. In the forward pass a block has 32 queries of one head, eight per warp. It
-/// goes backward through the keys before them, 32 at a time with one key per lane; one ballot per
-/// query gives the last positive score among the 32. The block stops when all its queries have
-/// found a match. Near matches cost two blocks of keys; without matches each key is read once for
-/// 32 queries.
+/// processes the keys before them from the last to the first, 32 at a time, with one key per lane.
+/// For each query, one ballot finds the last of the 32 keys with a positive score. The block stops
+/// when all its queries have a match. If matches are near, it reads two blocks of keys. If there
+/// are none, it reads each earlier key once.
 ///
-/// The backward pass computes every pair's score and dscore together with dq, one warp per query.
-/// Then each block has 32 keys and scans the matches of all later queries. Queries that chose one
-/// of the block's keys are listed in order, and each warp sums the terms of its own keys.
+/// The backward pass first computes dq, and score and dscore of each pair of query and match, with
+/// one warp per query. In the second kernel, a block has 32 keys and scans the matches of all later
+/// queries. It lists the queries that chose one of its keys, in order, and each warp sums the terms
+/// of its own keys.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
@@ -158,10 +159,10 @@ struct Choice {
   std::int32_t slot = 0;  // 0: the key before the tile; s in 1 .. fal_rows: key s - 1 of the tile
 };
 
-/// dk_m += dscore q and dv_(m+1) += score dy over the queries that chose a key of this tile (for
-/// dv: the preceding key). Heads of the group are summed in order, and queries in order. Each block
-/// has fal_slice columns. The launch bound of 8 blocks keeps the compiler from spilling registers
-/// to make room for 13.
+/// dk_m += dscore q and dv_(m+1) += score dy, where row m of dk, or row m + 1 of dv, belongs to
+/// this tile. The terms are added in the order of the group's heads and, for each head, in the
+/// order of the queries. Each block computes fal_slice columns. Without the launch bound of 8
+/// blocks, the compiler would spill registers to make room for 13 blocks.
 __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task) {
   __shared__ float sums[2][fal_rows][fal_slice];  // dk, dv
   __shared__ Choice choices[fal_threads];

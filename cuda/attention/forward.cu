@@ -12,8 +12,8 @@ constexpr int residents = slice == 128
                           : bands == 2 ? 3
                                        : 4;
 
-/// Tiles with more keys before them come first, so that no long tile runs alone at the end. The
-/// heads of a tile are adjacent.
+/// Tiles with more keys start first, so that no long tile runs alone at the end. The blocks for the
+/// heads of one tile are adjacent in the grid.
 template <class Product, int slice, int bands, bool shifted>
 __global__ void __launch_bounds__(attention_threads, residents<Product, slice, bands>)
     attention_kernel(AttentionTask task) {
@@ -28,7 +28,8 @@ __global__ void __launch_bounds__(attention_threads, residents<Product, slice, b
                                                       head_and_part - part * scores.heads, part);
 }
 
-/// Each warp has one or two bands of 16 rows: two if sequences are long and two bands fit.
+/// Maximum number of bands of 16 rows per warp. If it is 2, run() uses two bands for long
+/// sequences.
 template <class Product, int slice>
 constexpr int most_bands = std::is_same_v<Product, ExactProduct>                    ? 1
                            : slice == 128 && sizeof(typename Product::Element) == 4 ? 1

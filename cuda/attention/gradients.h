@@ -4,12 +4,13 @@
 
 #include "cuda/attention/run.h"
 
-/// Backward pass without atomics: one pass for the gradients of the queries, one for those of the
-/// keys and values. Each block owns 64 rows of its sums. Both passes recompute P from log_sum,
+/// Backward passes of softmax attention and ChaCAL, without atomics. One kernel computes the
+/// gradients of the queries, and one those of the keys and values. Each block is the only writer of
+/// its 64 rows. Both kernels recompute P from log_sum,
 ///   P_ij = 2^(s_ij - log_sum_i log2 e),  dP_ij = dy_i . v_j,  dS_ij = P_ij (dP_ij - D_i)
-/// with D_i = dy_i . y_i from an earlier pass. For ChaCAL, W_i takes the place of dy_i, and U_j =
-/// (1 - g) v_j + g y_j that of v_j (docs/math/chacal.md). On the diagonal, dP_ii is W_i . (1 - g)
-/// v_i, which equals W_i . U_i - g D_i.
+/// with D_i = dy_i . y_i from an earlier kernel. For ChaCAL, W_i replaces dy_i, and U_j = (1 - g)
+/// v_j + g y_j replaces v_j (docs/math/chacal.md). On the diagonal, dP_ii is W_i . (1 - g) v_i,
+/// which equals W_i . U_i - g D_i.
 ///
 /// For heads wider than a slice, the products for P and dP are summed over all slices, and each
 /// block computes one slice of the gradients. It loads the operands of this slice last, so that
@@ -17,8 +18,8 @@
 namespace longhand::cuda {
 
 /// Computes the gradients of q, k, v and the tensors of scores, as in AttentionBackward, with P
-/// computed from log_sum. If `gamma` is given, as in ChacalBackward: dy contains W, row_dots
-/// contains W_i . y_i, and the values at earlier keys are (1 - g) v + g y.
+/// computed from log_sum. If `gamma` is set, the gradients are those of ChacalBackward: dy contains
+/// W, row_dots contains W_i . y_i, and the values at earlier keys are (1 - g) v + g y.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
@@ -26,20 +27,21 @@ struct GradientTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   HeadsView dq = {}, dk = {}, dv = {};
-  float* dtau = nullptr;  // one part per slice of the queries: [slices, query_rows, heads]
+  float* dtau = nullptr;  // one part per slice of the queries, [slices, query_rows, heads]
   std::int64_t query_rows = 0;
   float* dshift = nullptr;
-  float* row_sums = nullptr;  // sums of the rows of dS, [query rows, heads], if dshift is required
+  float* row_sums = nullptr;  // row sums of dS, [query_rows, heads]; null if dshift is not required
   bool add_shift = false;
   std::int32_t key_slices = 1, value_slices = 1;
 };
 
-/// The part that both mechanisms share, once dy (or W) and its dot products are computed.
+/// The common end of both backward passes. task.dy (W for ChaCAL) and task.row_dots must already be
+/// computed.
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
                          const ScoreTargets& dscores, const Target& dsink, GradientTask task);
 
-/// The two passes, each with its launch: dq and dtau; dk, dv and dshift.
+/// Launch the two kernels. The first computes dq and dtau, the second dk, dv and dshift.
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
                             const Target& dtau, GradientTask task);
 void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores, GradientTask task);
@@ -50,17 +52,18 @@ constexpr std::size_t tiles_bytes(int steps) {
          static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
 }
 /// True if three blocks with buffers for two steps each fit on a multiprocessor of an H100. With
-/// two buffers, the operands of a step are loaded while the step before it is computed.
+/// two buffers, the operands of a step are loaded while the previous step is computed.
 template <class Product, int slice>
 constexpr bool can_go_ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
-/// True if blocks with a buffer for one step are also compiled. A multiprocessor with 100 KiB of
-/// shared memory has room for two of these blocks, but for only one block with buffers for two
-/// steps.
+/// True if kernels with a buffer for only one step are compiled too. A multiprocessor with 100 KiB
+/// of shared memory has room for two blocks of such a kernel, but for only one block with buffers
+/// for two steps.
 template <class Product, int slice>
 constexpr bool can_stay =
     tiles_bytes<Product, slice>(4) > 49 << 10 && tiles_bytes<Product, slice>(2) <= 49 << 10;
 
-/// Calls body(ahead, bytes): whether a block takes two steps at once, and its shared memory.
+/// Calls body(ahead, bytes). `ahead` is true if a block has buffers for two steps, and `bytes` is
+/// its shared memory.
 template <class Product, int slice, class Body>
 void choose_steps(const DeviceFacts& device, Body&& body) {
   if constexpr (can_go_ahead<Product, slice>) {
@@ -75,7 +78,8 @@ void choose_steps(const DeviceFacts& device, Body&& body) {
   }
 }
 
-/// v, or for ChaCAL U of query head `head`, for the keys first, first + 1, ... of a segment.
+/// Loads the values of the keys first, first + 1, ... of a segment: v, or for ChaCAL U of query
+/// head `head`.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage_values(typename Product::Element* tile,
                                              const GradientTask& task, const SegmentView& at,

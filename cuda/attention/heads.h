@@ -3,7 +3,7 @@
 #include "core/contract/heads.h"
 #include "cuda/tensor_cores.h"
 
-/// Heads and segments as the attention kernels see them.
+/// Heads and segments in the form in which they are passed to the attention kernels.
 namespace longhand::cuda {
 
 /// Two neighbouring entries, read or written by one instruction.
@@ -19,7 +19,7 @@ struct HeadsView {
   std::int32_t width = 0;
   bool half = false;     // true for bf16, false for f32
   bool aligned = false;  // every row of every head allows 16-byte accesses, eight entries at a time
-  bool add = false;      // for a target: add to its contents
+  bool add = false;      // for a target: add results to its contents
 
   explicit __host__ __device__ operator bool() const { return at != nullptr; }
   /// True if rows can be copied as T, 16 bytes at a time.
@@ -34,7 +34,8 @@ HeadsView view(const HeadsTarget& x);
 
 /// The rows of one segment; see core/contract/heads.h.
 struct SegmentView {
-  std::int64_t query = 0, key = 0;  // first rows
+  // first row of the segment among all queries, and among all keys
+  std::int64_t query = 0, key = 0;
   std::int32_t queries = 0, keys = 0;
   __device__ int offset() const { return keys - queries; }
 };
@@ -48,10 +49,11 @@ struct SegmentsView {
 };
 SegmentsView view(const Segments& queries, const Segments& keys);
 
-/// Consecutive segments are cut into tiles of `rows` rows that never cross a segment boundary.
-/// Segment s owns the slots from begin_s / rows + s on. Since floor((b + n) / rows) - floor(b /
-/// rows) + 1 is at least n / rows rounded up, these slots suffice, and no table of tiles is needed.
-/// Some slots have no tile.
+/// Consecutive segments are divided into tiles of `rows` rows. No tile crosses a segment boundary.
+/// A slot is a place for a tile in the grid. Segment s, which begins at row b and has n rows, owns
+/// the slots from floor(b / rows) + s on. Since floor((b + n) / rows) - floor(b / rows) + 1 is at
+/// least n / rows rounded up, these slots suffice, and no table of tiles is needed. Some slots have
+/// no tile.
 struct Tile {
   std::int32_t segment = 0, first = 0;  // first: index of the tile's first row within the segment
 };
@@ -59,7 +61,9 @@ inline std::int64_t tile_slots(std::int64_t rows_in_all, std::int64_t segments, 
   return rows_in_all / rows + segments;
 }
 
-/// The last segment whose slots begin at or before `slot`. A warp searches 32 segments at a time.
+/// The tile of a slot. Its segment is the last one whose slots begin at or before `slot`. If the
+/// slot has no tile, `first` is beyond the segment's last row. A warp searches 32 segments at a
+/// time.
 __device__ __forceinline__ Tile tile_at(const std::int32_t* begins, int count, int rows,
                                         std::int64_t slot) {
   const int lane = lane_index();
@@ -75,7 +79,7 @@ __device__ __forceinline__ Tile tile_at(const std::int32_t* begins, int count, i
   return {low, static_cast<std::int32_t>((slot - first_slot(low)) * rows)};
 }
 
-/// x(row, head, column + i) for i < 8, zeros beyond the head's width. column is a multiple of 8.
+/// out[i] = x(row, head, column + i), or 0 beyond the head's width. column is a multiple of 8.
 __device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, std::int64_t row,
                                            int head, int column) {
   const std::int64_t at = row * x.columns + std::int64_t{head} * x.width + column;

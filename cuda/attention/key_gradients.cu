@@ -3,14 +3,14 @@
 namespace longhand::cuda {
 namespace {
 
-/// Data of one query for the pass over the keys.
+/// The numbers of one query that this kernel needs.
 struct alignas(16) QueryFacts {
   float factor, log_sum, tau, dot;
 };
 
-/// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (for ChaCAL times 1 - g), over the
-/// query heads that read key head blockIdx.y. Scores are transposed: each row is a key. Shifted
-/// scores also give dc_j, for each query head.
+/// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (for ChaCAL times 1 - g), also
+/// summed over the query heads that read key head blockIdx.y. Scores are transposed: each row is a
+/// key. If scores are shifted, the kernel also computes dc_j of each query head.
 template <class Product, int slice, bool shifted, bool ahead>
 __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTask task) {
   using Element = typename Product::Element;
@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
   const int warp = warp_index(), row = 16 * warp + lane_row();
   const bool busy = 16 * warp < rows;
 
-  // The queries that see a key of this tile, for one head after the other.
+  // first_query .. last_query - 1 include all queries that see a key of this tile. The block
+  // processes them for one query head after another.
   const int first_query = max(0, tile.first - at.offset()) / step * step;
   int last_query = at.queries;
   if (scores.window > 0) {
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     }
     return QueryFacts{scores.scale * tau * log2_of_e, log_sum, tau, task.row_dots[at_row]};
   };
-  // Stores dc of this thread's keys; each thread has a part of each sum.
+  // Stores dc of this thread's keys. Each of the four lanes that share a key has a part of its sum.
   const auto put_shift = [&](int head, const float(&sums)[2]) {
     if (!task.dshift || part > 0) return;
 #pragma unroll
@@ -87,7 +88,8 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     }
   };
 
-  // For this thread's keys: c minus c of the tile's first key, as in QueryFacts, and sums of dS.
+  // For this thread's keys: c minus c of the tile's first key, which is also subtracted in
+  // QueryFacts, and the sums of dS.
   float shift[2] = {0, 0}, shift_sums[2] = {0, 0};
   float dk[1][n][4], dv[1][n][4];
   clear(dk[0]);
@@ -103,7 +105,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
   if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
 
   const int own = 16 * warp * stride;
-  int turn = 0, now = 0;  // now: position of this step's tiles in the ring
+  int turn = 0, now = 0;  // now: offset of this step's tiles in the ring
   for (int head = first_head, begin = first_query; head < last_head; turn = 1 - turn) {
     const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
     if (shifted && begin == first_query) {
@@ -180,7 +182,8 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
           }
         }
       }
-      // After the tile, every query of the segment sees every key of the tile.
+      // A step needs no mask if all its queries come after the tile's last position, unless the
+      // step or the tile is incomplete or there is a window.
       const int first_position = at.offset() + begin, count = at.queries - begin;
       if (first_position < tile.first + rows || count < step || rows < tile_rows ||
           scores.window > 0) {

@@ -2,14 +2,14 @@
 
 #include "cuda/attention/run.h"
 
-/// Inspection rather than training: the attention weights themselves, and scores that are not
-/// finite. One warp per query and head; products are f32.
+/// Operations for inspection. AttentionWeights returns the weights, and FindBadScore finds a score
+/// that is not finite. Each warp handles one query. Products are f32.
 namespace longhand::cuda {
 namespace {
 
 constexpr int look_threads = 256, look_warps = look_threads / warp_size;
 
-/// s_ij of the query in row t of a segment, returned to all lanes.
+/// The score of the query in row t and key j of a segment, returned to all lanes.
 __device__ __forceinline__ float score(const ScoresView& s, const SegmentView& at, int t, int head,
                                        int j) {
   const float factor = s.scale * s.tau_of(at.query + t, head);
@@ -47,7 +47,8 @@ __device__ void weigh_by_rule(const ScoresView& scores, std::int64_t entry, floa
   for (int j = first; j < end && kept > 0; ++j) row[j] /= sum;
 }
 
-/// The weights of one query and head: first the scores, then their exponentials divided by the sum.
+/// Each warp computes the weights of one query and head. It first stores the scores and then
+/// replaces them by the weights.
 __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores, float* weights) {
   const Tile tile =
       tile_at(scores.segments.query_begin, scores.segments.count, look_warps, blockIdx.x);
@@ -91,8 +92,8 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
   for (int j = scores.first_key(p) + lane; j <= p; j += warp_size) row[j] /= sum;
 }
 
-/// first[row] = key * heads + head for the first score of the row that is NaN or infinite; -1:
-/// none.
+/// first[row] = key * heads + head for the first score of the row that is NaN or infinite, or -1 if
+/// all are finite.
 __global__ void __launch_bounds__(look_threads)
     bad_scores_kernel(ScoresView scores, bool own_key, std::int64_t* first) {
   const Tile tile =
@@ -113,8 +114,8 @@ __global__ void __launch_bounds__(look_threads)
   if (lane_index() == 0) first[at.query + t] = found;
 }
 
-/// Finds the first row with a bad score and stores (segment, position, key, head). Runs as one
-/// warp.
+/// Stores (segment, position, key, head) of the first bad score in `found`, or -1 four times if
+/// there is none. Runs as one warp.
 __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, std::int64_t rows,
                                 std::int32_t* found) {
   const int lane = lane_index();

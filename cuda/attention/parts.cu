@@ -5,18 +5,18 @@
 
 #include "cuda/attention/attend.h"
 
-/// Few queries with many keys, as in decoding. The keys of a tile of queries are cut into parts,
-/// and each block stores level b_p, l_p and o_p of its part. With b = max_p b_p and w_p = 2^(b_p -
-/// b), p in order,
+/// Softmax attention for few queries with many keys, as in decoding. The keys of a tile of queries
+/// are divided into parts. The block of part p stores the level b_p and the sums l_p and o_p
+/// (attend.h). A second kernel computes, with b = max_p b_p and w_p = 2^(b_p - b),
 ///   l = sum_p w_p l_p,  y = sum_p w_p o_p / l,  log_sum = (b + log2 l) ln 2.
-/// A sink is one more part, without o. The existing keys are divided in multiples of 64, so a short
-/// segment may have empty parts.
+/// The parts are added in order. A sink is one more part, without o. The keys of a segment are
+/// divided at multiples of 64, so a short segment may have empty parts.
 namespace longhand::cuda {
 namespace {
 
 constexpr std::int64_t wanted_blocks = 256;  // about two per multiprocessor
-constexpr std::int64_t least_keys = 128;     // minimum keys per part, if all segments are full
-// maximum queries per segment, on average, for which keys are split
+constexpr std::int64_t least_keys = 128;     // minimum keys per part of a segment of maximum length
+// keys are divided only if segments have at most this many queries on average
 constexpr std::int64_t queries_of_warp = 16;
 constexpr int most_parts = 64;
 
@@ -30,7 +30,8 @@ __global__ void __launch_bounds__(attention_threads) part_kernel(AttentionTask t
       task, tile, head_and_part % heads, head_and_part / heads, static_cast<int>(blockIdx.z));
 }
 
-/// One warp per query and head. `task` is that of the parts; y is the final output.
+/// Combines the parts, with one warp per query and head. `task` is the task of part_kernel, and y
+/// is the output of the operation.
 __global__ void join_kernel(AttentionTask task, HeadsView y) {
   const int heads = task.scores.heads;
   const std::int64_t entries = task.query_rows * heads, entry = thread_in_grid() / warp_size;
@@ -54,7 +55,7 @@ __global__ void join_kernel(AttentionTask task, HeadsView y) {
     float total[8] = {};
     for (int p = 0; p < task.key_parts; ++p) {
       const Pair<float> of = stats[p * entries];
-      if (of.second == 0) continue;  // no key of this part was seen, so o may be undefined
+      if (of.second == 0) continue;  // the query sees no key of this part, so o may be undefined
       float o[8];
       load_eight(o, task.y, p * task.query_rows + row, head, c);
       const float weight = power_of_two(of.first - base);

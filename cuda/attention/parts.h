@@ -6,8 +6,8 @@
 namespace longhand::cuda {
 
 /// Number of parts into which the keys of each tile of queries are divided, with one block per
-/// part. It depends only on shapes: it is 1 if there are enough blocks without a division, and if
-/// there are so many queries that the operation may be part of training.
+/// part. It depends only on shapes. It is 1 if there are enough blocks without a division, or so
+/// many queries that the operation may be part of training.
 int key_parts(const Attention& op);
 void attend_in_parts(CudaBackend& backend, const Attention& op, int parts);
 

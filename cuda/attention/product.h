@@ -6,14 +6,15 @@
 
 /// The two products of the attention family, for one warp. The left operand has one or several
 /// bands of 16 rows, and the right operand is a tile in shared memory. Results are in registers, in
-/// the layout of tensor cores: with g = lane / 4 and t = lane % 4, at[band][i] of a lane contains
+/// the layout of tensor cores: with g = lane / 4 and t = lane % 4, c[band][i] of a lane contains
+/// the entries
 ///   (g, 8 i + 2 t), (g, 8 i + 2 t + 1), (g + 8, 8 i + 2 t), (g + 8, 8 i + 2 t + 1).
 ///
 ///   dots   c (16 x 8 n) += a b^T: rows of a and of b in shared memory, `width` entries each
 ///   mix    c (16 x 8 n) += p b:   p (16 x 8 m) in registers as above, b [8 m, 8 n] in shared
 ///   memory
 ///
-/// A part of b that a warp has loaded into registers is used for all its bands.
+/// A warp loads each part of b into registers once and uses it for all its bands.
 ///
 /// Rows of a tile are padded by 16 bytes, so that the eight rows that a fragment reads are in
 /// different banks. Products and copies do not touch the padding, so padding() can contain small
@@ -26,7 +27,7 @@ __device__ __forceinline__ int lane_column() { return lane_index() % 4; }
 /// f32 products, without tensor cores.
 struct ExactProduct {
   using Element = float;
-  static constexpr bool rounds = false;  // tiles contain unchanged entries of the tensor's type
+  static constexpr bool rounds = false;  // entries of tiles are not rounded
   static constexpr int stride(int width) { return width + 4; }
   __device__ __forceinline__ static Element element(float x) { return x; }
 
@@ -122,8 +123,8 @@ struct Tf32Product {
     }
   }
 
-  /// Sums may have any order: column t of the left fragment is key 2 t, and column t + 4 is key 2 t
-  /// + 1, which matches the layout of p.
+  /// The keys of a sum may be added in any order. Here column t of the left fragment is key 2 t,
+  /// and column t + 4 is key 2 t + 1. With this order p already has the layout of a left fragment.
   template <int bands, int m, int n>
   __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
@@ -153,7 +154,6 @@ struct Tf32Product {
   __device__ __forceinline__ static unsigned bits(const float* at) { return __float_as_uint(*at); }
 };
 
-/// Operands rounded to bf16.
 struct Bf16Product {
   using Element = bf16;
   static constexpr bool rounds = false;
@@ -214,7 +214,7 @@ struct Bf16Product {
   }
 };
 
-/// The same for a single band.
+/// dots and mix for a single band.
 template <class Product, int width, int n>
 __device__ __forceinline__ void dots(float (&c)[n][4], const typename Product::Element* a,
                                      const typename Product::Element* b) {

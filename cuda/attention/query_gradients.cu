@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   constexpr int stride = Product::stride(slice);
-  // c of the keys of two steps: one is read while the other arrives.
+  // c of the keys of this step and of the previous step, which other warps may still read.
   __shared__ float key_shifts[2][shifted ? step : 1];
   Element* const q = shared_memory<Element>();
   Element* const dy = q + tile_rows * stride;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
 
   float dq[1][n][4], factor[2], log_sum[2], d[2], shift[2] = {0, 0};
-  float row_sums[2] = {0, 0};  // this thread's part of the sums of dS
+  float row_sums[2] = {0, 0};  // this thread's part of the row sums of dS
   clear(dq[0]);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   if (task.value_slices == 1) settle<Product, slice, tile_rows>(dy, task.dy);
 
   const int own = 16 * warp * stride;
-  int now = 0, turn = 0;  // now: position of this step's tiles in the ring
+  int now = 0, turn = 0;  // now: offset of this step's tiles in the ring
   for (int begin = first_key; begin < stop; begin += step, turn = 1 - turn) {
     if (shifted && static_cast<int>(threadIdx.x) < step) {
       const int key = begin + static_cast<int>(threadIdx.x);
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   }
 }
 
-/// y_i (+)= the sum over slices of parts, for each of `entries` entries.
+/// y_i (+)= sum over slices s of parts(s, i), for i < entries.
 __global__ void add_slices(const float* parts, int slices, std::int64_t entries, float* y,
                            bool add) {
   for (std::int64_t i = thread_in_grid(); i < entries; i += threads_in_grid()) {

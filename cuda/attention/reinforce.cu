@@ -4,8 +4,8 @@
 
 #include "cuda/attention/run.h"
 
-/// Increases chosen attention weights: one warp per head and query that has pairs. Products are
-/// f32.
+/// Increases chosen attention weights. There is one warp per head and query that has pairs.
+/// Products are f32.
 namespace longhand::cuda {
 namespace {
 
@@ -29,8 +29,9 @@ __device__ __forceinline__ int segment_of(const SegmentsView& segments, std::int
   return low;
 }
 
-/// The warp of a query's first pair handles all pairs of that query, up to 32 at a time with one
-/// bit each. The warp determines which pairs count and then sums their values.
+/// The warp of a query's first pair handles all pairs of that query, up to 32 at a time. It first
+/// sets one bit for each pair whose weight is above the threshold. Then it sums the values of these
+/// pairs.
 __global__ void __launch_bounds__(reinforce_threads)
     reinforce_kernel(ScoresView scores, const float* log_sum, HeadsView v, Pairs pairs,
                      const float* amounts, float log_threshold, HeadsView y, std::int64_t rows) {

@@ -1,11 +1,12 @@
 #include "cuda/attention/rule_walk.h"
 #include "cuda/attention/tickets.h"
 
-/// Gradients of attention by rules. For dq a block goes through the keys as in the forward pass.
-/// For dk and dv it has 64 keys and goes through the queries after them. `walked` holds the state
-/// of each query's walk at the tile's last key, as left by the block of the following keys; this
-/// block advances it. Blocks take tiles by ticket, the last keys first (tickets.h), and each block
-/// runs one step behind the block it waits for.
+/// Gradients of attention by rules other than softmax. For dq, a block has 64 queries and processes
+/// their keys as in the forward pass. For dk and dv, a block has 64 keys and processes the queries
+/// after them. Each query's state then depends on all later keys. The block of the following keys
+/// stores this state in `walked`, and this block reads it and stores the state after its own keys.
+/// Blocks draw tiles by ticket, the last keys first (tickets.h). Each block is at least one step
+/// behind the block for which it waits.
 namespace longhand::cuda {
 
 using namespace walks;
@@ -95,8 +96,8 @@ __global__ void __launch_bounds__(attention_threads) query_kernel(RuleTask task)
                       part * slice, dq, factors);
 }
 
-/// dk and dv of the keys first, first + 1, ... of a segment. `done` is this tile's progress;
-/// `behind` is the progress of the following tile, or null.
+/// Computes dk and dv of the keys first, first + 1, ... of a segment. `done` is this tile's
+/// progress. `behind` is the progress of the tile of the following keys, or null if there is none.
 template <class Product, Rule rule>
 __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first, int key_head,
                          int part, std::int32_t* done, const std::int32_t* behind) {
@@ -128,7 +129,7 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
   };
   if (task.key_slices == 1) bring_keys(0);
   if (task.value_slices == 1) bring_values(0);
-  // dc of this thread's key, if the thread has one.
+  // put_shift stores dc of this thread's key, if the thread has one.
   const bool has_shift = task.dshift && part == 0;
   const auto put_shift = [&](int head, float sum) {
     if (thread >= rows) return;

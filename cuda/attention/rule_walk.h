@@ -5,16 +5,17 @@
 #include "cuda/attention/rules.h"
 #include "cuda/attention/run.h"
 
-/// Shared code of the kernels for attention by rules. A block computes the products of a tile of
-/// scores as the softmax kernels do and stores them in shared memory. There one thread per query
-/// walks along its keys, from the nearest on, and applies the rule's own code. The weights return
-/// to registers for the products that follow.
+/// Shared code of the kernels for attention by rules other than softmax. A block computes a tile of
+/// products q . k as the softmax kernels do and stores it in shared memory. One thread per query
+/// then processes its keys one after another, beginning with the nearest, and applies the rule's
+/// formulas. The weights are read back into registers for the next products.
 ///
-/// Heads wider than a slice are handled as in gradients.h. Sums over slices have the same order
-/// everywhere, so that a score has the same bits in all passes.
+/// Heads wider than a slice are handled as in gradients.h. Sums over slices have the same order in
+/// every kernel, so that a score has the same bits in all of them.
 namespace longhand::cuda::walks {
 
-// columns per slice of a head; rows of the other side per step
+// slice: columns per slice of a head. steps: keys per step if a block has queries, or queries per
+// step if a block has keys.
 constexpr int slice = 64, steps = 32;
 
 struct RuleTask {
@@ -24,31 +25,31 @@ struct RuleTask {
   const float* row_dots = nullptr;
   float *dtau = nullptr, *dpull = nullptr, *dshift = nullptr;
   bool add_tau = false, add_pull = false, add_shift = false;
-  float* row_sums = nullptr;  // row sums of dS, [query rows, heads], if a shift needs them
+  float* row_sums = nullptr;  // row sums of dS, [query rows, heads]; null if dshift is not required
   std::int32_t key_slices = 1, value_slices = 1;
   std::int64_t query_rows = 0;
-  Pair<float>* walked = nullptr;  // [slices, query rows, heads]
+  Pair<float>* walked = nullptr;  // `known` and `sum` of Walkers, [slices, query rows, heads]
   std::int32_t* progress = nullptr;
 };
 
-/// The state of one query as it walks along its keys.
+/// The state of one query while its keys are processed.
 template <Rule rule>
 struct Walker {
   float factor = 0, pull = 0, log_sum = 0, d = 0;
   int position = -1;
   bool there = false;
-  // stick-breaking: remaining length of the stick; TRA: number of keys kept; entmax: sum of squared
-  // weights
+  // stick-breaking: remaining length of the stick; TRA: number of keys with a positive score;
+  // entmax: sum of the squares of w (EntmaxRule)
   float known = rule == Rule::stick ? 1.0f : 0.0f;
-  // stick-breaking: part of D of the remaining keys; TRA: dpull, in the forward pass the sum of
-  // weights
+  // stick-breaking: the part of D that belongs to the remaining keys; TRA: sum of weights in the
+  // forward pass, dpull in the backward pass; entmax: sum of w
   float sum = 0;
-  float level = 0;                // TRA forward: the largest logit so far
-  float raw = 0;                  // the sum of dS times q . k
-  float all = 0;                  // the sum of dS
-  float shift = 0;                // c of the query
-  const float* shifts = nullptr;  // c of its segment's keys, with stride `heads`; may be null
-  int number = 0;                 // entmax forward: number of keys with a weight
+  float level = 0;                // forward pass: TRA's largest logit so far, or entmax's threshold
+  float raw = 0;                  // the sum of dS times q . k over the keys
+  float all = 0;                  // the sum of dS over the keys
+  float shift = 0;                // c at the query's position
+  const float* shifts = nullptr;  // c of the segment's keys, with stride `heads`; may be null
+  int number = 0;                 // entmax, forward pass: number of keys with a positive weight
 
   __device__ void start(const ScoresView& scores, const SegmentView& at, int query, int head) {
     there = query < at.queries;
@@ -76,7 +77,7 @@ struct Walker {
   __device__ bool sees(const ScoresView& scores, int key) const {
     return there && visible(scores, position, key) && (!strict(rule) || key < position);
   }
-  /// The score of a key from its product, with the same bits wherever it is computed.
+  /// The score of a key, computed from the product q . k. It has the same bits in every kernel.
   __device__ float score(const ScoresView& scores, float product, int key) const {
     if (!shifts) return product * factor;
     const float apart = shift - shifts[std::int64_t{key} * scores.heads];
@@ -84,8 +85,8 @@ struct Walker {
   }
   __device__ bool spent() const { return rule == Rule::stick && known < rules::Stick::spent; }
 
-  /// Converts the scores s[key stride] of the keys begin .. begin + count - 1 to weights. Returns
-  /// the factor by which earlier sums shrink.
+  /// Replaces the products s[key * stride] of the keys begin .. begin + count - 1 by weights.
+  /// Returns the factor by which the sums of earlier calls must be multiplied.
   __device__ float weigh(const ScoresView& scores, int begin, int count, float* s, int stride) {
     float top = level;
     for (int key = count - 1; key >= 0; --key) {
@@ -112,7 +113,9 @@ struct Walker {
     return shrink;
   }
 
-  /// The maximum of half the scores, or the sums of the weights and of their squares.
+  /// The next three functions are for entmax, whose scores are halved by score(). highest() raises
+  /// `level` to the maximum of these scores. add_up() adds w and its square to `sum` and `known`.
+  /// weigh_roots() replaces the products by w.
   __device__ void highest(const ScoresView& scores, int begin, int count, const float* s,
                           int stride) {
     for (int key = 0; key < count; ++key) {
@@ -137,11 +140,12 @@ struct Walker {
       float& x = s[key * stride];
       x = sees(scores, begin + key) ? rules::Entmax::weight(score(scores, x, begin + key), level)
                                     : 0.0f;
-      if (number == 1 && x > 0) x = 1;  // exactly 1
+      if (number == 1 && x > 0) x = 1;  // its weight is exactly 1
     }
   }
 
-  /// s to P, and dp to dS. A stick's P is rounded here as the products round it: see rules.h.
+  /// Replaces s by P and dp by dS. For stick-breaking, P is rounded as the products round it
+  /// (rules::Stick::gradient explains why).
   template <class Product>
   __device__ void gradients(const ScoresView& scores, int begin, int count, float* s, float* dp,
                             int stride) {
@@ -154,7 +158,8 @@ struct Walker {
       }
       const float s_ij = score(scores, x, begin + key);
       if constexpr (rule == Rule::stick) {
-        // The remaining keys of a spent stick have almost no weight: `sum` is a rounding error.
+        // If the stick is spent, the remaining keys have almost no weight, and `sum` is only a
+        // rounding error.
         if (spent()) sum = 0;
         const auto broken = rules::Stick::broken(s_ij);
         x = to_float(Product::element(rules::Stick::weigh(broken, known)));
@@ -175,8 +180,8 @@ struct Walker {
   }
 };
 
-/// Moves the products of a warp's 16 rows to and from a tile; entry (r, c) is at r row_stride + c
-/// column_stride.
+/// put_tile and get_tile copy a warp's 16 rows between registers and a tile. Entry (r, c) of the
+/// tile is at r row_stride + c column_stride.
 template <int m>
 __device__ void put_tile(float* tile, int row_stride, int column_stride, const float (&x)[m][4]) {
   float* const to = tile + (16 * warp_index() + lane_row()) * row_stride;
@@ -206,7 +211,7 @@ constexpr int tile_entries = tile_rows* Product::stride(slice);
 template <class Product>
 constexpr int step_entries = steps* Product::stride(slice);
 constexpr int walk_stride = tile_rows + 1;  // stride of a key if a block has 64 queries
-constexpr int wave_stride = steps + 1;      // stride if a block has 64 keys
+constexpr int wave_stride = steps + 1;      // stride of a key if a block has 64 keys
 constexpr int walk_floats = steps * walk_stride, wave_floats = tile_rows * wave_stride;
 
 template <class Product>
@@ -218,8 +223,8 @@ constexpr std::size_t backward_bytes = sizeof(typename Product::Element) * 2 *
                                        (tile_entries<Product> + step_entries<Product>)+2 *
                                        sizeof(float) * std::max(walk_floats, wave_floats);
 
-/// c += rows a of `mine` times rows of `others`, over all slices of the head. The tiles of the
-/// slices pass through shared memory.
+/// c = this warp's rows of `mine` times the rows of `others`, summed over all slices of the head.
+/// bring_mine and bring_others load one slice at a time into these tiles of shared memory.
 template <class Product, int m, class Mine, class Others>
 __device__ void dots_of_slices(float (&c)[m][4], typename Product::Element* mine,
                                typename Product::Element* others, int parts, bool busy,
@@ -235,7 +240,7 @@ __device__ void dots_of_slices(float (&c)[m][4], typename Product::Element* mine
 }
 
 /// The queries of a block: first .. first + rows - 1 of a segment, at positions from `start` on.
-/// Tiles with the most keys start first.
+/// own_queries() orders the blocks so that tiles with the most keys start first.
 struct BlockQueries {
   SegmentView at;
   int first, rows, start;
@@ -247,7 +252,7 @@ __device__ __forceinline__ BlockQueries own_queries(const SegmentsView& segments
   return {at, tile.first, min(tile_rows, at.queries - tile.first), at.offset() + tile.first};
 }
 
-/// Loads a tile. It is visible to this thread on return, and to the others after a barrier.
+/// Loads a tile. Each thread returns when its own entries are loaded, so a barrier must follow.
 template <class Product, int rows>
 __device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::int64_t row,
                       int count, int head, int part) {
@@ -260,7 +265,8 @@ __device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::
 template <Rule rule>
 using Named = std::integral_constant<Rule, rule>;
 
-/// Entmax's forward pass, and its D in dots, [rows, heads].
+/// attend_by_entmax() is the forward pass of entmax. entmax_dots() writes D of entmax to dots,
+/// [rows, heads].
 void attend_by_entmax(CudaBackend& backend, const Scores& scores, const RuleTask& task);
 void entmax_dots(CudaBackend& backend, const Scores& scores, const RuleTask& task, float* dots);
 
@@ -271,7 +277,7 @@ void visit_product(const Scores& scores, Math math, Body&& body) {
   if (math == Math::bf16 || scores.q.data.dtype() == DType::bf16) return body(Bf16Product{});
   body(Tf32Product{});
 }
-/// Calls body(Product{}, rule). TRA's scores are f32 in every math mode.
+/// Calls body(Product{}, rule). TRA uses f32 products in every math mode.
 template <class Body>
 void visit_rule(const Scores& scores, Rule rule, Math math, Body&& body) {
   if (rule == Rule::tra) return body(ExactProduct{}, Named<Rule::tra>{});

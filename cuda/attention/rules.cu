@@ -1,7 +1,7 @@
 #include "cuda/attention/rule_walk.h"
 
-/// Forward pass of attention by rules other than softmax. A block has 64 queries and goes through
-/// the keys from the last to the first, 32 at a time, until no query has weight left to assign.
+/// Forward pass of attention by rules other than softmax. A block has 64 queries. It processes the
+/// keys from the last to the first, 32 at a time, until the weight of all queries is used up.
 namespace longhand::cuda {
 
 using namespace walks;

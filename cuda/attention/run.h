@@ -17,7 +17,8 @@ struct Slice {
 };
 
 /// Calls body(Product{}, Slice<columns>{}) with the kind of product and the slice width of the
-/// heads. bf16 operands are exact in f32; the bf16 product rounds nothing but P.
+/// heads. In modes other than exact, bf16 tensors use the bf16 product, which does not change their
+/// entries.
 template <class Body>
 void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
   const auto with_slice = [&](auto product) {
@@ -39,19 +40,20 @@ inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice
                                  : slice == 64                          ? 32
                                                                         : 24;
 
-/// Number of blocks with this much shared memory that a multiprocessor holds. CUDA takes 1 KiB for
-/// each block itself.
+/// Number of blocks with `bytes` of shared memory that fit on a multiprocessor. CUDA reserves
+/// another 1 KiB for each block.
 inline std::size_t resident_blocks(const DeviceFacts& device, std::size_t bytes) {
   return device.shared_per_multiprocessor / (bytes + 1024);
 }
 
-/// True if a block should use `more` bytes of shared memory, which makes the block itself quicker,
-/// instead of `less`. A block alone on its multiprocessor has nothing to hide its waits behind.
+/// True if a block should use `more` bytes of shared memory, which makes the block itself faster,
+/// instead of `less`. False if this would leave a multiprocessor with one block instead of several,
+/// because no other block then works while this one waits.
 inline bool worth_more_memory(const DeviceFacts& device, std::size_t more, std::size_t less) {
   return resident_blocks(device, more) > 1 || resident_blocks(device, less) == 1;
 }
 
-/// Number of blocks for so many tiles that are taken by ticket. Each block takes the next tile when
+/// Number of blocks for a kernel that assigns tiles by ticket. Each block draws the next tile when
 /// it has finished one.
 inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles) {
   return std::min<std::int64_t>(tiles, std::int64_t{4} * backend.device().multiprocessors);
@@ -62,8 +64,8 @@ inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
             const Target& result);
 
-/// dots[i, h] = x(i, h) . (y(i, h) + residue(i, h)), [rows, heads], where x is rounded as products
-/// by `math` round it. There may be no residue.
+/// dots[i, h] = x(i, h) . (y(i, h) + residue(i, h)), [rows, heads], where x is rounded as the
+/// products of `math` round it. `residue` may be empty.
 void row_dots(CudaBackend& backend, Math math, const HeadsView& x, const HeadsView& y,
               const HeadsView& residue, std::int64_t rows, std::int32_t heads, float* dots);
 

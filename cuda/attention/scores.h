@@ -6,7 +6,7 @@
 
 /// Shared code of the softmax kernels: how scores are computed, which keys a query sees, and how
 /// tiles reach shared memory. A block has four warps; warp w has rows 16 w .. 16 w + 15 of a tile
-/// of 64. Scores are kept as powers of two: exp(s) = 2^(s log2 e).
+/// of 64. Exponentials are computed as powers of two: exp(s) = 2^(s log2 e).
 namespace longhand::cuda {
 
 inline constexpr int tile_rows = 64;
@@ -20,9 +20,9 @@ struct ScoresView {
   std::int64_t window = 0;
   float scale = 1;
   const float *tau = nullptr, *shift = nullptr, *sink = nullptr;  // each may be null
-  const float* pull = nullptr;                                    // TRA only
+  const float* pull = nullptr;                                    // a of TRA
   Rule rule = Rule::softmax;
-  std::int32_t heads = 1, group = 1;  // query heads; query heads per key head
+  std::int32_t heads = 1, group = 1;  // number of query heads; query heads per key head
 
   /// tau of a query's row; 1 if `there` is false.
   __device__ float tau_of(std::int64_t row, int head, bool there = true) const {
@@ -53,7 +53,7 @@ __device__ __forceinline__ bool visible(const ScoresView& s, int p, int j) {
   return j <= p && (s.window == 0 || j > p - s.window);
 }
 
-/// Number of slices of `slice` columns in a head.
+/// Number of slices of `slice` columns in a head of `width` columns.
 inline int slices(std::int64_t width, int slice) {
   return static_cast<int>((width + slice - 1) / slice);
 }
@@ -72,8 +72,8 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
 }
 
 /// tile[r][c] = x(row + r, head, first + c) for r < count, zero for later rows up to `rows` and
-/// beyond the width. If x's entries need no conversion, this only starts asynchronous copies: the
-/// tile is ready after commit_copies(), a wait, settle() and a barrier.
+/// beyond the width. If x's entries need no conversion, stage() only starts asynchronous copies.
+/// The tile is then ready after commit_copies(), wait_for_copies(), settle() and a barrier.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage(typename Product::Element* tile, const HeadsView& x,
                                       std::int64_t row, int count, int head, int first) {
@@ -105,7 +105,8 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
   }
 }
 
-/// Rounds the entries that this thread loaded with stage(), after it has waited for them.
+/// Rounds the entries that this thread copied in stage(). The thread must first wait for its
+/// copies.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
   if constexpr (Product::rounds) {
@@ -123,9 +124,9 @@ __device__ __forceinline__ void settle(typename Product::Element* tile, const He
   }
 }
 
-/// y(row + r, head, first + c) = factor_r out(r, c) for this warp's rows r < count. The results
-/// pass through `rows`, 16 bands rows of a tile that other warps do not touch, so that they are
-/// stored eight entries at a time.
+/// y(row + r, head, first + c) = factor_r out(r, c) for this warp's rows r < count. The results are
+/// first written to `rows`, a part of a tile with 16 * bands rows that no other warp accesses. From
+/// there they are stored eight entries at a time.
 template <class Product, int bands, int n>
 __device__ __forceinline__ void store_rows(typename Product::Element* rows, const HeadsView& y,
                                            std::int64_t row, int count, int head, int first,
@@ -168,8 +169,8 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// For r < count, tile[r][c] is the value that ChaCAL reads, (1 - g) v + g y. v is read from row +
-/// r, and y from `finished(eight, r, first column)`.
+/// Loads the values of ChaCAL: tile[r][c] = (1 - g) v + g y for r < count. v is read from row + r.
+/// finished(y, r, column) loads eight entries of y or leaves them 0.
 template <class Product, int slice, class Finished>
 __device__ __forceinline__ void stage_chacal(typename Product::Element* tile, int rows,
                                              const HeadsView& v, std::int64_t row, int count,

@@ -2,20 +2,21 @@
 
 #include "cuda/attention/scores.h"
 
-/// Blocks that wait for one another, because a tile of rows depends on the tiles before it. A block
-/// draws a ticket, which is the number of its next tile. Every tile has a larger number than the
-/// tiles on which it depends, so a block waits only for blocks that are already running. The sums
-/// of a tile have a fixed order, independent of the speed of other blocks, so results are bitwise
-/// reproducible.
+/// Functions for kernels in which blocks wait for one another because a tile of rows depends on the
+/// tiles before it. A block draws a ticket, which is the number of its next tile. Every tile has a
+/// larger number than the tiles on which it depends, so a block waits only for blocks that are
+/// already running. The sums of a tile have a fixed order, independent of the speed of other
+/// blocks, so results are bitwise reproducible.
 namespace longhand::cuda {
 
-/// Number of progress words: first the next ticket, then one word per slot, head and slice. A word
-/// is the number of finished steps of its tile, or 1 for a finished tile without steps.
+/// Number of progress words. The first word is the next ticket. It is followed by one word per
+/// slot, head and slice, which is the number of finished steps of that tile. A tile that is not
+/// divided into steps counts as one step.
 inline std::int64_t progress_words(std::int64_t slots, std::int64_t heads, std::int64_t slices) {
   return 1 + slots * heads * slices;
 }
 
-/// Takes the next ticket; all threads of the block get the same one.
+/// Draws the next ticket, which is the same for all threads of the block.
 __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
   __shared__ std::int32_t ticket;
   __syncthreads();
@@ -35,8 +36,9 @@ __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1
   __syncthreads();
 }
 
-/// The barrier orders all writes of the block before thread 0's fence, and the fence orders them
-/// before the word. A fence before the barrier would order only the writes of its own thread.
+/// Reports that `steps` steps of a tile are finished. The barrier orders all writes of the block
+/// before thread 0's fence, and the fence orders them before the write to `done`. A fence before
+/// the barrier would order only the writes of its own thread.
 __device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -59,7 +61,7 @@ __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count
 }
 
 /// A tile of one segment, head and slice. Tickets number the first tiles of all segments, heads and
-/// slices, then their second tiles, and so on, so that all segments and heads run side by side.
+/// slices, then their second tiles, and so on, so that all segments and heads advance in parallel.
 struct TicketTile {
   std::int32_t segment, rank, head, slice;
 };
@@ -71,9 +73,9 @@ __device__ __forceinline__ TicketTile tile_of_ticket(std::int64_t ticket, int se
           track / slices % heads, track % slices};
 }
 
-/// Substitution on a diagonal tile uses f32 rows in shared memory, one column per thread. These are
-/// the row strides of the sums and of the links; links[s][r] is the factor with which row s is
-/// added to row r.
+/// Substitution on a diagonal tile uses two f32 matrices in shared memory, `sums` and `links`. Row
+/// s of `sums`, multiplied by links[s][r], is added to row r. These are the row strides of the two
+/// matrices.
 template <int slice>
 constexpr int sums_stride = slice + 4;
 inline constexpr int links_stride = tile_rows + 4;
@@ -82,7 +84,8 @@ template <int slice>
 constexpr std::size_t substitution_bytes = sizeof(float) * tile_rows*(sums_stride<slice> +
                                                                       links_stride + 1);
 
-/// y_r += sum_(s < r) links[s][r] y_s, row by row; each thread handles one column.
+/// Adds sum_(s < r) links[s][r] y_s to row y_r of `sums`, from the first row to the last. Each
+/// thread handles one column.
 template <int slice>
 __device__ void substitute(float* sums, const float* links, int rows) {
   const int column = static_cast<int>(threadIdx.x);

@@ -14,7 +14,8 @@ namespace longhand {
 /// threads and blocks.
 std::shared_ptr<Backend> make_emulated_cuda_backend(BackendOptions options = {});
 
-/// Work enqueued on emulated devices so far: single kernels, products and copies, and graphs.
+/// Work enqueued on emulated devices so far. single: kernels, products and copies outside graphs.
+/// graphs: launches of graphs.
 struct GivenWork {
   std::int64_t single = 0, graphs = 0;
 };
@@ -22,8 +23,8 @@ GivenWork given_work();
 
 namespace emulator {
 
-/// Sets the compute capability of the emulated device for backends created from now on; 9.0 by
-/// default. It determines the device's shared memory, on which some launches depend.
+/// Sets the compute capability of the emulated device for backends created from now on. The default
+/// is 9.0. The capability determines the size of shared memory, on which some launches depend.
 void set_capability(int major, int minor);
 
 /// From now on, the emulator's replacement for cuBLASLt refuses a random share of the fused

@@ -6,15 +6,16 @@ namespace longhand::emulator {
 
 /// The pending asynchronous 16-byte copies of a thread into shared memory. Each copy is made as
 /// late as permitted, when the thread waits for its group. Until then its destination is filled
-/// with NaN. Reads by other threads before a barrier are found by running the threads in another
-/// order.
+/// with NaN. Tests find other threads' reads before a barrier by running the threads in several
+/// orders.
 class Copies {
  public:
   void issue(void* to, const void* from);  // copies zeros if from is nullptr
   void commit();
   void wait(int but);  // waits for all groups except the last `but`
 
-  /// Called when the thread begins or ends. Throws an Error if copies are still pending.
+  /// begin() is called when the thread begins, and end() when it ends. end() throws an Error if
+  /// copies are still pending.
   void begin();
   void end() const;
 

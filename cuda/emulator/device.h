@@ -16,7 +16,8 @@
 /// operations, integer atomics and a few functions. There are no float atomics, so a kernel that
 /// uses one does not compile.
 
-// The attribute puts each kernel's address into a table, from which the tests know all kernels.
+// The attribute makes the compiler list the address of each kernel in a table, from which the tests
+// know all kernels.
 #define __global__ __attribute__((noinline, patchable_function_entry(1, 0)))
 #define __device__
 #define __host__
@@ -51,8 +52,7 @@ struct Moved {
   T result;
 };
 
-/// Every lane of the mask receives the value of the lane it names. Lanes outside the mask have no
-/// value.
+/// Every lane of the mask receives the value of its lane `source`, which must also be in the mask.
 template <class T>
 T shuffle(unsigned mask, T value, int source, const char* file, int line) {
   Moved<T> moved{value, source, value};
@@ -81,7 +81,7 @@ struct Folded {
   T value, result;
 };
 
-/// Combines the lanes' values pairwise; every lane receives the same result.
+/// Combines the values of all lanes of the mask. Every lane receives the result.
 template <class T, class Combine>
 T fold(unsigned mask, T value, Combine, const char* file, int line) {
   Folded<T> folded{value, value};
@@ -104,7 +104,7 @@ T fold(unsigned mask, T value, Combine, const char* file, int line) {
   return folded.result;
 }
 
-/// The same for the threads of a block.
+/// Combines the values of all threads of the block. Every thread receives the result.
 template <class Combine>
 int fold_block(int value, Combine, const char* file, int line) {
   Folded<int> folded{value, value};
@@ -169,7 +169,8 @@ inline int __syncthreads_and(int flag, LONGHAND_SITE) {
   return longhand::emulator::fold_block(flag != 0, longhand::emulator::Common{}, file, line);
 }
 
-// As in CUDA, a shuffle that reaches past its group of `width` lanes returns the lane's own value.
+// As in CUDA, an up, down or xor shuffle that reaches past the lane's group of `width` lanes
+// returns the lane's own value.
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32, LONGHAND_SITE) {
   const int lane = longhand::emulator::lane_of_thread();
@@ -226,8 +227,8 @@ T __reduce_max_sync(unsigned mask, T value, LONGHAND_SITE) {
 }
 
 namespace longhand::emulator {
-// These functions report their access themselves: without the attribute, the watch would take it
-// for a plain access.
+// Atomic operations report their access to the watch themselves. The attribute keeps the compiler
+// from also reporting it as a plain access.
 template <class T, class F>
 __attribute__((no_sanitize("thread"))) T exchange(T* address, F&& changed) {
   static_assert(std::is_integral_v<T>, "no atomics on floats: their order is not repeatable");

@@ -14,8 +14,8 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Makes the next resume() call body(argument) from its beginning. A body that has not ended is
-  /// abandoned: nothing on its stack is destroyed.
+  /// Makes the next resume() call body(argument) from its beginning. If the previous body has not
+  /// ended, it is abandoned, and no destructors run for its stack.
   void start(void (*body)(void*), void* argument);
   /// Runs the fiber until its body waits or ends.
   void resume();
@@ -28,7 +28,7 @@ class Fiber {
   struct Context;
   static void enter(Fiber* self);
 
-  /// the mapping; its lowest page is a guard page, which is never accessed
+  /// The memory of the stack. Its lowest page is a guard page, which must not be accessed.
   std::byte* stack_ = nullptr;
   Context* context_ = nullptr;
   void (*body_)(void*) = nullptr;

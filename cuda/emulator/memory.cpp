@@ -21,8 +21,9 @@ constexpr std::size_t page = 4096;
 // bytes of address space; memory is allocated when touched
 constexpr std::size_t reserved = std::size_t{16} << 30;
 
-/// The memory of the one device. Blocks are cut from the front, and returned blocks are reused by
-/// size. When the last block is returned, the device is empty again.
+/// The memory of the emulated device. New blocks are placed one after another, and a returned block
+/// is reused for requests of the same size. When the last block is returned, the device is empty
+/// again.
 class Arena {
  public:
   static Arena& the_one() {
@@ -40,7 +41,7 @@ class Arena {
   }
 
   void touch(std::initializer_list<Bytes> all, const std::function<void()>& work) {
-    // held until the work is done, so that the device is not closed before
+    // The lock is held until the work is done, so that the memory is not made inaccessible before.
     std::lock_guard lock(mutex_);
     const auto each = [&](int allowed) {
       for (const Bytes& one : all) {

@@ -26,8 +26,8 @@ struct Bytes {
   const void* address = nullptr;
   std::size_t count = 0;
 };
-/// Runs the work while only these bytes and host memory are accessible. Making all device memory
-/// accessible costs time for every page in use. The work must not allocate device memory.
+/// Runs the work while only these bytes and host memory are accessible. This is faster than Access,
+/// which makes every page in use accessible. The work must not allocate device memory.
 void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work);
 
 /// Allocated blocks are filled with NaN. When a block is returned, the bytes between the requested
@@ -37,7 +37,8 @@ std::unique_ptr<MemorySource> device_memory(std::size_t limit);
 /// The first address of the device memory.
 const void* device_begin();
 
-/// True if these bytes belong to blocks allocated since the device was last empty.
+/// True if these bytes are in memory from which blocks were allocated since the device was last
+/// empty.
 bool in_device_memory(const void* address, std::size_t bytes);
 
 }  // namespace longhand::emulator

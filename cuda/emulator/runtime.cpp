@@ -10,7 +10,8 @@
 #include "cuda/launch.h"
 #include "cuda/stream.h"
 
-/// Replaces cuda/runtime.cpp. Each call has finished when it returns, unless it is recorded.
+/// Replaces cuda/runtime.cpp. The work of each call is finished when the call returns, unless the
+/// work is recorded.
 namespace longhand {
 namespace {
 

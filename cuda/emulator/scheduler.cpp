@@ -28,7 +28,7 @@ namespace {
 constexpr int lanes = 32;
 // bytes after a block's shared memory that must stay unchanged
 constexpr std::size_t shared_slack = 64;
-// bytes on both sides of shared memory that nothing else uses
+// unused bytes before and after shared memory, where the watch detects accesses out of bounds
 constexpr std::size_t shared_guard = std::size_t{64} << 10;
 constexpr std::size_t most_shared = std::size_t{228} << 10;
 
@@ -56,7 +56,7 @@ struct Machine {
   std::vector<Copies> copies;  // one per thread
   std::size_t current = 0;
   std::size_t at_barrier = 0;
-  std::vector<unsigned> waiting_lanes;  // one mask per warp: those that wait at a warp operation
+  std::vector<unsigned> waiting_lanes;  // per warp, the mask of lanes that wait at a warp operation
   std::exception_ptr error;
   std::vector<std::byte> room = std::vector<std::byte>(most_shared + 2 * shared_guard);
 
@@ -112,7 +112,8 @@ std::string doing(const Machine& m, std::size_t i) {
   }
 }
 
-/// No thread can continue: throws an Error that reports which threads wait, and for which.
+/// Called if no thread can continue. Throws an Error that names a waiting thread and one that it
+/// waits for.
 [[noreturn]] void fail_stuck(const Machine& m) {
   std::size_t waiting = 0;
   while (m.threads[waiting].state == Thread::State::ended) ++waiting;
@@ -122,14 +123,14 @@ std::string doing(const Machine& m, std::size_t i) {
     const Thread& o = m.threads[i];
     if (t.state == Thread::State::at_warp &&
         (i / lanes != waiting / lanes || (t.mask >> (i % lanes) & 1) == 0)) {
-      continue;  // a lane that it does not wait for
+      continue;  // thread `waiting` does not wait for this lane
     }
     if (o.state != t.state || o.site.line != t.site.line) other = i;
   }
   fail(where(m), ": ", doing(m, waiting), ", ", doing(m, other));
 }
 
-/// Chooses the order of `count` threads or blocks in this pass.
+/// Chooses the order of `count` threads or blocks for one pass over them.
 void arrange(Machine& m, std::vector<std::uint64_t>& order, std::uint64_t count) {
   order.resize(count);
   std::iota(order.begin(), order.end(), std::uint64_t{0});

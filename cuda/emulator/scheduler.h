@@ -22,8 +22,8 @@ std::string text_of(Site site);  // For example "norm.cu:40".
 // The threadIdx, blockIdx, blockDim and gridDim of the running thread.
 extern Index3 thread_index, block_index, block_size, grid_size;
 
-/// The order of threads between two barriers, and of blocks. A result that depends on the order
-/// reveals a missing barrier.
+/// The order in which blocks run, and in which threads run between two barriers. If a result
+/// depends on the order, a barrier is missing.
 enum class Order { forward, backward, shuffled };
 void set_order(Order order, std::uint64_t seed = 0);
 
@@ -48,7 +48,7 @@ void block_barrier(Site site);
 using Finish = void (*)(void* const payloads[32]);
 void warp_together(unsigned mask, void* payload, Finish finish, Site site);
 
-/// The same for a block: finish() receives the payloads of all its threads.
+/// The same operation for a block. finish() receives the payloads of all threads of the block.
 using FinishBlock = void (*)(void* const* payloads, int threads);
 void block_together(void* payload, FinishBlock finish, Site site);
 

@@ -13,7 +13,8 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
 
-// The difference between its addresses in memory and in the file is that of all symbols.
+// read_symbols() subtracts the address of this variable in the program's file from its address in
+// memory. The difference is the same for all symbols.
 extern "C" {
 int longhand_known_symbol = 1;
 }

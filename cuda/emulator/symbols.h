@@ -18,7 +18,7 @@ struct Symbol {
 /// by address. The static variables of a kernel are its static shared memory.
 struct Symbols {
   std::vector<Symbol> functions, variables;
-  std::uintptr_t moved = 0;  // address in memory minus address in the program's file
+  std::uintptr_t moved = 0;  // a symbol's address in memory minus its address in the program's file
 };
 /// Throws an Error if the program is stripped.
 Symbols read_symbols();

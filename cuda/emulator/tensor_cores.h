@@ -2,8 +2,8 @@
 
 #include "cuda/emulator/device.h"
 
-/// cuda/tensor_cores.h as plain loops. Wherever the hardware's order of summation is undocumented,
-/// sums here are f32 in the order of k.
+/// Implements cuda/tensor_cores.h with plain loops. The hardware's order of summation is not
+/// documented. Here sums are f32, in the order of k.
 namespace longhand::emulator {
 
 struct Fragments {
@@ -16,8 +16,8 @@ inline float lower_half(unsigned word) { return std::bit_cast<float>(word << 16)
 /// The hardware reads only the upper 19 bits of a tf32 operand.
 inline float tf32(unsigned word) { return std::bit_cast<float>(word & 0xffffe000u); }
 
-/// c [16, 8] += a [16, depth] b [depth, 8]. Layout defines which lane and word of a fragment holds
-/// each k.
+/// c [16, 8] += a [16, depth] b [depth, 8]. Layout defines which lane and which word of a fragment
+/// contain entry k.
 template <class Layout>
 void multiply(void* const payloads[32]) {
   for (int row = 0; row < 16; ++row) {

@@ -47,7 +47,7 @@ struct Cell {
   std::uint16_t writer_time = 0, reader_time = 0;  // number of warp barriers before the access
   std::uint16_t reader_warp = 0;                   // or `several`
   bool atomic = false;
-  std::uint32_t coming = 0;    // time when a pending copy to this word was issued; 0: none
+  std::uint32_t coming = 0;    // time when a pending copy to this word was issued, or 0
   std::uint32_t in_bytes = 0;  // for a word: time of the last access to single bytes of it
 };
 
@@ -76,7 +76,7 @@ class Plane {
 /// and the value is the time up to which all accesses of this block are ordered.
 using Clock = std::map<std::uint32_t, std::uint32_t>;
 
-/// Everything about the running launch, and about all launches.
+/// All data of the watch, about the running launch and about the program.
 struct Watch {
   Symbols symbols = read_symbols();
   Region statics{symbols.variables.front().begin, symbols.variables.back().begin +
@@ -102,15 +102,18 @@ struct Watch {
   std::uintptr_t code = 0;  // address of the accessing code, for addr2line -e PROGRAM
   // The current time, and the times when the launch and the block began.
   std::uint32_t time = 1, launch = 1, block = 1;
-  std::uint32_t since = 1;  // `block` for shared memory, `launch` for device memory
+  // All accesses before this time are ordered: `block` for shared memory, `launch` for device
+  // memory.
+  std::uint32_t since = 1;
   std::array<std::uint16_t, most_threads / lanes> warp_time{};
   std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
   std::vector<std::uint32_t> blocks;                 // when each block of the launch began
-  // The accesses that are ordered before the running block, and those that its next barrier adds.
+  // clock: the accesses that are ordered before the running block. arriving: those that the block's
+  // next barrier adds to `clock`.
   Clock clock, arriving;
-  std::array<Clock, most_threads> seen;  // per thread, from the flags read since its last fence
+  std::array<Clock, most_threads> seen;  // per thread: from flags read since its last fence
   bool any_seen = false;
-  std::unordered_map<std::uintptr_t, Clock> flags;  // by address, for threads that read the flag
+  std::unordered_map<std::uintptr_t, Clock> flags;  // by address: accesses that the flag orders
 
   Watch() {
     for (const auto* at = __start___patchable_function_entries;
@@ -219,14 +222,14 @@ struct Watch {
       return of_shared.get();
     }
     if (of_device.has(at)) return &of_device;
-    if (!of_statics.has(at)) return nullptr;  // memory of the thread itself
+    if (!of_statics.has(at)) return nullptr;  // memory that only this thread uses
     const auto& all = symbols.variables;
     const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);
     if (after == all.begin()) return nullptr;
     const Symbol& variable = *std::prev(after);
     if (at + bytes > variable.begin + variable.size) {
       if (at < variable.begin + variable.size) report("an access past the end", at);
-      return nullptr;  // a variable of the emulator
+      return nullptr;  // not a static variable of a kernel
     }
     touched[static_cast<std::size_t>(std::prev(after) - all.begin())] = 1;
     return &of_statics;

@@ -32,9 +32,9 @@ struct Region {
 void begin_launch(Region shared, Region room, const void* kernel);
 void end_launch();
 void begin_block();
-/// Reports which thread continues, and the end of its stack.
+/// Called before a thread continues, with its number and the end of its stack.
 void run_thread(std::size_t thread, const void* stack_end);
-void run_none();  // the scheduler continues, and no thread of the kernel runs
+void run_none();  // called when the scheduler continues, and no thread of the kernel runs
 /// Describes the first fault since the launch began; empty if there was none.
 const std::string& fault();
 

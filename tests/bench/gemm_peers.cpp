@@ -35,7 +35,7 @@ using longhand::bf16;
 using longhand::DType;
 using longhand::Json;
 
-/// Aligned to 64 bytes, like tensors and as the peers prefer.
+/// Memory aligned to 64 bytes, as that of tensors is and as the peers prefer.
 template <class T>
 using Values = std::vector<T, boost::alignment::aligned_allocator<T, 64>>;
 

@@ -34,7 +34,7 @@
 namespace {
 
 using Nanoseconds = std::int64_t;
-// Maximum link time of accepted packets that are still waiting.
+// Packets are accepted at most this long before the link can begin to send them.
 constexpr Nanoseconds taken_ahead = 500'000;
 // Size of virtio_net_hdr; linux/virtio_net.h cannot be compiled as C++.
 constexpr std::size_t header = 10;
@@ -79,7 +79,7 @@ int open_device(const std::string& space, const char* name) {
 std::size_t on_the_wire(const Packet& packet) {
   std::array<std::uint16_t, 2> cut{};  // bytes of headers and of payload per frame
   std::memcpy(cut.data(), packet.bytes.data() + 2, sizeof cut);
-  // Preamble, checksum and gap of each frame.
+  // around: bytes of the preamble, the checksum and the gap of a frame
   const std::size_t size = packet.size - header, around = 24;
   if (packet.bytes[1] == std::byte{0} || cut[1] == 0 || size <= cut[0]) return size + around;
   const std::size_t frames = (size - cut[0] + cut[1] - 1) / cut[1];

@@ -9,8 +9,8 @@ BOOST_AUTO_TEST_SUITE(zz_coverage_test)
 
 using namespace longhand;
 
-// Runs after all other suites of this program. LONGHAND_KERNEL_TABLE in the environment prints each
-// kernel with its launches and shared memory.
+// Runs after all other suites of this program. If LONGHAND_KERNEL_TABLE is set in the environment,
+// the test prints each kernel with its launches and shared memory.
 BOOST_AUTO_TEST_CASE(every_kernel_was_launched) {
   const auto all = emulator::watch::kernels();
   std::size_t count = 0, launched = 0;

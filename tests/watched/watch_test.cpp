@@ -54,7 +54,7 @@ __global__ void reverse_in_warps(int* y, bool barrier) {
   const int thread = static_cast<int>(threadIdx.x);
   shared[thread] = thread;
   if (barrier) __syncwarp();
-  if (!barrier) __shfl_sync(full_warp, thread, 0);  // orders no memory
+  if (!barrier) __shfl_sync(full_warp, thread, 0);  // does not order memory accesses
   y[thread] = shared[thread ^ 1];
 }
 
@@ -67,7 +67,8 @@ __global__ void halves(int* y, bool barrier) {
 
 enum class Publish { properly, without_fence, fence_first };
 
-/// Block 0 writes 64 words and tells so by y[64]; block 1 reads them.
+/// Block 0 writes 64 words and then stores 1 in y[64]. Block 1 waits for this 1 and reads the
+/// words.
 __global__ void pass_on(int* y, Publish how, bool wait_fence) {
   if (blockIdx.x == 0) {
     y[threadIdx.x] = 7;
@@ -131,7 +132,8 @@ __global__ void crooked_word(int* y, int by) {
 
 enum class Copying { properly, no_barrier, early_store, late_store };
 
-/// Copies of 16 bytes by each of 64 threads; the tile is then read by others and stored over.
+/// Each of 64 threads copies 16 bytes into a tile. Then other threads read the tile, and each
+/// thread stores into it.
 __global__ void copy_in(int* y, Copying how) {
   int* const tile = shared_memory<int>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -152,7 +154,8 @@ __global__ void much_shared(int* y, bool more) {
   if (more) y[threadIdx.x] = shared[63 - threadIdx.x];
 }
 
-/// d = a b with a = 1 everywhere and b[k][n] = n, in which one lane may hold another's words.
+/// Computes a b, where all entries of a are 1 and b[k][n] = n. If wrong_by is not 0, lanes hold the
+/// words of b that belong to other lanes.
 __global__ void multiply(int* y, int wrong_by) {
   const int lane = lane_index();
   const float column = static_cast<float>((lane + wrong_by) % 32 / 4);
@@ -169,7 +172,8 @@ std::string fault(int blocks, std::size_t shared_bytes, void (*kernel)(Parameter
   Stream stream;
   return refusal([&] { launch(stream, blocks, 64, shared_bytes, kernel, y.data(), arguments...); });
 }
-/// The kernel is right with the first argument, and has this fault with the second.
+/// Checks that the kernel has no fault with the argument `right`, and the fault `what` with
+/// `wrong`.
 template <class Kernel, class Argument>
 void finds(const char* what, int blocks, std::size_t shared_bytes, Kernel kernel, Argument right,
            Argument wrong) {
