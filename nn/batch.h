@@ -16,59 +16,58 @@ struct Floats {
   std::vector<double> values = {};
 };
 
-/// For heads that use reference attention (nn/mixers/softmax.h): the token at `row` should attend
-/// to the token at `position`.
+/// States that the token at `row` should attend to the token at `position`. Used by reinforced
+/// heads (nn/mixers/softmax.h).
 struct ReferencePair {
   std::int32_t row = 0;  // index among all tokens of the batch
-  /// Index within the token's sequence; at most the index of the token at `row`.
+  /// Index within the sequence; not after the token at `row`.
   std::int32_t position = 0;
 };
 
 /// Input and targets of a model, on the host.
 ///
-/// The input consists of `tokens`, of `features`, or of both. Sequences of tokens follow one
-/// another without padding, and `features` has one row of floats per example. The targets are
-/// classes or floats. Classes are in `targets`, with `groups` classes of output head `head` for
-/// each row, and floats are in `values`. If a model needs no targets, as an autoencoder does, both
-/// may be empty.
+/// The input is in `tokens`, `features` or both. `tokens` contains the sequences one after another
+/// without padding, and `features` has one row of floats per example. The targets are classes, in
+/// `targets`, or floats, in `values`. Classes belong to the output head `head`, and each row has
+/// `groups` of them. For a model without targets, such as an autoencoder, both are empty.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
   /// Number of tokens of each sequence; the sum is tokens.size()
   std::vector<std::int32_t> lengths = {};
-  // Position id of each token; empty: the token's index within its sequence.
+  // Position id of each token; empty: the position is the token's index within its sequence.
   std::vector<std::int32_t> positions = {};
   std::vector<ReferencePair> reference = {};  // in ascending order of rows
   Floats features = {};                       // [rows, ...]
-  std::vector<std::int32_t> targets = {};  // class of each choice; a negative target is not scored
-  Floats values = {};                      // [rows, ...]
-  std::vector<float> weights = {};         // weight of each target; empty: all weights are 1
+  std::vector<std::int32_t> targets = {};     // [rows, groups]; negative: not scored
+  Floats values = {};                         // [rows, ...]
+  std::vector<float> weights = {};            // weight of each target; empty: all weights are 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
-  /// Number of tokens of the last sequence if it only pads the batch to its shape; otherwise 0.
-  /// Padding tokens are not scored and have position 0.
+  /// Number of tokens of the padding sequence, which comes last; 0: no padding. Padding tokens are
+  /// not scored and have position 0.
   std::int64_t filling = 0;
-  /// If few rows have a scored target, compute the output layer only for these rows. This is faster
-  /// if the output layer is large.
+  /// If at most half of the rows have a scored target, compute the output layer only for these
+  /// rows. This saves time if the output layer is large.
   bool lists_counted = false;
 
   /// Adds a sequence with one target per token.
   void append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted);
 
   std::int64_t rows() const;  // number of tokens or examples
-  /// Indices of the rows with a scored target, padded with -1 to a length that many batches share.
-  /// Empty if lists_counted is false or more than half of the rows have a scored target.
+  /// Indices of the rows with a scored target, padded with -1 to one of a few lengths. Empty if
+  /// lists_counted is false or more than half of the rows have a scored target.
   std::vector<std::int32_t> counted_rows() const;
-  /// Divisor of the batch's mean loss: the sum of the weights of all scored targets. Without
-  /// targets, it is the number of values or rows.
+  /// Divisor of the batch's mean loss: the total weight of all scored classes, or the number of
+  /// `values`, or the number of rows if there are no targets.
   double total_weight() const;
-  /// Lengths of all sequences except a padding sequence.
+  /// Lengths of all sequences except the padding sequence, if any.
   std::span<const std::int32_t> real_lengths() const {
     return {lengths.data(), lengths.size() - (filling > 0 ? 1 : 0)};
   }
 };
 
-/// Makes the batch with index `place` of step `step`. The result depends on these two numbers only,
-/// not on threads, earlier steps or ranks. Steps count from 1, the batches of a step from 0.
+/// Makes batch `place` of step `step`. The result depends only on these two numbers, not on
+/// threads, earlier calls or ranks. Steps count from 1, the batches of a step from 0.
 using BatchSource = std::function<Batch(std::int64_t step, std::int64_t place)>;
 /// Draws each batch from the random stream of its step and place.
 BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw);

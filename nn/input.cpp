@@ -24,8 +24,7 @@ std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
-/// The pairs in the form of Input::reference. `places` are the tokens' indices within their
-/// sequences.
+/// The contents of Input::reference. `places` contains each token's index within its sequence.
 std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
                                   std::span<const std::int32_t> places) {
   std::vector<std::int32_t> numbers;
@@ -44,8 +43,8 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   return numbers;
 }
 
-/// Sets the tokens' position ids to `given`. If it is empty, sets them to `places`, the indices
-/// within sequences of at most `longest` tokens.
+/// Sets the position ids to `given` or, if it is empty, to `places`. `places` contains each token's
+/// index within its sequence, and no sequence has more than `longest` tokens.
 void give_positions(Input& input, std::span<const std::int32_t> given,
                     std::span<const std::int32_t> places, std::int64_t longest) {
   input.gives_positions = !given.empty();

@@ -2,7 +2,7 @@
 
 #include "nn/model.h"
 
-/// The losses of a model's outputs on a batch (autograd/loss.h), as returned by Model::loss().
+/// Loss functions for use in Model::loss() (autograd/loss.h).
 namespace longhand::nn {
 
 struct ChoiceOptions {
@@ -11,9 +11,9 @@ struct ChoiceOptions {
 
 /// Cross entropy of the batch's targets. logits [rows, groups * classes]
 Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOptions& options = {});
-/// Cross entropy of the logits x weight^T. The logits are computed for a block of rows at a time
-/// and, if the batch lists them, only for rows with a scored target
-/// (autograd/linear_cross_entropy.h). This is faster if there are many classes.
+/// Cross entropy of the logits x weight^T, computed for one block of rows at a time
+/// (autograd/linear_cross_entropy.h). If the batch lists the rows with a scored target, all other
+/// rows are skipped. This is faster than cross_entropy() for at least many_classes classes.
 Loss linear_cross_entropy(const Var& x, const Var& weight, const PlacedBatch& batch);
 inline constexpr std::int64_t many_classes = 4096;
 /// Binary cross entropy of the batch's values, which must be in [0, 1]. logits [rows, ...]

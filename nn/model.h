@@ -16,7 +16,7 @@ struct Loss {
   Tensor hits = {};  // share of right predictions, [1]; may be empty
 };
 
-/// A trainable model: its parameters, and the loss of a batch. The layers of a model are members
+/// A trainable model: it has parameters and computes the loss of a batch. Its layers are members
 /// that are constructed with scope():
 ///
 ///   class Line final : public nn::Model {
@@ -39,12 +39,13 @@ class Model {
   const Parameters& parameters() const { return parameters_; }
   Backend& backend() const { return parameters_.backend(); }
   /// Called before loss() for sequences of at most `longest` tokens. Throws an Error if the model
-  /// cannot read them. Extends position tables to the next power of two. Older tables are kept,
-  /// because recorded steps still use them.
+  /// does not support this length. Replaces position tables that have too few rows by larger ones.
+  /// The old tables are kept, because recorded steps still use them.
   virtual void prepare(std::int64_t /*longest*/) {}
-  /// Computes the loss. It may use only tensors of the batch and of the parameters, and must use
-  /// the same operations for every batch of a shape. A trainer can therefore record the operations
-  /// and repeat them without calling loss() again (Repeat in core/backend.h).
+  /// Computes the loss. A trainer may record the operations of this function and replay them for
+  /// other batches of the same shape (Repeat in core/backend.h). The function must therefore use
+  /// only tensors of the batch and of the parameters, and the same operations for all batches of
+  /// one shape.
   virtual Loss loss(const PlacedBatch& batch) = 0;
   /// The loss of a batch on the host. `value.value().item()` is the loss as a number.
   Loss loss_of(const Batch& batch) {
@@ -53,7 +54,7 @@ class Model {
     return loss(placed);
   }
 
-  /// True if loss() uses the same operations for every batch of a shape. If false, no step is
+  /// True if loss() uses the same operations for all batches of one shape. If false, no step is
   /// recorded.
   virtual bool repeats() const { return true; }
   /// True if steps can be recorded: repeats() is true, the backend supports it, and no observer is

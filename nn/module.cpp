@@ -10,7 +10,7 @@
 namespace longhand::nn {
 namespace {
 
-/// FNV-1a hash, truncated to 56 bits, the size of a random stream's step.
+/// FNV-1a hash, folded to 56 bits, the size of the step number in a random stream.
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) {

@@ -14,8 +14,8 @@
 
 namespace longhand::nn {
 
-/// Initial contents of a parameter: normal numbers with this mean and standard deviation (0: a
-/// constant).
+/// Initial values of a parameter: normal numbers with this mean and standard deviation. With
+/// deviation 0, all values are equal to the mean.
 struct Initial {
   double mean = 0;
   double deviation = 0;
@@ -23,31 +23,31 @@ struct Initial {
 inline Initial constant(double value) { return {value, 0}; }
 inline Initial normal(double deviation) { return {0, deviation}; }
 
-/// The rows first .. first + count - 1 of a parameter, along its first axis.
+/// The rows first .. first + count - 1 of a parameter; rows are indices of its first axis.
 struct Rows {
   std::int64_t first = 0, count = 0;
 };
 
-/// A named tensor that training changes. Copies of this object refer to the same parameter. The
-/// layer that uses the parameter has a copy and so has the model's list of parameters, and freezing
-/// either copy freezes both.
+/// A named tensor that training changes. Copies of this object refer to the same parameter: a layer
+/// and the model's list of parameters each have a copy, and freezing one copy freezes the
+/// parameter.
 class Parameter {
  public:
   Parameter() = default;
 
   explicit operator bool() const { return state_ != nullptr; }
   operator const Var&() const { return var(); }  // NOLINT: layers pass a Parameter to ops
-  const Var& var() const;                        // empty if this refers to no parameter
+  const Var& var() const;                        // empty for a default-constructed Parameter
   const std::string& name() const { return state_->name; }
   const Tensor& value() const { return state_->var.value(); }
-  /// True for matrices, to which weight decay applies.
+  /// True if weight decay applies to this parameter, usually a matrix.
   bool decays() const { return state_->decays; }
 
   bool frozen() const { return !state_->var.wants_grad(); }
   /// A frozen parameter has no gradient and is not updated by the optimizer.
   void freeze(bool frozen = true) const;
-  /// Restricts training to these rows, in optimizers created from now on. The other rows keep their
-  /// bits. Ranges must be ascending and disjoint.
+  /// Restricts training to these rows. All other rows keep their bits. The ranges must be ascending
+  /// and disjoint. Only optimizers created after this call follow the restriction.
   void learn_only(std::vector<Rows> rows) const;
   // Trained rows; empty: all rows.
   const std::vector<Rows>& learning_rows() const { return state_->rows; }
@@ -72,7 +72,8 @@ bool supports(const Backend& backend, DType type);
 /// The types in which a model's parameters are stored.
 struct Storage {
   DType type = DType::f32;  // type of trained parameters: f32 or f64
-  /// If bf16, the matrices of an f32 model take half the memory and cannot be trained.
+  /// Type of matrices; default: `type`. bf16 matrices of an f32 model need half the memory and
+  /// cannot be trained.
   std::optional<DType> matrices = {};
   /// If false, parameters are not initialized, because they will be read from a file.
   bool initial = true;
@@ -83,10 +84,10 @@ class Parameters {
  public:
   Parameters(Backend& backend, Storage storage, std::uint64_t seed);
 
-  /// Adds a parameter. Its initial values depend only on (seed, name, shape, initial), not on other
-  /// options of the model, the backend or the number of threads. `name` is first mapped to the
-  /// released name (nn/released_names.h). If `learns_beside_bf16`, a matrix has the type of vectors
-  /// even if the model's matrices are bf16.
+  /// Adds a parameter. Its initial values depend only on (seed, released_name(name), shape,
+  /// initial), not on other options of the model, the backend or the number of threads
+  /// (nn/released_names.h). With `learns_beside_bf16`, a matrix has type() and can be trained even
+  /// if the model's other matrices are bf16.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 
@@ -111,7 +112,7 @@ class Parameters {
   std::shared_ptr<Noise> noise_;
 };
 
-/// A node in the tree of names: Scope(parameters) / "layers" / 0 / "mlp" creates parameters whose
+/// A prefix of parameter names: Scope(parameters) / "layers" / 0 / "mlp" creates parameters whose
 /// names begin with "layers.0.mlp.".
 class Scope {
  public:

@@ -7,7 +7,7 @@
 namespace longhand::nn {
 namespace {
 
-// The lowest bits contain the index of the layer, the others the part.
+// The low bits of a stream's index contain the layer; the other bits contain the part.
 constexpr int layer_bits = 16;
 
 }  // namespace

@@ -21,7 +21,8 @@ float polynomial(float x, float c0, Rest... rest) {
   }
 }
 
-/// ln u for u in (0, 1], not subnormal: e ln 2 + ln(1 + f) with 1 + f in [sqrt(1/2), sqrt 2).
+/// ln u for a normal float u in (0, 1]. With u = 2^e (1 + f) and 1 + f in [sqrt(1/2), sqrt 2), the
+/// result is e ln 2 + ln(1 + f).
 float log_of(float u) {
   constexpr std::int32_t sqrt_half = 0x3f3504f3;
   const std::int32_t offset = std::bit_cast<std::int32_t>(u) - sqrt_half;
@@ -39,7 +40,7 @@ struct Point {
 
 /// The point on the unit circle at `turn` revolutions from the first axis, for turn in [0, 1].
 Point on_circle(float turn) {
-  // The nearest integer, 0 .. 4. Halves may be rounded either way.
+  // 4 * turn rounded to the nearest integer, 0 .. 4; halves may be rounded up or down.
   // NOLINTNEXTLINE: lround would be a function call.
   const auto quarter = static_cast<std::int32_t>(4.0f * turn + 0.5f);
   const float t = 6.28318531f * (turn - 0.25f * static_cast<float>(quarter));  // |t| <= pi / 4
@@ -95,7 +96,7 @@ void fill_normal(const NormalStream& numbers, ThreadPool& pool, std::int64_t fir
 }
 
 void upload_normal(const NormalStream& numbers, ThreadPool& pool, const Tensor& x) {
-  // Works in slices that remain in the cache between generation and copying.
+  // Generates and copies one slice at a time; a slice is small enough to remain in the cache.
   constexpr std::int64_t most = std::int64_t{1} << 18;
   std::vector<float> slice(static_cast<std::size_t>(std::min(most, x.size())));
   std::vector<double> wide;

@@ -21,7 +21,8 @@ inline constexpr std::int64_t normal_chunk = 1 << 14;
 /// Writes numbers first, first + 1, ...; first must be a multiple of normal_chunk.
 void fill_normal(const NormalStream& numbers, ThreadPool& pool, std::int64_t first,
                  std::span<float> values);
-/// Fills x, which is f32 or f64, with the first x.size() numbers of the stream, computed in f32.
+/// Fills x with the first x.size() numbers of the stream. They are computed in f32 and converted to
+/// the type of x.
 void upload_normal(const NormalStream& numbers, ThreadPool& pool, const Tensor& x);
 
 }  // namespace longhand::nn

@@ -13,11 +13,11 @@
 
 namespace longhand::nn {
 
-/// The names of an enumeration's values, in order.
+/// The names of an enumeration's values, in the order of the values.
 template <class E>
 inline constexpr std::array<std::string_view, 0> names_of{};
 
-/// An option as help and config.ini show it.
+/// An option as it is shown in the help and in config.ini.
 struct OptionSpec {
   std::string name, placeholder, help;
   std::string default_value;  // the value of the member when the option was declared
@@ -27,7 +27,7 @@ struct OptionSpec {
 /// An option bound to the member that it sets.
 struct BoundOption : OptionSpec {
   std::function<std::string()> text;  // returns the member's value as text
-  // throws an Error if the text is not a valid value
+  // Sets the member from a text. Throws an Error if the text is not a valid value.
   std::function<void(std::string_view text)> assign;
 };
 
@@ -55,7 +55,7 @@ class Options {
   }
   BoundOption& number(std::string_view name, double& value, double low, double high,
                       std::string_view help);
-  /// A number or "none".
+  /// A number, or "none" for no value.
   BoundOption& number(std::string_view name, std::optional<double>& value, double low, double high,
                       std::string_view help);
   BoundOption& flag(std::string_view name, bool& value, std::string_view help);
@@ -86,10 +86,10 @@ class Options {
         },
         placeholder, help);
   }
-  /// A text; if `choices` is not empty, one of them.
+  /// A text. If `choices` is not empty, the text must be one of the choices.
   BoundOption& text(std::string_view name, std::string& value, std::string_view help,
                     std::string_view placeholder, std::vector<std::string_view> choices = {});
-  /// A member of any type: `write` returns a value as text, `read` parses one.
+  /// A member of any type. `write` converts a value to text, and `read` parses a text.
   template <class T, class Write, class Read>
   BoundOption& bind(std::string_view name, T& value, Write write, Read read,
                     std::string_view placeholder, std::string_view help) {
@@ -108,7 +108,6 @@ class Options {
  private:
   static std::int64_t parse_integer(std::string_view subject, std::string_view text,
                                     std::int64_t low, std::int64_t high);
-  /// Index of the text among the names.
   static std::size_t parse_choice(std::string_view subject, std::string_view text,
                                   std::span<const std::string_view> names);
 

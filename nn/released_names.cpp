@@ -39,7 +39,7 @@ std::string released_name(std::string_view name) {
   if (dot == std::string_view::npos) return std::string(name);
   const std::string_view index = name.substr(blocks.size(), dot + 1 - blocks.size());
   const std::string part = renamed(name.substr(dot + 1), of_block);
-  // a name that did not exist in released versions
+  // This name did not exist in released versions.
   if (part == name.substr(dot + 1)) return std::string(name);
   return std::string(layers) + std::string(index) + part;
 }

@@ -24,8 +24,8 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
-  /// The sum of up to 64 numbers has at most two digits more than the longest number. The end of
-  /// the answer follows the sum.
+  /// The sum of up to 64 numbers has at most two digits more than the longest number, and the end
+  /// counts as one more digit.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
  private:
@@ -55,7 +55,7 @@ class Addition final : public CharacterTask {
     return sample;
   }
 
-  /// Computes the sum column by column; the generator adds one number after another.
+  /// Adds column by column. The generator instead adds one number after another.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {

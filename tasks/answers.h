@@ -6,7 +6,7 @@
 
 namespace longhand::tasks {
 
-/// A line of a file of answers to be checked: {"prompt": "...", "answer": "..."}. Other members are
+/// One line of a file with answers to check: {"prompt": "...", "answer": "..."}. Other members are
 /// ignored.
 struct Answer {
   static constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes

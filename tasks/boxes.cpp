@@ -20,7 +20,7 @@ class Writer {
         box_(vocabulary.at(" A")),
         object_(vocabulary.size() - rules.objects) {}
 
-  /// Appends the tokens of words that are separated by spaces.
+  /// Appends the tokens of a text whose words are separated by spaces.
   void say(std::string_view words) {
     for (std::size_t space = 0; space != words.npos;) {
       space = words.find(' ');
@@ -44,7 +44,7 @@ class Writer {
 
  private:
   const Vocabulary& vocabulary_;
-  std::int32_t box_, object_;  // first tokens of the boxes and of the objects
+  std::int32_t box_, object_;  // token of the first box, and of the first object
 };
 
 class Boxes final : public Task {
@@ -56,7 +56,7 @@ class Boxes final : public Task {
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::int64_t longest() const override {
-    // The prompt and the answer, plus the special tokens.
+    // The prompt, the answer and three special tokens.
     return rules_.longest_prompt() + rules_.longest_answer() + 3;
   }
   std::string_view main_metric() const override { return "exact"; }
@@ -84,9 +84,9 @@ class Boxes final : public Task {
   }
 
   /// `exact`: share of answers without a mistake, including the end token. Decoding stops after as
-  /// many tokens as the right answer has, so a longer answer is wrong at the end token. The share
-  /// is also reported by depth and, if lengths differ, by number of operations. `tokens`: share of
-  /// right tokens.
+  /// many tokens as the right answer has, so a longer answer has a wrong end token. `exact` is also
+  /// reported by depth and, if samples differ in length, by number of operations. `tokens`: share
+  /// of right tokens.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -191,10 +191,10 @@ class Boxes final : public Task {
     writer.mark(".");
   }
 
-  /// Number of operations and depth of a sample. Every operation on a box adds one to the box's
-  /// depth. After a move, the target is one deeper than the deeper of the two boxes; a source that
-  /// becomes empty has depth 0. The depth of the sample is that of its deepest non-empty box at the
-  /// end.
+  /// Number of operations and depth of a sample. Boxes start at depth 0, and an operation on a box
+  /// increases its depth by 1. A move sets the depth of the target box to 1 + the larger depth of
+  /// the two boxes. A box that becomes empty has depth 0. The depth of the sample is the largest
+  /// depth of its non-empty boxes at the end.
   struct Story {
     int operations = 0, depth = 0;
   };
@@ -213,7 +213,7 @@ class Boxes final : public Task {
         while (!is(i, " Box")) ++i;
         int& depth = depths[box_at(sample, ++i)];
         if (moves) {
-          // The operation contains the words "A to Box B".
+          // `i` is the token A in "Box A to Box B".
           int& target = depths[box_at(sample, i + 3)];
           target = std::max(target, depth) + 1;
         }
@@ -228,8 +228,8 @@ class Boxes final : public Task {
     return static_cast<std::size_t>(sample.tokens[i] - vocabulary_.at(" A"));
   }
 
-  /// The class of a number: all numbers with equally many binary digits, because L layers can reach
-  /// depth 2^L - 1.
+  /// The class of a number, such as "4-7": all numbers with equally many binary digits. L layers
+  /// can reach depth 2^L - 1, the end of a class.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

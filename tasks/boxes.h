@@ -9,10 +9,10 @@ namespace longhand::tasks {
 /// is one sentence about all boxes:
 ///   <begin> The rose is in Box B, the key is in Box D. Move the contents of Box B to Box A.
 ///   <answer> Box A contains the rose, Box D contains the key. <end>
-/// The version `default` has 7 boxes and 32 operations, which move any of a box's objects. The
-/// version `advanced` has 8 boxes, of which 4 always contain something; it moves the contents of
-/// whole boxes without naming them, and does not mention empty boxes. A token is a word or a
-/// punctuation mark. The answer and the end token are scored.
+/// The version `default` has 7 boxes and 32 operations, and a move may take some of a box's
+/// objects. The version `advanced` has 8 boxes, of which 4 always contain something. Its moves take
+/// all objects of a box without naming them, and sentences do not mention empty boxes. A token is a
+/// word or a punctuation mark. The answer and the end token are scored.
 TaskKind boxes();
 
 }  // namespace longhand::tasks

@@ -25,7 +25,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 
 std::vector<std::string_view> words_of(std::string_view text) { return split(text, " "); }
 
-/// Reads a sentence or clause word by word. Messages begin with `where`.
+/// Reads a sentence or clause word by word. Error messages begin with `where`.
 class Words {
  public:
   Words(std::string where, std::string_view text, const BoxesRules& rules,
@@ -43,7 +43,7 @@ class Words {
 
   bool at_end() const { return at_ == words_.size(); }
   std::string_view here() const { return at_end() ? std::string_view() : words_[at_]; }
-  /// If the next words are these words, skips all of them and returns true.
+  /// If the next words are those of `text`, skips them and returns true.
   bool accept(std::string_view text) {
     const std::vector<std::string_view> wanted = words_of(text);
     const auto left = std::span(words_).subspan(at_);
@@ -86,7 +86,8 @@ class Words {
  private:
   std::string got() const { return at_end() ? "its end" : quote(words_[at_]); }
 
-  /// True if a lower-case word is an object, that is, not a word of the grammar.
+  /// True if a word consists of lower-case letters, is in the vocabulary and is not a word of the
+  /// grammar.
   bool is_object(std::string_view word) const {
     static const std::set<std::string_view> grammar{"the",   "is",       "in",    "and",     "are",
                                                     "there", "nothing",  "to",    "from",    "of",
@@ -103,7 +104,7 @@ class Words {
   std::size_t at_ = 0;
 };
 
-/// Longer than any sentence about 26 boxes with nine objects each.
+/// Characters; more than a sentence about 26 boxes with nine objects each has.
 constexpr std::size_t longest_sentence = 10'000;
 
 /// Removes the first sentence from the text and returns the sentence without its full stop.
@@ -247,7 +248,8 @@ class Replay {
   const Vocabulary& vocabulary_;
   BoxesContents contents_;
   std::set<std::string> inside_;
-  // Numbers of objects that entered and left the box, including moved ones.
+  // Numbers of objects put into boxes and taken out of boxes. A moved object counts in both
+  // numbers.
   std::size_t entered_ = 0, left_ = 0;
 };
 
@@ -257,7 +259,7 @@ std::string list_of(const std::set<std::string, std::less<>>& items) {
   return list.empty() ? "nothing" : list;
 }
 
-/// The text without the special tokens that may be at its ends.
+/// Removes the special tokens `before` and `after` from the ends of a text if they are there.
 std::string_view without(std::string_view text, std::string_view before, std::string_view after) {
   if (text.starts_with(before)) text.remove_prefix(before.size());
   if (text.starts_with(' ')) text.remove_prefix(1);

@@ -9,20 +9,20 @@
 
 namespace longhand::tasks {
 
-/// For each box, by its letter, the objects in it.
+/// The objects in each box, by the letter of the box.
 using BoxesContents = std::map<char, std::set<std::string, std::less<>>>;
 
-/// Applies a prompt sentence by sentence, independently of the generator. Throws an Error that
-/// quotes the first sentence that cannot be parsed, contradicts the contents of the boxes, or
-/// breaks a rule.
+/// Executes a prompt sentence by sentence, without using code of the generator, and returns the
+/// final contents. Throws an Error that quotes a sentence if it cannot be parsed, contradicts the
+/// contents of the boxes, or breaks a rule.
 BoxesContents replay_boxes(std::string_view prompt, const BoxesRules& rules,
                            const Vocabulary& vocabulary);
 
-/// The answer: a sentence that describes the contents.
+/// The right answer: a sentence that describes the contents.
 std::string describe_boxes(const BoxesContents& contents, const BoxesRules& rules);
 
-/// Throws an Error that describes the mistake if an answer has a wrong form or describes wrong
-/// contents.
+/// Throws an Error that describes the mistake if an answer has a wrong form or describes contents
+/// other than these.
 void check_boxes_answer(std::string_view answer, const BoxesContents& contents,
                         const BoxesRules& rules, const Vocabulary& vocabulary);
 

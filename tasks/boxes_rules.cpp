@@ -24,7 +24,8 @@ constexpr std::string_view words[] = {
     "tissue",     "pot",      "brick",    "bell"};
 static_assert(std::size(words) == 100);
 
-/// The chosen value of an option. If it is `version`, the default of the version.
+/// The value of an option. The value `version` means `otherwise`, the default of the selected
+/// version.
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
@@ -96,15 +97,17 @@ BoxesRules::BoxesRules(const OptionValues& o)
   split = static_cast<Split>(o.choice("split", {"train", "test", "all"}));
 }
 
-// A list of k objects consists of 3k - 1 tokens.
+// "the x and the y" with k objects has 3k - 1 tokens.
 std::int64_t BoxesRules::longest_prompt() const {
-  // The two forms are "the x and the y are in Box L," and "there is nothing in Box L,".
+  // A clause of the first sentence is "the x and the y are in Box L," or "there is nothing in Box
+  // L,".
   const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
   const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
-  // The longest operations are "Move the contents of Box A to Box B." and "Put the x and the y into
-  // Box A." with as many objects as a box can receive, which is one fewer than the maximum if the
-  // box already contains something. A "Move" that lists objects is not longer: it lists at least
-  // one object fewer than the box contains, and adds the three tokens "to Box B".
+  // "Move the contents of Box A to Box B." has 10 tokens. "Put the x and the y into Box A." has 3k
+  // + 4 tokens for k objects. If the number of occupied boxes must not change, objects are never
+  // put into an empty box, so k is at most most_items - 1. "Move the x and the y from Box A to Box
+  // B." has 3k + 7 tokens, but Box A contains more than these k objects, so this sentence is not
+  // longer.
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

@@ -11,7 +11,7 @@
 
 namespace longhand::tasks {
 
-/// The options of the boxes task, which the generator and the check share.
+/// The options of the boxes task, for the generator and for the check.
 struct BoxesRules {
   enum class Length { fixed, log_uniform, rounded };
   enum class Occupied { any, start, at_most, exactly };
@@ -21,8 +21,7 @@ struct BoxesRules {
   static std::vector<TaskOption> options();
 
   int half() const { return boxes / 2; }
-  /// Upper bounds on the number of tokens of a prompt and of an answer, not counting special
-  /// tokens.
+  /// Upper bounds on the number of tokens of a prompt and of an answer, without special tokens.
   std::int64_t longest_prompt() const;
   std::int64_t longest_answer() const;
 
@@ -30,23 +29,24 @@ struct BoxesRules {
   int boxes = 7;
   int objects = 100;
   int most_items = 3;   // maximum number of objects in a box
-  int operations = 32;  // number of operations, or its maximum
+  int operations = 32;  // number of operations; with another Length than `fixed`, the maximum
   Length length = Length::fixed;
   Occupied occupied = Occupied::any;
-  // Initially, each non-empty box contains one object; if false, a number drawn from Poisson(2).
+  // true: each non-empty box contains one object at first; false: Poisson(2) objects, at most
+  // most_items.
   bool one_at_start = false;
   bool shuffled = true;  // shuffle the clauses of the first sentence
-  /// Draw the kind of operation first, from the kinds that are possible.
+  /// true: draw the kind of operation from the possible kinds before drawing boxes and objects.
   bool feasible_kinds = false;
-  bool one_put = false;  // put one object at a time; if false, a number drawn from Poisson(1)
+  bool one_put = false;  // true: put one object at a time; false: Poisson(1) objects
   Split split = Split::train;
 };
 
 /// The first `count` objects in alphabetical order.
 std::vector<std::string_view> boxes_objects(int count);
 
-/// The vocabulary of words. Their texts include the preceding space, so that concatenated tokens
-/// give the text.
+/// The vocabulary of words. The text of a word's token begins with a space, so the texts of tokens
+/// can be concatenated.
 WordVocabulary boxes_vocabulary(const BoxesRules& rules);
 
 inline constexpr std::string_view boxes_begin = "<begin>";

@@ -7,8 +7,8 @@
 namespace longhand::tasks {
 namespace {
 
-/// Draws from a Poisson distribution by Knuth's method: counts uniform numbers until their product
-/// is below e^-mean.
+/// Draws from a Poisson distribution by Knuth's method: the number of uniform numbers whose product
+/// is still above e^-mean.
 int poisson(double mean, Rng& rng) {
   const double least = std::exp(-mean);
   int count = 0;
@@ -96,8 +96,8 @@ bool BoxesWorld::allowed(Kind kind, int box, int target, int count) const {
   using Occupied = BoxesRules::Occupied;
   if (rules_.occupied == Occupied::exactly && occupied != rules_.half()) return false;
   if (rules_.occupied == Occupied::at_most && occupied > rules_.half()) return false;
-  // In the advanced version, some box must contain something, because the answer lists only
-  // non-empty boxes.
+  // In the advanced version, at least one box must contain something, because the answer describes
+  // only non-empty boxes.
   return occupied > 0 || !rules_.advanced;
 }
 

@@ -11,24 +11,24 @@ namespace longhand::tasks {
 struct BoxesOperation {
   enum class Kind { move, remove, put };
   Kind kind = Kind::move;
-  int box = 0, target = 0;      // `target` is used by moves only
-  std::vector<int> items = {};  // objects in ascending order
-  bool whole = false;           // the operation takes all objects in the box
+  int box = 0, target = 0;      // only moves have a `target`
+  std::vector<int> items = {};  // the moved objects, ascending
+  bool whole = false;           // true: `items` are all objects in the box
 };
 
 /// The contents of all boxes, and random operations on them.
 class BoxesWorld {
  public:
-  /// Draws initial contents that belong to the part of the split selected by the rules.
+  /// Draws initial contents. rules.split selects the training contents or the test contents.
   BoxesWorld(const BoxesRules& rules, Rng& rng);
 
-  /// Draws and applies an operation as Kim and Schuster do: kind, boxes and objects are drawn
-  /// together, repeatedly until the rules allow the operation.
+  /// Draws and applies an operation as Kim and Schuster do: kind, boxes and objects are drawn again
+  /// until the rules allow the operation.
   BoxesOperation step(Rng& rng);
 
   /// The objects in each box, in ascending order.
   const std::vector<std::vector<int>>& boxes() const { return boxes_; }
-  /// Number of drawn operations so far, including forbidden ones.
+  /// Number of operations drawn so far, including those that the rules did not allow.
   std::int64_t proposals() const { return proposals_; }
 
  private:
@@ -37,8 +37,8 @@ class BoxesWorld {
   void draw_first(Rng& rng);
   std::vector<int>& items(int box) { return boxes_[static_cast<std::size_t>(box)]; }
   int size(int box) const { return static_cast<int>(boxes_[static_cast<std::size_t>(box)].size()); }
-  /// True if an operation may involve `count` of the box's objects or, for a put, `count` objects
-  /// from outside.
+  /// True if the rules allow an operation with `count` objects of the box or, for a put, with
+  /// `count` objects that are in no box.
   bool allowed(Kind kind, int box, int target, int count) const;
   std::vector<Kind> possible() const;
   std::vector<int> take_outside(int count, Rng& rng);

@@ -79,8 +79,8 @@ class Chains final : public Task {
     return sample;
   }
 
-  /// `choices`: accuracy over all predictions. `depth d`: accuracy over predictions that are d
-  /// references away.
+  /// `choices`: accuracy of all predictions. `depth d`: accuracy of the predictions for which d
+  /// references must be followed.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -98,8 +98,8 @@ class Chains final : public Task {
     }
   }
 
-  /// A token's reference is the single token to which it refers, one step of its chain. A layer
-  /// that follows chains can compute the whole chain from these.
+  /// The reference of a token is the one token to which it refers, although its prediction depends
+  /// on the whole chain. Layers such as ChaCAL follow the chain from one reference to the next.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     for (std::int64_t i = size_; i < static_cast<std::int64_t>(sample.tokens.size()); ++i) {

@@ -11,9 +11,9 @@
 namespace longhand::tasks {
 
 /// A task whose samples consist of characters, with one token per character: a prompt, its answer
-/// and, in most tasks, a line break as the end. The answer and the end are scored. A framing
-/// (tasks/framing.h) can embed prompt and answer in a template for a pretrained model; the text of
-/// a sample does not include it.
+/// and, in most tasks, a line break as the end. The answer and the end are scored. For a pretrained
+/// model, a framing puts tokens around prompt and answer (tasks/framing.h). They are not part of a
+/// sample's text.
 class CharacterTask : public Task {
  public:
   const Vocabulary& vocabulary() const override { return framing_.vocabulary(); }
@@ -39,7 +39,7 @@ class CharacterTask : public Task {
   struct Written {
     std::string prompt = {}, answer = {};
   };
-  /// The answer is scored, and the end as well if `ended`. `longest` is the maximum number of
+  /// If own.ended, an end follows the answer and is scored too. `longest` is the maximum number of
   /// characters of prompt and answer together.
   CharacterTask(const OptionValues& options, const Framing::Own& own, std::int64_t longest);
 
@@ -47,24 +47,24 @@ class CharacterTask : public Task {
   /// Computes the answer to a prompt by the task's definition. Returns a description of what is
   /// wrong with the prompt, or an empty text.
   virtual std::string solve(std::string_view prompt, std::string& answer) const = 0;
-  /// Judges an answer to a valid prompt. `right` is the right answer. Returns a description of what
-  /// is wrong with the answer, or an empty text.
+  /// Compares an answer to a valid prompt with `right`, the right answer. Returns a description of
+  /// what is wrong with the answer, or an empty text.
   virtual std::string judge(std::string_view prompt, std::string_view answer,
                             std::string_view right) const;
-  /// Index of the first character of the answer in a whole sample; npos if there is none.
+  /// Index of the answer's first character in the text of a sample; npos if there is no answer.
   virtual std::size_t answer_in(std::string_view sample) const;
 
-  /// The couplings() and digit_places() of these characters, which may include a line break. Empty
+  /// The couplings() and digit_places() of a text of characters, which may include the end. Empty
   /// if the task defines none.
   virtual std::vector<std::int32_t> coupled(std::string_view) const { return {}; }
   virtual std::vector<std::int32_t> places_of_digits(std::string_view) const { return {}; }
 
-  /// The earlier characters on which the character at `place` depends.
+  /// The indices `at` of the earlier characters on which the character with index `place` depends.
   struct Look {
     std::size_t place;
     std::vector<std::size_t> at;  // in ascending order; may be empty
   };
-  /// The dependencies of each character of the answer of a right sample. The answer begins at index
+  /// One Look for each character of the answer. The sample is right, and its answer begins at index
   /// `begin`.
   virtual std::vector<Look> looks(std::string_view sample, std::size_t begin) const = 0;
 
@@ -91,20 +91,20 @@ TaskKind character_kind(TaskKind kind);
 /// Functions on numbers that are written with the last digit first.
 namespace digits {
 
-/// Draws a number with `count` digits. If there are several digits, the leading one is not 0.
+/// Draws a number with `count` digits. A number of several digits has no leading zero.
 std::string draw(std::int64_t count, Rng& rng);
 /// The number padded with leading zeros to `width` digits.
 std::string padded(std::string number, std::size_t width);
 /// The number without leading zeros; "0" for zero.
 std::string trimmed(std::string_view number);
-// The sum, with at least as many digits as the longer number.
+// The sum. It has at least as many digits as the longer number.
 std::string sum(std::string_view a, std::string_view b);
 bool less(std::string_view a, std::string_view b);
-/// The index of each digit in its number, 1 for the first digit after an operator; 0 for operators.
-/// An end counts as one more digit, or as an operator unless `counted`.
+/// For each character: a digit's index in its number, counted from 1; 0 for operators. If
+/// `counted`, the end counts as one more digit; otherwise it counts as an operator.
 std::vector<std::int32_t> places(std::string_view text, bool counted);
-/// Numbers separated by an operator, with at most `most` digits each; empty if the text has another
-/// form.
+/// Splits a text at the operator `sign` into numbers. Empty unless each part is a number of at most
+/// `most` digits.
 std::vector<std::string> split(std::string_view text, char sign, std::size_t most);
 
 }  // namespace digits

@@ -13,23 +13,23 @@
 
 namespace longhand::tasks {
 
-/// The chat template selected by a task's option `template`, or "none". `auto` selects the template
-/// in the folder given by the option `tokenizer`. Throws an Error for an unknown template.
+/// The name of the chat template that a task's option `template` selects, or "none". The value
+/// `auto` selects the template in the tokenizer's folder. Throws an Error for an unknown template.
 std::string chat_template_name(const OptionValues& options);
 
-/// Encodes conversations as tokens, either with a chat template or as a sequence of messages with
-/// an end after each answer.
+/// Encodes conversations as tokens. Without a chat template, the messages are joined, with end
+/// tokens after each answer.
 class ConversationFormat {
  public:
-  /// `end`: tokens that follow an answer if there is no template. The vocabulary must outlive the
-  /// object.
+  /// `end` contains the tokens that follow an answer if there is no template. The vocabulary must
+  /// outlive this object.
   ConversationFormat(const Vocabulary& vocabulary, std::optional<nn::ChatTemplate> chat,
                      std::vector<std::int32_t> end);
 
   /// The tokens of a conversation up to the point where the next answer starts.
   std::vector<std::int32_t> prompt(std::span<const nn::ChatMessage> messages) const;
-  /// The tokens of an answer with its end. The answer is encoded separately from the prompt, as in
-  /// generation, so no merge crosses its start.
+  /// The tokens of an answer and its end. As in generation, the answer is encoded separately from
+  /// the prompt, so no merge crosses the start of the answer.
   std::vector<std::int32_t> answer(std::string_view text) const;
   const std::vector<std::int32_t>& end() const { return end_; }
 

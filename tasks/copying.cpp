@@ -43,8 +43,8 @@ class Copying final : public Task {
     return (data_ == 0 ? places_.most : data_) + 1;
   }
 
-  /// The couplings: a symbol and its copy have the symbol's index, noise has the index of the
-  /// preceding symbol, and the mark has 0.
+  /// The coupling of a symbol and of its copy is the symbol's index, counted from 1. Noise has the
+  /// coupling of the preceding symbol, and the mark has 0.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -65,7 +65,7 @@ class Copying final : public Task {
     Tokens data;
     std::int64_t missing = data_ == 0 ? places : data_;
     for (std::int64_t left = places; left > 0; --left) {
-      // With this probability, every selection of places is equally likely.
+      // The probability missing / left makes all selections of places equally likely.
       const bool holds_one = rng.below(static_cast<std::uint32_t>(left)) < missing;
       if (holds_one) {
         const std::uint32_t symbol = rng.below(static_cast<std::uint32_t>(symbols_));
@@ -90,7 +90,7 @@ class Copying final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// The reference of each symbol of the answer is its place before the mark.
+  /// The reference of a symbol in the answer is the same symbol before the mark.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t place = 0;
@@ -149,8 +149,8 @@ class Copying final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Samples with exactly `factor` times the maximum number of places in training, and equally many
-/// symbols.
+/// Samples with `factor` times the maximum number of places in training, and as many symbols as in
+/// training.
 Distribution more_places(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const Range places = Range::of(values, "noise", 1, most_places / factor);

@@ -25,7 +25,7 @@ WordVocabulary make_vocabulary(bool numbers) {
   return WordVocabulary(std::move(texts));
 }
 
-/// The words of a text that are separated by single spaces. Additional spaces give empty words.
+/// Cuts a text at every space. Adjacent spaces give empty words.
 std::vector<std::string_view> cut_at_spaces(std::string_view text) {
   std::vector<std::string_view> words;
   for (;;) {
@@ -46,7 +46,7 @@ struct Graph {
   std::string_view start;
 };
 
-/// Parses a prompt by the definition of the task. `wrong` describes what is wrong with it.
+/// Parses a prompt. If the prompt is not valid, `wrong` describes the mistake.
 Graph read_prompt(std::string_view prompt, std::string& wrong) {
   Graph graph;
   const std::vector<std::string_view> words = cut_at_spaces(prompt);
@@ -136,12 +136,12 @@ class CycleTracing final : public Task {
     return sample;
   }
 
-  /// `transitions`: accuracy over the nodes that were predicted while all earlier ones were right.
-  /// `nodes`: accuracy over all nodes. `sequences`: share of walks without a mistake. A node is
-  /// right if its space and all its digits are right.
+  /// `nodes`: accuracy of all nodes. `transitions`: accuracy of the nodes before which all nodes
+  /// are right. `sequences`: share of answers without a mistake. A node is right if its space and
+  /// all its digits are right.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
-    (void)count_right(sample, said);  // the result is not used; the call checks the sizes
+    (void)count_right(sample, said);  // called only because it checks the sizes
     const auto step = static_cast<std::size_t>(1 + width_);
     std::int64_t total = 0;
     std::int64_t right = 0;
@@ -158,8 +158,8 @@ class CycleTracing final : public Task {
     tally.add_share("sequences", unbroken == total, 1);
   }
 
-  /// The reference of a digit of the next node is in the edge that starts at the current node,
-  /// after the comma.
+  /// The reference of a digit of the next node is the same digit in the edge that starts at the
+  /// current node.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto node_at = [&](std::int32_t token) {
       return vocabulary_.decode(
@@ -199,7 +199,7 @@ class CycleTracing final : public Task {
     return walk;
   }
 
-  /// The answer may have any length, and may begin with or without the space after the prompt.
+  /// The answer may have any length. The space between prompt and answer may be missing.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::string wrong;
@@ -229,7 +229,8 @@ class CycleTracing final : public Task {
   std::int64_t budget_ = 0;
 };
 
-/// Cycles of `factor` times the maximum size, with a proportional number of tokens.
+/// Cycles with `factor` times the maximum number of nodes in training, and `factor` times as many
+/// tokens.
 Distribution larger(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const std::string nodes = text(factor * values.integer("max-nodes", 1, ids / factor));

@@ -5,11 +5,11 @@
 namespace longhand::tasks {
 
 /// Following a cycle. The prompt lists the edges of a directed cycle in random order and names a
-/// start node. The answer is the walk from the start, beginning with its successor:
+/// start node. The answer lists the nodes along the cycle, from the successor of the start node on:
 ///   E 984,456 345,984 456,345 C 345 984 456 345 984 ...
-/// with as many whole nodes as fit into the maximum number of tokens. Nodes are distinct numbers of
-/// three digits, written with one token per character or one token per number. The whole answer is
-/// scored.
+/// The answer has as many nodes as fit into the maximum number of tokens. Nodes are distinct
+/// numbers of three digits, with one token per character or one token per number. The whole answer
+/// is scored.
 TaskKind cycle_tracing();
 
 }  // namespace longhand::tasks

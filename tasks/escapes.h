@@ -7,8 +7,8 @@
 
 namespace longhand::tasks {
 
-/// The value of a text option. \n, \t, \r, \\ and \xHH have the same meaning as in C; \s is a
-/// space.
+/// The value of a text option, in which the escapes \n, \t, \r, \\ and \xHH mean the same as in C,
+/// and \s is a space.
 std::string unescaped(const OptionValues& options, std::string_view name);
 
 }  // namespace longhand::tasks

@@ -4,10 +4,11 @@
 
 namespace longhand::tasks {
 
-/// A flip-flop language with one-bit registers, initially 0: the answer to w11i11f10r10f10r1 is 1.
-/// A command consists of a letter, a register and a bit. w writes the bit, r reads the register, f
-/// flips it and ignores the bit, and i does nothing. The answer to the last read depends on its
-/// register, on the flips of this register, and on the last write before these flips.
+/// A flip-flop language with several one-bit registers, initially 0. A command consists of a
+/// letter, a register and a bit: w writes the bit to the register, the bit after r is the
+/// register's, f flips the register and ignores its own bit, and i does nothing. The answer is the
+/// bit of the last read: for w11i11f10r10f10r1 it is 1. It depends on the last write to the
+/// register and on all later flips of the register.
 TaskKind ffml();
 
 }  // namespace longhand::tasks

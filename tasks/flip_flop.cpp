@@ -9,8 +9,8 @@ namespace {
 
 enum Token : std::int32_t { write, read, ignore, zero, one };  // in the order of the vocabulary
 
-/// Executes instructions by the definition of the language. Afterwards `stored` is the register's
-/// bit, 0 if nothing was written. Returns a description of what is wrong, or an empty text.
+/// Executes instructions by the definition of the language. Stores the register's last bit in
+/// `stored`, or 0 if nothing is written. Returns a description of what is wrong, or an empty text.
 std::string run_register(std::string_view instructions, char& stored) {
   for (std::size_t at = 0; at < instructions.size(); at += 2) {
     const std::string where = text("instruction ", at / 2 + 1, ": ");
@@ -30,13 +30,13 @@ std::string run_register(std::string_view instructions, char& stored) {
 
 constexpr std::int64_t most_instructions = 1 << 20;
 
-/// Thresholds for the uniform number that selects a letter: below the first an ignore, below the
-/// second a read, otherwise a write.
+/// Thresholds for a uniform number u that selects a letter: an ignore if u < ignores, otherwise a
+/// read if u < reads, otherwise a write.
 struct Shares {
   double ignores, reads;
 };
 
-/// Lengths of the first and the last part of a sample with drifting letters, in instructions.
+/// With `drift`: numbers of instructions of the first and of the last part of a sample.
 constexpr Range first_part{1, 16}, last_part{16, 64};
 constexpr Shares first_shares{0.5, 0.5}, middle_shares{0.995, 0.9975}, last_shares{0.1, 1};
 
@@ -94,7 +94,7 @@ class FlipFlopTask final : public Task {
     return sample;
   }
 
-  /// `sequences`: share of samples whose reads are all right. A sample without reads is not
+  /// `sequences`: share of samples in which all reads are right. Samples without reads are not
   /// counted.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
@@ -104,7 +104,8 @@ class FlipFlopTask final : public Task {
     tally.add_share("reads", right, reads);
   }
 
-  /// The reference of a read: the letter and the bit of the last write or read.
+  /// The reference of a read consists of the letter and the bit of the last write or read before
+  /// it.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t last = 0;
@@ -116,7 +117,7 @@ class FlipFlopTask final : public Task {
     return rows;
   }
 
-  /// The text is split before the bit of the last read. A sample without reads has an empty answer.
+  /// The answer begins with the bit of the last read. A sample without reads has an empty answer.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto tokens = std::span(sample.tokens);
     const std::size_t given =
@@ -179,8 +180,8 @@ TaskKind flip_flop() {
                             {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
                             longer(2),
                             longer(4),
-                            // Not compared: this distribution does not influence the choice of the
-                            // best checkpoint.
+                            // `false`: this distribution does not influence the choice of the best
+                            // checkpoint.
                             {"drift", "Drift", let_drift, false}},
           .make_with = [](const OptionValues& values) {
             return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),

@@ -17,8 +17,8 @@ namespace {
 // Maximum bytes of a tokenizer_config.json.
 constexpr std::size_t largest_config = std::size_t{64} << 20;
 
-/// The tokens of a tokenizer. A text is encoded as a sample's prompt, together with the text that
-/// the framing places around prompts.
+/// The tokens of a tokenizer. encode() treats a text as a prompt: it returns the tokens of
+/// `before`, the prompt and `between`.
 class FramedVocabulary final : public Vocabulary {
  public:
   FramedVocabulary(const TokenizerVocabulary& tokens, const Framing& framing)
@@ -52,7 +52,8 @@ class FramedVocabulary final : public Vocabulary {
   const Framing& framing_;
 };
 
-/// The token named in tokenizer_config.json by a key such as eos_token; no value if there is none.
+/// The token that a key of tokenizer_config.json, such as eos_token, names; no value if the key is
+/// missing.
 std::optional<std::int32_t> named_token(const std::filesystem::path& folder, std::string_view name,
                                         const Vocabulary& tokens) {
   const std::filesystem::path file = folder / "tokenizer_config.json";

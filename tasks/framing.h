@@ -18,24 +18,25 @@ namespace longhand::tasks {
 ///
 ///   before  prompt  between  answer  after
 ///
-/// Prompt and answer have one token per character. With the task's own vocabulary (its characters
-/// and a line break), `before` and `between` are empty, and `after` is the line break.
+/// Prompt and answer have one token per character. By default, the vocabulary consists of the
+/// task's characters and a line break. `before` and `between` are then empty, and `after` is the
+/// line break.
 ///
-/// For a pretrained model, the tokens are those of a tokenizer. With a chat template, `before`
-/// consists of the text before the user's message, including the tokens that the tokenizer adds
-/// around a text, then the instruction, encoded as text, then example lines, with one token per
-/// character. `between` and `after` come from the template. Without a template, `before` starts
-/// with the tokenizer's first token of a text, and `after` is its last token. If the task's answers
-/// have no end, `after` is empty.
+/// For a pretrained model, the tokens are those of a tokenizer. `before` then starts with the chat
+/// template's text before the user's message or, without a template, with the tokenizer's begin
+/// token. The instruction follows, encoded as text, and then the example lines, with one token per
+/// character. `between` and `after` are the template's texts between the messages and after the
+/// answer. Without a template, `between` is empty and `after` is the tokenizer's end token. If the
+/// task's answers have no end, `after` is empty.
 class Framing {
  public:
-  /// The options of every task of single characters.
+  /// The options that all tasks with a framing have.
   static std::vector<TaskOption> options();
 
   struct Own {
     std::string_view characters;
     bool ended = true;
-    std::string_view instruction, examples;  // values that are used if the options are `auto`
+    std::string_view instruction, examples;  // values of these options if they are `auto`
   };
   Framing(const OptionValues& options, const Own& own);
   Framing(const Framing&) = delete;
@@ -55,7 +56,7 @@ class Framing {
   void frame_for(const OptionValues& options, const Own& own);
 
   std::unique_ptr<const Vocabulary> vocabulary_;
-  /// Token of each character; -1 if the task has no such character.
+  /// Token of each character; -1 if the task does not use the character.
   std::array<std::int32_t, 256> tokens_;
   std::unordered_map<std::int32_t, char> characters_;
   std::vector<std::int32_t> before_, between_, after_;

@@ -32,8 +32,8 @@ class Increment final : public Task {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   int heads() const override { return hint_ ? 2 : 1; }
   std::string_view head_name(int head) const override { return head == 0 ? "increment" : "carry"; }
-  /// n digits, the mark, and n + 1 digits; with carries, each of the latter is followed by two
-  /// tokens.
+  /// A sample has n digits, the mark, and up to n + 1 digits of the sum. With carries, two tokens
+  /// follow each digit of the sum.
   std::int64_t longest() const override {
     const std::int64_t digits = lengths_.longest();
     return digits + 1 + (hint_ ? 3 : 1) * (digits + 1);
@@ -42,7 +42,7 @@ class Increment final : public Task {
   std::int64_t coupled_positions() const override { return lengths_.longest() + 2; }
 
   /// Couplings increase up to the mark and decrease after it, so that digits of the same place have
-  /// equal couplings. A carry has the coupling of the digit before it.
+  /// equal couplings. A carry mark and its carry have the coupling of the digit before them.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -89,7 +89,8 @@ class Increment final : public Task {
     std::vector<ReferenceRow> rows;
     for (const std::int32_t output : sample.asked) {
       const std::int32_t step = sample.head == 1 ? 3 : 1;
-      // Place of the digit that is predicted here, or that the predicted carry belongs to.
+      // Place of the predicted digit or, for a carry, of the digit before it. The last digit has
+      // place 0.
       const std::int32_t place = (output - digits) / step;
       ReferenceRow row{.row = output, .columns = {}};
       if (sample.head == 1 && (output - digits) % step == 1) {
@@ -132,8 +133,8 @@ class Increment final : public Task {
   }
 
  private:
-  /// In the length mix, a share of the numbers ends in nines. The number of these nines is uniform
-  /// between one and the number of digits.
+  /// With the mix of lengths, some numbers end in nines. The number of these nines is drawn
+  /// uniformly from 1 to the number of digits.
   Tokens draw_number(Rng& rng) const {
     const std::int64_t length = lengths_.draw(rng);
     Tokens digits{1 + static_cast<std::int32_t>(rng.below(9))};
@@ -159,8 +160,8 @@ class Increment final : public Task {
     return digits.front() == 0 ? "expected a first digit from 1 to 9, got 0" : std::string();
   }
 
-  /// Finds the nines at the end, whereas the generator carries digit by digit. The nines become
-  /// zeros, the digit before them is increased by one, and all other digits are unchanged.
+  /// Replaces the nines at the end by zeros, increases the digit before them by one, and keeps all
+  /// other digits. The generator instead carries digit by digit.
   static Tokens solve(const Tokens& digits, int head) {
     const auto last = std::find_if(digits.rbegin(), digits.rend(), [](int d) { return d != 9; });
     const auto nines = static_cast<std::size_t>(last - digits.rbegin());

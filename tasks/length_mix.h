@@ -9,9 +9,9 @@
 
 namespace longhand::tasks {
 
-/// The lengths of samples in a training set with many short samples: with probability 4/5 from 2 to
-/// `short`, otherwise from `short` + 1 to `long`, uniform within each range. For tests, a single
-/// exact length.
+/// The lengths of samples. In training, most samples are short: a length is drawn uniformly from 2
+/// to `short` with probability 4/5, and from `short` + 1 to `long` otherwise. In tests, all samples
+/// have one length.
 class LengthMix {
  public:
   static constexpr std::int64_t most = 1 << 14;

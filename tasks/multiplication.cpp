@@ -35,9 +35,8 @@ class Multiplication final : public CharacterTask {
                             "digit of the second, then their sum. All are written from the last "
                             "digit to the first.\n",
              .examples = "70*60=24+00=24\n2100*3000=6300+0000+0000+0000=6300"},
-            // A padded number has 2 n digits, n = digits.most, and is followed by one other
-            // character. A sample consists of 2 n + 3 such numbers: two factors, 2 n rows and the
-            // product.
+            // Let n = digits.most. A padded number has 2 n digits, and one other character follows
+            // it. A sample consists of 2 n + 3 such numbers: two factors, 2 n rows and the product.
             (2 * digits.most + 1) * (2 * digits.most + 3)),
         digits_(digits),
         pad_(pad) {}
@@ -69,8 +68,8 @@ class Multiplication final : public CharacterTask {
     return sample;
   }
 
-  /// Computes a row by repeated addition and the product by columns; the generator multiplies digit
-  /// by digit and adds rows.
+  /// Computes each row by repeated addition, and the product column by column. The generator
+  /// instead multiplies digit by digit and adds whole rows.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {

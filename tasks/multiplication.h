@@ -5,9 +5,10 @@
 namespace longhand::tasks {
 
 /// Two numbers, the larger one first, and their product as computed on paper. All numbers are
-/// written with the last digit first: 9900*9900=1980+0198+0000+0000=1089. There is a row for each
-/// digit of the second number, and all numbers are padded to twice the digits of the first number.
-/// Digit j of row i depends on digit j of the first number and on digit i of the second.
+/// written with the last digit first: 9900*9900=1980+0198+0000+0000=1089. There is one row for each
+/// digit of the second number. With padding, all numbers have twice as many digits as the first
+/// number. Reference attention: digit j of row i depends on digit j of the first number and on
+/// digit i of the second.
 TaskKind multiplication();
 
 }  // namespace longhand::tasks

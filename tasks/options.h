@@ -17,9 +17,9 @@ struct TaskOption {
   std::string flag = {};  // another name of the flag
 };
 
-/// The values of a task's options, initially the defaults. Values are stored as text. Functions
-/// that read an option state its valid values; an invalid value throws a one-line Error that names
-/// the task and the option.
+/// The values of a task's options, initially the defaults. Values are stored as text. The arguments
+/// of the functions that read an option state which values are valid. Reading an invalid value
+/// throws a one-line Error that names the task and the option.
 class OptionValues {
  public:
   OptionValues(std::string task, std::vector<TaskOption> options);

@@ -10,8 +10,8 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Uniformly draws `count` distinct numbers below `range`, in ascending order, by Floyd's algorithm
-/// with `count` draws.
+/// Draws `count` distinct numbers below `range` uniformly, by Floyd's algorithm, and returns them
+/// in ascending order.
 Ids drawn_ascending(std::int64_t count, std::int64_t range, Rng& rng) {
   std::set<std::int32_t> chosen;
   for (std::int64_t last = range - count; last < range; ++last) {
@@ -107,7 +107,7 @@ class PositionedTask final : public Task {
                    " positions, their range (--longest), got ", positions);
   }
 
-  /// The couplings or the places of digits, offset by `start`.
+  /// The couplings or the digit places of the tokens, plus `start`. The digit place 0 remains 0.
   Ids started(std::span<const std::int32_t> tokens, std::int32_t start) const {
     const bool coupled = ids_ == PositionIds::coupled;
     Ids ids = coupled ? task_->couplings(tokens) : task_->digit_places(tokens);

@@ -9,22 +9,23 @@
 
 namespace longhand::tasks {
 
-/// The kind of position ids. All kinds except `places` are drawn for each sample from a range that
-/// exceeds the length of training samples, so that longer samples have no untrained ids.
+/// The kind of position ids. Except for `places`, ids are drawn for each training sample from a
+/// range that exceeds the sample's length. Longer test samples then have only ids that occurred in
+/// training.
 enum class PositionIds {
   places,   // 0, 1, 2, ... in each sequence
-  random,   // distinct random numbers of the range, in ascending order
-  coupled,  // equal for tokens that belong together (Task::couplings), plus a random offset
-  // Place of each digit in its number (Task::digit_places), plus a random offset; 0 for other
+  random,   // distinct random numbers from the range, in ascending order
+  coupled,  // Task::couplings (equal for tokens that belong together), plus a random offset
+  // Task::digit_places (index of each digit in its number), plus a random offset; 0 for all other
   // tokens.
   abacus,
 };
 inline constexpr std::array<std::string_view, 4> position_ids_names{"places", "random", "coupled",
                                                                     "abacus"};
 
-/// Wraps a task so that its samples have these position ids, which are less than `range`. The
-/// samples stay the same, because they are drawn first. Throws an Error if the task does not define
-/// ids of this kind.
+/// Wraps a task so that its samples have position ids of this kind, all less than `range`. Each
+/// sample is drawn before its position ids, so the ids do not change its tokens. Throws an Error if
+/// the task does not define ids of this kind.
 std::unique_ptr<Task> with_position_ids(std::unique_ptr<Task> task, PositionIds ids,
                                         std::int64_t range);
 

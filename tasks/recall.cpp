@@ -30,7 +30,7 @@ class Recall final : public Task {
     LONGHAND_CHECK(tokens_.least % 2 == 0 && tokens_.most % 2 == 0,
                    "task recall: option tokens: expected even numbers, got ",
                    quote(options.text("tokens")));
-    // Tokens per key: repeats_ pairs of key and value, and a slot of two tokens.
+    // Number of tokens per key: repeats_ pairs of key and value, and a slot of two tokens.
     const std::int64_t each = 2 * repeats_ + 2;
     LONGHAND_CHECK(tokens_.least >= each, "task recall: option tokens: expected at least ", each,
                    ", the tokens of a key with ", repeats_, " values, got ", tokens_.least);
@@ -93,7 +93,7 @@ class Recall final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// The reference of a value is its first occurrence, which is in the table.
+  /// The reference of a predicted value is the value's first occurrence, which is in the table.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> first;
     for (std::size_t i = 1; i < sample.tokens.size(); i += 2) {
@@ -106,9 +106,10 @@ class Recall final : public Task {
     return rows;
   }
 
-  /// The answer has an entry for every slot whose first token is a key of the table. The entry
-  /// consists of the token's index, counted from 0, and the key's value. Keys that are in a slot by
-  /// chance are included, because the text does not distinguish them.
+  /// The answer has an entry for every slot whose first token is a key of the table. An entry
+  /// consists of the index of this token, counted from 0, and the key's value. A randomly drawn
+  /// first token may also be a key. It has an entry too, because the text does not distinguish such
+  /// slots.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> value_of;
     for (const std::int32_t output : sample.asked) {
@@ -135,7 +136,7 @@ class Recall final : public Task {
     return answer;
   }
 
-  /// A key that is in several slots may be answered at any of these slots.
+  /// Each key needs one entry. If a key is in several slots, the entry may name any of them.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     Prompt read;
@@ -173,12 +174,12 @@ class Recall final : public Task {
   }
 
  private:
-  /// Number of keys for a sample of this length, with the same density as in the longest sample.
+  /// Number of keys of a sample of `length` tokens. It is proportional to the length.
   std::int64_t pairs_of(std::int64_t length) const {
     return std::max<std::int64_t>(1, pairs_ * length / tokens_.most);
   }
 
-  /// Draws `count` distinct numbers out of `range` numbers from `least` on.
+  /// Draws `count` distinct numbers from the `range` numbers that start at `least`.
   static Tokens draw_distinct(Rng& rng, std::int64_t least, std::int64_t range,
                               std::int64_t count) {
     Tokens all(static_cast<std::size_t>(range));
@@ -190,9 +191,9 @@ class Recall final : public Task {
     return all;
   }
 
-  /// Draws the slots of the keys, counted from 0. The slot with number s = 1, 2, ... waits for an
-  /// exponentially distributed time with mean s^0.99. The order of arrival is then distributed like
-  /// draws without replacement with probabilities proportional to s^-0.99.
+  /// Draws the slots of the keys, as indices from 0. Slot s = 1, 2, ... gets a random time,
+  /// exponentially distributed with mean s^0.99. Choosing the slots with the lowest times is
+  /// equivalent to drawing slots without replacement with probabilities proportional to s^-0.99.
   std::vector<std::int64_t> draw_slots(Rng& rng, std::int64_t slots, std::int64_t count) const {
     std::vector<std::pair<double, std::int64_t>> waits;
     for (std::int64_t slot = 0; slot < slots; ++slot) {
@@ -211,10 +212,10 @@ class Recall final : public Task {
     return text(before.empty() ? "" : " ", place, ':', value);
   }
 
-  /// A parsed prompt: the values of each key in order, and the keys in the first tokens of slots.
+  /// A parsed prompt. `values` contains the values of each key in the order of the table.
   struct Prompt {
     std::map<std::int32_t, Tokens> values;
-    // Key in each slot; indexed by the position of the slot.
+    // The slots whose first token is a key: index of this token, and the key.
     std::map<std::int64_t, std::int32_t> slots;
   };
 
@@ -269,10 +270,11 @@ class Recall final : public Task {
   std::int64_t repeats_, back_, pairs_ = 0;
   std::int64_t first_value_;
   WordVocabulary vocabulary_;
-  std::vector<double> mean_waits_;  // mean waiting time of each slot, see draw_slots()
+  std::vector<double> mean_waits_;  // mean time of each slot, see draw_slots()
 };
 
-/// Samples with exactly `factor` times as many tokens and proportionally more keys.
+/// Samples with `factor` times the maximum number of tokens in training, and `factor` times as many
+/// keys.
 Distribution longer_tables(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const Range tokens = Range::of(values, "tokens", 4, most_tokens / factor);

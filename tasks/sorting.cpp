@@ -32,7 +32,7 @@ std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size)
 /// one sequence into the other.
 std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   if (std::ranges::equal(a, b)) return 0;
-  // Distances between a prefix of a and all prefixes of b.
+  // Distances between the current prefix of a and all prefixes of b.
   std::vector<std::int64_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -113,8 +113,8 @@ class Sorting final : public Task {
     return sample;
   }
 
-  /// Also reports `edit-distance`: the mean over sequences of the edit distance between the right
-  /// and the predicted answer.
+  /// Also reports `edit-distance`: the edit distance between the right and the predicted answer,
+  /// averaged over samples.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     add_answer(sample, said, tally);
@@ -122,8 +122,8 @@ class Sorting final : public Task {
     tally.add_value("edit-distance", static_cast<double>(edit_distance(answer, said)));
   }
 
-  /// The reference of a number in the answer consists of all its occurrences in the input. For the
-  /// task `count` it is the whole input.
+  /// The reference of a number in the answer consists of all occurrences of the number in the
+  /// input. For the task `count`, it is the whole input.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto input =
         static_cast<std::int32_t>(std::ranges::find(sample.tokens, mark_) - sample.tokens.begin());
@@ -207,7 +207,7 @@ class Sorting final : public Task {
     return input;
   }
 
-  // Generators. Each writes the prompt to `tokens` and returns the answer.
+  // Generators: each function writes a prompt to `tokens` and returns the answer.
 
   Numbers sort(Rng& rng, Numbers& tokens) const {
     tokens = draw_input(rng);
@@ -217,7 +217,7 @@ class Sorting final : public Task {
     return answer;
   }
 
-  /// The prompt ends with a random number of the input that has a successor; the answer is the
+  /// The prompt ends with a random number of the input that has a successor. The answer is this
   /// successor.
   Numbers successor(Rng& rng, Numbers& tokens) const {
     for (int tries = 0;; ++tries) {
@@ -239,7 +239,7 @@ class Sorting final : public Task {
     return {after};
   }
 
-  /// The successor of a number in the input; 0 if there is none.
+  /// The successor of a number in the input; 0 if the number has no successor.
   std::int32_t follower(std::span<const std::int32_t> input, std::int32_t number) const {
     if (copies_follow_ && std::ranges::count(input, number) > 1) return number;
     std::int32_t least = 0;
@@ -249,8 +249,8 @@ class Sorting final : public Task {
     return least;
   }
 
-  /// Two numbers occur equally often: half the length, rounded down. With probability 1/2, 1 to 5
-  /// occurrences of one of them are left out, but at least one remains.
+  /// Each of two numbers occurs length / 2 times, rounded down. With probability 1/2, 1 to 5
+  /// occurrences of one number are then left out, but at least one remains.
   Numbers count(Rng& rng, Numbers& tokens) const {
     const std::int64_t each = lengths_.draw(rng) / 2;
     const Numbers both = draw_distinct(rng, 2);
@@ -265,8 +265,8 @@ class Sorting final : public Task {
     return {fewer > 0 ? both[rarer] : std::ranges::min(both)};
   }
 
-  /// A number is repeated at most half the length times. All counts are equally likely, and so are
-  /// all lengths of the shorter second part.
+  /// The first part repeats a number 1 to length / 2 times, and the second part repeats it fewer
+  /// times, possibly 0. Both counts are drawn uniformly.
   Numbers fill(Rng& rng, Numbers& tokens) const {
     const std::int64_t times = 1 + rng.below(bound(lengths_.draw(rng) / 2));
     const std::int64_t begun = rng.below(bound(times));
@@ -373,7 +373,8 @@ class Sorting final : public Task {
   double repetition_;
   WordVocabulary vocabulary_;
   std::int32_t mark_;
-  bool copies_follow_;  // the successor of a number that occurs again is the number itself
+  // true: a number that occurs several times in the input is its own successor
+  bool copies_follow_;
   std::vector<Kind> kinds_{Kind::sort};  // kind of task of each output head
 };
 

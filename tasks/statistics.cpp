@@ -19,15 +19,15 @@ double coefficient(double a, double b, double x, int n) {
   return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 }
 
-/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), evaluated until the next term changes nothing. The
-/// numerators and denominators of the approximants would overflow, so ratios of successive ones are
-/// used.
+/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), evaluated until a further term changes nothing. The
+/// numerators A_n and denominators B_n of the approximations could overflow, so only A_n / A_n-1
+/// and B_n / B_n-1 are computed.
 double continued_fraction(double a, double b, double x) {
   constexpr int most_terms = 100'000;
   constexpr double tiny = std::numeric_limits<double>::min();
   const auto nonzero = [](double value) { return value == 0 ? tiny : value; };
   double value = 1, numerators = 1;
-  double denominators = std::numeric_limits<double>::infinity();  // initially B_0 / B_-1 = 1 / 0
+  double denominators = std::numeric_limits<double>::infinity();  // B_0 / B_-1 = 1 / 0
   for (int n = 1; n < most_terms; ++n) {
     const double c = coefficient(a, b, x, n);
     numerators = nonzero(1 + c / numerators);
@@ -67,8 +67,8 @@ double incomplete_beta(double a, double b, double x) {
   LONGHAND_CHECK(a > 0 && b > 0 && x >= 0 && x <= 1,
                  "incomplete_beta: expected a, b > 0 and x from 0 to 1, got ", a, ", ", b, ", ", x);
   if (x == 0 || x == 1) return x;
-  // The fraction converges fast if x is below the distribution's mean. Otherwise the other tail is
-  // computed.
+  // The continued fraction converges fast if x is below this bound. Otherwise it converges fast for
+  // I_{1-x}(b, a), which equals 1 - I_x(a, b).
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
   const double log_factor =
       a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);

@@ -6,7 +6,7 @@
 
 #include "tasks/tally.h"
 
-/// Statistics of means (docs/math/statistics.md). For shares see wilson() in tasks/tally.h.
+/// Statistics of means (docs/math/statistics.md). For shares, see wilson() in tasks/tally.h.
 namespace longhand::tasks {
 
 /// Count, mean and spread of values, updated by Welford's recurrence.
@@ -16,7 +16,7 @@ struct Moments {
   double squares = 0;  // sum of (x - mean)^2
 
   void add(double value);
-  void add(const Moments& other);  // adds the values that `other` has counted
+  void add(const Moments& other);  // adds all values that were added to `other`
   double variance() const;         // squares / (count - 1); 0 for fewer than two values
   double deviation() const;
 };
@@ -24,13 +24,14 @@ struct Moments {
 /// The regularized incomplete beta function I_x(a, b), for a, b > 0 and x in [0, 1].
 double incomplete_beta(double a, double b, double x);
 
-/// P(|T| >= |t|) for Student's distribution. The degrees of freedom are positive and need not be
-/// integers.
+/// P(|T| >= |t|) for Student's t distribution. `freedom` is its degrees of freedom, a positive
+/// number that need not be an integer.
 double student_two_sided(double t, double freedom);
 /// The t with P(|T| >= t) = p, for 0 < p <= 1.
 double student_quantile(double p, double freedom);
 
-/// The 95% interval of a mean, mean +- t s / sqrt(n); no value for fewer than two values.
+/// The 95% interval of the mean of n values, mean +- t s / sqrt(n). No interval for fewer than two
+/// values.
 std::optional<Interval> mean_interval(const Moments& values);
 
 /// Welch's test of equal means with unequal variances:
@@ -39,7 +40,7 @@ std::optional<Interval> mean_interval(const Moments& values);
 struct Welch {
   double t = 0, freedom = 0, p = 1;
 };
-/// No value if a or b has fewer than two values, or if both variances are 0.
+/// No result if a or b has fewer than two values, or if both variances are 0.
 std::optional<Welch> welch(const Moments& a, const Moments& b);
 
 /// A power law e(n) = a n^-b, fitted by least squares of ln e on ln n.
@@ -53,16 +54,16 @@ struct PowerLaw {
   double deviation = 0;
   double centre = 0;  // mean of ln n
   double spread = 0;  // sum of (ln n - centre)^2
-  /// The p value of the F test of the hypothesis that the means of ln e at each n lie on a line.
-  /// The differences among points with equal n are the error of the test. There is no value if no
-  /// points have equal n, or if there are fewer than three different n.
+  /// The p value of an F test. Its hypothesis is that the means of ln e for each n lie on a
+  /// straight line, and its error estimate is the spread of ln e among points with equal n. No
+  /// value if no points have equal n, or if there are fewer than three different n.
   std::optional<double> straight = {};
 
-  double at(double n) const;  // the predicted error a n^-b
-  /// The 95% prediction interval of a further error e:
+  double at(double n) const;  // the predicted error e(n) = a n^-b
+  /// The 95% prediction interval of one further error e at n. The bounds of ln e are
   ///   ln at(n) +- t s sqrt(1 + 1 / points + (ln n - centre)^2 / spread)
   Interval next(double n) const;
-  // If false, the error may be constant or rise with n.
+  // True if the 95% interval of b is above 0, so that the error falls with n.
   bool falls() const { return exponent_between.low > 0; }
 };
 struct SizeAndError {
@@ -71,8 +72,8 @@ struct SizeAndError {
 /// No value for fewer than three points, or if all points have the same n.
 std::optional<PowerLaw> power_law(std::span<const SizeAndError> points);
 
-/// The smoothed share of errors, (wrong + 1/2) / (trials + 1), for `wrong` errors in `trials`. It
-/// is never 0 or 1, so its logarithm always exists.
+/// The smoothed share (wrong + 1/2) / (trials + 1) of `wrong` errors in `trials`. It is never 0 or
+/// 1, so its logarithm is finite.
 double smoothed_error(double wrong, double trials);
 
 }  // namespace longhand::tasks

@@ -7,7 +7,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The next number, written with the first digit first.
+/// The next larger number. Numbers are written with the leading digit first.
 std::string next(std::string_view number) {
   std::string after(number);
   std::size_t place = after.size();

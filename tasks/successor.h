@@ -4,9 +4,9 @@
 
 namespace longhand::tasks {
 
-/// A number and its successors, each followed by a space: 234 235 236 . The number of successors is
-/// free, so the end is not scored. A character depends on the previous number with its space, and
-/// on the part of the current number already written.
+/// A number and its successors, each followed by a space: 234 235 236 . An answer may have any
+/// number of successors, so the end is not scored. Reference attention: a character depends on the
+/// previous number with its space, and on the characters of the current number before it.
 TaskKind successor();
 
 }  // namespace longhand::tasks

@@ -26,17 +26,17 @@ struct Interval {
 
 /// The 95% interval of a share (Wilson 1927). With z = 1.96 and n trials,
 ///   (p + z^2/2n +- z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 + z^2/n).
-/// Without trials it is [0, 1].
+/// Without trials, the interval is [0, 1].
 Interval wilson(double hits, double trials);
 
 /// Metrics in the order in which they were first added.
 class Tally {
  public:
-  /// Adds `trials`, of which `hits` were right.
+  /// Adds `hits` right results in `trials` trials.
   void add_share(std::string_view name, std::int64_t hits, std::int64_t trials);
   /// Adds a value of a quantity that is not a share, such as an edit distance.
   void add_value(std::string_view name, double value);
-  /// Adds to a mean per unit, such as loss per token or bits per byte.
+  /// Adds to a mean per unit, such as loss per token or bits per byte: `sum` over `count` units.
   void add_ratio(std::string_view name, double sum, std::int64_t count);
   void add(const Tally& other);
 

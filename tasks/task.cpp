@@ -83,7 +83,7 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
     return make_with(values);
   } catch (const Error& error) {
     if (&changed == &distributions.front()) throw;
-    // The distribution, not the user, set these values.
+    // Names the distribution, because it set the invalid value, not the user.
     fail(error.what(), " (distribution ", wanted, ')');
   }
 }

@@ -32,7 +32,7 @@ class Text final : public Task {
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   std::int64_t longest() const override {
-    // The length of a record already includes these tokens.
+    // The length of a window does not include the tokens that begin a text; that of a record does.
     const bool begins = !settings_.of_records;
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }
@@ -49,7 +49,7 @@ class Text final : public Task {
     return sample_at(std::min(count() - 1, static_cast<std::uint64_t>(place)), rng.uniform());
   }
 
-  /// The prompt and the answer of a record. All other samples use Task::as_text().
+  /// For a record, its prompt and its answer. All other samples use Task::as_text().
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto first = std::ranges::find_if(sample.targets, [](auto t) { return t >= 0; });
     const auto given = static_cast<std::size_t>(first - sample.targets.begin()) + 1;
@@ -58,7 +58,7 @@ class Text final : public Task {
     return {vocabulary_->decode(tokens.first(given)), vocabulary_->decode(tokens.subspan(given))};
   }
 
-  /// Predictions are not scored; a text model is judged by its loss.
+  /// Adds no score: a text model is judged by its loss.
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally&) const override {
     count_right(sample, said);
   }
@@ -87,11 +87,11 @@ class Text final : public Task {
   }
 
  private:
-  /// The text is opened when the first sample is needed, because a trained model can be used
-  /// without it.
+  /// Opens the text when the first sample is needed, because a trained model can be used without
+  /// the text.
   const TextSource& source() const {
-    // Not std::call_once: its callback runs below a C function of libc, and in a program with a
-    // static libgcc an exception that passes this function ends the program.
+    // std::call_once is not used, because it calls its function from a C function of libc. In a
+    // program with a static libgcc, an exception that passes the C function ends the program.
     const std::lock_guard lock(opening_);
     if (!source_) {
       const auto make = settings_.of_records ? records_of : windows_of;

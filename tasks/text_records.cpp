@@ -90,7 +90,7 @@ class Records final : public TextSource {
                    settings.validates ? "validation" : "training", ", got ", lines_.size(),
                    " in all, ", settings.examples, " of them examples");
     count_ = part.end - begin_;
-    // Reports errors now instead of during training.
+    // Makes every sample once, so that errors are reported before training starts.
     for (std::uint64_t i = 0; i < count_; ++i) sample_at(i, 0);
   }
 
@@ -135,7 +135,7 @@ class Records final : public TextSource {
   bool cuts_;
   std::int32_t size_;  // size of the vocabulary
   ConversationFormat format_;
-  std::string before_;  // the instruction and the examples, which precede every prompt
+  std::string before_;  // the instruction and the examples before every prompt
   std::uint64_t begin_ = 0, count_ = 0;
 };
 

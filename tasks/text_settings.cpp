@@ -55,7 +55,7 @@ std::vector<std::pair<std::string, std::filesystem::path>> TextSettings::files()
 }
 
 std::vector<std::int32_t> TextSettings::end_of_document(const Vocabulary& vocabulary) const {
-  // If tokens are bytes, the file itself is used, which includes the separators.
+  // If tokens are bytes, the file itself is read, in which separators end documents.
   if (of_bytes() || ends.empty()) return vocabulary.encode_part(separator);
   return {ends.front()};
 }

@@ -17,23 +17,24 @@ struct TextSettings {
   TextSettings() = default;
   explicit TextSettings(const OptionValues& options);
 
-  // Files. If `validation` is empty, validation uses the end of `text`.
+  // Paths of the files. If `validation` is empty, validation uses the end of `text`.
   std::filesystem::path text, validation;
   std::string tokenizer;  // "bytes", or a path to be passed to read_tokenizer()
   double held_out = 0;
   std::int64_t length = 0;  // maximum number of trained tokens per sample
   bool lossy = false;
-  bool validates = false;          // true: the samples are for validation
-  std::string separator;           // text between documents; empty: the text is a single document
+  bool validates = false;  // true: the samples are for validation
+  std::string separator;   // text between two documents; empty: the text is a single document
   std::vector<std::int32_t> ends;  // tokens that end an answer
-  // Settings for text that consists of records.
+  // Settings for texts that consist of records.
   bool of_records = false;    // each line is a record {"prompt", "answer"}
   std::string chat_template;  // a name of nn::ChatTemplate, or "none"
-  std::string date;           // date that the chat template shows
+  std::string date;           // date in the chat template's system message
   std::string instruction;    // text that precedes every prompt
-  // Number of records from the start of the text that are shown as examples before every prompt.
+  // The first `examples` records of the text are put before every prompt as examples.
   std::int64_t examples = 0;
-  bool cuts = false;  // cut a record that is too long at its end; if false, it is an Error
+  /// true: the end of a record that is too long is cut off; false: such a record is an Error
+  bool cuts = false;
 
   bool of_bytes() const { return tokenizer == "bytes"; }
   bool another_file() const { return !validation.empty(); }
@@ -42,11 +43,12 @@ struct TextSettings {
   }
   /// The training text and, if there is one, the validation text, by name.
   std::vector<std::pair<std::string, std::filesystem::path>> files() const;
-  /// The tokens that end a document: the first of `ends` or, if that is empty, the separator.
+  /// The tokens that end a document: the first token of `ends` or, if `ends` is empty or tokens are
+  /// bytes, the separator.
   std::vector<std::int32_t> end_of_document(const Vocabulary& vocabulary) const;
   ConversationFormat format(const Vocabulary& vocabulary) const;
-  /// The range [begin, end) of the file's `count` tokens or records from which samples are taken.
-  /// The part for validation is at the end.
+  /// The part [begin, end) of a file with `count` tokens or records from which samples are made. If
+  /// training and validation use the same file, validation uses its end.
   struct FilePart {
     std::uint64_t begin, end;
   };

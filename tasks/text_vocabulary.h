@@ -19,9 +19,9 @@ class ByteVocabulary final : public Vocabulary {
   std::vector<std::int32_t> encode(std::string_view text) const override;
 };
 
-/// The tokens of a tokenizer, extended or reduced to the vocabulary size of a model. Additional
-/// tokens of the model have no text. If the model has fewer tokens, a text that needs a missing
-/// token is an Error.
+/// The tokens of a tokenizer, for a model whose vocabulary may have another size. If the model has
+/// more tokens, the additional tokens have no text. If it has fewer tokens, encoding a text that
+/// needs a missing token throws an Error.
 class TokenizerVocabulary final : public Vocabulary {
  public:
   /// If `size` is 0, the size is that of the tokenizer.
@@ -45,14 +45,13 @@ class TokenizerVocabulary final : public Vocabulary {
   std::int32_t size_;
 };
 
-/// True if the value of a task's option `tokenizer` is a path. `bytes` and `characters` need no
-/// files.
+/// True if the value of a task's option `tokenizer` is a path, not `bytes` or `characters`.
 inline bool names_tokenizer(std::string_view tokenizer) {
   return tokenizer != "bytes" && tokenizer != "characters";
 }
 
-/// The tokenizer of a file or folder. Callers share one object as long as one of them uses it and
-/// the files are unchanged.
+/// The tokenizer of a file or folder. While one caller uses it and the files are unchanged, all
+/// further callers receive the same object.
 std::shared_ptr<const nn::Tokenizer> shared_tokenizer(const std::filesystem::path& path);
 
 }  // namespace longhand::tasks

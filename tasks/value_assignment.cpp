@@ -38,7 +38,7 @@ class ValueAssignment final : public CharacterTask {
     std::string names(letters), values = values_;
     rng.shuffle(names.begin(), names.end());
     names.resize(static_cast<std::size_t>(pairs_.draw(rng)));
-    // Values are distinct if there are enough of them.
+    // If there are enough values, all letters have different values.
     const bool enough = values.size() >= names.size();
     rng.shuffle(values.begin(), values.end());
     Written sample;
@@ -102,7 +102,7 @@ class ValueAssignment final : public CharacterTask {
     return all;
   }
 
-  /// Index at which a letter's pair starts in a table.
+  /// Index at which the pair of a letter starts in the table.
   static std::size_t find(std::string_view table, char letter) {
     for (std::size_t i = 0; i < table.size(); i += 2) {
       if (table[i] == letter) return i;

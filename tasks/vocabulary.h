@@ -12,7 +12,7 @@
 
 namespace longhand::tasks {
 
-/// The tokens of a task, numbered from 0, and how text is split into tokens.
+/// The tokens of a task, numbered from 0. Converts between texts and tokens.
 class Vocabulary {
  public:
   virtual ~Vocabulary() = default;
@@ -25,24 +25,24 @@ class Vocabulary {
   /// Text that is inserted between the texts of two tokens.
   virtual std::string_view separator() const { return {}; }
 
-  /// Encodes a text. Throws an Error that states the position at which no token matches.
+  /// Encodes a text. If no token matches at some position, throws an Error that states the
+  /// position.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   /// Encodes a part of a text, without the tokens that a tokenizer adds around a whole text.
   virtual std::vector<std::int32_t> encode_part(std::string_view text) const {
     return encode(text);
   }
-  /// The tokens that begin every whole text.
+  /// The tokens that encode() adds at the beginning of every text.
   virtual std::vector<std::int32_t> beginning() const { return {}; }
-  /// As encode(), for text given by the user. Returns a description of what is wrong, or an empty
+  /// Encodes a text of the user. Returns a description of what is wrong with the text, or an empty
   /// text.
   std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
   virtual std::string decode(std::span<const std::int32_t> tokens) const;
 };
 
-/// A list of words: the text of token i is texts[i]. With a separator, the texts of tokens are
-/// joined by it and text is split at it; repeated separators are ignored. Without a separator, text
-/// is split greedily, the longest matching token first, so a vocabulary may contain both "345" and
-/// "3".
+/// A list of words: the text of token i is texts[i]. With a separator, text is split at separators,
+/// and repeated separators count as one. Without a separator, the longest token that matches the
+/// rest of the text is always taken, so a vocabulary may contain both "345" and "3".
 class WordVocabulary final : public Vocabulary {
  public:
   explicit WordVocabulary(std::vector<std::string> texts, std::string separator = {});

@@ -15,10 +15,10 @@ using Permutation = std::vector<std::int32_t>;  // the image of each point
 
 constexpr std::int64_t longest_word = 1 << 20, largest_modulus = 4096;
 
-/// The group that an option's value names.
+/// The group that the option `group` names.
 struct GroupName {
   bool cyclic = false;
-  bool even = false;  // only even permutations
+  bool even = false;  // true: the group consists of the even permutations
   std::int32_t points = 0;
 
   static GroupName of(const OptionValues& options) {
@@ -51,8 +51,8 @@ bool is_even(const Permutation& permutation) {
   return inversions % 2 == 0;
 }
 
-/// A group, for the generator. Products of permutations are stored in a table. Products of the
-/// cyclic groups zN are sums modulo N and need no table.
+/// A group, for the generator. A table contains all products of two permutations. Products in the
+/// cyclic group zN are sums modulo N and need no table.
 class Group {
  public:
   explicit Group(const GroupName& name) {
@@ -101,9 +101,9 @@ class Group {
   Tokens products_;
 };
 
-/// The permutation with this rank in lexicographic order, for checks, which have no list of
-/// permutations. The digits of the rank in bases n, n - 1, ... are indices among the remaining
-/// points.
+/// The permutation with this rank in lexicographic order, computed without the generator's table.
+/// The digits of the rank have the bases n, n - 1, ..., 1. Each digit is the index of the next
+/// image among the points that are not used yet.
 Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   Tokens digits;
   for (std::int64_t base = 1; base <= points; ++base) {
@@ -120,7 +120,8 @@ Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   return picked;
 }
 
-/// The inverse of permutation_of(). Each digit is the number of later points that are smaller.
+/// The inverse of permutation_of(). Each digit of the rank is the number of later images that are
+/// smaller.
 std::int64_t rank_of(const Permutation& permutation) {
   std::int64_t rank = 0;
   for (std::size_t i = 0; i < permutation.size(); ++i) {
@@ -174,8 +175,8 @@ class Words final : public Task {
     return sample;
   }
 
-  /// `above-chance`: the share of right tokens, rescaled so that guessing gives 0: (share - 1/n) /
-  /// (1 - 1/n) with n elements.
+  /// `above-chance`: the share of right tokens, rescaled so that guessing gives 0. For a group of n
+  /// elements, it is (share - 1/n) / (1 - 1/n).
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     add_answer(sample, said, tally);
@@ -185,7 +186,7 @@ class Words final : public Task {
     tally.add_ratio("above-chance", (right - total * chance) / (1 - chance), std::ssize(said));
   }
 
-  /// An output depends on every token up to it, so no reference attention is defined.
+  /// No reference attention is defined, because each output depends on all tokens so far.
   std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
 
   /// The answer lists all scored products.
@@ -219,8 +220,8 @@ class Words final : public Task {
   }
 
  private:
-  /// Solves a word of any length by the definition: adds numbers, or moves points. Returns a
-  /// description of what is wrong, or an empty text.
+  /// Computes the products of a word of any length by the definition: adds numbers, or permutes
+  /// points. Returns a description of what is wrong, or an empty text.
   std::string solve(std::string_view prompt, Tokens& products) const {
     Tokens word;
     std::string wrong = vocabulary_.encode(prompt, word);
@@ -257,8 +258,8 @@ class Words final : public Task {
     return {};
   }
 
-  /// Out of the permutations 2k and 2k + 1, which differ in the order of the last two points,
-  /// exactly one is even.
+  /// The permutations 2k and 2k + 1 differ only in the order of their last two images, so exactly
+  /// one of them is even.
   Permutation element(std::int64_t number) const {
     if (!name_.even) return permutation_of(number, name_.points);
     Permutation first = permutation_of(2 * number, name_.points);
@@ -277,7 +278,7 @@ class Words final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Words of exactly `factor` times the maximum length.
+/// Words of `factor` times the maximum length in training.
 Distribution longer_words(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             values.set("max", text(factor * values.integer("max", 1, longest_word / factor)));
@@ -285,7 +286,7 @@ Distribution longer_words(std::int64_t factor) {
           }};
 }
 
-/// All lengths from the maximum in training to 6.4 times it, such as 40 to 256.
+/// All lengths from the maximum in training to 6.4 times this maximum, such as 40 to 256.
 void from_the_longest(OptionValues& values) {
   const std::int64_t longest = values.integer("max", 1, longest_word / 8);
   values.set("min", text(longest));

@@ -4,16 +4,16 @@
 #include "core/quote.h"
 #include "nn/models/llama_form.h"
 
-/// Gemma 3, text model: norms with gain 1 + w before and after each part of a block, normalized
-/// queries and keys, and embeddings multiplied by sqrt(width). All layers except every sixth have a
-/// window and a separate rotary base.
+/// Gemma 3, text model. Norms have the gain 1 + w and are applied before and after mixing and feed
+/// forward. Queries and keys are normalized, and embeddings are multiplied by sqrt(width). Every
+/// sixth layer has full attention; all others have a window and a different rotary base.
 namespace longhand::nn {
 namespace {
 
 constexpr std::string_view global = "full_attention", local = "sliding_attention";
 
-/// The rotary positions of one kind of layer. In config.json of version 5 each kind has a
-/// description, in version 4 each kind has a base.
+/// The rotary positions of one kind of layer. For each kind, transformers 5 writes an object in
+/// rope_parameters to config.json. transformers 4 writes only a base.
 RopeOptions rope_of(const Fields& fields, std::string_view kind) {
   const bool all = kind == global;
   RopeOptions rope;
@@ -68,7 +68,7 @@ bool claims(const DecoderConfig& config) {
   return has_llama_blocks(config) && config.norm == NormKind::rms_plus_one && config.norms_after;
 }
 
-/// The integer n for which scale = 1 / sqrt(n). The format can store no other scales.
+/// The integer n with scale = 1 / sqrt(n). config.json stores n, so other scales cannot be written.
 std::int64_t divisor_of(double scale) {
   const double divisor = 1 / (scale * scale), whole = std::round(divisor);
   LONGHAND_CHECK(whole >= 1 && whole <= 1e9 && std::abs(divisor - whole) <= 1e-9 * whole,

@@ -1,8 +1,8 @@
 #include "core/error.h"
 #include "nn/models/hugging_face.h"
 
-/// GPT-2. The file stores the matrices of blocks transposed, [in, out] (Conv1D). Unless the
-/// configuration states otherwise, the output layer shares the embedding's weight.
+/// GPT-2. The file stores the matrices of blocks transposed, as [in, out] (Conv1D). By default, the
+/// output layer shares the weight of the embedding.
 namespace longhand::nn {
 namespace {
 
@@ -62,9 +62,8 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Entry r is the row of the file's matrix that corresponds to our row r. The file stores the
-/// queries of all heads, then all keys, then all values; this library stores one mixer after
-/// another.
+/// Entry r is the row in the file that corresponds to our row r. The file stores all queries, then
+/// all keys, then all values. This library stores queries, keys and values mixer by mixer.
 std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   const std::int64_t all = columns(mixing.mixers());
   std::vector<std::int64_t> rows;
@@ -78,8 +77,8 @@ std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   return rows;
 }
 
-/// The name in GPT2LMHeadModel, then the name in GPT2Model. The first published files use the
-/// latter, which has no prefix.
+/// The names of a tensor in GPT2LMHeadModel and in GPT2Model. The original files have the names of
+/// GPT2Model, without a prefix.
 std::vector<std::string> names(const std::string& name) { return {"transformer." + name, name}; }
 
 std::vector<Exchange> tensors_of(const Decoder& decoder) {

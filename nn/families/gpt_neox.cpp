@@ -3,13 +3,15 @@
 #include "nn/models/hugging_face.h"
 #include "nn/released_names.h"
 
-/// GPT-NeoX. The file stores query_key_value head by head, with queries, keys and values of a head
-/// together. This library's layout is described in nn/mixing/attention_heads.h.
+/// GPT-NeoX. In the file, query_key_value contains the rows of one head after another; the rows of
+/// a head are its query, key and value. nn/mixing/attention_heads.h describes the layout of this
+/// library.
 namespace longhand::nn {
 namespace {
 
-/// Refuses shares that transformers cannot represent. If the number of rotated entries is odd,
-/// transformers rotates the next even number of entries, which must not exceed the head's width.
+/// Throws an Error for a share of rotated entries that transformers cannot apply. transformers
+/// rounds an odd number of entries up to the next even number, which must not exceed the head's
+/// width.
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
   LONGHAND_CHECK(dims + dims % 2 <= width, source,
@@ -97,7 +99,7 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Entry r is the row of Hugging Face's query_key_value that corresponds to our row r.
+/// Entry r is the row of query_key_value in the file that corresponds to our row r.
 std::vector<std::int64_t> rows_of(const MixerList& mixers) {
   std::vector<std::int64_t> rows;
   std::int64_t first_head = 0;

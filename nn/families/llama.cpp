@@ -1,7 +1,7 @@
 #include "core/error.h"
 #include "nn/models/llama_form.h"
 
-/// Llama. Layers have biases only if the configuration enables them.
+/// Llama. Linear layers have biases only if config.json enables them.
 namespace longhand::nn {
 namespace {
 

@@ -7,8 +7,8 @@
 namespace longhand::nn {
 
 /// In training, each entry is set to zero with probability `rate`, and all others are multiplied by
-/// 1 / (1 - rate) (core/contract/dropout.h). In evaluation the input is returned. The zeroed
-/// entries are determined by the model's seed, the step and the layer (nn/noise.h).
+/// 1 / (1 - rate) (core/contract/dropout.h). In evaluation, the input is returned unchanged. The
+/// model's seed, the step and the layer determine which entries are zeroed (nn/noise.h).
 class Dropout {
  public:
   Dropout() = default;

@@ -5,7 +5,8 @@
 
 namespace longhand::nn {
 
-/// Selects rows of a table and multiplies them by `scale`. weight [vocabulary, width]
+/// Selects the rows of `weight` [vocabulary, width] with the given ids and multiplies them by
+/// `scale`.
 class Embedding {
  public:
   Embedding() = default;

@@ -25,7 +25,7 @@ class Linear {
   Var operator()(const Var& x, const Options& options) const;
 
   Parameter weight, bias;
-  // Low-rank products to be added to the result; only allowed without an activation.
+  // Low-rank products that are added to the result; not allowed with an activation.
   std::vector<Lora> adapters = {};
 };
 

@@ -8,24 +8,24 @@
 
 namespace longhand::nn {
 
-/// Options of the low-rank products (LoRA) that are added to a model's matrices and trained in
-/// place of the matrices.
+/// Options of LoRA: low-rank matrices that are added to a model's matrices and trained instead of
+/// them.
 struct LoraOptions {
   std::int64_t rank = 0;                  // 0: no low-rank products
-  double alpha = 0;                       // 0: alpha = rank
+  double alpha = 0;                       // products are scaled by alpha / rank; 0: alpha = rank
   std::vector<std::string> targets = {};  // names from lora_targets()
 
   void declare(Options& options);
   double scale() const { return alpha == 0 ? 1 : alpha / static_cast<double>(rank); }
   bool has(std::string_view target) const;
 };
-/// All possible targets: the query, key, value and output projections of the mixing, and the gate,
-/// up and down projections of the feed forward.
+/// The names of all projections that can have low-rank products: query, key, value and output in
+/// the mixing, and gate, up and down in the feed forward.
 std::span<const std::string_view> lora_targets();
 /// Parses a list such as "query,value". Throws an Error for an unknown name.
 std::vector<std::string> parse_lora_targets(std::string_view list);
 
-/// The columns of a layer's output that contain one named projection.
+/// The columns first .. first + count - 1 of a layer's output, which contain one named projection.
 struct Projected {
   std::string_view name;  // a name in lora_targets()
   std::int64_t first = 0, count = 0;
@@ -37,7 +37,7 @@ class Lora {
  public:
   Lora(const Scope& scope, std::int64_t in, const Projected& projected, const LoraOptions& options);
 
-  /// Overwrites y's memory with the result (autograd/low_rank.h).
+  /// The result overwrites y (autograd/low_rank.h).
   Var operator()(const Var& y, const Var& x) const;
   /// Adds scale b a to the projection's rows of `weight`.
   void merge_into(const Parameter& weight) const;

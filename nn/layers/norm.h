@@ -6,8 +6,8 @@
 
 namespace longhand::nn {
 
-/// LayerNorm with a trained gain `weight`, initially 1, and a bias, initially 0. The formula is in
-/// core/contract/norm.h.
+/// LayerNorm (core/contract/norm.h) with two trained vectors: the gain `weight`, initially 1, and
+/// `bias`, initially 0.
 class LayerNorm {
  public:
   LayerNorm() = default;
@@ -50,7 +50,7 @@ class Norm {
   Norm(const Scope& scope, std::int64_t width, NormKind kind, double epsilon);
 
   Var operator()(const Var& x) const;
-  /// The gain's parameter, and the bias of a LayerNorm; an RmsNorm has an empty bias.
+  /// The trained gain and bias. An RmsNorm has an empty bias.
   const Parameter& weight() const { return layer_.weight ? layer_.weight : rms_.weight; }
   const Parameter& bias() const { return layer_.bias; }
   explicit operator bool() const { return layer_.weight || rms_.weight; }

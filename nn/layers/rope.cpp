@@ -10,7 +10,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Maximum initial number of rows of a table, even if a larger maximum length is configured.
+/// Maximum initial number of rows of a table. A larger maximum length in the configuration does not
+/// make the first table larger.
 constexpr std::int64_t most_at_first = 1 << 14;
 
 }  // namespace

@@ -14,25 +14,25 @@ struct RopeOptions {
   double share = 1;          // share of a head's entries that are rotated; 0: no rotation
   double base = 10000;       // base of the wavelengths
   bool interleaved = false;  // rotate pairs (2p, 2p + 1) instead of (p, p + dims/2)
-  /// Lengthens long wavelengths as Llama 3 does. Let w be the wavelength of frequency f.
-  /// Frequencies with w < original / high are unchanged, those with w > original / low become f /
-  /// factor, and between these bounds
+  /// Long wavelengths are lengthened as in Llama 3. Let w = 2 pi / f be the wavelength of frequency
+  /// f. f is unchanged if w < original / high, and replaced by f / factor if w > original / low.
+  /// Between these bounds, f is replaced by
   ///   f' = (1 - s) f / factor + s f,   s = (original / w - low) / (high - low)
   double factor = 1, low = 1, high = 4;
   std::int64_t original = 8192;
 
   void declare(Options& options);
-  /// Number of rotated entries of a head of this width. An odd number is rounded up to the next
-  /// even number if the head is wide enough.
+  /// The argument `dims` of frequencies() for a head of this width. Entries are rotated in pairs:
+  /// an odd n means n + 1 rotated entries and is reduced by one if the head has only n entries.
   std::int64_t dims(std::int64_t width) const;
-  /// base^(-2p/dims) for all p with 2p < dims, with long wavelengths lengthened. Computed in f32,
-  /// as the original models do.
+  /// The frequencies for all p with 2p < dims: base^(-2p/dims), changed as described above.
+  /// Computed in f32, as in the published models.
   std::vector<double> frequencies(std::int64_t dims) const;
 };
 
-/// Tables of cosines and sines, one per set of frequencies. When a later position is needed, a
-/// table is replaced by one of twice the size. Replaced tables are kept, because a recorded step
-/// may still use them; together they are smaller than the current table.
+/// Tables of cosines and sines, one per set of frequencies. When a position exceeds a table, a
+/// table of at least twice the size replaces it. Replaced tables are kept, because recorded steps
+/// may still use them. Together they are smaller than the current table.
 class RopeTables {
  public:
   RopeTables() = default;
@@ -48,7 +48,8 @@ class RopeTables {
   std::vector<Tensor> replaced_;
 };
 
-/// Number of rows of a new position table for sequences of at most `longest` tokens.
+/// Number of rows of a new position table: `longest` rounded up to a power of two, but not less
+/// than min(at_least, 16384).
 std::int64_t position_rows(std::int64_t longest, std::int64_t at_least);
 
 }  // namespace longhand::nn

@@ -6,7 +6,7 @@
 
 namespace longhand::nn {
 
-/// The fixed table of sinusoidal positions. With f_i = base^(-2i/width), row p is
+/// The table of sinusoidal positions, which is not trained. With f_i = base^(-2i/width), row p is
 ///   sin p f_0, cos p f_0, sin p f_1, ...
 /// The table grows in the same way as RopeTables.
 class Sinusoids {

@@ -51,7 +51,8 @@ void BiasedHeads::build(MixerScope& layer, const MixerPlace& place) {
     matrix_ = own.add("matrix", {heads, longest, longest}, nn::constant(0), true, true);
     return;
   }
-  // Queries of 0 give equal scores for all keys, so the bias initially has no effect.
+  // Queries of 0 give equal attention weights to all keys. The same bias for all keys has no
+  // effect.
   const std::int64_t in = layer.width();
   const double deviation = 1 / std::sqrt(static_cast<double>(in));
   query_ = own.add("query", {heads * width, in}, nn::constant(0), true, true);
@@ -128,8 +129,8 @@ std::vector<LearnedNumber> BiasedHeads::learned_numbers() const {
 }
 
 double BiasedHeads::operations_of_pair() const {
-  // The heads' own scores take two products in the forward pass and five in the backward pass. The
-  // scores of additional heads take one and two more.
+  // Without the bias, a pair takes two products in the forward pass and five in the backward pass.
+  // ScoreBias::heads adds one product in forward and two in backward.
   return (bias == ScoreBias::heads ? 20 : 14) * static_cast<double>(columns());
 }
 

@@ -7,22 +7,25 @@ namespace longhand::nn {
 /// The form of the bias that is added to the scores of softmax heads.
 enum class ScoreBias {
   matrix,  // one number per head, position of the query and position of the key
-  heads,   // the attention weights of additional heads, which have the same input
+  /// the attention weights of additional heads, which read the same x as the biased heads
+  heads,
 };
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<ScoreBias>{"matrix", "heads"};
 
 /// Softmax heads with a trainable bias that is added to their scores (docs/math/biased.md), for a
-/// model whose other parameters are frozen. Columns and parameters are those of SoftmaxHeads, so
-/// that trained weights can be loaded. With the initial bias the output is the same.
+/// model whose other parameters are frozen. Apart from the bias, parameters are those of
+/// SoftmaxHeads, so trained softmax heads can be loaded. The initial bias does not change their
+/// output.
 ///
-/// The bias is not fused: all scores of a layer's heads for a sequence are in memory at once.
+/// The computation is not fused: the scores of all heads of a layer for one sequence are in memory
+/// at once.
 class BiasedHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
   std::int64_t window = 0;  // number of keys that a query sees; 0: all
   ScoreBias bias = ScoreBias::heads;
-  std::int64_t longest = 256;  // number of rows and columns of a bias matrix
+  std::int64_t longest = 256;  // maximum number of tokens with ScoreBias::matrix
 
   BiasedHeads() = default;
   explicit BiasedHeads(const SoftmaxHeads& heads);
@@ -43,11 +46,12 @@ class BiasedHeads final : public AttentionHeads {
   double operations_of_pair() const override;
 
  private:
-  /// The scores of the additional heads. The keys of earlier tokens come from the cache.
+  /// The scores of the additional heads. In decoding, their keys of earlier tokens are read from
+  /// the cache.
   ScoreVars further_scores(const MixerPass& pass) const;
 
   Parameter beta_;
-  Parameter matrix_;       // [heads, longest, longest]; may be empty
+  Parameter matrix_;       // bias [heads, longest, longest]; may be empty
   Parameter query_, key_;  // [heads * width, width of the residual stream]; may be empty
 };
 

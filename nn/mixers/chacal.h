@@ -4,7 +4,7 @@
 
 namespace longhand::nn {
 
-/// A value such as gamma is constant (no), learned once per layer, or learned once per head.
+/// The kind of gamma: a constant (no), one learned number per layer, or one per head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};

@@ -11,10 +11,10 @@
 namespace longhand::nn {
 namespace {
 
-/// Delta heads (docs/math/delta.md), known as Gated DeltaNet. The state of a head is a matrix. Each
-/// token lets the state decay, corrects the value that is stored under the token's key, and reads
-/// the state with its query. Keys of earlier tokens are not stored. Positions are not needed,
-/// because a convolution over the last few tokens distinguishes nearby tokens.
+/// Delta heads (docs/math/delta.md), known as Gated DeltaNet. The state of a head is a matrix. At
+/// each token, the state decays, the value stored under the token's key is corrected, and the
+/// token's query reads the state. Keys of earlier tokens are not cached. Positions are not needed,
+/// because a convolution over the last few tokens makes nearby tokens differ.
 class DeltaHeads final : public AttentionHeads {
  public:
   bool gate = true, negative = true;
@@ -43,7 +43,7 @@ class DeltaHeads final : public AttentionHeads {
     AttentionHeads::build(layer, place);
     const Scope own = layer.scope() / place.index / "delta";
     if (convolution > 0) {
-      // The standard deviation is that of the uniform distribution over (-1/2, 1/2).
+      // Standard deviation of the uniform distribution on [-1/2, 1/2].
       taps_ =
           own.add("taps", {convolution, projection_columns()}, normal(std::sqrt(1 / 12.)), false);
     }
@@ -105,17 +105,17 @@ class DeltaHeads final : public AttentionHeads {
   }
   double operations_of_pair() const override { return 0; }
   double operations_of_token() const override {
-    return 20 * static_cast<double>(columns() * width);  // counts ten products with the state
+    // ten products of the state matrix and a vector
+    return 20 * static_cast<double>(columns() * width);
   }
 
  protected:
   bool turns() const override { return false; }
 
  private:
-  /// Initializes the decay -A softplus(w . x + d) as published: A is uniform over (0, 16), and
-  /// independently, the logarithm of softplus(d) is uniform over the logarithms of (0.001, 0.1).
-  /// The parameters initially contain normal numbers, which the normal distribution function maps
-  /// to uniform ones.
+  /// Initializes A and d of the decay -A softplus(w . x + d) as published: A is uniform in (0, 16),
+  /// and ln softplus(d) is uniform between ln 0.001 and ln 0.1. Both parameters contain normal
+  /// numbers at first, which `uniform` maps to uniform numbers.
   void spread() const {
     const auto uniform = [](double normal) { return std::erfc(-normal / std::sqrt(2.0)) / 2; };
     std::vector<double> fade = fade_.value().to_doubles(), rate = rate_.value().to_doubles();

@@ -6,9 +6,8 @@
 namespace longhand::nn {
 namespace {
 
-/// DeltaFormer heads (docs/math/deltaformer.md): softmax attention over corrected values. Each
-/// token subtracts from its value a part of the values that earlier tokens store under similar
-/// keys.
+/// DeltaFormer heads (docs/math/deltaformer.md): softmax attention over corrected values. To
+/// correct a token's value, a part of the values of earlier tokens with similar keys is subtracted.
 class DeltaformerHeads final : public AttentionHeads {
  public:
   bool turned = false;
@@ -40,7 +39,8 @@ class DeltaformerHeads final : public AttentionHeads {
     const Var part =
         activate(Activation::sigmoid,
                  matmul(*pass.x, weight_, {.transpose_b = true, .out = master}) + bias_);
-    // Queries and keys are the same tensor here. Each use needs a separate gradient.
+    // The keys are used twice, as queries and as keys. Each use needs its own gradient, so they are
+    // copied.
     if (!pass.cache) operand.k = alone(operand.k, rows);
     const HeadVars own_keys =
         pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};
@@ -53,7 +53,7 @@ class DeltaformerHeads final : public AttentionHeads {
     const Heads earlier = pass.cache ? operand.v.value() : Heads{};
     HeadVars left{deltaformer(among_keys, earlier), 0, key_heads, width};
     if (pass.cache) {
-      // The corrected value is stored in place of the value.
+      // The cache stores the corrected values.
       put(left.value(), rows, earlier, *pass.cached);
       left = operand.v;
     }
@@ -61,7 +61,7 @@ class DeltaformerHeads final : public AttentionHeads {
   }
 
   std::vector<Var> learned() const override { return {weight_, bias_}; }
-  double operations_of_pair() const override {  // counts two attentions per pair
+  double operations_of_pair() const override {  // twice the operations of attention
     return 28 * static_cast<double>(columns());
   }
 

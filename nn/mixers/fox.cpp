@@ -3,8 +3,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Forgetting attention (docs/math/forgetting.md): softmax heads with gates. The gates of the
-/// tokens in between determine how much an earlier token is attenuated. Positions are not needed.
+/// Forgetting attention (docs/math/forgetting.md): softmax heads with gates. The weight of an
+/// earlier token is reduced by the gates of all tokens between it and the query. Positions are not
+/// needed.
 class FoxHeads final : public AttentionHeads {
  public:
   bool turned = false;

@@ -9,8 +9,9 @@
 namespace longhand::nn {
 namespace {
 
-/// LSTM heads (docs/math/lstm.md): the state passes through every token in order, and the gates
-/// depend on it. They can track state over any length, which a transformer of fixed depth cannot.
+/// LSTM heads (docs/math/lstm.md). One token after another updates a recurrent state, and the gates
+/// of an update depend on the state. LSTM heads can track a state over any length, which a
+/// transformer of fixed depth cannot.
 class LstmHeads final : public Mixer {
  public:
   double forget = 1;
@@ -52,7 +53,8 @@ class LstmHeads final : public Mixer {
   std::vector<Var> learned() const override { return {u_, bias_}; }
   double operations_of_pair() const override { return 0; }
   double operations_of_token() const override {
-    return 24 * static_cast<double>(columns() * width);  // counts three products with U
+    // three products with u_: one in forward, two in backward
+    return 24 * static_cast<double>(columns() * width);
   }
 
  private:

@@ -15,9 +15,9 @@ namespace {
 /// Maximum number of scores of one sequence, over all heads of a layer: one GiB of f32.
 constexpr std::int64_t most_path_scores = 1 << 28;
 
-/// PaTH heads (docs/math/path.md): softmax attention in which each token applies a reflection to
-/// the queries of later tokens. This changes the scores of these queries with earlier keys.
-/// Positions therefore depend on the contents of the tokens in between, not on their number. The
+/// PaTH heads (docs/math/path.md): softmax attention in which each token defines a reflection. A
+/// score is computed after all reflections between key and query are applied to the query. Relative
+/// position is thus measured by the contents of the tokens in between, not by their number. The
 /// mixer is composed of other operations, so every [tokens, tokens] matrix is in memory.
 class PathHeads final : public AttentionHeads {
  public:
@@ -53,8 +53,8 @@ class PathHeads final : public AttentionHeads {
     const auto deviation = [](std::int64_t in) { return 1 / std::sqrt(static_cast<double>(in)); };
     down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
     up_ = own.add("up", {columns(), rank}, normal(deviation(rank)), true, true);
-    // The standard deviation is that of the uniform distribution between -1 / sqrt(taps) and 1 /
-    // sqrt(taps).
+    // Standard deviation of the uniform distribution on [-1 / sqrt(n), 1 / sqrt(n)], n =
+    // convolution.
     taps_ = own.add("taps", {convolution, columns()}, normal(deviation(3 * convolution)), false);
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(0), false);
@@ -104,7 +104,7 @@ class PathHeads final : public AttentionHeads {
   }
 
   std::vector<Var> learned() const override { return {down_, up_, taps_, weight_, bias_}; }
-  // Includes the products that compute the reflections.
+  // This includes the products that compute the reflections.
   double operations_of_pair() const override { return 30 * static_cast<double>(columns()); }
 
  protected:

@@ -14,9 +14,10 @@
 namespace longhand::nn {
 namespace {
 
-/// Softmax heads with data-dependent rotation (docs/math/selective_rope.md). Each token adds angles
-/// computed from itself and the tokens just before it, so a query and a key differ by the angles of
-/// the tokens in between. If all tokens add the same angles, these are rotary positions.
+/// Softmax heads with data-dependent rotation (docs/math/selective_rope.md). Each token has angles,
+/// computed from itself and the few tokens before it. A query or key is rotated by the sum of the
+/// angles up to its token, so a score depends on the angles of the tokens between key and query.
+/// With equal angles for all tokens, these are rotary positions.
 class SelectiveRopeHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 16, convolution = 4;
@@ -102,7 +103,8 @@ class SelectiveRopeHeads final : public AttentionHeads {
  private:
   std::int64_t angles() const { return heads * width / 2; }
 
-  /// [tokens, heads * width / 2]: the cumulative sums of the angles over each sequence's tokens.
+  /// Rotation angles, [tokens, heads * width / 2]: the sums of the tokens' angles from the start of
+  /// the sequence.
   Var angles_of(const MixerPass& pass) const {
     const Segments& rows = pass.input.segments;
     const std::int64_t tokens = pass.y.rows();
@@ -110,7 +112,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
     const auto memory = [&](std::size_t which) {
       return pass.cache ? pass.cache->memories[which] : Tensor();
     };
-    // One unit vector per head.
+    // Each head's part of the input, scaled to a unit vector.
     const Var parts = length_(reshape(*pass.x, {tokens * heads, part_}));
     const Var x =
         (1 / std::sqrt(static_cast<double>(part_))) * reshape(parts, {tokens, part_ * heads});

@@ -5,11 +5,12 @@ namespace longhand::nn {
 namespace {
 
 /// SSMax heads (docs/math/attention.md, tau): the scores are multiplied by s_h ln n, where n is the
-/// number of visible keys and s_h a trained number per head. The weights of a head then do not
-/// become flatter as n grows.
+/// number of visible keys and s_h a trained number per head. This keeps the weights of a head from
+/// becoming flatter as n grows.
 class SsmaxHeads final : public AttentionHeads {
  public:
-  // 1 / mean of ln n over n up to 1024, so that training starts close to plain softmax.
+  // Initial s_h: 1 / (mean of ln n for n up to 1024), so that training starts close to plain
+  // softmax.
   double first = 0.168;
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SsmaxHeads>(*this); }

@@ -6,14 +6,15 @@
 
 namespace longhand::nn {
 
-/// Temper of the scores: none, or multiplication by beta ln n (core/contract/cumulate.h). n is the
-/// number of keys up to the token (position), or in the whole sequence (length).
+/// Temper of a softmax. Unless it is `none`, scores are multiplied by beta ln n
+/// (core/contract/cumulate.h). n is the number of keys up to the token (`position`) or of the whole
+/// sequence (`length`).
 enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
-/// The norm of each head's queries and keys, applied before rotation. `standard` selects the norm
-/// that default_head_norm() returns for this kind of heads.
+/// The norm of each head's queries and keys, applied before rotation. `standard` is the norm that
+/// default_head_norm() returns.
 enum class HeadNorm { standard, none, rms, rms_plus_one, rms_fixed };
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<HeadNorm>{"default", "none", "rms",
@@ -47,7 +48,7 @@ class AttentionHeads : public Mixer {
   const Parameter& key_norm() const { return key_norm_.weight; }
 
  protected:
-  virtual bool turns() const { return true; }  // true if positions are applied by rotation
+  virtual bool turns() const { return true; }  // true if queries and keys are rotated by position
 
   /// Queries, keys and values after norms and rotation. In decoding, k and v contain all cached
   /// tokens, including the new ones.
@@ -60,22 +61,23 @@ class AttentionHeads : public Mixer {
   /// values. If the pass has no cache, returns `own`.
   Operands with_cache(Operands own, const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;
-  /// The scores q . k / sqrt(width), which a derived class can modify.
+  /// The scores q . k / sqrt(width). A derived class can modify the result.
   ScoreVars plain_scores(const Operands& operand, const MixerPass& pass) const;
-  /// Computes attention with these scores. They are recorded in the pass's view, if there is one.
+  /// Computes attention with these scores. If the pass has a view, stores the scores and the rule
+  /// there.
   HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass,
                        const RuleVars& rule = {}) const;
   const MixerPlace& place() const { return place_; }
-  /// The numbers of a parameter [heads], one per head; empty if the parameter is empty.
+  /// Reports a parameter [heads] as one number per head; empty if the parameter is empty.
   std::vector<LearnedNumber> numbers_of_heads(std::string_view name,
                                               const Parameter& parameter) const;
-  /// Rotates `count` heads that start at column `first_column`, in place, in the same way as
-  /// queries and keys.
+  /// Rotates `count` heads of x in place, as queries and keys are rotated. The first head begins at
+  /// column `first_column`.
   Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
              RopeTables& tables) const;
 
  private:
-  /// Some heads of the projection as a separate tensor, normalized and rotated.
+  /// `count` heads of the projection, copied to a separate tensor, normalized and rotated.
   HeadVars normed(const MixerPass& pass, std::int64_t first_column, std::int64_t count,
                   const RmsNorm& norm) const;
 
@@ -85,31 +87,32 @@ class AttentionHeads : public Mixer {
   RmsNorm query_norm_, key_norm_;    // may be empty
 };
 
-/// Options for scaling the scores, for mixers with a softmax.
+/// Options that scale the scores of mixers with a softmax.
 struct ScoreOptions {
   double scale = 0;  // factor of all scores; 0: 1/sqrt(width)
   Temper temper = Temper::none;
-  double beta = 1;  // initial value; one trained beta per layer
+  double beta = 1;  // initial value of beta; each layer trains one beta
 
   void declare(Options& options);
   /// Creates the layer's beta; empty if there is no temper.
   Parameter build(MixerScope& layer) const;
-  /// Throws an Error if the temper is Temper::length, which depends on later tokens.
+  /// Throws an Error for Temper::length, because such scores depend on later tokens.
   void check_decoding() const;
   ScoreVars scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,
                    const Parameter& learned_beta) const;
 };
 
-/// Copies heads to the last rows of each sequence.
+/// Copies each sequence of x to the last rows of the same sequence in y.
 void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to);
-/// Copies the heads of a batch's tokens to a separate tensor. No other operation may use their
-/// columns, because the gradient of these columns is overwritten with that of the copy.
+/// Copies heads to a separate tensor. No other operation may use these columns of x, because the
+/// gradient of the copy overwrites the gradient of the columns.
 HeadVars alone(const HeadVars& x, const Segments& rows);
-/// Copies the computed heads x to a mixer's output y. The heads must cover all columns of x.data.
+/// Copies the computed heads x to a mixer's output y. x.data must have no other columns than those
+/// of x.
 HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
 
-/// ln n for each token of a pass, where n is the number of keys that the token sees or, if `whole`,
-/// of all keys of its sequence: [tokens, heads].
+/// ln n for each token of a pass, [tokens, heads]. n is the number of keys that the token sees or,
+/// if `whole`, the number of keys of its sequence.
 Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole = false);
 
 /// ln sigmoid(z), with the sigmoid clamped to at least 1e-30.
@@ -118,7 +121,8 @@ Var log_sigmoid(const Var& z);
 /// The result is [tokens, heads] and has the type of the parameters.
 Var log_gates(const Var& x, const Var& weight, const Var& bias);
 
-/// The segments of a pass's keys: in decoding those of the cache, otherwise those of the tokens.
+/// The sequences in the pass's cache. Empty without a cache: the keys then have the sequences of
+/// the queries.
 Segments cached_segments(const MixerPass& pass);
 
 }  // namespace longhand::nn

@@ -4,15 +4,16 @@
 
 namespace longhand::nn {
 
-/// The gates of forgetting heads (docs/math/forgetting.md). For each head, token t has a gate f_t =
-/// sigmoid(w . x_t + b) in (0, 1). The sum of ln f over the tokens j + 1 .. i is added to the score
-/// of key j for query i.
+/// The gates of forgetting heads (docs/math/forgetting.md). In each head, token t has the gate f_t
+/// = sigmoid(w . x_t + b) in (0, 1). The sum of ln f over the tokens j + 1 .. i is added to the
+/// score of key j for query i.
 struct ForgetGates {
   double bias = 0;  // initial value of b
 
   void declare(Options& options);
   void build(const Scope& own, std::int64_t heads, std::int64_t width);
-  /// The cumulative sums c of ln f for the keys of a pass. The cache stores ln f of earlier tokens.
+  /// The sum of ln f up to each key of a pass. In decoding, ln f of earlier tokens is read from the
+  /// cache.
   Var shift(const MixerPass& pass) const;
   std::vector<Var> learned() const { return {weight_, bias_}; }
 
@@ -20,8 +21,8 @@ struct ForgetGates {
   Parameter weight_, bias_;
 };
 
-/// Base class of heads with another rule than softmax (docs/math/rules.md). They may also have
-/// forget gates.
+/// Base class of heads that compute attention weights by another rule than softmax
+/// (docs/math/rules.md). Forget gates are optional.
 class RuleHeads : public AttentionHeads {
  public:
   bool forgets = false;
@@ -36,7 +37,7 @@ class RuleHeads : public AttentionHeads {
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
-  /// Scores with the gates' decay, which a derived class can modify.
+  /// plain_scores() with the decay of the forget gates, if there are any.
   ScoreVars forgetting_scores(const Operands& operand, const MixerPass& pass) const;
 };
 

@@ -45,8 +45,8 @@ Tensor rule_weights(Scores scores, const AttentionRule& rule, std::int64_t head,
   return attention_weights(scores, of_head).reshape({length, length});
 }
 
-/// Adds the amount of head `head` to every weight that exceeds the threshold and is named by a
-/// reference pair of the sequence.
+/// Adds the head's amount to each weight that belongs to a reference pair of the sequence and
+/// exceeds the threshold.
 Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
                   std::int32_t begin, std::int32_t length) {
   const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];
@@ -63,7 +63,7 @@ Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t h
   return Tensor::from(weights.backend(), weights.shape(), weights.dtype(), grown);
 }
 
-/// The matrix of one head and sequence, out of the weights of all sequences and heads.
+/// The matrix of one head in one sequence; `weights` contains all heads and sequences.
 Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
                std::int64_t head) {
   // Number of entries per head in earlier sequences, and in all sequences.

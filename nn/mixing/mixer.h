@@ -22,36 +22,38 @@ namespace longhand::nn {
 
 /// The position of a mixer's heads within their layer.
 struct MixerPlace {
-  std::int64_t projection = 0;    // first of its columns in the layer's projection
-  std::int64_t output = 0;        // first of its columns in the layer's output
+  std::int64_t projection = 0;    // first column in the layer's projection
+  std::int64_t output = 0;        // first column in the layer's output
   std::int64_t heads_before = 0;  // number of heads of the same kind in earlier mixers of the layer
   std::int64_t heads_alike = 0;   // number of heads of the same kind in all mixers of the layer
   std::int64_t index = 0;         // index among the layer's mixers
 };
 
-/// The data that a mixer stores about the tokens read so far: rows per token, or one state of fixed
-/// size per sequence.
+/// The data that a mixer stores about the tokens read so far: one row per token, or one state of
+/// fixed size per sequence.
 struct MixerCache {
   Tensor keys_values = {};  // [rows, columns of keys and values]
   Tensor outputs = {};      // [rows, columns()], for mixers whose outputs depend on earlier outputs
   Tensor numbers = {};      // [rows, cached_numbers()], of the parameters' type
-  // States of fixed size, [sequences, n] with n from cached_memories(), initially 0.
+  // States of fixed size: [sequences, n] for each n in cached_memories(), initially 0.
   std::vector<Tensor> memories = {};
 };
 
-/// Intermediate results of a pass, for inspection. A mixer fills in at most one of the members
-/// scores, weights and selected.
+/// Intermediate results of a pass, for inspection. P is the matrix of attention weights. A mixer
+/// fills in at most one of the members scores, weights and selected.
 struct MixerView {
-  std::optional<Scores> scores = {};  // the inputs of P; P is computed only when needed
-  AttentionRule rule = {};            // the rule of P
-  std::optional<Reinforcement> reinforcement = {};  // the amounts added to P
+  /// the scores of P; P is computed from them only when requested
+  std::optional<Scores> scores = {};
+  AttentionRule rule = {};  // the rule by which P is computed from the scores
+  std::optional<Reinforcement> reinforcement = {};  // amounts that are added to P
   Tensor gamma = {};  // gamma of ChaCAL heads: one number, or one per head
   // P in the layout of AttentionWeights (core/contract/attention.h); may be empty.
   Tensor weights = {};
-  // Key that each head selected, i32 [tokens, heads]; -1: none. May be empty.
+  // Index of the key that each head selected, i32 [tokens, heads]; -1: no key. May be empty.
   Tensor selected = {};
 
-  /// P of all heads and sequences without reinforcement; empty if the mixer has no such weights.
+  /// P of all heads and sequences, without reinforcement; empty if the mixer has no attention
+  /// weights.
   Tensor all_weights() const;
 };
 
@@ -62,20 +64,20 @@ struct MixerPass {
   RopeTables& tables;
   /// The layer's output, [tokens, columns of all mixers]; each mixer writes its own columns.
   const Tensor& y;
-  // In decoding: the mixer's cache, and the sequences in it including the new tokens.
+  // In decoding, the mixer's cache, and its sequences including the new tokens; otherwise null.
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
   MixerView* view = nullptr;  // filled in unless null
-  const Var* x = nullptr;     // input of the projection, for mixers with additional products
+  const Var* x = nullptr;  // input of the projection; some mixers multiply it by further matrices
 };
 
-/// Shared by the mixers of a layer: the layer's scope, and parameters that several mixers use.
+/// The scope of a layer, and parameters that several mixers of the layer use.
 class MixerScope {
  public:
   MixerScope(Scope scope, std::int64_t width, bool rotary, double epsilon)
       : scope_(std::move(scope)), width_(width), rotary_(rotary), epsilon_(epsilon) {}
 
-  /// A parameter that the mixers of the layer share. The first mixer that requests it creates it.
+  /// A parameter that the mixers of the layer share. The first request creates the parameter.
   Parameter shared(std::string_view name, const Shape& shape, double initial);
   /// A tensor of constants with the type of the parameters.
   Tensor constants(std::span<const double> values) const;
@@ -92,7 +94,7 @@ class MixerScope {
   std::vector<std::pair<std::string, Parameter>> shared_;
 };
 
-/// A trained number, under the name that is used in reports.
+/// A trained number and its name in reports.
 struct LearnedNumber {
   std::string_view name;
   std::optional<std::int64_t> head = {};  // index of the head; empty: shared by the whole layer
@@ -100,8 +102,8 @@ struct LearnedNumber {
 };
 
 /// Heads of one mechanism that moves information between tokens. A layer's mixing consists of
-/// several mixers side by side. Each mechanism is a file in nn/mixers/; no other code in nn refers
-/// to it.
+/// several mixers side by side. Each mechanism is a file in nn/mixers/, and layers use it only
+/// through this interface.
 class Mixer {
  public:
   virtual ~Mixer() = default;
@@ -112,19 +114,19 @@ class Mixer {
 
   std::int64_t heads = 1;
   std::int64_t key_heads =
-      1;  // must divide `heads`: query head h uses key head h / (heads / key_heads)
+      1;  // must divide `heads`; query head h uses key head h / (heads / key_heads)
   std::int64_t width = 0;  // width of a head
 
   /// Number of the mixer's columns in the layer's projection, and in the layer's output.
   virtual std::int64_t projection_columns() const = 0;
   virtual std::int64_t columns() const { return heads * width; }
-  /// The named projections among the mixer's columns, counted from the mixer's first column.
+  /// The named projections of the mixer. Columns are counted from the mixer's first column.
   virtual std::vector<Projected> projected() const { return {}; }
-  /// cached_columns() is the number of columns of keys and values that are cached per token.
-  /// caches_outputs() is true if the mixer's outputs are cached as well.
+  /// cached_columns() is the number of key and value columns that are cached per token.
+  /// caches_outputs() is true if the outputs are cached as well.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }
-  /// Number of additional numbers that are cached per token, of the type of the parameters.
+  /// Number of other values that are cached per token, in the type of the parameters.
   virtual std::int64_t cached_numbers() const { return 0; }
   /// Sizes of the state tensors that are cached per sequence.
   virtual std::vector<std::int64_t> cached_memories() const { return {}; }
@@ -133,33 +135,33 @@ class Mixer {
   /// Maximum number of tokens of a sequence; no value: no limit.
   virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }
   /// True if the operations of a training step depend only on the shape of the batch
-  /// (nn/training/step_shape.h), and those of decoding do not depend on the contents of the cache
-  /// (nn/models/cached_decoder.h). If false, neither training nor decoding is recorded.
+  /// (nn/training/step_shape.h), and the operations of decoding do not depend on the contents of
+  /// the cache (nn/models/cached_decoder.h). If false, neither training nor decoding is recorded.
   virtual bool repeats() const { return true; }
 
   /// True if the output depends on reference pairs.
   virtual bool wants_reference() const { return false; }
 
-  /// Creates the mixer's own parameters. They follow the matrices of the block.
+  /// Creates the mixer's own parameters, after the matrices of the block.
   virtual void build(MixerScope& layer, const MixerPlace& place) = 0;
   /// Creates position tables for sequences of at most `longest` tokens.
   virtual void prepare(RopeTables&, Backend&, DType, std::int64_t /*longest*/) const {}
   /// Applies positions to the mixer's own columns of the projection, in place. All mixers of a
   /// layer do this before any of them computes its output.
   virtual Var turn(Var projection, const Input&, RopeTables&) const { return projection; }
-  /// Writes the mixer's columns of the output, and stores the tokens in its cache. The returned
-  /// backward function, if any, writes the mixer's columns of the projection's gradient.
+  /// Writes the mixer's columns of the output. In decoding, stores the tokens in the cache. The
+  /// returned backward function, if any, writes the mixer's columns of the projection's gradient.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
-  /// The mixer's own parameters, which the layer's tape entry must list as inputs.
+  /// The mixer's own parameters. Mixing lists one of them as an input of its tape entry.
   virtual std::vector<Var> learned() const { return {}; }
-  /// Parameters that were added to a trained model, like low-rank products. They are trained in
-  /// place of the model, and are not copied when the values of another model are loaded.
+  /// Parameters that were added to a trained model, as low-rank products are. They are trained
+  /// while the model is frozen. Loading the values of a model without them leaves them unchanged.
   virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
-  /// Operations of a training step per pair of a token and a token that it sees.
+  /// Number of operations of a training step per pair of a query and a key that the query sees.
   virtual double operations_of_pair() const = 0;
-  /// Operations of a training step per token, not counting products with the layer's matrices.
+  /// Number of operations of a training step per token, without products with the layer's matrices.
   virtual double operations_of_token() const { return 0; }
 };
 

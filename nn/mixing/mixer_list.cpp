@@ -172,7 +172,8 @@ std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& de
   std::vector<std::string> texts;
   for (const MixerList& mixers : layers) texts.push_back(text_of(mixers, defaults));
   if (std::ranges::adjacent_find(texts, std::ranges::not_equal_to{}) == texts.end()) {
-    return texts.empty() ? "" : texts.front();  // one list if all layers have the same
+    // all layers have the same list, so it is written once
+    return texts.empty() ? "" : texts.front();
   }
   std::string all;
   for (const std::string& one : texts) all += (all.empty() ? "" : ";") + one;

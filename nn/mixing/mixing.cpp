@@ -48,15 +48,15 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
     for (const Var& var : mixer.learned()) learned.push_back(var);
   }
   if (pass.show) pass.show("heads", y);
-  // The tape entry lists only one of the mixers' parameters: the first that requires a gradient, if
-  // any.
+  // Backward reaches the tape entry if one of its inputs requires a gradient. Of the mixers'
+  // parameters, it therefore suffices to list the first one that requires a gradient, if any.
   const auto wanting = std::ranges::find_if(learned, &Var::wants_grad);
   const Var& input = wanting == learned.end() ? projected : *wanting;
   const Var mixed = record("mixing", {&projected, &input}, y,
                            [backward = std::move(backward), outputs = std::move(outputs),
                             gradient = projected.sink()](const Tensor& dy) {
-                             // The mixers' columns cover the whole projection, so its gradient can
-                             // be assigned.
+                             // Together, the mixers write all columns of the projection's gradient,
+                             // so it need not be zeroed first.
                              const bool assign = gradient && !gradient.target().add;
                              for (std::size_t i = 0; i < outputs.size(); ++i) {
                                Heads heads = outputs[i];

@@ -9,8 +9,8 @@
 
 namespace longhand::nn {
 
-/// The part of a block in which tokens read each other: one projection with the columns of all
-/// mixers, the mixers side by side, and an output projection back to the residual stream.
+/// The part of a block that moves information between tokens: a projection with the columns of all
+/// mixers, the mixers side by side, and an output projection.
 class Mixing {
  public:
   struct Settings {
@@ -25,7 +25,7 @@ class Mixing {
   /// Creates the mixers' own parameters.
   void build();
 
-  /// The caches of a pass: one per mixer, and the sequences whose keys are cached.
+  /// The caches of a pass, one per mixer, and the cached sequences.
   struct Cache {
     std::span<const MixerCache> mixers;
     const Segments& keys;

@@ -9,8 +9,8 @@
 
 namespace longhand::nn {
 
-/// The caches of all mixers of all layers. With them, computing a new token costs one row. Each
-/// sequence has a capacity: a fixed maximum number of tokens.
+/// The caches of all mixers of all layers. With a cache, only new tokens are computed. Each
+/// sequence has a capacity, its maximum number of tokens.
 class KeyValueCache {
  public:
   KeyValueCache(Backend& backend, std::span<const std::int32_t> capacities);
@@ -18,8 +18,8 @@ class KeyValueCache {
   void add_layer(std::vector<MixerCache> mixers) { layers_.push_back(std::move(mixers)); }
   std::int64_t rows() const { return rows_; }
 
-  /// Reserves rows for `lengths` new tokens of each sequence, which are the queries of the next
-  /// pass. Throws an Error if a sequence would exceed its capacity.
+  /// Reserves rows for lengths[i] new tokens of each sequence i, which the next pass computes.
+  /// Throws an Error if a sequence would exceed its capacity.
   void extend(std::span<const std::int32_t> lengths);
 
   /// Number of tokens of each sequence, including the new tokens.

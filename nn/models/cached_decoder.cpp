@@ -8,8 +8,8 @@
 namespace longhand::nn {
 namespace {
 
-/// A pass is recorded only after this number of passes with the same shape, because recording takes
-/// as long as several passes.
+/// Number of passes of a shape that are executed before one is recorded. Recording takes as long as
+/// several passes, so rare shapes are not recorded.
 constexpr std::int64_t passes_alone = 2;
 
 /// The row of the last token of each sequence.
@@ -37,7 +37,7 @@ Tensor CachedDecoder::read(const NewTokens& fresh) {
     return next_;
   }
   if (!repeat_) repeat_ = decoder_.backend().repeat();
-  decoder_.prepare(input_.longest);  // a replayed pass does not check the length of sequences
+  decoder_.prepare(input_.longest);  // checks the length of sequences, which a replay does not
   repeat_->run([this] { pass(); });
   return next_;
 }
@@ -77,7 +77,7 @@ void CachedDecoder::pass() {
   if (wanted_ == Wanted::likeliest) {
     backend(Argmax{.x = logits, .y = next_});
   } else if (repeat_) {
-    backend(Copy{.x = logits, .y = next_});  // to the memory that held the previous result
+    backend(Copy{.x = logits, .y = next_});  // overwrites the previous result
   } else {
     next_ = logits;
   }

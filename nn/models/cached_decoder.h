@@ -9,33 +9,35 @@
 
 namespace longhand::nn {
 
-/// New tokens of several sequences, concatenated. Sequence i has lengths[i] of them.
+/// The new tokens of several sequences, one sequence after another. Sequence i has lengths[i] new
+/// tokens.
 struct NewTokens {
   std::span<const std::int32_t> tokens, lengths;
   std::span<const ReferencePair> reference = {};  // rows are indices into `tokens`
   std::span<const std::int32_t> positions = {};   // position ids; may be empty, see Batch
 };
 
-/// A decoder with a cache for several sequences, which reads their new tokens.
+/// Reads new tokens of several sequences, with a cache of their earlier tokens.
 ///
-/// If the backend can repeat recorded work (Repeat in core/backend.h), passes with the same shape
-/// are replayed: the host only uploads tokens, position ids and lengths. With one token per
-/// sequence, the shape changes when a sequence ends and when position tables grow.
+/// If the backend can repeat recorded work (Repeat in core/backend.h), successive passes with the
+/// same shape are recorded and replayed. In a replay, the host only uploads tokens, position ids
+/// and lengths. With one new token per sequence, the shape changes only when a sequence ends or
+/// position tables grow.
 class CachedDecoder {
  public:
   enum class Wanted { likeliest, logits };
 
-  /// `capacities` are the maximum numbers of tokens of the sequences.
+  /// `capacities` contains the maximum number of tokens of each sequence.
   CachedDecoder(Decoder& decoder, std::span<const std::int32_t> capacities, std::int64_t head,
                 Wanted wanted);
 
-  /// Reads new tokens, at least one. Returns the prediction after each sequence that has new
-  /// tokens: the most likely class (the lowest of equal ones), i32 [sequences], or the logits,
-  /// [sequences, classes]. The next read may overwrite the result.
+  /// Reads at least one new token. Returns the prediction for the next token of each sequence that
+  /// has new tokens: the most likely class, i32 [sequences], or the logits, [sequences, classes].
+  /// Of equally likely classes, the lowest is returned. The next read() may overwrite the result.
   Tensor read(const NewTokens& fresh);
 
  private:
-  /// Passes with equal members run the same operations on the same shapes.
+  /// If two passes have equal PassShapes, their operations and all tensor shapes are equal.
   struct PassShape {
     std::int64_t tokens = 0, sequences = 0, pairs = 0;
     std::int64_t position_rows = 0;  // number of rows of the position tables
@@ -50,9 +52,9 @@ class CachedDecoder {
   Wanted wanted_;
 
   PassShape shape_ = {};
-  std::int64_t passes_ = 0;  // number of passes of this shape so far
+  std::int64_t passes_ = 0;  // number of successive passes with this shape so far
   Input input_ = {};
-  Tensor last_, next_;  // last_: rows of the sequences' last tokens; next_: the result
+  Tensor last_, next_;  // last_: rows of the last token of each sequence; next_: the result
   std::unique_ptr<Repeat> repeat_;
 };
 

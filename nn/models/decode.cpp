@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The most likely class of each choice; of equal ones, the lowest.
+/// The most likely class of each choice; of equally likely classes, the lowest.
 std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) {
   const Tensor best(logits.backend(), {choices}, DType::i32);
   logits.backend()(Argmax{
@@ -122,7 +122,7 @@ std::vector<std::vector<std::int32_t>> decode_asked(
   CachedDecoder reader(decoder, capacities, head, CachedDecoder::Wanted::likeliest);
   std::vector<std::vector<std::int32_t>> said(count);
   while (true) {
-    // Each sequence is read from its current token up to its next requested output.
+    // Each sequence reads its tokens up to its next requested output.
     std::vector<std::int32_t> tokens, places, fresh(count);
     std::vector<ReferencePair> looks;
     for (std::size_t i = 0; i < count; ++i) {

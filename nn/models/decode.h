@@ -10,8 +10,9 @@
 
 namespace longhand::nn {
 
-/// Predictions under teacher forcing: the most likely class (the lowest of equal ones) for every
-/// token of the batch and every group, given the batch's own tokens. Targets are ignored.
+/// Predictions under teacher forcing: for every token of the batch and every group, the most likely
+/// class given the batch's own earlier tokens. Of equally likely classes, the lowest is returned.
+/// Targets are ignored.
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch);
 
 struct GenerateOptions {
@@ -21,32 +22,32 @@ struct GenerateOptions {
   std::vector<std::int32_t> stops = {};  // tokens that end a sequence
   std::int64_t head = 0;                 // index of the output layer
   Sampling sampling = {};
-  /// Token n of sequence i is drawn from the random stream (seed, sampling, i, n).
+  /// Seed of the random choices. The choice of token n of sequence i depends only on (seed, i, n)
+  /// and the logits.
   std::uint64_t seed = 0;
-  /// Called with each generated token. If it returns false, the sequence ends with this token. The
-  /// log-probability is 0 unless `probabilities` is set.
+  /// Called with each generated token. If it returns false, the sequence ends with this token.
+  /// choice.log_probability is 0 unless `probabilities` is set.
   std::function<bool(std::size_t sequence, const Choice& choice)> said = {};
   bool probabilities = false;
-  /// Returns the position ids of the first `count` tokens of sequence i, for models that are given
-  /// position ids. `room` is the maximum number of tokens. Position ids of earlier tokens must not
-  /// change.
+  /// For models with given position ids: returns the position ids of a sequence's tokens so far.
+  /// The sequence will have at most `room` tokens. The ids of earlier tokens must be the same in
+  /// every call.
   std::function<std::vector<std::int32_t>(std::size_t sequence,
                                           std::span<const std::int32_t> tokens, std::int64_t room)>
       positions = {};
 };
 
 /// Continues every prompt token by token with a key/value cache. Prompts of different lengths are
-/// decoded together, and finished sequences take no time. Returns the new tokens, including a stop
-/// token.
+/// decoded together, and finished sequences cost nothing. Returns each prompt's new tokens,
+/// including the stop token, if any.
 std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
                                                 std::span<const std::vector<std::int32_t>> prompts,
                                                 const GenerateOptions& options);
 
-/// Reads sequences in which some tokens are replaced by the model's own predictions. At each output
-/// o in asked[i], in ascending order, the most likely next token replaces token o + 1 of sequence
-/// i. Uses a key/value cache; sequences of different lengths are decoded together. Returns the
-/// predictions at these outputs. `reference` and `positions` have one entry per sequence, or are
-/// empty.
+/// Reads sequences and replaces some of their tokens by the model's own predictions. For each index
+/// o in asked[i], which are ascending, the most likely token after token o of sequence i replaces
+/// token o + 1. Returns these predictions. Sequences of different lengths are decoded together with
+/// a key/value cache. `reference` and `positions` have one entry per sequence or are empty.
 std::vector<std::vector<std::int32_t>> decode_asked(
     Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
     std::span<const std::vector<std::int32_t>> asked, std::int64_t head = 0,

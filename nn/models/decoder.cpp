@@ -114,7 +114,7 @@ void Decoder::add_adapters(Block& block, const Scope& scope) const {
 
 namespace {
 
-/// All linear layers of a block. A block has one kind of feed forward; the layers of the other kind
+/// All linear layers of a block. The layers of the kind of feed forward that the block does not use
 /// are empty.
 template <class Block>
 auto linears(Block& block) {
@@ -228,8 +228,8 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
     const Var h = mix(block, normed, x, pass);
     return feed(block, block.norm2(h), h);
   }
-  // Both norms are recorded before the products that use them. Backward therefore reaches them last
-  // and adds both contributions to the gradient of x in place.
+  // Both norms are recorded before the products that use them. Backward therefore processes the
+  // norms last, and both can add to the gradient of x in place.
   const Var normed2 = block.norm2(x);
   return feed(block, normed2, mix(block, normed, x, pass));
 }
@@ -293,9 +293,9 @@ Var Decoder::logits(const Var& features, std::int64_t head) const {
 Loss Decoder::loss(const PlacedBatch& batch) {
   const Var x = features(batch.input);
   const Parameter& weight = output(batch.head).weight;
-  // The fused loss supports a weight only. With a bias, the composed loss is used.
+  // The fused loss supports only output layers without a bias.
   if (weight.value().rows() >= many_classes && batch.targets && !config_.output_bias) {
-    // Computed for observers only: the fused loss computes the logits in blocks.
+    // Shows the logits to the observer. The fused loss never has all of them at once.
     if (watch) logits(x.value(), batch.head);
     return linear_cross_entropy(x, weight, batch);
   }

@@ -22,12 +22,12 @@ class Decoder final : public Model {
   /// or `gated` is used.
   struct Block {
     Norm norm1, norm2;              // norms before mixing and feed forward
-    Norm norm1_after, norm2_after;  // norms of the outputs of mixing and feed forward; may be empty
+    Norm norm1_after, norm2_after;  // norms after mixing and feed forward; may be empty
     Mixing mixing;
     FeedForward feed_forward;
     GatedFeedForward gated;
 
-    /// The mixer at index `place` of the block. It must have this class.
+    /// The mixer at index `place` of the block. Throws an Error if it is not of class M.
     template <class M>
     const M& mixer(std::size_t place = 0) const {
       LONGHAND_CHECK(place < mixing.mixers().size(), "model: expected a mixer of place 0 to ",
@@ -43,8 +43,8 @@ class Decoder final : public Model {
   /// parameters.
   Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage = {});
 
-  /// In training, store only the input of each block and recompute the rest in backward: less
-  /// memory, a third more work, the same bits.
+  /// In training, store only the input of each block, and recompute its other activations in
+  /// backward. This saves memory, takes a third more work and does not change the results.
   bool recompute = false;
 
   const DecoderConfig& config() const { return config_; }
@@ -56,7 +56,7 @@ class Decoder final : public Model {
   const Embedding& positions() const { return positions_; }  // learned positions; may be empty
   const Block& block(std::int64_t layer) const { return blocks_[static_cast<std::size_t>(layer)]; }
   const Norm& final_norm() const { return final_norm_; }
-  /// An output layer. In a tied model its weight is that of the embedding.
+  /// An output layer. In a tied model, its weight is the embedding's weight.
   const Linear& output(std::int64_t head = 0) const;
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
 
@@ -66,25 +66,26 @@ class Decoder final : public Model {
     Lora lora;
   };
   std::vector<Adapter> adapters() const;
-  /// Adds the low-rank products to their matrices and removes them.
+  /// Adds each low-rank product to its matrix, then removes all low-rank products.
   void merge_adapters();
 
   void prepare(std::int64_t longest) override;
   Loss loss(const PlacedBatch& batch) override;
   bool repeats() const override;
-  /// A cache for sequences of at most `capacities` tokens. Throws an Error if a token's output
-  /// depends on later tokens, as with scores tempered by the length.
+  /// A cache for sequences of at most capacities[i] tokens. Throws an Error if a token's output
+  /// depends on later tokens, for example with Temper::length.
   KeyValueCache make_cache(std::span<const std::int32_t> capacities) const;
-  /// The residual stream after the final norm, [tokens, width]. If a cache is given, tokens also
-  /// attend to the cached tokens, and the input is stored. The cache must have been extended by the
-  /// input's lengths.
+  /// The residual stream after the final norm, [tokens, width]. With a cache, the tokens also
+  /// attend to the cached tokens and are added to the cache. The caller must first call
+  /// cache->extend() with the input's lengths.
   Var features(const Input& input, KeyValueCache* cache = nullptr);
   /// Logits, [tokens, classes], of the type of the parameters.
   Var logits(const Var& features, std::int64_t head = 0) const;
-  /// The attention weights and selections of all mixers on these tokens, by layer and mixer.
+  /// One view per layer and mixer, with the mixer's attention weights or selections on these
+  /// tokens.
   std::vector<std::vector<MixerView>> look(const Input& input);
-  /// The trained numbers of all mixers, with names such as "gamma 0.3" for head 3 of layer 0
-  /// ("gamma 0" if its heads share gamma) or "beta 1" for layer 1.
+  /// The trained numbers of all mixers by name: "gamma 0.3" is gamma of head 3 in layer 0, and
+  /// "gamma 0" is the gamma that all heads of layer 0 share.
   std::vector<std::pair<std::string, double>> learned_numbers() const;
 
  private:
@@ -95,7 +96,7 @@ class Decoder final : public Model {
     KeyValueCache* cache = nullptr;
     Views* views = nullptr;
     std::int64_t layer = 0;
-    std::string name = {};  // name of the block; empty without an observer
+    std::string name = {};  // prefix of activation names in this block; empty without an observer
   };
   Block make_block(const Scope& scope, std::int64_t layer) const;
   void add_adapters(Block& block, const Scope& scope) const;

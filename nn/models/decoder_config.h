@@ -13,7 +13,7 @@ namespace longhand::nn {
 
 /// How the model receives positions.
 enum class Positions {
-  none,        // only through the causal mask
+  none,        // not at all, except through the causal mask
   rotary,      // queries and keys are rotated (nn/layers/rope.h)
   learned,     // a trained table is added to the embeddings
   sinusoidal,  // a fixed table is added to the embeddings
@@ -22,7 +22,7 @@ template <>
 inline constexpr std::array<std::string_view, 4> names_of<Positions>{"none", "rotary", "learned",
                                                                      "sinusoidal"};
 
-/// How mixing and feed forward are connected to the residual stream x.
+/// The computation of a block from the residual stream x.
 enum class Order {
   parallel,    // x + mixing(norm1 x) + feed_forward(norm2 x)
   sequential,  // h = x + mixing(norm1 x);  h + feed_forward(norm2 h)
@@ -30,10 +30,10 @@ enum class Order {
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<Order>{"parallel", "sequential"};
 
-/// Initial weights. They are normal numbers with mean 0; biases are 0.
+/// Distribution of initial weights. Weights are normal with mean 0, and biases are 0.
 enum class Start {
-  plain,  // the configured standard deviation for all matrices, as GPT-NeoX in transformers
-  // Standard deviation of residual projections divided by sqrt(2 layers), as in GPT-2.
+  plain,  // all matrices have the configured standard deviation, as in transformers' GPT-NeoX
+  // As in GPT-2, the standard deviation of residual projections is divided by sqrt(2 layers).
   residual,
 };
 template <>
@@ -46,37 +46,37 @@ struct DecoderConfig {
   std::int64_t width = 64, layers = 6;
   double embedding_scale = 1;
 
-  // The norms of every block.
+  // Kind of all norms.
   NormKind norm = NormKind::layer;
   double epsilon = 1e-5;  // epsilon of the norms
-  // Also normalize the outputs of mixing and feed forward before they are added.
+  // Also normalize the outputs of mixing and feed forward before adding them to x.
   bool norms_after = false;
   Order order = Order::parallel;
-  std::vector<MixerList> mixers = {};  // one entry for all layers, or one per layer
+  std::vector<MixerList> mixers = {};  // mixers of each layer, or one list for all layers
   // Biases of the projection to the mixers and of the output projection.
   bool projection_bias = true, mixing_bias = true;
   std::int64_t inner = 192;  // inner width of the feed forward
   Activation activation = Activation::gelu;
-  bool gated = false;  // use gated feed forwards
+  bool gated = false;
   bool feed_forward_bias = true;
 
   Positions positions = Positions::rotary;
-  /// If true, positions are the ids in Batch::positions instead of the tokens' indices. The ids
-  /// must be less than `longest`. Input without position ids is refused.
+  /// If true, a token's position is its id in Batch::positions, not its index in the sequence. Ids
+  /// must be less than `longest`, and input without ids throws an Error.
   bool given_positions = false;
   double sinusoid_base = 10000;
-  /// Number of rows of a learned position table. Other tables start with at most this many rows and
-  /// grow when a later position occurs.
+  /// Number of rows of a learned position table. Tables that are not learned start with at most
+  /// this many rows and grow when a larger position occurs.
   std::int64_t longest = 2048;
 
   bool tied = false;  // the output layer shares the weight of the embedding
   // Number of classes of each output layer; empty: one output layer over the vocabulary.
   std::vector<std::int64_t> outputs = {};
-  bool output_bias = false;  // the output layers have biases
+  bool output_bias = false;
   Start start = Start::plain;
   double deviation = 0.02;
 
-  LoraOptions lora = {};  // low-rank products of the blocks
+  LoraOptions lora = {};
 
   const MixerList& mixers_of(std::int64_t layer) const {
     return mixers[mixers.size() == 1 ? 0 : static_cast<std::size_t>(layer)];

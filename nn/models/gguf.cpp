@@ -29,7 +29,7 @@ Kind kind_of(const GgufFile& file) {
   fail(file.name(), ": general.architecture: expected llama, qwen2 or gemma3, got ", quote(name));
 }
 
-/// The metadata values whose keys start with the name of the architecture.
+/// Reads the metadata values whose keys start with the name of the architecture.
 class Values {
  public:
   explicit Values(const GgufFile& file)
@@ -65,9 +65,9 @@ const GgufFile::Entry& tensor(const GgufFile& file, std::string_view name) {
   return *found;
 }
 
-/// Returns the rope_scaling of a Llama 3 model. GGUF stores a divisor for each frequency. The
-/// divisor of the lowest frequency is the scaling factor, and all other divisors must match the
-/// formula.
+/// Returns the rope_scaling of a Llama 3 model. GGUF stores one divisor per frequency. The divisor
+/// of the lowest frequency is the scaling factor. Throws an Error if another divisor does not match
+/// the formula in nn/layers/rope.h.
 Json stretched(const GgufFile& file, double base, std::int64_t head) {
   const GgufFile::Entry& entry = tensor(file, "rope_freqs.weight");
   const std::int64_t count = head / 2;
@@ -98,11 +98,11 @@ Json stretched(const GgufFile& file, double base, std::int64_t head) {
           {"original_max_position_embeddings", static_cast<std::int64_t>(original)}};
 }
 
-/// The GGUF name of a tensor with a given Hugging Face name, and the changes that GGUF made to its
-/// values. Reading reverses these changes.
+/// The name of a tensor in the GGUF file, and how the file's values differ from Hugging Face's.
+/// Reading reverses these changes.
 struct Renamed {
   std::string name;
-  bool paired = false;    // the rows of a head are interleaved, not in halves
+  bool paired = false;    // the rows of the two halves of a head alternate
   bool plus_one = false;  // 1 was added to the weights
 };
 
@@ -190,7 +190,7 @@ class GgufWeights final : public Weights {
                      " heads, got ", rows);
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
-        // Row s * half + i of a head is row 2 i + s in the file.
+        // Row s * half + i of a head, with s = 0 or 1, is row 2 i + s in the file.
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
           const std::int64_t at = first + done, row = at / width, begin = at % width;
           const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
@@ -210,7 +210,8 @@ class GgufWeights final : public Weights {
   std::int64_t heads_ = 0, key_heads_ = 0;
 };
 
-/// The tokenizer.json entry of an added token, which is searched for in the text itself.
+/// One entry of added_tokens in tokenizer.json. Such a token is found in a text before the text is
+/// split into words.
 std::string added_token(std::size_t id, std::string_view content, bool special) {
   return text(R"({"id":)", id, R"(,"content":)", json_string(content), R"(,"single_word":false,)",
               R"("lstrip":false,"rstrip":false,"normalized":false,"special":)",
@@ -228,7 +229,8 @@ std::string split(WordPattern pattern) {
               R"(},"behavior":"Isolated","invert":false},)", byte_level(false), "]}");
 }
 
-/// The post-processor for tokenizer.json, which adds the token that begins each text, if any.
+/// The post_processor of tokenizer.json. It adds the begin token to each text if the file or,
+/// without such a setting, `otherwise` requires this.
 std::string template_of(const GgufFile& file, const std::vector<std::string_view>& tokens,
                         bool otherwise) {
   const bool adds = file.has("tokenizer.ggml.add_bos_token")
@@ -299,8 +301,8 @@ Pipeline gemma_pipeline(const GgufFile& file, const std::vector<std::string_view
                R"("ignore_merges":false)"};
 }
 
-/// The merges of a SentencePiece vocabulary: all splits of a token into two tokens. Merges that
-/// produce an earlier token come first.
+/// The merges of a SentencePiece vocabulary: every pair of tokens whose concatenation is a token.
+/// They are sorted by the id of this token.
 std::string merges_of(const std::vector<std::string>& tokens) {
   std::unordered_map<std::string_view, std::size_t> ids;
   for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], id);
@@ -380,8 +382,7 @@ Json gguf_config(const GgufFile& file) {
       json["sliding_window"] = values.size("attention.sliding_window");
       json["sliding_window_pattern"] = 6;
       json["rope_local_base_freq"] = 1e4;
-      // The largest model of the family scales its scores differently, but no field of the file
-      // states this.
+      // The 27B model (62 blocks) has another score scale, but the file has no field for the scale.
       LONGHAND_CHECK(values.size("block_count") != 62, file.name(),
                      ": expected a Gemma 3 of at most 12B");
   }
@@ -407,11 +408,11 @@ std::string gguf_tokenizer(const GgufFile& file) {
     std::string& content = contents.emplace_back(tokens[id]);
     LONGHAND_CHECK(find_broken_utf8(content) == std::string::npos, file.name(), ": token ", id,
                    ": expected UTF-8, got ", quote(content));
-    // Every split of a token is looked up among the tokens, which takes time quadratic in its
+    // merges_of() looks up every split of a token, which takes time quadratic in the token's
     // length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
-    // GGUF files store spaces in these tokens as spaces, not as space_mark.
+    // In user-defined tokens, GGUF files contain spaces instead of space_mark.
     if (gemma && type == by_user) {
       std::string marked;
       for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);

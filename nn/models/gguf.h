@@ -15,8 +15,9 @@ namespace longhand::nn {
 Json gguf_config(const GgufFile& file);
 /// The model's tokenizer.json. Supports byte-level merges and Gemma's tokenizer.
 std::string gguf_tokenizer(const GgufFile& file);
-/// The model's tensors under Hugging Face's names. GGUF permutes the rows of a llama's queries and
-/// keys and adds 1 to the norms of Gemma; both changes are reversed.
+/// The model's tensors under Hugging Face's names. In a GGUF file, the rows of a llama's queries
+/// and keys are permuted, and 1 is added to the norm weights of Gemma. Reading reverses both
+/// changes.
 std::unique_ptr<Weights> gguf_weights(GgufFile file);
 
 }  // namespace longhand::nn

@@ -36,7 +36,8 @@ Shape shape_there(const Exchange& tensor) {
   return tensor.transposed ? Shape{shape[1], shape[0]} : shape;
 }
 
-/// Calls visit for every entry: entry i of our tensor is entry place(i) of the published tensor.
+/// Calls visit(i, place) for every entry i of our tensor; `place` is its index in the published
+/// tensor.
 template <class F>
 void for_each_place(const Exchange& tensor, F visit) {
   const Shape shape = tensor.piece(tensor.ours.value()).shape();
@@ -52,7 +53,7 @@ void for_each_place(const Exchange& tensor, F visit) {
 
 std::string shown(const Json* value) { return value ? quote(value->dump()) : "none"; }
 
-/// A lower bound for a model's number of parameters, computed without overflow.
+/// A lower bound on the number of entries of a model's parameters. A double cannot overflow here.
 double at_least(const DecoderConfig& c) {
   const auto size = [](std::int64_t n) { return static_cast<double>(n); };
   double sum = size(c.vocabulary) * size(c.width) * (c.tied ? 1 : 2);
@@ -161,13 +162,14 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 
 namespace {
 
-/// Number of rows that together have about a quarter of a million numbers.
+/// Number of rows to copy at a time: about 2^18 numbers.
 std::int64_t rows_at_once(const Tensor& value) {
   const std::int64_t width = value.size() / value.shape().front();
   return std::max<std::int64_t>(1, (1 << 18) / width);
 }
 
-/// Reads rows first, first + 1, ... of our part of a tensor, with `width` numbers each.
+/// Reads rows first, first + 1, ... of our parameter's part of a tensor into `ours`. Each row has
+/// `width` numbers.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
                std::int64_t width, std::span<double> ours) {
   const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);
@@ -379,7 +381,8 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
     const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*mixer);
     if (!heads) other(text_of(config.mixers));
     if (!all.options) all.options = heads;
-    // Copies the numbers of heads, so that the comparison of the texts covers all other options.
+    // The numbers of heads may differ between mixers, so they are made equal before all other
+    // options are compared as text.
     SoftmaxHeads same = *all.options;
     same.heads = heads->heads;
     same.key_heads = heads->heads;

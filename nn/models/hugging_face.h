@@ -14,12 +14,13 @@
 #include "nn/models/weights.h"
 
 /// Models in Hugging Face's form: a folder with config.json and model.safetensors, or with the
-/// shards listed in model.safetensors.index.json. This file contains what all families share; each
-/// family has a separate file. Folders are untrusted: every fault is reported in one line, and the
-/// allocated memory is bounded by the size of the folder's files.
+/// shards listed in model.safetensors.index.json. This file contains the code that all families
+/// share; each family has a separate file. A folder is not trusted: every fault throws a one-line
+/// Error, and the size of its files bounds the allocated memory.
 namespace longhand::nn {
 
-/// The fields of a configuration. A field with a value of the wrong kind throws a one-line Error.
+/// The fields of a configuration. `otherwise` is the value of a missing field. Reading a field
+/// whose value has the wrong kind throws a one-line Error.
 class Fields {
  public:
   Fields(const Json& object, std::string_view source);
@@ -34,7 +35,7 @@ class Fields {
   std::string word(const char* key, const char* otherwise) const;
   Activation activation(const char* key, const char* otherwise) const;
   const Json* find(const char* key) const;  // null if the field is missing or null in JSON
-  /// Throws an Error if a field has another value. `otherwise` is the value of a missing field.
+  /// Throws an Error if a field has another value.
   void must_be(const char* key, bool value, bool otherwise) const;
 
  private:
@@ -47,7 +48,7 @@ std::string hugging_face_name(Activation activation);
 /// Throws an Error if the weights contain fewer numbers than the model has.
 void require_enough(const Weights& weights, const DecoderConfig& model);
 
-/// A parameter, or some of its rows, and the published tensor in which they are stored.
+/// A parameter or a range of its rows, and the published tensor that stores them.
 struct Exchange {
   Parameter ours;
   std::vector<std::string> names;  // possible names; the first one is used for writing
@@ -61,14 +62,14 @@ struct Exchange {
 };
 /// Rearranges the numbers of our tensor into the layout of the published tensor.
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours);
-/// Copies all tensors from the files, some rows at a time. If any tensor does not match, nothing is
-/// changed.
+/// Copies all tensors from the files, some rows at a time. If a tensor is missing or has another
+/// shape, throws an Error and changes nothing.
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
-/// Writes model.safetensors in f32, or parts of at most `most` bytes (0: no limit) and their index.
+/// Writes `name`.safetensors in f32. If it would exceed `most` bytes (0: no limit), writes parts
+/// and an index instead.
 void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors,
                    std::uint64_t most = 0, const std::string& name = "model");
-/// Creates an output folder if it is missing. Throws an Error if one of the given files already
-/// exists.
+/// Creates an output folder if it is missing. Throws an Error if one of these files exists in it.
 void make_model_folder(const std::filesystem::path& folder,
                        std::initializer_list<const char*> files);
 
@@ -77,8 +78,8 @@ void make_model_folder(const std::filesystem::path& folder,
 struct Family {
   std::string_view type;  // model_type in config.json
   DecoderConfig (*config)(const Fields& fields);
-  /// True if models with this configuration are written in this family's form. At most one family
-  /// claims a configuration.
+  /// True if a model with this configuration can be written in this family's form. At most one
+  /// family claims a configuration.
   bool (*claims)(const DecoderConfig& config);
   /// The model's config.json, without token ids. Throws an Error if the family cannot represent the
   /// model.
@@ -109,20 +110,20 @@ struct TextTokens {
 /// Makes a model with this folder's configuration and weights.
 std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backend& backend,
                                       DType type = DType::f32);
-/// Writes a model in the form of the family that claims it, and returns the family's name. Models
-/// with learned positions become GPT-2, for example. Low-rank products must have been merged.
+/// Writes a model in the form of the family that claims it, and returns the family's name. For
+/// example, models with learned positions become GPT-2. Low-rank products must be merged first.
 /// Weights are written to files of at most `most` bytes (0: a single file). generation_config.json
-/// is written if `tokens` names any.
+/// is written if `tokens` contains a token.
 std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
                               std::uint64_t most = 0, const TextTokens& tokens = {});
 
-/// The softmax heads of a model with plain blocks: two LayerNorms, a feed forward without gate, and
-/// biases. GPT-2 and GPT-NeoX have this form. The heads are equal in all layers and together as
-/// wide as the stream. Throws an Error that begins with `family` for any other model, and for
-/// windows, temperatures and several outputs.
+/// The softmax heads of a model in the form of GPT-2 and GPT-NeoX. Blocks have two LayerNorms, a
+/// feed forward without a gate, and biases. All layers have the same heads, which together are as
+/// wide as the residual stream. For any other model, plain_heads() throws an Error that begins with
+/// `family`.
 struct PlainHeads {
   std::int64_t heads = 0, width = 0;
-  // Options of all heads; valid as long as the configuration exists.
+  // The options that all heads have; a pointer into the configuration.
   const SoftmaxHeads* options = nullptr;
 };
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family);

@@ -11,7 +11,8 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-/// The published tensor that contains exactly this projection. Throws an Error if there is none.
+/// The published tensor that contains the adapter's projection and nothing else. Throws an Error if
+/// there is none.
 const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::Adapter& adapter) {
   const Projected& part = adapter.lora.projected;
   const Exchange* holder = nullptr;
@@ -32,8 +33,8 @@ std::string module_of(const Exchange& tensor) {
   return name.substr(0, name.rfind('.'));
 }
 
-/// The shortest suffix of an adapted module's name that no other module's name has. peft adapts
-/// every module whose name ends with a dot and a target.
+/// The shortest suffix of an adapted module's name with which no name in `others` ends. peft adapts
+/// every module whose name ends with a dot and this suffix.
 std::string target_of(const std::string& adapted, const std::set<std::string>& others) {
   for (std::size_t dot = adapted.rfind('.'); dot != std::string::npos && dot > 0;
        dot = adapted.rfind('.', dot - 1)) {

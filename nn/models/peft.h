@@ -6,12 +6,12 @@
 
 #include "nn/models/hugging_face.h"
 
-/// The low-rank products of a model in the form of the Python package peft: a folder with
-/// adapter_config.json and adapter_model.safetensors, to be applied to the unmodified model.
+/// Writes the low-rank products of a model in the form of the Python package peft: a folder with
+/// adapter_config.json and adapter_model.safetensors. peft applies them to the original model.
 namespace longhand::nn {
 
 /// The low-rank matrices under peft's names. Throws an Error if a projection is only a part of a
-/// published tensor, as GPT-2's queries are.
+/// published tensor, like the queries of GPT-2.
 std::vector<Exchange> adapter_tensors(const Decoder& decoder);
 
 /// Writes the folder. Returns the name of the model's family.

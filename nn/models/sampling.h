@@ -7,16 +7,16 @@
 
 namespace longhand::nn {
 
-/// Settings for choosing the next token from a model's logits. They are applied in this order.
-/// Temperature 0 selects the most likely token (the lowest of equal ones).
+/// Settings for choosing the next token from a model's logits, in the order in which they are
+/// applied. Temperature 0 selects the most likely token; of equally likely tokens, the lowest.
 struct Sampling {
   /// Penalty for tokens that already occurred: positive logits are divided by this number, negative
   /// logits are multiplied by it.
   double repetition_penalty = 1;
   double temperature = 0;  // divides the logits
   std::int64_t top_k = 0;  // keep the k most likely tokens; 0: all
-  double top_p = 1;        // of these, keep the smallest set with this total probability
-  // Of these, keep tokens with at least this share of the highest probability.
+  double top_p = 1;  // of these, keep the fewest tokens whose total probability is at least top_p
+  // Of these, keep the tokens whose probability is at least min_p times the highest one.
   double min_p = 0;
 
   /// True if the most likely token is always chosen.
@@ -28,8 +28,8 @@ struct Choice {
   double log_probability = 0;  // under the model's distribution, before any setting is applied
 };
 
-/// Chooses the next token. `before` are all tokens so far. Draws one number from the random stream
-/// unless the temperature is 0.
+/// Chooses the next token. `before` contains all tokens so far. Draws one random number unless the
+/// temperature is 0.
 Choice choose(std::span<const float> logits, std::span<const std::int32_t> before,
               const Sampling& sampling, Rng& rng);
 

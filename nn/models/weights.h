@@ -14,11 +14,11 @@
 
 namespace longhand::nn {
 
-/// A tensor of a file, read as a flat array of numbers, whatever its stored type is.
+/// A tensor of any type in a file. It is read as a flat array of doubles.
 struct StoredTensor {
-  std::string place;  // prefix of messages about the tensor: `FILE: tensor "NAME": `
+  std::string place;  // start of error messages about the tensor: `FILE: tensor "NAME": `
   Shape shape;
-  /// Reads numbers first, first + 1, ... in the order of the file.
+  /// Reads entries first, first + 1, ... of the flat array, until `numbers` is full.
   std::function<void(std::int64_t first, std::span<double> numbers)> read;
 };
 
@@ -33,7 +33,7 @@ class Weights {
   virtual bool matrices_are_bf16() const = 0;
   virtual std::optional<StoredTensor> find(std::string_view tensor) const = 0;
 
-  /// The tensor with the first of these names that exists. If none exists, throws an Error that
+  /// Returns the tensor of the first name that exists. If no name exists, throws an Error that
   /// contains the first name.
   StoredTensor at(std::span<const std::string> names) const;
 };

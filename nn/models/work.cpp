@@ -3,7 +3,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Number of entries of all matrices with which each token is multiplied.
+/// Total number of entries of the matrices that are applied to every token.
 double matrix_entries(const Decoder& model) {
   double entries = 0;
   const auto add = [&](const Linear& linear) {
@@ -33,8 +33,8 @@ StepWork work_of(const Decoder& model, double tokens, double pairs) {
       of_pair += mixer->operations_of_pair();
       of_token += mixer->operations_of_token();
     }
-    // The stored tensors are x, its two norms, inputs and outputs of the mixers, and the two or
-    // three tensors of the feed forward.
+    // Stored per layer: x, its two normalized copies, the inputs and outputs of the mixers, and two
+    // tensors of the feed forward, or three if it is gated.
     kept += static_cast<double>(3 * c.width + projection_columns(mixers) + columns(mixers) +
                                 (c.gated ? 3 : 2) * c.inner);
   }

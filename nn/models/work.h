@@ -10,12 +10,11 @@ struct StepWork {
   double bytes = 0;       // bytes read from and written to memory
 };
 
-/// Operations: a product counts 2 operations per matrix entry and token, three times (forward, and
-/// backward to both operands). Softmax and ChaCAL attention count 14 per column of a pair of
-/// tokens. FAL's search and token-wise operations are not counted. Bytes: everything stored for
-/// backward, and a gradient of the same size for each, is written once and read once. For each
-/// parameter, the value is read twice, the gradient and both moments once, and value, gradient and
-/// moments are written once.
+/// Operations: each matrix entry counts 6 operations per token: 2 in forward, and 2 for each
+/// operand's gradient in backward. Each mixer adds its operations_of_pair() and
+/// operations_of_token(). Bytes: all activations stored for backward, and as many gradients of
+/// activations, are written once and read once. Each parameter counts 8 accesses, by forward,
+/// backward and the optimizer together.
 StepWork work_of(const Decoder& model, double tokens, double pairs);
 
 }  // namespace longhand::nn

@@ -17,11 +17,12 @@
 namespace longhand::nn {
 namespace {
 
-/// Tensors are summed in pieces of this many bytes, across tensor boundaries: small enough for the
-/// processor's cache, large enough for efficient messages.
+/// Sums are computed in pieces of this many bytes; a piece may contain several tensors. Pieces fit
+/// in the processor's cache and are large enough for efficient messages.
 constexpr std::size_t piece_bytes = 4 << 20;
 
-/// Calls f for every range of a tensor within the entries [first, end) of the concatenated tensors.
+/// Calls f for each tensor's part of [first, end). These indices count the entries of all tensors
+/// one after another.
 template <class T, class F>
 void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t end, F&& f) {
   std::size_t at = 0;  // index of the tensor
@@ -33,7 +34,7 @@ void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t 
   }
 }
 
-/// mine[i] += theirs[i], in blocks of constant length, which compilers vectorize.
+/// mine[i] += theirs[i]. Compilers vectorize the inner loop, whose length is constant.
 template <class T>
 void add_to(std::span<T> mine, std::span<const T> theirs) {
   constexpr std::size_t block = 64;
@@ -46,7 +47,7 @@ void add_to(std::span<T> mine, std::span<const T> theirs) {
   for (; i < mine.size(); ++i) a[i] += b[i];
 }
 
-/// True if the processor can read the backend's memory directly.
+/// True if the CPU can access the backend's memory directly.
 bool on_host(const Backend& backend) { return backend.devices().empty(); }
 
 /// The entries [first, end) of an array.
@@ -61,7 +62,8 @@ struct Range {
 
 }  // namespace
 
-/// Executes pieces of work in order, on a separate thread or, if there is none, in wait().
+/// Executes pieces of work in the order in which they were added, on a separate thread or, without
+/// one, in wait().
 class Communicator::Background {
  public:
   explicit Background(bool own_thread) {
@@ -122,7 +124,7 @@ class Communicator::Background {
     } catch (...) {
       failed = std::current_exception();
     }
-    piece = nullptr;  // destroys what the piece of work owns before it is reported as finished
+    piece = nullptr;  // releases the tensors of this work before reporting it as finished
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     lock.lock();
     if (failed) failed_ = failed;
@@ -193,7 +195,7 @@ void Communicator::finish(std::uint64_t count) {
   if (background_) background_->wait(count);
 }
 
-/// A receive buffer of `count` numbers. Only one sum at a time may use it.
+/// The receive buffer, with room for `count` numbers. Only one sum at a time may use it.
 template <class T>
 std::span<T> Communicator::room(std::size_t count) {
   if (room_bytes_ < count * sizeof(T)) {
@@ -213,7 +215,7 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
   }
 }
 
-/// The reducing half of sum_chunk(), for pieces of different lengths.
+/// The exchanges of the first phase of sum_chunk(), for shares of different lengths.
 template <class F>
 void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());
@@ -253,7 +255,7 @@ void Communicator::sum_shares_over_host(const Tensor& x, std::span<const std::si
 std::vector<std::byte> Communicator::gather(std::span<const std::byte> mine) {
   finish();
   std::vector<std::byte> all(mine.begin(), mine.end());
-  // Every round doubles the number of ranks whose data is known.
+  // Each round doubles the number of ranks whose data this rank has.
   for (int d = 1; d < size(); d *= 2) {
     std::vector<std::byte> both(2 * all.size());
     const bool low = (rank() & d) == 0;
@@ -301,7 +303,7 @@ void Communicator::together(const std::function<void()>& work) {
   try {
     work();
   } catch (const RankLost&) {
-    throw;  // no caller is left to receive the error
+    throw;  // the gather() below needs all ranks
   } catch (...) {
     failed = std::current_exception();
   }
@@ -350,10 +352,11 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
   }
 }
 
-/// Sums by recursive halving. In the first phase every exchange halves the range that a rank sums,
-/// until each rank has the sums of its own share. The first exchange is between neighbouring ranks,
-/// so the additions are those of the tree. In the second phase the same exchanges in reverse order
-/// distribute the shares. Of N ranks, each sends 2 (N - 1) / N times the number of entries.
+/// Sums by recursive halving. In the first phase, each exchange halves the range that a rank sums,
+/// until each rank has the sums of its own share. Ranks that differ by 1 exchange first, then ranks
+/// that differ by 2, and so on, so the additions follow the tree. In the second phase, the same
+/// exchanges in reverse order distribute the shares. Each of N ranks sends 2 (N - 1) / N times the
+/// bytes of `numbers`.
 template <class T>
 void Communicator::sum_chunk(std::span<T> numbers) {
   struct Half {
@@ -369,7 +372,8 @@ void Communicator::sum_chunk(std::span<T> numbers) {
     const std::span<T> theirs = room<T>(n);
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
              std::as_writable_bytes(theirs));
-    // a + b and b + a have equal bits, except for the payload of a NaN.
+    // The two ranks add in different orders, but a + b and b + a have equal bits unless they are
+    // NaN.
     add_to(numbers.subspan(half.kept, n), std::span<const T>(theirs));
     halves.push_back(half);
     first = half.kept;
@@ -389,7 +393,7 @@ void Communicator::exchange_on_device(int peer, const Tensor& give, const Tensor
   sent_ += give.bytes();
 }
 
-/// sum_shares() with additions on the device.
+/// Like sum_shares(), with additions on the device.
 void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
@@ -410,7 +414,7 @@ void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::si
   });
 }
 
-/// sum_chunk() with additions on the device.
+/// Like sum_chunk(), with additions on the device.
 void Communicator::sum_on_device(const Tensor& x) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
@@ -441,7 +445,7 @@ void Communicator::sum_on_device(const Tensor& x) {
 
 void Communicator::share(std::span<const Tensor> tensors, std::span<const int> owners) {
   finish();
-  // Sends a limited number of tensors at a time, to bound the memory in transit.
+  // Broadcasts a limited number of bytes at a time, which bounds the buffers.
   for (std::size_t first = 0; first < tensors.size();) {
     std::size_t count = 0, bytes = 0;
     for (; first + count < tensors.size() && bytes < 4 * piece_bytes; ++count) {
@@ -454,7 +458,8 @@ void Communicator::share(std::span<const Tensor> tensors, std::span<const int> o
 
 void Communicator::share_some(std::span<const Tensor> tensors, std::span<const int> owners) {
   std::vector<std::byte> send, receive;
-  // The ranks [first, first + d) know each other's tensors. Every exchange doubles d.
+  // Every rank has the tensors of its group of d consecutive ranks. An exchange with the
+  // neighbouring group doubles d.
   for (int d = 1; d < size(); d *= 2) {
     const auto in_group = [&](int owner, int first) { return owner >= first && owner < first + d; };
     const int mine = rank() / d * d, theirs = mine ^ d;

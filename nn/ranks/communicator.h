@@ -15,53 +15,54 @@
 
 namespace longhand::nn {
 
-/// Collective operations of ranks. All ranks must call the same functions in the same order. The
-/// number of ranks is a power of two.
+/// Collective operations: all ranks must call the same functions in the same order. The number of
+/// ranks is a power of two.
 ///
-/// Sums can have the same bits for any number of ranks. For this, the summands must be the leaves
-/// of a binary tree, and each rank must have equally many neighbouring leaves. Each rank first sums
-/// its own leaves (nn/ranks/tree.h). sum() then adds the results of the ranks in the order of the
-/// tree.
+/// A sum can have the same bits for any number of ranks. For this, its terms must be the leaves of
+/// a binary tree, and each rank must have an equal range of consecutive leaves. Each rank first
+/// sums its own leaves (nn/ranks/tree.h). sum() then adds the results of the ranks in the order of
+/// the tree.
 class Communicator {
  public:
   Communicator() = default;  // the communicator of a single rank
   explicit Communicator(std::unique_ptr<Transport> transport);
-  ~Communicator();  // waits for sums that were started
+  ~Communicator();  // waits for all started sums
 
-  /// After this call, tensors on devices are summed on the devices, in the same order and with the
-  /// same bits.
+  /// After this call, tensors on devices are summed on the devices, with the same bits as on the
+  /// host.
   void reach_devices(std::unique_ptr<DeviceTransport> devices) { devices_ = std::move(devices); }
 
   int rank() const { return transport_ ? transport_->rank() : 0; }
   int size() const { return transport_ ? transport_->size() : 1; }
 
-  /// The data of all ranks, in the order of ranks. All ranks must pass equally many numbers.
+  /// The data of all ranks, in the order of ranks. All ranks must pass equally many bytes or
+  /// numbers, but texts may differ in length.
   std::vector<std::byte> gather(std::span<const std::byte> mine);
   std::vector<double> gather(std::span<const double> mine);
   std::vector<std::string> gather(std::string_view mine);
   /// True if `mine` is true on any rank.
   bool any(bool mine);
-  /// Replaces every tensor by its sum over the ranks, with the same bits on all of them. Ranks 2i
-  /// and 2i + 1 are added first, then pairs of these sums, and so on. Shapes and types must be
-  /// equal on all ranks.
+  /// Replaces every tensor by its sum over the ranks, with the same bits on all ranks. The values
+  /// of ranks 2i and 2i + 1 are added first, then pairs of these sums, and so on. Shapes and types
+  /// must be equal on all ranks.
   void sum(std::span<const Tensor> tensors);
-  /// Starts sum({x}) and returns. A thread of this rank computes the sums in the order of the calls
-  /// while the caller continues, until finish(). x must not be used before finish() returns. If x
-  /// is on a device, or if only one thread may use the transport, finish() computes the sum.
+  /// Starts sum({x}) and returns. A separate thread computes the started sums one after another
+  /// while the caller continues. x must not be used until finish() returns. If x is on a device, or
+  /// if only one thread may use the transport, finish() computes the sum.
   ///
-  /// If `shares` is not empty, each rank receives only a part of the sum, and sends half as much as
-  /// for the complete sum. `shares` contains size() + 1 indices, which cut x [n] into one piece per
-  /// rank. Afterwards rank r has the sums of piece share_of(r). All other entries of x are
+  /// If `shares` is not empty, each rank receives only a part of the sum and sends half as many
+  /// bytes. `shares` contains size() + 1 indices that cut x [n] into one piece per rank. After
+  /// finish(), piece share_of(r) of x contains sums on rank r, and all other entries of x are
   /// undefined.
   ///
   /// Returns the number of sums started so far, including this one.
   std::uint64_t begin_sum(const Tensor& x, std::vector<std::size_t> shares = {});
-  /// The piece of a rank: the rank's number with its bits reversed.
+  /// Index of the piece that a rank receives: the rank with its bits in reverse order.
   int share_of(int rank) const;
   /// Number of started sums that are already finished.
   std::uint64_t sums_done() const;
-  /// Waits until the first `count` sums, by default all sums, are finished. All other functions
-  /// first wait for all sums.
+  /// Waits until the first `count` started sums are finished; default: all. Every other collective
+  /// operation first calls finish().
   void finish(std::uint64_t count = std::numeric_limits<std::uint64_t>::max());
   /// Seconds spent in started sums, including waiting for other ranks.
   double seconds_in_sums() const;
@@ -69,12 +70,11 @@ class Communicator {
   void share(std::span<const Tensor> tensors, std::span<const int> owners);
   /// Waits until all ranks have called this function.
   void meet();
-  /// Does work that may fail on some ranks only. If it fails, the first failing rank throws its
-  /// error and all other ranks throw FailedElsewhere.
+  /// Runs work that may fail on some ranks only. If it fails, the lowest failing rank throws its
+  /// error, and all other ranks throw FailedElsewhere.
   void together(const std::function<void()>& work);
 
-  /// Declares that all ranks will throw the same errors from now on, so that they can shut down
-  /// together.
+  /// Records that all ranks fail together, so that each can end without waiting for the others.
   void fail_together() { failed_together_ = true; }
   bool failed_together() const { return failed_together_; }
 
@@ -100,9 +100,9 @@ class Communicator {
   void sum_on_device(const Tensor& x);
   void sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares);
   void exchange_on_device(int peer, const Tensor& give, const Tensor& take);
-  /// Calls f(peer, kept, given) for every exchange with another rank, in the order of the tree.
-  /// This rank sends the range `given` to the peer and receives the peer's values of the range
-  /// `kept`. Both ranges have at most `most` entries.
+  /// Calls f(peer, kept, given) for every exchange of a sum with shares, in the order of the tree.
+  /// In the exchange, this rank sends its values of the range `given` and receives the peer's
+  /// values of the range `kept`. Both ranges have at most `most` entries.
   template <class F>
   void walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const;
   void share_some(std::span<const Tensor> tensors, std::span<const int> owners);
@@ -113,7 +113,8 @@ class Communicator {
   std::size_t room_bytes_ = 0;
   std::uint64_t sent_ = 0;
   bool failed_together_ = false;
-  std::unique_ptr<Background> background_;  // last member: running sums use the members above
+  /// the last member, so that it is destroyed first: running sums use the other members
+  std::unique_ptr<Background> background_;
 };
 
 /// The communicator of a single rank.

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-/// Interface of the NCCL plug-in (nccl/) in plain C, like nn/ranks/plugin.h. A function returns 0
-/// for success; otherwise `error` contains a message of at most error_size characters.
+/// Interface of the NCCL plug-in (nccl/) in plain C, like nn/ranks/plugin.h. Functions return 0 for
+/// success. For a failure, they write a message of at most error_size characters to `error`.
 extern "C" {
 
 struct LonghandDeviceRanks {
@@ -11,7 +11,7 @@ struct LonghandDeviceRanks {
   std::size_t id_bytes;
   /// Rank 0 creates an id. All ranks then join with this id.
   int (*make_id)(void* id, char* error, std::size_t error_size);
-  /// Joins the ranks. The rank uses the device that is current on the calling thread.
+  /// Joins the group of ranks, with the device that is current on the calling thread.
   int (*join)(const void* id, int rank, int size, char* error, std::size_t error_size);
   /// Implements DeviceTransport::exchange.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,

@@ -8,7 +8,7 @@
 
 namespace longhand::nn {
 
-/// True if mpirun or srun started this process, either alone or as one of several ranks.
+/// True if mpirun or srun started this process, even as the only rank.
 bool ranks_asked_for();
 
 /// Connects the ranks that were started together with this process. Throws an Error if the plug-in

@@ -62,7 +62,7 @@ std::unique_ptr<DeviceTransport> connect_nccl(Communicator& ranks) {
                    "ranks: ", error.data());
   });
   id = ranks.gather(std::span<const std::byte>(id));
-  id.resize(devices->id_bytes);  // receives the id from rank 0
+  id.resize(devices->id_bytes);  // keeps only the id of rank 0, which comes first
   ranks.together([&] {
     LONGHAND_CHECK(
         devices->join(id.data(), ranks.rank(), ranks.size(), error.data(), error.size()) == 0,

@@ -10,16 +10,16 @@ struct LonghandRanks {
   int version;  // the plug-in's longhand_ranks_version
   int rank, size;
   int any_thread;  // 1 if any thread may call `exchange`, but only one at a time
-  /// Implements Transport::exchange. Returns 0 for success; otherwise `error` contains a message of
-  /// at most error_size characters.
+  /// Implements Transport::exchange. Returns 0 for success. For a failure, writes a message of at
+  /// most error_size characters to `error`.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes, char* error, std::size_t error_size);
-  /// Leaves the group of ranks. All ranks must call it.
+  /// Leaves the group of ranks. All ranks must call this function.
   void (*finish)();
 };
 
-/// The type of the plug-in's only symbol. It joins the ranks that were started together. If this
-/// fails, it returns null and `error` contains a message.
+/// The type of the plug-in's only symbol, a function that joins the ranks that were started
+/// together. If it fails, it returns null and writes a message to `error`.
 using LonghandConnect = const LonghandRanks*(char* error, std::size_t error_size);
 }
 

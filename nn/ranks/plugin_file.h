@@ -5,7 +5,7 @@
 
 namespace longhand::nn {
 
-/// Path of a plug-in, if it exists: the value of the environment variable, or the file in the
+/// Path of a plug-in, if it exists: the value of the environment variable, or `file` in the
 /// program's folder or in ../lib/longhand relative to that folder.
 std::optional<std::string> find_plugin(const char* variable, const std::string& file);
 

@@ -14,16 +14,17 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Sends bytes to rank `peer` and receives `receive.size()` bytes from it. The peer makes the
-  /// corresponding call at the same time. Returns when both transfers are complete. Throws RankLost
-  /// if the other rank has ended.
+  /// Sends bytes to rank `peer` and receives receive.size() bytes from it. The peer must make the
+  /// matching call. Returns when both transfers are complete. Throws RankLost if the peer has
+  /// ended.
   virtual void exchange(int peer, std::span<const std::byte> send,
                         std::span<std::byte> receive) = 0;
   /// True if any thread may call exchange(), but only one at a time.
   virtual bool serves_any_thread() const { return true; }
 };
 
-/// Exchanges memory between the devices of two ranks. No operation may be using this memory.
+/// Exchanges memory between the devices of two ranks. No other operation may use this memory during
+/// the exchange.
 class DeviceTransport {
  public:
   virtual ~DeviceTransport() = default;
@@ -31,12 +32,12 @@ class DeviceTransport {
                         std::size_t receive_bytes) = 0;
 };
 
-/// Another rank has ended, so a collective operation cannot be completed.
+/// Thrown if another rank has ended, so that a collective operation cannot be completed.
 struct RankLost : Error {
   using Error::Error;
 };
 
-/// Another rank reports the error; this rank ends without a message.
+/// Thrown if another rank reports the error. This rank should end without a message.
 struct FailedElsewhere : Error {
   using Error::Error;
 };

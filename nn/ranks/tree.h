@@ -6,10 +6,10 @@
 
 namespace longhand::nn {
 
-/// Sums values in a binary tree of neighbours as they arrive: values 0 and 1, values 2 and 3, then
-/// these two sums, and so on. It stores at most one value per level of the tree. `add(a, b)` must
-/// return a + b. After 2^k values a single sum is left. It equals the sum of the same subtree in
-/// any larger tree.
+/// Sums values in a binary tree: values 0 and 1, values 2 and 3, then these two sums, and so on.
+/// Each addition is done as soon as both sums exist, so at most one value per level of the tree is
+/// stored. `add(a, b)` must return a + b. After 2^k values, a single sum is left. A larger tree
+/// computes the same sum for its subtree of these values.
 template <class Value, class Add>
 class Tree {
  public:
@@ -36,7 +36,7 @@ class Tree {
   std::vector<Value> held_;
 };
 
-/// The sum of 2^k numbers in the order of this tree.
+/// The sum of 2^k numbers, computed by a Tree.
 inline double tree_sum(const std::vector<double>& numbers) {
   Tree<double, double (*)(double, double)> tree([](double a, double b) { return a + b; });
   for (const double x : numbers) tree.push(x);

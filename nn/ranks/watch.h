@@ -14,10 +14,10 @@ namespace longhand::nn {
 /// are alive. Without it, a rank that waits for a killed rank would wait forever.
 class RankWatch {
  public:
-  /// Called once with the ranks that have ended ("rank 3, process 4711 on node2"). `first` is true
-  /// on the first remaining rank of this machine, which should report the loss.
+  /// Called once if ranks have ended, with a list such as "rank 3, process 4711 on node2". `first`
+  /// is true on the lowest remaining rank of this machine, which should report the loss.
   using Lost = std::function<void(const std::string& ranks, bool first)>;
-  /// All ranks must create their watch at the same time.
+  /// A collective operation: all ranks must create a watch.
   RankWatch(Communicator& ranks, Lost lost);
   ~RankWatch() { stop(); }
   RankWatch(const RankWatch&) = delete;

@@ -11,15 +11,15 @@
 
 namespace longhand::nn {
 
-/// A token that is searched for in the text itself, before it is split into words.
+/// A token that is searched for in a text before the text is split into words.
 struct AddedToken {
   TokenId id;
   std::string content;
-  bool special;  // may be omitted from decoded text
+  bool special;  // true: decoding can omit this token
 };
 
-/// Finds added tokens in texts. The leftmost match is found first. If several matches have the same
-/// start, the longest one is chosen.
+/// Finds added tokens in texts, from left to right. If several tokens match at the same place, the
+/// longest one is found.
 class AddedTokenFinder {
  public:
   AddedTokenFinder() = default;

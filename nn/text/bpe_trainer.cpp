@@ -74,7 +74,7 @@ std::vector<Word> count_words(std::string_view text, const BpeTraining& training
   return words;
 }
 
-/// Counts each pair of neighbouring tokens in the words, and stores the words in which it occurs.
+/// The count of each pair of neighbouring tokens, and the words in which the pair occurs.
 class PairCounts {
  public:
   explicit PairCounts(std::vector<Word>& words) : words_(words) {
@@ -94,8 +94,8 @@ class PairCounts {
       if (now == entry.count) {
         return {static_cast<TokenId>(entry.pair >> 32), static_cast<TokenId>(entry.pair), now};
       }
-      // A pair that becomes more frequent is inserted again. The count in an outdated entry can
-      // therefore only be too high.
+      // If a pair becomes more frequent, a new entry is pushed. If it becomes less frequent, its
+      // entry is not changed, and the count in the entry is too high.
       queue_.pop();
       if (now > 0) push(entry.pair, now);
     }
@@ -128,7 +128,7 @@ class PairCounts {
  private:
   struct Counted {
     std::uint64_t count = 0;
-    // Indices of words: all that contain the pair, and possibly others.
+    // Indices of all words that contain the pair, and of some that contained it before merges.
     std::vector<std::size_t> words;
   };
   struct Entry {
@@ -175,7 +175,7 @@ class PairCounts {
   std::vector<Word>& words_;
   std::unordered_map<std::uint64_t, Counted, Hash> pairs_;
   TokenId whole_ = 0xffffffff;         // the token that replaces the pair being merged
-  std::vector<std::uint64_t> raised_;  // pairs with the new token; only these become more frequent
+  std::vector<std::uint64_t> raised_;  // pairs with the new token; only their counts can grow
   std::priority_queue<Entry> queue_;
 };
 
@@ -239,7 +239,7 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
   while (trained.tokens.size() < training.size) {
     const auto [left, right, count] = pairs.best();
     if (count < std::max<std::uint64_t>(training.least_count, 1)) break;
-    // Two pairs may produce the same bytes. This gives one token with two merges.
+    // Two pairs may produce the same bytes. They are two merges with the same token.
     const std::string whole = trained.tokens[left] + trained.tokens[right];
     const auto [known, is_new] =
         ids.try_emplace(whole, static_cast<TokenId>(trained.tokens.size()));

@@ -15,24 +15,24 @@ namespace longhand::nn {
 struct BpeTraining {
   std::size_t size = 8192;  // number of tokens, including special tokens and the 256 bytes
   WordPattern pattern = WordPattern::gpt2;
-  /// Tokens 0, 1, ...; the text is split at their occurrences.
+  /// Special tokens, which get the ids 0, 1, ...; the text is split where they occur.
   std::vector<std::string> special = {};
-  std::uint64_t least_count = 2;  // minimum count of a pair to be merged
+  std::uint64_t least_count = 2;  // a pair that occurs less often is not merged
 };
 
 /// A byte-level byte-pair encoding: special tokens, the 256 bytes, and one token per merge.
 struct TrainedBpe {
   WordPattern pattern;
-  std::size_t special = 0;          // number of special tokens, which come first
+  std::size_t special = 0;          // number of special tokens, the first in `tokens`
   std::vector<std::string> tokens;  // the bytes of each token
   std::vector<std::pair<TokenId, TokenId>> merges;
   std::size_t distinct_words = 0;
 };
 
-/// Trains an encoding. It starts from single bytes and repeatedly merges the pair of neighbouring
-/// tokens that occurs most often within the words of the text. If several pairs are equally
-/// frequent, the pair with the lowest ids is merged. Stops early if no pair is frequent enough.
-/// Throws an Error if the text is not UTF-8.
+/// Trains an encoding. Training starts from single bytes and repeatedly merges the pair of
+/// neighbouring tokens that occurs most often within the words of the text. Of equally frequent
+/// pairs, the pair with the lowest ids is merged. Training ends early if no pair occurs least_count
+/// times. Throws an Error if the text is not UTF-8.
 TrainedBpe train_bpe(std::string_view text, const BpeTraining& training);
 
 /// The tokenizer.json of a trained encoding.

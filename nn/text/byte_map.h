@@ -8,9 +8,9 @@
 
 namespace longhand::nn {
 
-/// The mapping by which GPT-2's tokenizer files write bytes as printable characters. 33-126,
-/// 161-172 and 174-255 represent themselves, and the other 68 bytes are written as U+0100, U+0101,
-/// ... in order.
+/// The printable characters that represent bytes in GPT-2's tokenizer files. The bytes 33-126,
+/// 161-172 and 174-255 are written as the code points of the same value. The other 68 bytes are
+/// written as U+0100, U+0101, ... in ascending order.
 class ByteMap {
  public:
   ByteMap();

@@ -14,8 +14,8 @@ struct ChatMessage {
   std::string text;
 };
 
-/// The text format in which a family of models was trained on conversations. The formats are
-/// implemented here; the Jinja text of a published model is only recognized, not executed.
+/// The format of the conversations on which a family of models was trained. The formats are
+/// implemented here. The Jinja text of a published model selects one of them and is not executed.
 ///
 ///   chatml    <|im_start|>ROLE\nTEXT<|im_end|>\n
 ///   smollm2   chatml with a default system message
@@ -25,7 +25,7 @@ struct ChatMessage {
 ///   gemma     <bos>, then <start_of_turn>ROLE\nTEXT<end_of_turn>\n; the assistant's role is
 ///             named model, and the system message is placed before the first user message
 ///
-/// The formats of Llama and Gemma remove white space at both ends of a text.
+/// The formats of Llama and Gemma remove white space at the beginning and end of each message.
 class ChatTemplate {
  public:
   static std::string names();  // the names of all templates: "chatml, smollm2, ..."
@@ -33,19 +33,19 @@ class ChatTemplate {
   /// such as "26 Jul 2024".
   explicit ChatTemplate(std::string_view name, std::string date = "26 Jul 2024");
 
-  /// The name of the template that a Jinja text corresponds to. Throws an Error that begins with
-  /// `source` if the text is unknown.
+  /// The name of the template with this Jinja text. Throws an Error that begins with `source` if
+  /// the text is not known.
   static std::string_view recognize(std::string_view jinja, std::string_view source);
-  /// The Jinja text in a tokenizer's folder, from chat_template.jinja or tokenizer_config.json;
-  /// empty if there is none.
+  /// Reads the Jinja text in a tokenizer's folder, from chat_template.jinja or
+  /// tokenizer_config.json; empty if there is none.
   static std::string jinja_of(const std::filesystem::path& folder);
 
   /// The text of a conversation up to the point where the assistant's next answer begins.
   std::string prompt(std::span<const ChatMessage> messages) const;
-  /// An answer as it appears in the text of a conversation, without the end of its turn.
+  /// An assistant's answer as it is written in a conversation, without the end of the turn.
   std::string answer(std::string_view text) const;
-  /// The text of a conversation with one exchange, split into the parts around the user's message
-  /// and the answer.
+  /// The text of a conversation with one user message and one answer: before the message, between
+  /// message and answer, and after the answer.
   struct Frame {
     std::string before, between, after;
   };

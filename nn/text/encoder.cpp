@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-// Minimum bytes of a block of text that is processed together.
+// Minimum size in bytes of a block, a part of the text that is processed at once.
 constexpr std::size_t block_size = 1 << 16;
 
 /// Ends a word at every place that no merge can cross.
@@ -66,7 +66,7 @@ void Encoder::encode(std::string_view text, Options options, Sink sink) {
   flush();
 }
 
-/// Enlarges the cache of words for a text of this length.
+/// Enlarges the cache of words for a text of `bytes` bytes.
 void Encoder::remember_more(std::size_t bytes) {
   const std::size_t places =
       std::clamp(std::bit_ceil(bytes / 16 + 1), fewest_known_places, most_known_places);
@@ -82,7 +82,8 @@ void Encoder::encode_between_added(std::string_view text, std::size_t begin) {
     }
     return;
   }
-  // An added token may cross the end of any block, so the whole text is normalized at once.
+  // The whole text is normalized at once, because a token in added_late may cross the end of a
+  // block.
   const std::string_view normalized = normalize(text, begin);
   std::size_t done = 0;
   while (const auto match = tokenizer_.added_late().find(normalized, done)) {
@@ -101,14 +102,13 @@ void Encoder::encode_normalized(std::string_view text, std::size_t begin) {
   }
 }
 
-/// The end of the block that starts at `begin`: a place that no word, merge or normalization
-/// crosses.
+/// The end of the block that starts at `begin`. No word, merge or normalization crosses this place.
 std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) const {
   if (text.size() - begin <= 2 * block_size) return text.size();
   std::size_t at = begin + block_size;
   while (continues_utf8(text[at])) ++at;
   if (tokenizer_.byte_level()) {
-    // A word ends after letters in every pattern.
+    // In every pattern, a word ends after its last letter.
     bool after_letter = false;
     while (at < text.size()) {
       const CodePoint point = decode_utf8(text.data() + at);
@@ -134,7 +134,8 @@ std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
 }
 
 ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
-  // A place within a rewritten part is mapped to the beginning or the end of the whole part.
+  // A place within a rewritten part is mapped to the start of the whole part or, for the end of a
+  // range, to its end.
   std::size_t next = next_rewritten_;
   const auto original = [&](std::size_t place, bool is_end) {
     while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
@@ -175,8 +176,8 @@ void Encoder::encode_block(std::string_view text, std::size_t begin) {
 
 template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
-  // Processes several words at once: while the next words are split, the cache entries of the
-  // previous ones are fetched.
+  // Splits several words before encoding them, so that the CPU can fetch their cache entries in the
+  // meantime.
   std::array<Word, 32> words;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
@@ -205,12 +206,13 @@ void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
   }
 }
 
-/// Sets a word's text and key. The `readable` bytes from the start of the word may be read.
+/// Sets a word's text and key. `readable` bytes from the start of the word may be read, even beyond
+/// its end.
 inline void Encoder::set(Word& word, std::string_view text, std::size_t readable) {
   word.text = text;
   word.known = nullptr;
   if (text.size() > known_length) return;
-  // The key consists of the word's bytes as integers, padded with zeros.
+  // The key contains the word's bytes, padded with zeros.
   std::uint64_t(&key)[4] = word.key;
   key[0] = key[1] = key[2] = key[3] = 0;
   if (const std::size_t length = text.size(); length <= 16 && readable >= 16) {
@@ -254,7 +256,7 @@ void Encoder::merge_word(std::string_view word) {
   if (!is_whole(word)) merge_part(word);
 }
 
-/// True if the word is a token and such words are not merged.
+/// True if the word is kept as a single token, which is then in symbols_.
 bool Encoder::is_whole(std::string_view word) {
   if (!tokenizer_.parts().whole_words) return false;
   const auto whole = tokenizer_.parts().tokens.find(word);
@@ -291,15 +293,15 @@ void Encoder::each_part(std::string_view word, F f) {
 /// Cuts a long word into parts. The tokens of the parts, one after the other, are the tokens of the
 /// whole word.
 ///
-/// Two neighbouring parts L and R are separable if the last tokens of L and the first tokens of R,
-/// merged alone, leave a token boundary between L and R. The whole word then has this boundary too.
-/// Proof: assume that a merge crosses the boundary. Before the first such merge, L and R
-/// are merged as if each were alone, so the outer ends of the tested tokens remain boundaries. The
-/// crossing merge would then also be the best merge among the tested tokens alone, which is a
+/// Test whether two neighbouring parts L and R are separable: merge the last tokens of L and the
+/// first tokens of R without the rest of the word. If a token boundary between L and R remains, the
+/// whole word has this boundary too. Proof: assume that a merge crosses the boundary. Before the
+/// first such merge, L and R are merged as if each were alone, so the outer ends of the tested
+/// tokens remain boundaries. The test would then apply the same crossing merge, which is a
 /// contradiction.
 ///
-/// Neighbouring parts that are not separable become one part. This is rare, because a part ends at
-/// a boundary that also remained when it was merged together with the tokens behind it.
+/// Neighbouring parts that are not separable are joined. This is rare, because the end of a part
+/// was a token boundary when the part was merged together with the text behind it.
 std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   const std::uint64_t dropped = dropped_bytes_;
   std::vector<Part> parts;
@@ -313,8 +315,8 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
       const std::size_t first = parts.back().begin;
       merge_part(word.substr(first, end - first));
       parts.back() = merged_part(word, first, end);
-      // The next part is about as long as the joined one, so joining both again doubles the length.
-      // All joins together therefore take O(n log n).
+      // The next part is made about as long as the joined part, so joining these two doubles the
+      // length. All joins together therefore take O(n log n).
       length = end - first;
     }
   }
@@ -322,7 +324,7 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   return parts;
 }
 
-/// The part that starts at `begin` and ends with a token near begin + length.
+/// The part that starts at `begin` and ends at a token boundary near begin + length.
 Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::size_t length) {
   for (;; length *= 2) {
     std::size_t end = begin + std::min(length + length / 4, word.size() - begin);
@@ -337,7 +339,8 @@ Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::
   }
 }
 
-/// The part that consists of the tokens in symbols_ that begin before `end`.
+/// The part [begin, end) of the word, whose tokens are in symbols_. Further tokens in symbols_
+/// begin at `end` or later.
 Encoder::Part Encoder::merged_part(std::string_view word, std::size_t begin,
                                    std::size_t end) const {
   Part part{begin, end, end, begin};
@@ -356,14 +359,14 @@ bool Encoder::is_apart(std::string_view word, const Part& left, const Part& righ
   return std::ranges::any_of(symbols_, [&](const Symbol& s) { return s.begin == boundary; });
 }
 
-/// True if the place is not within a character or space that consists of several symbols.
+/// False if the place is within a character or a space that consists of several symbols.
 bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   if (tokenizer_.byte_level()) return true;
   if (word[place] == ' ') return tokenizer_.character_token(" ").has_value();
   return !continues_utf8(word[place]);
 }
 
-/// Looks up the merge of each symbol with the next one.
+/// Looks up the merge of each symbol with the next symbol.
 void Encoder::find_merges(std::string_view word) {
   const MergeTable& merges = tokenizer_.parts().merges;
   next_.resize(symbols_.size());
@@ -435,7 +438,7 @@ void Encoder::put(TokenId id, ByteRange range) {
   ++count_;
 }
 
-/// Makes room for `count` more ids. The loop over words may write up to 7 ids beyond the count.
+/// Makes room in ids_ for `count` more ids, and for 7 ids more that the loop over words may write.
 void Encoder::make_room(std::size_t count) {
   if (count_ >= block_size / 4) flush();
   if (ids_.size() < count_ + count + 8) ids_.resize(2 * (count_ + count) + 8);

@@ -21,12 +21,12 @@ struct ByteRange {
 
 /// Converts texts to token ids. It finds added tokens, normalizes the text between them, cuts it
 /// into words, and merges each word. The tokens in TokenizerParts::added_late are searched for
-/// after normalization. Frequent words are cached. Encoding changes the encoder, so each thread
-/// needs its own.
+/// after normalization. The tokens of recent words are cached. Encoding changes the cache, so each
+/// thread needs its own encoder.
 class Encoder {
  public:
-  /// About `piece` bytes of a word are merged at once, which bounds the memory for long words. The
-  /// tokens do not depend on it.
+  /// A long word is merged in parts of about `piece` bytes, which bounds memory. The tokens do not
+  /// depend on `piece`.
   explicit Encoder(const Tokenizer& tokenizer, std::size_t piece = std::size_t{1} << 16);
 
   struct Options {
@@ -34,13 +34,13 @@ class Encoder {
     bool ranges = false;  // also return the byte range of the text that each token represents
   };
   /// Called with the next tokens, some ten thousand at a time. `ranges` is empty unless requested.
-  /// Tokens added around a text have empty ranges. If normalization rewrote a part of the text,
-  /// tokens within it have the range of the whole part. Dropped bytes before or after a token are
-  /// not in its range.
+  /// Tokens that the tokenizer adds around a text have empty ranges. If normalization rewrote a
+  /// part of the text, all tokens of this part have the range of the whole part. Dropped bytes
+  /// before or after a token are not in the token's range.
   using Sink = FunctionRef<void(std::span<const TokenId> ids, std::span<const ByteRange> ranges)>;
 
-  /// Encodes a text. If it is not valid UTF-8, throws an Error with the position of the first
-  /// invalid byte before anything is encoded.
+  /// Encodes a text. If the text is not valid UTF-8, throws an Error with the position of the first
+  /// invalid byte, without calling the sink.
   void encode(std::string_view text, Options options, Sink sink);
   std::vector<TokenId> encode(std::string_view text, Options options = {true, false});
 
@@ -49,8 +49,8 @@ class Encoder {
   std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
-  /// Cache entry of a word of at most 31 bytes: its bytes, with the length in the last byte, and
-  /// its tokens. It occupies one cache line.
+  /// Cache entry of a word of at most 31 bytes, in one cache line of the CPU. It contains the
+  /// word's bytes, its length in the last byte of `text`, and its tokens.
   struct alignas(64) Known {
     std::uint64_t text[4];
     TokenId ids[7];
@@ -60,7 +60,7 @@ class Encoder {
   struct Word {
     std::string_view text;
     std::uint64_t key[4];  // the word's bytes and length, as in Known
-    Known* known;          // the word's cache entry; null if the word is too long
+    Known* known;          // place of the word in the cache; null if the word is too long
   };
   static constexpr std::size_t fewest_known_places = 1 << 10, most_known_places = 1 << 16;
 
@@ -72,11 +72,11 @@ class Encoder {
   void encode_words(std::string_view block, const Scanner& scanner);
   template <class Scanner>
   void encode_words_with_ranges(std::string_view block, std::size_t begin, const Scanner& scanner);
-  /// The normalized text, to which original_range() then refers. `begin` is the position of the
-  /// text.
+  /// Normalizes a text. Later calls of original_range() refer to this text. `begin` is its position
+  /// in the text being encoded.
   std::string_view normalize(std::string_view text, std::size_t begin);
-  /// The range of the original text that the bytes [first, last) of the normalized text represent.
-  /// Successive calls must have ascending ranges.
+  /// The range of the original text from which the bytes [first, last) of the normalized text were
+  /// made. The ranges of successive calls must ascend.
   ByteRange original_range(std::size_t first, std::size_t last);
   std::size_t end_of_block(std::string_view text, std::size_t begin) const;
   void set(Word& word, std::string_view text, std::size_t readable);
@@ -88,9 +88,9 @@ class Encoder {
   void merge_word(std::string_view word);
   void merge_part(std::string_view part);
   bool is_whole(std::string_view word);
-  /// The bytes [begin, end) of a long word, which are merged separately. The first tokens of the
-  /// part end at `head`, its last tokens begin at `tail`; these tokens determine whether the part
-  /// is separable from its neighbours.
+  /// The bytes [begin, end) of a long word, which are merged separately. The first token boundary
+  /// within the part is `head`, the last one `tail`. The tokens before `head` and from `tail` on
+  /// determine whether the part is separable from its neighbours.
   struct Part {
     std::size_t begin, end, head, tail;
   };
@@ -112,13 +112,15 @@ class Encoder {
   Merger merger_;
   std::vector<Symbol> symbols_;  // symbols of one word
   std::vector<MergeTable::Merge> next_;
-  /// if ranges are requested: places in the word whose byte has no token
+  /// If ranges are requested: the positions in the word of bytes without a token.
   std::vector<std::uint32_t> dropped_;
-  // The text that was normalized last, and its rewritten parts.
+  // The text that was normalized most recently, and its rewritten parts.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
-  std::size_t original_begin_ = 0;  // position of this text in the text being encoded
-  /// Index of the first rewritten part that ends after the beginning of the range computed last.
+  /// position of this text before normalization in the text being encoded
+  std::size_t original_begin_ = 0;
+  /// Index of the first rewritten part that ends after the start of the last range of
+  /// original_range().
   std::size_t next_rewritten_ = 0;
   std::uint64_t dropped_bytes_ = 0;
 

@@ -11,9 +11,9 @@
 
 namespace longhand::nn {
 
-/// The pairs of adjacent bytes that may be within one token. (left, right) is in the set if some
-/// merge joins a token that ends in `left` to one that begins with `right`, or if `right` continues
-/// a character. A text can be split between any other two bytes without affecting merges.
+/// The pairs of adjacent bytes between which a text must not be split. (left, right) is in the set
+/// if a merge joins a token that ends in `left` and a token that begins with `right`, or if `right`
+/// continues a UTF-8 character. Splitting a text between other bytes does not affect merges.
 class JoinedBytes {
  public:
   JoinedBytes();
@@ -28,22 +28,22 @@ class JoinedBytes {
   std::bitset<std::size_t{1} << 16> joined_;
 };
 
-/// Builds a MergeTable from merges given by the tokens' bytes in the order of priority.
-/// Vocabularies have up to half a million merges, and their tables are larger than the caches.
-/// Tokens are looked up in batches, so that the memory accesses of a batch overlap.
+/// Builds a MergeTable from merges in the order of priority; a merge is given by the bytes of its
+/// two tokens. Vocabularies have up to half a million merges, and their tables are larger than the
+/// CPU's caches. Tokens are therefore looked up in batches, in which memory accesses overlap.
 class MergeBuilder {
  public:
   /// `tokens` must outlive the builder.
   explicit MergeBuilder(const TokenTable& tokens) : tokens_(tokens) {}
 
-  /// Adds the next merge, given the bytes of its two tokens. If one of them or their concatenation
-  /// is not a token, an Error is thrown, here or by a later call.
+  /// Adds the next merge, given the bytes of its two tokens. If `left`, `right` or their
+  /// concatenation is not a token, an Error is thrown, here or by a later call.
   void add(std::string_view left, std::string_view right);
   /// Returns the table and leaves the builder empty.
   MergeTable table();
-  /// The joined bytes of the merges in table(). In a vocabulary of characters, tokens <0xNN>
-  /// represent bytes that their names do not show. A merge of such a token joins all pairs of
-  /// bytes.
+  /// The joined bytes of all merges. In a vocabulary for WordPattern::spaces, a token <0xNN>
+  /// represents a byte that is not in its name. If a merge contains such a token, all pairs of
+  /// bytes count as joined.
   const JoinedBytes& joined() const { return joined_; }
 
  private:
@@ -55,8 +55,8 @@ class MergeBuilder {
 
   static constexpr std::size_t at_once = 512;
   const TokenTable& tokens_;
-  std::string pool_;               // bytes of pending merges: left, right, left, ...
-  std::vector<std::size_t> ends_;  // end of each of these texts in the pool
+  std::string pool_;  // bytes of merges that are not yet looked up: left, right, left, ...
+  std::vector<std::size_t> ends_;  // end of each of these texts in pool_
   std::vector<std::string_view> names_;
   std::vector<TokenId> ids_;
   std::vector<Found> found_;

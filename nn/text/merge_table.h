@@ -9,8 +9,8 @@
 
 namespace longhand::nn {
 
-/// The merges of a byte-pair encoding. A merge has two tokens, the token that replaces them, and a
-/// priority.
+/// The merges of a byte-pair encoding. A merge replaces two neighbouring tokens by one token and
+/// has a priority.
 class MergeTable {
  public:
   struct Merge {
@@ -34,8 +34,8 @@ class MergeTable {
     }
   }
 
-  /// Starts to fetch the memory that find() for the same pair will read. Large tables exceed the
-  /// caches, and several fetches at once take little longer than a single one.
+  /// Starts to fetch the memory that find() will read for the same pair. Large tables exceed the
+  /// CPU's caches, and several fetches at once take little longer than one.
   void prefetch(TokenId left, TokenId right) const {
     __builtin_prefetch(&slots_[place(left, right)]);
   }

@@ -9,7 +9,7 @@
 
 namespace longhand::nn {
 
-/// A token of a word. It begins at byte `begin` of the encoded text.
+/// A token of a word; `begin` is the index of its first byte in the text being merged.
 struct Symbol {
   TokenId id;
   std::uint32_t begin;
@@ -17,11 +17,13 @@ struct Symbol {
 
 /// Byte-pair encoding of one word. It repeatedly applies the merge with the lowest rank until no
 /// neighbouring tokens merge. If several merges have the lowest rank, the leftmost one is applied.
-/// A short word is searched for each merge, O(n²). A long word uses a heap, O(n log n).
+/// For a short word, each merge is found by a search over the word, O(n²). For a long word, a heap
+/// is used, O(n log n).
 class Merger {
  public:
-  /// On input, `symbols` are the word's tokens of one character or byte each; on output, they are
-  /// the result. On input, `next[i]` is the merge of symbols i and i + 1; it is overwritten.
+  /// On input, `symbols` contains one token per character or byte of the word, and next[i] is the
+  /// merge of symbols i and i + 1. On output, `symbols` contains the result, and `next` is
+  /// undefined.
   void merge(const MergeTable& merges, std::vector<Symbol>& symbols,
              std::vector<MergeTable::Merge>& next);
 
@@ -35,8 +37,8 @@ class Merger {
   struct Link {
     std::uint32_t before, after;
   };
-  /// A merge of the symbol at `place` with the next symbol. `rank` is the merge's rank at the time
-  /// when it was found.
+  /// A possible merge of the symbol at `place` with the next symbol. It is outdated if the current
+  /// merge of these symbols has another rank.
   struct Candidate {
     std::uint32_t rank, place;
     friend bool operator>(const Candidate& a, const Candidate& b) {

@@ -13,9 +13,9 @@ namespace {
 
 using unicode_tables::Decomposition;
 
-// Hangul syllables are composed arithmetically from the indices of L, V and T.
+// A Hangul syllable is computed from the indices of its lead, vowel and tail.
 constexpr char32_t first_syllable = 0xac00, first_lead = 0x1100, first_vowel = 0x1161,
-                   // One less than the first tail, so that index 0 means no tail.
+                   // The code point before the first tail, so that tail index 0 means no tail.
     first_tail = 0x11a7;
 constexpr char32_t leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
 
@@ -45,7 +45,7 @@ void decompose(char32_t c, std::vector<char32_t>& out) {
 
 std::pair<char32_t, char32_t> parts_of(const Decomposition& d) { return {d.first, d.second}; }
 
-/// Decompositions that can be composed again, sorted by their parts.
+/// The decompositions whose parts can be composed, sorted by the parts.
 const std::vector<Decomposition> compositions = [] {
   std::vector<Decomposition> all;
   std::ranges::copy_if(unicode_tables::decompositions(), std::back_inserter(all),
@@ -68,7 +68,7 @@ std::optional<char32_t> compose(char32_t first, char32_t second) {
   return found->whole;
 }
 
-/// Sorts the marks of each base by combining class, stably.
+/// Stable sort of the marks of each base by combining class.
 void sort_marks(std::vector<char32_t>& points) {
   for (auto begin = points.begin(); begin != points.end();) {
     begin = std::find_if(begin, points.end(), combining);
@@ -79,8 +79,8 @@ void sort_marks(std::vector<char32_t>& points) {
   }
 }
 
-/// Composes each mark with the last base if the two have a composition and no code point between
-/// them is a base or has the mark's class.
+/// Composes a code point with the base before it if the two have a composition and the marks left
+/// between them have lower combining classes.
 void compose_all(std::vector<char32_t>& points) {
   std::size_t kept = 0, base = 0;
   bool has_base = false;
@@ -139,7 +139,7 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
       at += point.length;
       continue;
     }
-    // The range from this base to the next one is normalized independently of the rest.
+    // The text from this base to the next one is normalized separately from the rest.
     std::size_t end = at;
     while (end < text.size()) {
       const CodePoint next = decode_utf8(text.data() + end);

@@ -31,7 +31,7 @@ struct Header {
   std::uint32_t version = 1;
   std::uint32_t width = 0;  // bytes per id
   std::uint64_t count = 0;  // number of ids
-  // The text from which the tokens were made.
+  // The text, the tokenizer and the options from which the ids were made.
   std::uint64_t text_size = 0;
   std::int64_t text_changed = 0;  // nanoseconds since 1970
   std::uint32_t tokenizer = 0;
@@ -55,7 +55,8 @@ std::uint32_t sum_of(const Header& header) {
   return crc32c(bytes_of(header).first(offsetof(Header, header_sum)));
 }
 
-/// The header of a token file for this text, except for the members that are known only at the end.
+/// The header of a token file for this text, without the members that are known only after
+/// encoding.
 Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const TokenFile::Key& key) {
   struct stat status = {};
   LONGHAND_CHECK(::stat(text.c_str(), &status) == 0, text.string(), ": ", std::strerror(errno));
@@ -111,10 +112,10 @@ void append(std::vector<std::byte>& bytes, std::span<const TokenId> ids) {
   }
 }
 
-/// Encodes one document after another. Between two documents it passes the end tokens to the sink.
+/// Encodes the documents one after another, and passes key.end to the sink between two documents.
 void encode_documents(Encoder& encoder, std::string_view whole, const TokenFile::Key& key,
                       Encoder::Sink sink) {
-  const std::size_t broken = find_broken_utf8(whole);  // position in the whole text
+  const std::size_t broken = find_broken_utf8(whole);  // byte position in the whole text
   LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
   for (;;) {
     const std::size_t end =

@@ -13,13 +13,13 @@
 
 namespace longhand::nn {
 
-/// A text as token ids, stored in a file. Only requested parts of the file are read, so the text
-/// may be larger than memory. If the file changes while it is open, an Error is thrown
+/// The token ids of a text, stored in a file. Only the requested parts of the file are read, so the
+/// text may be larger than memory. If the file changes while it is open, an Error is thrown
 /// (core/data_file.h).
 ///
-/// If tokens are bytes, the file is the text itself. Otherwise the file is created once: a header
-/// of 64 bytes, then little-endian ids of two bytes each, or four if the vocabulary has more than
-/// 65,536 tokens.
+/// If each byte is a token, the file is the text itself. Otherwise the file has a header of 64
+/// bytes, followed by little-endian ids of two bytes each, or of four bytes each if the vocabulary
+/// has more than 65,536 tokens.
 class TokenFile {
  public:
   /// Each byte of the text is a token.
@@ -28,23 +28,23 @@ class TokenFile {
   /// Everything that determines the contents of a token file, except the text.
   struct Key {
     std::uint32_t tokenizer = 0;  // result of tokenizer_sum()
-    bool lossy = false;           // replace invalid UTF-8 by U+FFFD; if false, it is an Error
-    /// The text between two documents. Documents are encoded separately, and each separator is
-    /// replaced by the tokens `end`. If empty, the whole text is one document.
+    bool lossy = false;           // true: invalid UTF-8 becomes U+FFFD; false: it is an Error
+    /// The text between two documents; empty: the whole text is one document. Documents are encoded
+    /// separately, and the tokens `end` replace each separator.
     std::string separator = {};
     std::vector<TokenId> end = {};
 
-    // Checksum of separator and end tokens; 0 without a separator.
+    // Checksum of `separator` and `end`; 0 without a separator.
     std::uint32_t documents_sum() const;
   };
-  /// Opens `file`. If it is missing or was made for another text or key, it is first created,
-  /// completely or not at all. A damaged file throws an Error.
+  /// Opens `file`. If it is missing or was made from another text or key, it is first created; an
+  /// interrupted creation leaves no file. Throws an Error if the file is damaged.
   static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                              const Key& key, const std::filesystem::path& file);
 
   std::uint64_t size() const { return size_; }
   std::int32_t operator[](std::uint64_t place) const;
-  /// Reads tokens from index `begin` on, as many as `out` has room for.
+  /// Reads out.size() tokens from index `begin` on.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
 
  private:
@@ -59,8 +59,7 @@ class TokenFile {
   std::size_t width_;           // bytes per id
 };
 
-/// The paths of a tokenizer's files, and one checksum over all of these files. read_tokenizer()
-/// accepts the same `path`.
+/// The files of the tokenizer that read_tokenizer(path) reads, and a checksum over all of them.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
 std::uint32_t tokenizer_sum(const std::filesystem::path& path);
 

@@ -14,18 +14,18 @@ namespace longhand::nn {
 
 using TokenId = std::uint32_t;
 
-/// The tokens of a vocabulary: the bytes of each id, and the id of given bytes.
+/// The tokens of a vocabulary. Finds the bytes of an id, and the id of given bytes.
 class TokenTable {
  public:
-  /// Ids are less than `ids`, and there may be gaps.
+  /// All ids must be less than `ids`. Not every id needs a token.
   explicit TokenTable(std::size_t ids = 0);
 
   enum class Found { yes, no };
-  /// Adds a token. A token with Found::no can be decoded but is never found by find(). Throws an
-  /// Error if an id, or bytes that can be found, are added twice.
+  /// Adds a token. A token with Found::no can be decoded, but find() never returns it. Throws an
+  /// Error if the id is taken, or if another token with Found::yes has the same bytes as this one.
   void add(TokenId id, std::string_view bytes, Found found);
 
-  /// Starts to fetch the memory that add() or find() with the same bytes will read.
+  /// Starts to fetch the memory that add() or find() will read for the same bytes.
   void prefetch(std::string_view bytes) const {
     __builtin_prefetch(&slots_[hash_of(bytes) & mask_]);
   }
@@ -38,8 +38,8 @@ class TokenTable {
   std::optional<TokenId> find(std::string_view bytes) const;
   /// True if find() returns this id for the token's bytes.
   bool findable(TokenId id) const { return id < findable_.size() && findable_[id]; }
-  /// Finds many tokens at once; `none` for missing ones. This is much faster than single look-ups,
-  /// because the table exceeds the caches and several fetches overlap.
+  /// Finds many tokens at once; a missing token has the id `none`. This is much faster than single
+  /// calls of find(), because the table exceeds the CPU's caches and several fetches overlap.
   void find_all(std::span<const std::string_view> wanted, std::span<TokenId> ids) const;
   static constexpr TokenId none = 0xffffffff;
 
@@ -47,7 +47,7 @@ class TokenTable {
   struct Entry {
     std::uint32_t begin, length;
   };
-  /// A slot of the hash index: an id and the upper half of the hash, or `free`.
+  /// A slot of the hash table: an id (or `free`) and the upper half of the hash.
   struct Slot {
     TokenId id;
     std::uint32_t tag;

@@ -18,24 +18,25 @@ namespace longhand::nn {
 
 /// The parts of a tokenizer, independently of the file format from which they were read.
 ///
-/// With WordPattern::spaces, the bytes of a token are its text, with U+2581 replaced by a space,
-/// and characters without a token are written as the tokens <0x00> ... <0xFF>. With all other
-/// patterns, a token can have any bytes, and texts are merged byte by byte.
+/// With WordPattern::spaces, a token's bytes are its text with each U+2581 replaced by a space. A
+/// character without a token is encoded as tokens <0xNN> for its bytes. With all other patterns,
+/// tokens can have any bytes, and merging starts from single bytes.
 struct TokenizerParts {
   TokenTable tokens;
   MergeTable merges;
   JoinedBytes joined;  // computed from the merges
   WordPattern pattern = WordPattern::gpt2;
-  bool nfc = false;               // convert the text to NFC first
-  bool whole_words = false;       // a word that is a token is not merged
-  std::vector<AddedToken> added;  // added tokens that are searched for in the original text
-  /// Added tokens that are searched for after normalization, between the former.
+  bool nfc = false;  // convert the text to NFC first
+  /// true: a word that is a token is encoded as this token, without merging
+  bool whole_words = false;
+  std::vector<AddedToken> added;  // tokens that are searched for in the original text
+  /// Tokens that are searched for after normalization, between the tokens of `added`.
   std::vector<AddedToken> added_late;
   std::vector<TokenId> before, after;  // tokens added before and after each text
 
-  /// Normalizes a text: NFC or, with WordPattern::spaces, a space for each U+2581. Returns the text
-  /// itself if nothing changes, otherwise the result in `buffer`. Unless null, `changes` is cleared
-  /// and receives the rewritten parts in order.
+  /// Normalizes a text: converts it to NFC or, with WordPattern::spaces, replaces each U+2581 by a
+  /// space. Returns the text itself if nothing changes; otherwise the result is in `buffer`. Unless
+  /// null, `changes` is cleared and receives the rewritten parts in order.
   std::string_view normalize(std::string_view text, std::string& buffer,
                              std::vector<Rewritten>* changes) const;
 };
@@ -55,17 +56,17 @@ class Tokenizer {
   std::string token_bytes(TokenId id) const;
   bool special(TokenId id) const { return special_.size() > id && special_[id]; }
 
-  /// Converts ids to text. As in Hugging Face's decoders, invalid UTF-8 becomes U+FFFD: one for
-  /// each part that could begin a code point or, with WordPattern::spaces, one for each byte of a
-  /// run of byte tokens. Throws an Error for an unknown id.
+  /// Converts ids to text. As in Hugging Face's decoders, invalid UTF-8 is replaced by U+FFFD
+  /// (replace_broken_utf8() in core/utf8.h). With WordPattern::spaces, if a run of byte tokens is
+  /// not valid UTF-8, each of its bytes becomes one U+FFFD. Throws an Error for an unknown id.
   std::string decode(std::span<const TokenId> ids, bool with_special = true) const;
 
   const AddedTokenFinder& added() const { return added_; }
   const AddedTokenFinder& added_late() const { return added_late_; }
 
   static constexpr TokenId none = 0xffffffff;
-  /// The token of a single byte, or `none`. With byte-level patterns it is the token with this
-  /// byte; with WordPattern::spaces it is <0xNN>.
+  /// The token of a single byte, or `none`. With WordPattern::spaces this is the token <0xNN>, with
+  /// all other patterns the token whose only byte is `byte`.
   TokenId byte_token(unsigned char byte) const { return byte_tokens_[byte]; }
   /// The token of a character, for WordPattern::spaces.
   std::optional<TokenId> character_token(std::string_view character) const {
@@ -75,8 +76,8 @@ class Tokenizer {
   }
   /// True if `id` is the token of this ASCII character.
   bool is_ascii(unsigned char c, TokenId id) const { return c < 128 && ascii_tokens_[c] == id; }
-  /// The merge of two ASCII characters. Most words begin with such a merge, and this small table
-  /// fits in the cache.
+  /// The merge of the tokens of two ASCII characters. Most look-ups are for such pairs, and this
+  /// small table fits in the CPU's cache.
   MergeTable::Merge ascii_merge(unsigned char a, unsigned char b) const {
     return ascii_merges_[a * 128u + b];
   }
@@ -87,7 +88,7 @@ class Tokenizer {
   std::array<TokenId, 256> byte_tokens_, ascii_tokens_;
   std::vector<MergeTable::Merge> ascii_merges_;
   std::vector<bool> special_;
-  // For WordPattern::spaces: the byte of each token <0xNN>; -1 for other tokens.
+  // For WordPattern::spaces: the byte NN of each token <0xNN>; -1 for all other tokens.
   std::vector<std::int16_t> byte_of_;
 };
 

@@ -23,10 +23,10 @@ std::string_view chars(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-/// The members of an object as unparsed text, so that they can be parsed in any order.
+/// The members of an object by name, as unparsed JSON, so that they can be parsed in any order.
 using Sections = std::map<std::string, std::string_view, std::less<>>;
 
-/// A member of an object; null if it is missing or the value is not an object.
+/// A member of `object`; null if it is missing or `object` is not an object.
 const Json& member(const Json& object, std::string_view name) {
   static const Json null;
   const Json* const found = object.is_object() ? object.find(name) : nullptr;
@@ -39,8 +39,8 @@ bool is(const Json& object, std::string_view name, const Json& value) {
 
 bool is_true(const Json& object, std::string_view name) { return is(object, name, true); }
 
-/// The elements of `list` in {"type": "Sequence", list: [...]}; for any other value, the value
-/// itself; empty for null.
+/// If the value is {"type": "Sequence", list: [...]}, the elements of the list. Empty for null. For
+/// any other value, a list of this value alone.
 std::vector<Json> steps(const Json& value, std::string_view list) {
   if (value.is_null()) return {};
   if (!is(value, "type", "Sequence") || !member(value, list).is_array()) return {value};
@@ -81,8 +81,7 @@ class Reader {
     bool special, normalized;
   };
 
-  /// Returns the result of `body`. The message of an Error is prefixed with the file's name and
-  /// `where`.
+  /// Returns body(). If it throws an Error, puts the file's name and `where` before the message.
   template <class Body>
   std::invoke_result_t<Body> in_file(std::string_view where, Body body) const {
     try {
@@ -112,7 +111,7 @@ class Reader {
       found.emplace(std::move(name), value);
     }
   }
-  /// A member as a parsed value; null if it is missing.
+  /// The parsed value of a member; null if it is missing.
   Json member_of(const Sections& all, std::string_view name) const {
     const auto found = all.find(name);
     return found == all.end() ? Json() : whole_.at(found->second).value();
@@ -155,8 +154,8 @@ class Reader {
         return;
       }
     }
-    // Gemma's Split at spaces has no effect, because the normalizer has already replaced all
-    // spaces.
+    // Gemma's Split step at spaces has no effect, because the normalizer has replaced all spaces
+    // before it.
     if (list.size() == 1 && is(list[0], "type", "Split") &&
         is(member(list[0], "pattern"), "String", " ")) {
       parts_.pattern = WordPattern::spaces;
@@ -194,8 +193,8 @@ class Reader {
     if (!known) refuse(file_, "decoder", whole, "that of Gemma (Replace, ByteFallback, Fuse)");
   }
 
-  /// Maximum number of unused ids. It bounds the tables: a single large id must not make them much
-  /// larger than the file.
+  /// Maximum number of unused ids below the largest id. Without this limit, a small file with one
+  /// large id could require huge tables.
   static constexpr std::int64_t allowed_gaps = 1 << 12;
 
   TokenId checked_id(std::int64_t id, std::string_view content) const {
@@ -218,7 +217,7 @@ class Reader {
         LONGHAND_CHECK(!is_true(token, flag), file_, ": added token ", quote(content.string()),
                        ": ", flag, " is not supported");
       }
-      if (content.string().empty()) continue;  // an empty token would match nothing
+      if (content.string().empty()) continue;  // an empty content can never be found in a text
       added.push_back({checked_id(id.integer(), content.string()), content.string(),
                        is_true(token, "special"), is_true(token, "normalized")});
     }
@@ -261,14 +260,16 @@ class Reader {
     }
   }
 
-  /// Appends the bytes of a token's text to `out`, as the token table stores them.
+  /// Converts a token's text in the file to bytes, as the token table stores them, and appends them
+  /// to `out`.
   TokenTable::Found append_bytes(std::string& out, std::string_view text) const {
     if (is_printable(text)) {
       out += text;
       return TokenTable::Found::yes;
     }
     if (spaces()) {
-      // Normalized text contains no space, so a token that contains one can never be found.
+      // Gemma's normalizer replaces spaces by U+2581, so a token that contains a space can never be
+      // found.
       const bool found = text.find(' ') == std::string_view::npos;
       for (std::size_t mark = 0; (mark = text.find(space_mark)) != std::string_view::npos;) {
         out.append(text.substr(0, mark)) += ' ';
@@ -288,16 +289,16 @@ class Reader {
     return bytes;
   }
 
-  /// True if the text represents its own bytes.
+  /// True if the bytes of a token are its text.
   static bool is_printable(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
   }
 
   void read_added_tokens(const std::vector<Added>& added) {
     for (const Added& token : added) {
-      // The vocabulary writes some characters differently, such as two spaces as "ĠĠ". A content
-      // that contains such characters unchanged is a token of its own, even if the vocabulary has a
-      // token with the same bytes.
+      // The vocabulary escapes some characters: two spaces are written "ĠĠ". Added tokens are not
+      // escaped. An added token that contains such characters is a separate token, even if the
+      // vocabulary has a token with the same bytes.
       std::string bytes;
       const bool findable = append_bytes(bytes, token.content) == TokenTable::Found::yes;
       const auto known = findable ? parts_.tokens.find(bytes) : std::nullopt;
@@ -355,7 +356,7 @@ class Reader {
   void read_post_processor() {
     const Json whole = member_of(all_, "post_processor");
     for (const Json& step : steps(whole, "processors")) {
-      if (is(step, "type", "ByteLevel")) continue;  // has an effect on offsets only
+      if (is(step, "type", "ByteLevel")) continue;  // affects only the offsets of tokens
       if (!is(step, "type", "TemplateProcessing") || !member(step, "single").is_array()) {
         refuse(file_, "post_processor", step, "ByteLevel or TemplateProcessing");
       }
@@ -419,7 +420,7 @@ Tokenizer parse_tokenizer_json(std::string_view text, const std::string& file) {
 
 Tokenizer parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,
                                       const std::string& folder) {
-  // Converts the older file format to that of tokenizer.json.
+  // Converts the two files to the format of tokenizer.json.
   Json list = Json::array();
   while (!merges.empty()) {
     const std::size_t end = std::min(merges.find('\n'), merges.size());

@@ -9,11 +9,11 @@
 namespace longhand::nn {
 
 /// Reads a tokenizer.json, a folder that contains one, or a folder with vocab.json and merges.txt,
-/// which is read as a GPT-2 tokenizer. An unsupported feature (a model other than BPE, an unknown
-/// pattern, ...) throws an Error that names it.
+/// which are read as a GPT-2 tokenizer. Throws an Error that names the feature if the tokenizer has
+/// an unsupported one, such as a model other than BPE or an unknown pattern.
 Tokenizer read_tokenizer(const std::filesystem::path& path);
 
-/// Parses the text of a tokenizer.json. Messages begin with `file`.
+/// Parses the text of a tokenizer.json. Error messages begin with `file`.
 Tokenizer parse_tokenizer_json(std::string_view text, const std::string& file);
 /// Parses the texts of vocab.json and merges.txt.
 Tokenizer parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,

@@ -33,7 +33,7 @@ std::vector<std::uint8_t> attention_of_all() {
   for (const auto& decomposition : unicode_tables::decompositions()) {
     attend(decomposition.is_composition() ? decomposition.second : decomposition.whole);
   }
-  for (char32_t vowel = 0x1161; vowel <= 0x1175; ++vowel) attend(vowel);  // vowels of Hangul
+  for (char32_t vowel = 0x1161; vowel <= 0x1175; ++vowel) attend(vowel);  // Hangul vowels
   for (char32_t tail = 0x11a8; tail <= 0x11c2; ++tail) attend(tail);
   return all;
 }

@@ -17,10 +17,10 @@ std::span<const CodePointRange> numbers();
 std::span<const CodePointRange> spaces();
 std::span<const CodePointRange> combining_classes();  // only classes other than 0
 
-/// The first step of a canonical decomposition. Hangul syllables are not listed, because their
-/// decomposition is computed.
+/// The first step of a canonical decomposition: `whole` becomes `first` and `second`.
+/// Decompositions of Hangul syllables are computed and not listed.
 struct Decomposition {
-  char32_t whole, first, second = 0;  // second: 0 if `whole` decomposes into `first` alone
+  char32_t whole, first, second = 0;  // second is 0 if there is no second part
   bool composes = true;               // false: normalization does not compose the two parts
 
   bool is_composition() const { return second != 0 && composes; }

@@ -6,9 +6,9 @@
 #include "nn/text/unicode.h"
 
 /// Splits texts into words, which a tokenizer processes separately. Tokenizers define words by a
-/// regular expression. Each known expression is implemented here as a hand-written scanner, which
-/// visits each character only a few times. A scanner's end(p, end) returns the end of the word that
-/// begins at p < end. In the comments, L, N and S stand for \p{L}, \p{N} and \s.
+/// regular expression. For each known expression there is a hand-written scanner, which reads each
+/// character only a few times. A scanner's word_end(p, end) returns the end of the word that begins
+/// at p < end. In the comments, L, N and S stand for \p{L}, \p{N} and \s.
 namespace longhand::nn {
 
 enum class WordPattern {
@@ -16,10 +16,12 @@ enum class WordPattern {
   llama3,       // (?i:...)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
   qwen2,        // llama3 with N instead of N{1,3}
   digits_gpt2,  // each N is a word; gpt2 for the text between them
-  spaces,       // Gemma: a word ends at every place that no merge can cross, see Encoder
+  /// Gemma: a word ends at every place that no merge can cross (SpacesScanner in encoder.cpp)
+  spaces,
 };
 
-/// The pattern of a regular expression; the expression must have exactly a known text.
+/// The pattern with this regular expression. No value unless the text is exactly that of a known
+/// expression.
 std::optional<WordPattern> known_pattern(std::string_view expression);
 /// The inverse of known_pattern(). Empty for patterns that are not a single expression.
 std::string_view regular_expression(WordPattern pattern);
@@ -50,8 +52,8 @@ inline const char* code_point_before(const char* p) {
   return p;
 }
 
-/// S+(?!\S)|S+ : a run of white space. The last character is excluded unless the run is at the end
-/// of the text or has only one character.
+/// S+(?!\S)|S+ : the end of a word of white space, for the run [p, run_end). The last character of
+/// the run is excluded, unless the text ends with it or it is the only one.
 inline const char* end_of_spaces(const char* p, const char* run_end, const char* end) {
   if (run_end == end) return end;
   const char* const last = code_point_before(run_end);
@@ -133,7 +135,7 @@ struct Llama3Scanner {
     }
     if (first.value == CodeClass::other) return with_line_breaks(after, end);
     const char* const run_end = end_of_run(CodeClass::space, after, end);
-    // no byte of a multi-byte space equals a line break
+    // white space of several bytes contains no byte that equals a line break
     for (const char* q = run_end; q != p; --q) {
       if (line_break(q[-1])) return q;
     }
@@ -153,7 +155,8 @@ struct DigitsGpt2Scanner {
   static const char* word_end(const char* p, const char* end) {
     const ClassedCodePoint first = class_at(p);
     if (first.value == CodeClass::number) return p + first.length;
-    // The text between two numbers ends where the second number begins.
+    // The text between two numbers is split as a separate text, which ends before the second
+    // number.
     if (first.value == CodeClass::space) {
       const char* const run_end = end_of_run(CodeClass::space, p + first.length, end);
       if (run_end == end || class_at(run_end).value == CodeClass::number) return run_end;

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-// Model and optimizer are each one file NAME.safetensors, or parts with an index.
+// Each name stands for the file NAME.safetensors, or for its parts and their index.
 const std::string model_file = "model", optimizer_file = "optimizer";
 const std::string score_file = "score";
 constexpr std::string_view checkpoint_prefix = "step-";
@@ -43,8 +43,8 @@ std::vector<NamedTensor> named(const Optimizer& optimizer) {
   return all;
 }
 
-/// The tensors, renamed to the names in the file: the released names (nn/released_names.h) if the
-/// file uses those, otherwise the current names.
+/// The tensors under their names in the file: a tensor that the file lacks is renamed to its
+/// released name (nn/released_names.h) if the file has that.
 std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
                                      std::vector<NamedTensor> tensors) {
   for (NamedTensor& n : tensors) {
@@ -73,8 +73,8 @@ SafetensorsParts open(const fs::path& folder, const std::string& name) {
   return parts;
 }
 
-/// The type in which a tensor is read: the file's type if one of the two types is f32 and the other
-/// bf16; otherwise the tensor's own type.
+/// The type in which a tensor is expected in the file: the tensor's own type, but f32 tensors may
+/// be stored as bf16, and bf16 tensors as f32.
 DType stored_type(const SafetensorsParts& parts, const NamedTensor& n) {
   const SafetensorsEntry* const entry = parts.find(n.name).entry;
   const auto is_either = [](DType type) { return type == DType::f32 || type == DType::bf16; };
@@ -109,7 +109,7 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
       backend.upload(n.tensor.address(), bytes.data(), bytes.size());
       continue;
     }
-    // Copies a few rows at a time, so that no tensor is in memory twice.
+    // Copies some rows at a time, so that a tensor is never completely in memory twice.
     const std::int64_t rows = n.tensor.shape().front();
     const std::int64_t width = n.tensor.size() / std::max<std::int64_t>(1, rows);
     const std::int64_t step =
@@ -124,8 +124,8 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
   }
 }
 
-/// Index of the first number that is NaN or infinite, and how many there are. Integer tensors have
-/// none.
+/// The index of the first entry that is NaN or infinite, and the number of such entries; 0 for
+/// integer tensors.
 struct NotFiniteNumbers {
   std::size_t first = 0, count = 0;
 };
@@ -146,7 +146,7 @@ NotFiniteNumbers not_finite(std::span<const std::byte> bytes, Bits exponent) {
   return found;
 }
 
-/// Throws an Error if a tensor contains NaN or infinity, because no training saves such a tensor.
+/// Throws an Error if a tensor contains NaN or infinity: training never saves such a tensor.
 void require_finite(const SafetensorsParts& parts) {
   for (const SafetensorsFile& file : parts.files()) {
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -189,7 +189,8 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
   return info;
 }
 
-/// The metadata of a folder's model or optimizer. All parts have the same metadata.
+/// The metadata of the model's or the optimizer's files. Throws an Error if parts have different
+/// metadata.
 CheckpointInfo info_of(const SafetensorsParts& parts) {
   const SafetensorsFile& first = parts.files().front();
   for (const SafetensorsFile& file : parts.files()) {
@@ -200,8 +201,8 @@ CheckpointInfo info_of(const SafetensorsParts& parts) {
   return info_of(first);
 }
 
-/// The metadata of a whole checkpoint, including its score. Throws an Error if the folder is named
-/// after another step.
+/// The metadata and the score of a checkpoint. Throws an Error if the folder's name contains
+/// another step.
 CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
   CheckpointInfo info = info_of(model);
   const std::optional<std::int64_t> named = step_of(folder.filename().string());
@@ -255,8 +256,8 @@ void finish_folder(const Folder& parent, const Folder& folder, const std::string
                    const std::string& name, const CheckpointInfo& info) {
   if (info.score) save_score(folder, *info.score);
   folder.sync();
-  // Replaces an existing folder atomically if the system supports it. Otherwise the existing folder
-  // is first renamed.
+  // Exchanges the new folder with an existing one atomically. If the system does not support this,
+  // the existing folder is first renamed.
   if (!parent.contains(name)) {
     parent.rename(unfinished, name);
   } else if (!parent.exchange(unfinished, name)) {
@@ -270,8 +271,8 @@ void finish_folder(const Folder& parent, const Folder& folder, const std::string
   parent.remove(unfinished);
 }
 
-/// Each rank writes its own tensors to separate parts, which are numbered over all ranks. Rank 0
-/// writes the index.
+/// Each rank writes its own tensors to separate parts. The parts of all ranks are numbered
+/// consecutively, and rank 0 writes the index.
 void write_own(const Folder& folder, const std::string& name,
                const std::vector<NamedTensor>& tensors, const Metadata& metadata,
                std::uint64_t most, Communicator& ranks) {
@@ -287,7 +288,7 @@ void write_own(const Folder& folder, const std::string& name,
     if (r < static_cast<std::size_t>(ranks.rank())) first += count;
     all += count;
   }
-  std::string lines;  // input of the index: name, file and size of each tensor
+  std::string lines;  // entries of the index: name, file and bytes of each tensor
   ranks.together([&] {
     for (const IndexedTensor& t : write_parts(folder, name, parts, metadata, first, all)) {
       lines += text(t.name, '\n', t.file, '\n', t.bytes, '\n');
@@ -460,8 +461,8 @@ bool is_checkpoint(const fs::path& folder) {
 
 void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
                      std::uint64_t most) {
-  // The longest metadata that a save may write. The parts reserve room for it, so that no later
-  // save needs more parts.
+  // The longest metadata that any save may write. If all tensors fit with this metadata, no later
+  // save can fail because of the limit.
   const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(), .more = more};
   cut_into_parts(model_file, items_of(named(parameters)), metadata_of(longest), most);
   cut_into_parts(optimizer_file, items_of(named(optimizer)), metadata_of(longest.step, optimizer),

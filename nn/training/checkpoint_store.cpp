@@ -34,7 +34,7 @@ void CheckpointStore::open() {
     if (name.starts_with(unfinished_prefix) || is_temporary(name)) {
       held().remove(name);
     } else if (step_of(name) && fs::is_directory(folder_ / name)) {
-      // Removes a score file whose writing was interrupted.
+      // A temporary file within a checkpoint is left over from an interrupted save_score().
       const Folder checkpoint = held().make_folder(name);
       for (const std::string& file : checkpoint.names()) {
         if (is_temporary(file)) checkpoint.remove(file);
@@ -48,7 +48,8 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
   try {
     save_checkpoint(held(), checkpoint_name(info.step), info, parameters, optimizer, most_);
   } catch (const Error&) {
-    held().require_in_place();  // if the folder was removed, that is the error to report
+    // if the folder was removed, throws an Error that states this instead
+    held().require_in_place();
     throw;
   }
   after_save(info.step);
@@ -148,7 +149,7 @@ std::optional<std::int64_t> CheckpointStore::last_sound_before(std::int64_t step
     if (*at >= step) continue;
     try {
       if (check_checkpoint(path(*at)).optimizer) return *at;
-    } catch (const Error&) {  // this checkpoint is damaged too: try the one before it
+    } catch (const Error&) {  // damaged: try the checkpoint before it
     }
   }
   return std::nullopt;
@@ -159,12 +160,13 @@ void CheckpointStore::prune() {
   std::optional<std::int64_t> kept;
   try {
     kept = best();
-  } catch (const Error&) {  // the best checkpoint is unknown, so all are kept
+    // `best` is damaged: the best checkpoint is unknown, so none is removed
+  } catch (const Error&) {
     return;
   }
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) {
     if (all[i] == kept) continue;
-    // Renamed before removal, because a partly removed folder must not look like a checkpoint.
+    // The folder is renamed first, so that a partly removed folder does not look like a checkpoint.
     const std::string doomed = text(unfinished_prefix, "old-", checkpoint_name(all[i]));
     held().remove(doomed);
     held().rename(checkpoint_name(all[i]), doomed);

@@ -44,10 +44,11 @@ void GradientExchange::close(Bucket bucket) {
     places_[i] = {buckets_.size(), member};
     bucket.at.push_back(at);
     at += parameters_.all()[i].value().size();
-    const std::int64_t gap = -at & 3;  // aligns members to 16 bytes, like separate tensors
+    const std::int64_t gap = -at & 3;  // aligns members to 16 bytes (f32), as separate tensors are
     if (gap > 0) bucket.gaps = true;
     at += gap;
-    // The shares of later ranks begin here, unless more members of earlier ranks follow.
+    // Members are sorted by share, so all later shares begin here or after further members of this
+    // share.
     if (!owners_.empty()) {
       for (std::size_t s = share(i) + 1; s < bucket.shares.size(); ++s) {
         bucket.shares[s] = static_cast<std::size_t>(at);
@@ -81,7 +82,7 @@ void GradientExchange::add(std::size_t parameter, const Tensor& gradient) {
   const Tensor to = in(bucket, member);
   if (gradient) {
     backend(Copy{.x = gradient, .y = to});
-  } else {  // -0 is the neutral element of addition: x + -0 is x for every x, but -0 + 0 is 0
+  } else {  // adding -0 never changes x, whereas adding 0 changes -0 to 0
     backend(Fill{.value = -0.0, .y = to});
   }
   --bucket.missing;
@@ -94,8 +95,8 @@ void GradientExchange::begin_ready() {
     bucket.ticket = ranks_.begin_sum(bucket.flat, bucket.shares);
   }
   if (owners_.empty()) return;
-  // If backward is faster than the exchange, it waits here, so that not all buckets are in memory
-  // at once.
+  // If backward is faster than the exchange, waits for an earlier bucket. This bounds the number of
+  // buckets in memory.
   if (next_ > kept_ + most_under_way) {
     const auto start = Clock::now();
     ranks_.finish(buckets_[next_ - most_under_way - 1].ticket);
@@ -125,8 +126,8 @@ Tensor GradientExchange::finish(const Tensor& losses) {
   Backend& backend = parameters_.backend();
   const DType type = parameters_.type();
   const auto count = std::ssize(here_);
-  // Sums over ranks: the losses, and for each parameter a flag that is 1 if the rank has a gradient
-  // of it.
+  // Also sums the losses and, for each parameter, a number that is 1 if this rank has a gradient of
+  // the parameter.
   const Tensor rest = Tensor(backend, {count + 1}, type);
   const Tensor anywhere = rest.slice(0, count), loss = rest.slice(count, 1);
   anywhere.assign(here_);

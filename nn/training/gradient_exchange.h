@@ -12,19 +12,18 @@
 namespace longhand::nn {
 
 /// Sums a step's gradients over the ranks while backward is running. Parameters are grouped into
-/// buckets in reverse order, which is roughly the order in which backward completes their
-/// gradients. A bucket is sent once all of its gradients are complete and all earlier buckets were
-/// sent, so all ranks exchange the same buckets in the same order. Each number is summed
-/// separately, so its bits do not depend on the buckets.
+/// buckets in reverse order, roughly the order in which backward completes their gradients. A
+/// bucket is sent when all of its gradients are complete and all earlier buckets were sent, so all
+/// ranks exchange the same buckets in the same order. The division into buckets does not change the
+/// bits of a sum.
 ///
-/// If owners are given, a rank receives only the sums of its own parameters and frees the other
-/// gradients of a bucket after sending it. A device does not compute and exchange at the same time:
-/// it waits for the exchange of a bucket when too many buckets are in memory, and exchanges the
-/// rest at the end.
+/// If owners are given, a rank receives only the sums of its own parameters, and frees the other
+/// gradients of a bucket when the bucket was exchanged. Gradients on a device are not exchanged
+/// while backward runs: buckets are exchanged when too many are in memory, and the rest at the end.
 class GradientExchange {
  public:
   static constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
-  // Maximum number of buckets in transit if each rank keeps only its share.
+  // Maximum number of buckets in transit if owners are given.
   static constexpr std::size_t most_under_way = 4;
 
   /// `owners` is the rank that owns each parameter; empty: every rank receives all sums.
@@ -34,29 +33,29 @@ class GradientExchange {
   /// Adds this rank's gradient of a parameter; the gradient may be empty. Must be called once per
   /// parameter and step.
   void add(std::size_t parameter, const Tensor& gradient);
-  /// Called after the last add(). Waits until all sums are computed and stores them as the
-  /// parameters' gradients. A parameter that no rank used has no gradient. Returns the sum of the
-  /// losses over the ranks.
+  /// Must be called after the last add(). Waits for all sums and stores them as the parameters'
+  /// gradients. A parameter that has no gradient on any rank has none afterwards. Returns the sum
+  /// of the losses over the ranks.
   Tensor finish(const Tensor& losses);
 
   /// For each parameter: true if it had a gradient on any rank in the last step.
   const std::vector<bool>& reached() const { return reached_; }
-  /// Duration of the last exchange, and the part of it (including waiting) that did not overlap
-  /// with backward, in seconds.
+  /// Seconds that the last step's sums took, and seconds that this rank waited for them.
   double seconds() const { return seconds_; }
   double exposed() const { return exposed_; }
-  /// The part of exposed() that was spent before finish().
+  /// The seconds of exposed() that were spent in add().
   double waited() const { return waited_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Bucket {
-    // Indices of its parameters, in the order in which they are stored.
+    // Indices of the bucket's parameters, in the order of their gradients in `flat`.
     std::vector<std::size_t> members = {};
-    std::vector<std::int64_t> at = {};  // start of each member, and finally the end
-    bool gaps = false;                  // there is padding between members
+    /// index in `flat` of the start of each member, and of the end of the last one
+    std::vector<std::int64_t> at = {};
+    bool gaps = false;  // there is padding between members
     std::vector<std::size_t> shares =
-        {};  // start of each rank's share; empty: every rank needs the whole bucket
+        {};  // the indices for begin_sum(); empty: every rank receives the whole bucket
     std::size_t missing = 0;  // number of members whose gradients are not complete
     Tensor flat = {};
     std::uint64_t ticket = 0;  // the number that begin_sum() returned
@@ -75,11 +74,11 @@ class GradientExchange {
   };
   std::vector<Place> places_;  // place of each trained parameter
   std::size_t next_ = 0;       // first bucket that has not been sent
-  std::size_t kept_ = 0;       // first bucket of which more than this rank's share is in memory
+  std::size_t kept_ = 0;       // first bucket that is not freed yet
   std::vector<double> here_;   // for each parameter: 1 if it has a gradient on this rank
   std::vector<bool> reached_;
-  std::vector<Tensor> own_;  // this rank's sums, from buckets that were freed
-  bool adding_ = false;      // true once the step's first gradient has been added
+  std::vector<Tensor> own_;  // sums of this rank's own parameters, from buckets that are freed
+  bool adding_ = false;      // true after the first add() of a step
   double seconds_ = 0, exposed_ = 0, waited_ = 0, seconds_before_ = 0;
 };
 

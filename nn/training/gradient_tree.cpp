@@ -55,7 +55,8 @@ void GradientTree::end_part() {
 Tensor GradientTree::Add::operator()(Tensor a, Tensor b) const {
   if (!b) return a;
   if (!a) return b;
-  // Two parameters may share one gradient tensor, for example as the terms of a sum.
+  // Two parameters may have the same gradient tensor, for example if they are added to each other.
+  // Such a tensor is not overwritten.
   const Tensor sum = a.sole() ? a : b.sole() ? b : empty_like(a);
   sum.backend()(Combine{.f = Combination::sum, .a = a, .b = b, .y = sum});
   return sum;
@@ -80,7 +81,7 @@ Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const T
     const Var& var = p.var();
     if (!var.wants_grad()) continue;
     here.push_back(var.grad() ? 1 : 0);
-    // -0 is the neutral element of addition: x + -0 is x for every x, but -0 + 0 is 0
+    // Adding -0 never changes x, whereas adding 0 changes -0 to 0.
     if (!var.grad()) {
       const Tensor nothing = empty_like(var.value());
       backend(Fill{.value = -0.0, .y = nothing});

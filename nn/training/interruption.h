@@ -8,11 +8,11 @@
 
 namespace longhand::nn {
 
-/// Thrown between two operations to abandon the current work.
+/// Thrown before an operation to abandon the current work.
 struct Interrupted {};
 
-/// While an Interruptible exists, the backend calls a function before each operation. If it returns
-/// true, Interrupted is thrown and the operation is not executed.
+/// While an Interruptible exists, the backend calls `asked` before each operation. If `asked`
+/// returns true, Interrupted is thrown and the operation is not executed.
 class Interruptible {
  public:
   Interruptible(Backend& backend, std::function<bool()> asked)

@@ -12,7 +12,7 @@ namespace longhand::nn {
 
 namespace {
 
-/// The batch with all of its contents twice.
+/// A batch that contains everything in `batch` twice.
 Batch twice(const Batch& batch) {
   Batch all = batch;
   const auto append = [](auto& to, const auto& from) {
@@ -31,12 +31,12 @@ Batch twice(const Batch& batch) {
   return all;
 }
 
-/// Peak of used memory up to the start of backward, and over the whole step.
+/// Peak of used memory in bytes, up to the start of backward and over the whole step.
 struct Peaks {
   double forward = 0, step = 0;
 };
 
-/// Measures the peaks of one step. Adds the size of all gradients to `gradients`.
+/// Measures the peaks of one step. Adds the bytes of all gradients to `gradients`.
 Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, double& gradients) {
   Backend& backend = model.parameters().backend();
   const DType type = model.parameters().type();
@@ -62,7 +62,7 @@ Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, doubl
   return peaks;
 }
 
-/// The transport of one of `size` ranks, which is not connected to any other.
+/// A transport that is not connected to the other ranks.
 class Unreachable final : public Transport {
  public:
   Unreachable(int rank, int size) : rank_(rank), size_(size) {}
@@ -76,7 +76,7 @@ class Unreachable final : public Transport {
   int rank_, size_;
 };
 
-/// Bytes of the moments on the rank that has most of them.
+/// Bytes of the moments on the rank that stores most, if `count` ranks share them.
 double shared_moments(const Parameters& parameters, const AdamOptions& adam, std::int64_t count) {
   const CachingAllocator& memory = parameters.backend().memory();
   const auto live = [&] { return static_cast<double>(memory.use().live); };
@@ -90,8 +90,8 @@ double shared_moments(const Parameters& parameters, const AdamOptions& adam, std
   return most;
 }
 
-/// Bytes of packed panels, in both orientations of each weight: f32, two bf16 halves, or one bf16
-/// half.
+/// Bytes of the packed panels of all matrices, in two orientations each. A number takes 2 bytes
+/// with Math::bf16 and 4 bytes otherwise.
 double panels_of(const Parameters& parameters, Math math) {
   double bytes = 0;
   for (const Parameter& p : parameters.all()) {
@@ -114,7 +114,7 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
   const double lasting = live();
   need.moments = lasting - need.parameters;
 
-  double set = 0;  // bytes of one set of gradients
+  double set = 0;  // bytes of one gradient of every parameter
   Peaks peaks = peaks_of(*model, optimizer, batch, set);
   if (times > 1) {
     double again = 0;
@@ -122,8 +122,9 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
     peaks.forward += (times - 1) * (more.forward - peaks.forward);
     peaks.step += (times - 1) * (more.step - peaks.step);
   }
-  // While a rank's last part adds its gradients, there is one set of gradients per level of the
-  // tree. Ranks that share gradients afterwards keep their own gradients and those in transit.
+  // While the last part adds its gradients, the tree contains one set of gradients per level. With
+  // Sharing::gradients, the set of the last part consists only of the rank's own gradients and
+  // those in transit.
   const std::int64_t parts = spread.parts / spread.ranks;
   const int levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(parts))) - 1;
   const double below = set * levels;

@@ -15,15 +15,15 @@ namespace longhand::nn {
 struct MemoryEstimate {
   double parameters = 0;
   double gradients = 0;
-  double moments = 0;  // moments of the optimizer
-  double panels = 0;   // packed weights that are cached between batches for matrix products
+  double moments = 0;
+  double panels = 0;  // packed weights that matrix products cache between batches
   // Activations of one batch of a step, their gradients, and the batch itself.
   double activations = 0;
 
   double total() const { return parameters + gradients + moments + panels + activations; }
 };
 
-/// How a step is distributed over ranks and batches. The estimate is for one rank.
+/// How a step is distributed over ranks and batches.
 struct StepSpread {
   std::int64_t ranks = 1;
   std::int64_t parts = 1, accumulation = 1;  // as in TrainerOptions
@@ -32,12 +32,12 @@ struct StepSpread {
   bool keeps_panels = false;  // true for the cpu backend, which caches packed panels
 };
 
-/// Estimates the memory of a step with this batch and Adam by running the step on a backend that
-/// computes nothing (core/accounting_backend.h). The model's own code makes the allocations, so the
-/// estimate is valid for any model and for frozen parameters. `options` are those of the real
-/// backend. With one batch on one rank, the estimate equals the allocator's peak to within 0.1%
-/// (tests/memory_estimate_test.cpp also tests the other cases). Scratch memory of matrix products,
-/// batches on the host, and evaluation are not included.
+/// Estimates the memory that one rank needs for a step with this batch and Adam. The step runs on a
+/// backend that computes nothing (core/accounting_backend.h). The model's own code makes the
+/// allocations, so the estimate is valid for any model and for frozen parameters. `options` are
+/// those of the real backend. With one batch on one rank, the estimate differs from the allocator's
+/// peak by at most 0.1%; tests/memory_estimate_test.cpp also tests other cases. Scratch memory of
+/// matrix products, batches on the host, and evaluation are not included.
 ///
 /// `times` is the actual batch size divided by the size of `batch`; the peak is extrapolated
 /// linearly from one and two copies of the batch.

@@ -11,14 +11,14 @@ namespace longhand::nn {
 /// Number of entries that are infinite or NaN; 0 for integer tensors.
 std::int64_t count_nonfinite(const Tensor& x);
 
-/// Thrown by a training if a loss or gradient is not finite.
+/// Thrown by Trainer::run() if a loss or gradient is not finite.
 struct NotFinite : Error {
   using Error::Error;
 };
 
-/// Computes the step's gradients again and checks parameters, activations and gradients. Returns a
-/// description of the first tensor that is not finite, such as "gradient of in.weight (112 of 112
-/// entries)". Parameters must not have changed since the step.
+/// Computes the step's gradients again. Returns a description of the first parameter, activation or
+/// gradient that is not finite, such as "gradient of in.weight (112 of 112 entries)". Parameters
+/// must not have changed since the step.
 std::string first_nonfinite(Model& model, const Step& step, Communicator& ranks);
 
 }  // namespace longhand::nn

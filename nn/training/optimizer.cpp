@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The group that contains the parameter; null if there is none.
+/// The group that contains the parameter; null if no group does.
 const ParameterGroup* group_of(const Parameter& parameter, std::span<const ParameterGroup> groups) {
   const ParameterGroup* found = nullptr;
   for (const ParameterGroup& group : groups) {
@@ -141,9 +141,10 @@ std::vector<int> Optimizer::owners() const {
   return owners;
 }
 
-/// Computes the norm of all gradients, of which each rank may have only a part. Sums of squares are
-/// computed where a gradient is, and all ranks add them in the same order. `sizes` are the sizes of
-/// all gradients; `gradients` has the same order and is empty where a gradient is on another rank.
+/// Computes the norm of all gradients. If `over_ranks`, each rank has only some of the gradients:
+/// it computes their sums of squares, and all ranks add all sums in the same order. `sizes`
+/// contains the sizes of all gradients. `gradients` has the same order; a gradient on another rank
+/// is empty.
 void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
                          const Tensor& losses, bool over_ranks) {
   std::int64_t count = 0;
@@ -162,7 +163,7 @@ void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std:
     at += pieces;
   }
   backend(sums);
-  // For each piece, exactly one rank has a non-zero sum.
+  // For each piece, only one rank has a sum other than 0, so this copies the sums to all ranks.
   if (over_ranks) ranks_->sum({&squares, 1});
   backend(GlobalNorm{.squares = squares,
                      .largest = shared_.clip,
@@ -182,7 +183,7 @@ void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
     for (const Entry& entry : one.entries) {
       const Tensor gradient = entry.parameter.var().grad();
       if (reached ? !(*reached)[entry.number] : !gradient) continue;
-      std::int64_t before = 0;  // number of earlier rows in the state
+      std::int64_t before = 0;  // number of rows in the state before these rows
       for (const Rows& rows : entry.rows) {
         gradients.push_back(gradient ? gradient.slice(rows.first, rows.count) : Tensor());
         values.push_back(entry.parameter.value().slice(rows.first, rows.count));

@@ -35,27 +35,28 @@ enum class Sharing { nothing, moments, gradients };
 
 using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;
 
-/// Parameters with a separate learning rate or weight decay. A parameter belongs to at most one
+/// Parameters with their own learning rate or weight decay. A parameter belongs to at most one
 /// group.
 struct ParameterGroup {
   std::vector<Parameter> parameters;
   double rate = 1;  // factor of the schedule's learning rate
-  /// default: the optimizer's; applies to parameters whose decays() is true
+  /// Weight decay of the parameters whose decays() is true; default: the optimizer's weight decay.
   std::optional<double> decay = {};
   bool frozen = false;  // true: the parameters have no gradient and are not updated
 };
 
-/// Updates all parameters that are not frozen. A parameter that no loss of the step used (such as
-/// another task's output head) is not changed in that step. If only some rows of a parameter are
-/// trained, the other rows are not updated, do not decay, do not count for the norm and have no
+/// Updates all parameters that are not frozen. A step does not change a parameter that none of its
+/// losses uses, such as the output head of another task. If only some rows of a parameter are
+/// trained, the other rows are not updated, do not decay, do not count in the norm and have no
 /// state.
 ///
-/// If the norm of the gradients or a loss is not finite, neither this step nor any later one
-/// changes anything until go_on() is called. norm() and the losses can therefore be read later.
+/// If the norm of the gradients or a loss is not finite, this step and all later ones change
+/// nothing until go_on() is called. The host may therefore check norm() and the losses several
+/// steps later.
 ///
-/// Ranks may share the optimizer's state: each rank stores the state of the parameters that it
-/// owns, updates them, and broadcasts their new values. Single parameters are not split, and ranks
-/// own roughly equal numbers of entries.
+/// Ranks may share the optimizer's state: each rank owns some parameters, stores their state,
+/// updates them, and broadcasts their new values. A parameter has a single owner, and the ranks own
+/// roughly equal numbers of entries.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -63,9 +64,9 @@ class Optimizer {
 
   /// Writes the values that change from step to step to the backend's memory. Steps count from 1.
   void prepare(double rate, std::int64_t step);
-  /// Executes the prepared step without reading any number on the host, and clears the gradients.
-  /// losses [n]. If each rank has only the gradients of its own parameters, `reached` lists which
-  /// parameters have a gradient on any rank.
+  /// Executes the prepared step and clears the gradients. The host reads no result. losses [n]. If
+  /// each rank has only the gradients of its own parameters, `reached` is true for parameters that
+  /// have a gradient on any rank.
   void step(const Tensor& losses, const std::vector<bool>* reached = nullptr);
   /// Global norm of the last step's gradients before clipping. [1]
   const Tensor& norm() const { return norm_; }
@@ -77,11 +78,11 @@ class Optimizer {
     std::string name;  // name of the parameter with a suffix such as ".m"
     Tensor tensor;
   };
-  /// The state to be saved and restored. If ranks share it, this is the part of this rank.
+  /// The state to be saved and restored. If ranks share the state, this is only this rank's part.
   std::vector<State> state() const;
 
-  /// The numbers in the optimizer's formula for a step with this rate, by name, and those of each
-  /// parameter. Other programs can recompute the step from them.
+  /// The numbers in the optimizer's formula for a step with this rate, by name. Together with
+  /// learning(), they allow other programs to recompute the step.
   using Numbers = std::vector<std::pair<std::string, std::vector<double>>>;
   Numbers numbers(double rate, std::int64_t step) const;
   struct Learning {
@@ -94,10 +95,10 @@ class Optimizer {
   /// The rank that stores the state of each parameter; 0 for frozen parameters.
   std::vector<int> owners() const;
 
-  /// If ranks share the state: stores the whole state on this rank from now on, so that it can be
-  /// loaded from a file.
+  /// If ranks share the state: makes this rank store the whole state, so that it can be loaded from
+  /// a file.
   void hold_all();
-  void hold_own();  // undoes hold_all(): drops the state that other ranks store
+  void hold_own();  // undoes hold_all(): removes the state of other ranks' parameters
   bool holds_all() const;
 
  protected:
@@ -108,7 +109,7 @@ class Optimizer {
     std::int64_t numbers;                 // number of values that change from step to step
     bool short_state = false;             // store the state in bf16 if parameters are f32
   };
-  /// `ranks` share the state; null: each rank stores all of it.
+  /// If `ranks` is not null, its ranks share the state. Otherwise each rank stores the whole state.
   Optimizer(const Parameters& parameters, Shared shared, Groups groups, Communicator* ranks);
 
   /// Parameters that are updated together. state[k][i] is state tensor k of parameter i.
@@ -118,7 +119,7 @@ class Optimizer {
     std::vector<double> decay = {};
     Tensor now, factor;
   };
-  /// The values that change from step to step, for a step with this rate.
+  /// The values that change from step to step, for step `step` with this rate.
   virtual std::vector<double> now(double rate, std::int64_t step) const = 0;
   virtual Numbers constants() const = 0;
   virtual void apply(const Update& update) const = 0;
@@ -126,14 +127,14 @@ class Optimizer {
  private:
   struct Entry {
     Parameter parameter;
-    std::size_t number;      // index of the parameter
+    std::size_t number;      // index of the parameter in the model
     std::vector<Rows> rows;  // trained rows
-    // The state of these rows, concatenated; empty on ranks that do not own it.
+    // State tensors of the trained rows; empty on ranks that do not own the parameter.
     std::vector<Tensor> state;
     double decay;
     int owner;
   };
-  /// Parameters whose learning rate is `rate` times the schedule's.
+  /// The parameters whose learning rate is `rate` times that of the schedule.
   struct Rated {
     double rate;
     Tensor now;

@@ -8,8 +8,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Each star first matches as few characters as possible. If the rest does not match, the last star
-/// matches one more character. The time is at most proportional to the product of the lengths.
+/// Each star first matches no characters. When the text after it does not match, the last star is
+/// extended by one character. The time is at most proportional to the product of the two lengths.
 bool matches(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0, star = std::string_view::npos, taken = 0;
   while (n < name.size()) {

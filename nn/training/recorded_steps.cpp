@@ -17,7 +17,7 @@ bool RecordedSteps::take(Model& model, Step& step,
   placed.assign(model, step);
   const bool repeated = recorded.repeat->run([&] { operations(placed); });
   step.numbers = placed.numbers;
-  if (repeated) {  // copied, because the next replay writes to the same memory
+  if (repeated) {  // the next replay overwrites placed.numbers, so they are copied
     step.numbers = empty_like(placed.numbers);
     backend(Copy{.x = placed.numbers, .y = step.numbers});
   }

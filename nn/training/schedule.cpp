@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> names{"constant", "linear", "cosine", "one_cycle"};
 
-/// Half a period of a cosine, which rises from 0 to 1.
+/// Rises from 0 to 1 along half a cosine, for u in [0, 1].
 double half_cosine(double u) { return (1 - std::cos(std::numbers::pi * u)) / 2; }
 
 double share(std::int64_t part, std::int64_t whole) {
@@ -26,15 +26,16 @@ double Schedule::at(std::int64_t step) const {
   LONGHAND_CHECK(steps > 0 || curve == Curve::constant, "schedule: ", name_of(curve),
                  ": expected the number of steps, got ", steps);
   const bool cycles = curve == Curve::one_cycle;
-  const bool published = cycles && place == Place::start;  // as in PyTorch's OneCycleLR
+  // true: the rates of PyTorch's OneCycleLR
+  const bool published = cycles && place == Place::start;
   const double low = first.value_or(published ? peak / 25 : 0);
   const double end = last.value_or(published ? peak / 25 / 1e4 : 0);
   for (const double rate : {peak, low, end}) {
     LONGHAND_CHECK(std::isfinite(rate) && rate >= 0, "schedule: ", name_of(curve),
                    ": expected rates of at least 0, got ", rate);
   }
-  // OneCycleLR reaches its peak in the last step of the warm-up. All other curves reach it one step
-  // later.
+  // OneCycleLR reaches its peak in the last step of the warm-up. With Place::start, all other
+  // curves reach it one step later.
   const std::int64_t rise = published ? warm_up - 1 : warm_up;
   const std::int64_t point = place == Place::start ? step - 1 : step;
   if (published ? point <= rise : point < rise) {

@@ -64,7 +64,7 @@ void PlacedStep::add_gradients(Model& model, const GradientTree::Summed& summed)
   }
 }
 
-/// `tree` is null except for the last batch of a part.
+/// Adds the gradients of one batch. `tree` is null unless it is the last batch of a part.
 void PlacedStep::add_gradients(Model& model, std::size_t batch, GradientTree* tree) {
   if (begins) begins(places[batch]);
   const auto at = static_cast<std::int64_t>(batch);

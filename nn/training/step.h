@@ -20,21 +20,21 @@ struct StepReport {
   std::optional<double> accuracy = {};  // weighted share of right predictions
   double rate = 0;
   double gradient_norm = 0;  // global norm of the gradients before clipping
-  std::int64_t tokens = 0;   // number of tokens, or other rows of input, on all ranks
+  std::int64_t tokens = 0;   // number of tokens (or rows of features) on all ranks
   double pairs = 0;          // number of pairs of a token and a token that it sees, on all ranks
-  // Duration of the step, and the part spent waiting for data, in seconds; averaged over the steps
-  // that were read together.
+  // Seconds of the step, and seconds of waiting for data. Both are means over the steps whose
+  // results were read at once (UnreadSteps).
   double seconds = 0;
   double waited = 0;
   MemoryUse memory = {};
-  /// The rank that computed longest in this step, not counting its waiting for other ranks.
+  /// The rank that computed longest in this step. Waiting for other ranks does not count.
   struct Slowest {
     int rank = 0;
     double seconds = 0;
   };
   std::optional<Slowest> slowest = {};
-  /// On this rank: seconds of exchanging gradients, seconds of waiting for the exchange after
-  /// backward, and bytes sent.
+  /// On this rank: seconds of exchanging gradients, seconds of waiting for the exchange, and bytes
+  /// sent.
   struct Exchange {
     double seconds = 0, exposed = 0;
     std::uint64_t bytes = 0;
@@ -45,19 +45,18 @@ struct StepReport {
   bool skipped = false;
 };
 
-/// Division of a step's batch into parts. Each part consists of batches that are computed one after
-/// another. The number of parts is a power of two, and the gradients of the
-/// parts are added in a binary tree (nn/ranks/tree.h). The run's options determine this division.
-/// Each rank has equally many neighbouring parts, so the sum does not depend on the number of
-/// ranks.
+/// Division of a step into parts, and of a part into batches, which are computed one after another.
+/// The gradients of the parts are added in a binary tree (nn/ranks/tree.h). The number of parts of
+/// all ranks is a power of two, set by the run's options. Each rank has an equal range of
+/// consecutive parts, so the sums do not depend on the number of ranks.
 struct StepCut {
   std::int64_t parts = 1;  // number of parts on this rank
-  std::int64_t first = 0;  // index of the first of them among the parts of all ranks
+  std::int64_t first = 0;  // index of the rank's first part among the parts of all ranks
   std::int64_t each = 1;   // number of batches per part
 
   std::int64_t batches() const { return parts * each; }
   std::int64_t first_batch() const { return first * each; }
-  /// Index, among this rank's parts, of the part that contains the batch at this place.
+  /// Index among this rank's parts of the part that contains batch `place` of the step.
   std::size_t part_of(std::int64_t place) const {
     return static_cast<std::size_t>(place / each - first);
   }
@@ -73,7 +72,7 @@ struct Step {
   std::vector<std::int64_t> places;  // index of each batch among the step's batches on all ranks
   std::vector<double> shares;        // share of each batch in the total weight of the step
   Clock::time_point start;
-  double own_seconds = 0;  // seconds of this rank's computation, if there are several ranks
+  double own_seconds = 0;  // seconds of this rank's computation; only with several ranks
   Tensor numbers = {};     // as in PlacedStep
   bool choices = true;
 
@@ -87,23 +86,23 @@ struct PlacedStep {
   StepCut cut;
   std::vector<PlacedBatch> batches;
   std::vector<std::int64_t> places;
-  Tensor shares;        // [batches]
-  Tensor numbers;       // losses of the batches, then their hits, then the norm of the gradients
+  Tensor shares;   // [batches]
+  Tensor numbers;  // loss of each batch, then hits of each batch, then the norm of the gradients
   bool choices = true;  // true if every batch has hits
 
   /// Prepares the model for the step.
   PlacedStep(Model& model, const Step& step);
-  /// Replaces the batches, in the same memory, by those of another step of the same shape
+  /// Overwrites the batches with those of another step of the same shape
   /// (nn/training/step_shape.h).
   void assign(Model& model, const Step& step);
 
   Tensor losses() const { return numbers.slice(0, std::ssize(batches)); }
   void put_norm(const Tensor& norm) const;
-  /// Runs the model forward and backward on each batch. The sums of this rank's gradients become
-  /// the parameters' gradients. If `summed` is given, each sum is passed to it as soon as it is
-  /// complete, and the parameters' gradients are empty afterwards.
+  /// Runs forward and backward on each batch and sums the gradients. If `summed` is given, each sum
+  /// is passed to it when it is complete, and the parameters have no gradients afterwards.
+  /// Otherwise the sums become the parameters' gradients.
   void add_gradients(Model& model, const GradientTree::Summed& summed = {});
-  /// If set, called with the place of each batch before it is computed.
+  /// If set, called before each batch with its place.
   std::function<void(std::int64_t place)> begins = {};
 
  private:

@@ -6,7 +6,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Rounds n up to a multiple of n / parts, or of `least` if that is larger.
+/// Rounds n up to a multiple of p / parts, or of `least` if `least` is larger. p is the largest
+/// power of two up to n.
 std::int64_t rounded_up(std::int64_t n, std::int64_t parts, std::int64_t least) {
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
   const std::int64_t step = std::max(least, power / parts);

@@ -9,15 +9,15 @@
 #include "nn/training/optimizer.h"
 #include "nn/training/step.h"
 
-/// Writes all values of a training step as arrays that other programs can read.
+/// Collects all values of a training step as named arrays that other programs can read.
 namespace longhand::nn {
 
-/// The contents of a batch, as far as it has them: tokens, lengths, positions, features, targets
-/// [rows, groups] (negative: not scored), values, weights (shaped like targets), head [1]. Each
-/// name starts with the prefix.
+/// The non-empty members of a batch: tokens, lengths, positions, features, targets [rows, groups]
+/// (negative: not scored), values, weights (shaped like targets), head [1]. Each name starts with
+/// the prefix.
 std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std::string& prefix);
 
-/// The name prefix of the batch at this index of the step, such as "batches.2.".
+/// The prefix of the names of batch `place`, such as "batches.2.".
 std::string batch_prefix(std::int64_t place);
 
 /// All values of one step: its inputs, results and updates.
@@ -25,7 +25,7 @@ std::string batch_prefix(std::int64_t place);
 ///   batches.K.*                    batch K (arrays_of), and its share in the loss
 ///   batches.K.activations.NAME     all activations that the model reports (Model::watch)
 ///   batches.K.loss                 mean over the batch's targets
-///   gradients.NAME                 gradient of the sum of share times loss, before clipping
+///   gradients.NAME                 gradient of the step's loss, before clipping
 ///   parameters.before.NAME         the parameters before the update
 ///   parameters.after.NAME          the parameters after the update
 ///   optimizer.before.NAME.m, ...   Optimizer::state() before the update
@@ -44,7 +44,7 @@ struct StepTrace {
 /// Observes one step without changing it. Works on a single rank only.
 class StepTracer {
  public:
-  /// Must be created before the step is executed, after the optimizer was prepared.
+  /// Must be created after the optimizer is prepared and before the step is executed.
   StepTracer(Model& model, const Optimizer& optimizer, const Step& step);
   ~StepTracer();
   StepTracer(const StepTracer&) = delete;

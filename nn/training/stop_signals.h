@@ -5,11 +5,11 @@
 
 namespace longhand::nn {
 
-/// While a StopSignals exists, the signals that request the end of a program only set a flag:
-/// SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU. A second SIGINT or SIGTERM ends the process
-/// immediately. The other three signals may arrive many times (SIGPIPE for each line written to a
-/// closed pipe, SIGXCPU for each second beyond the limit), so repetitions have no effect. A signal
-/// that was ignored before, as under nohup, stays ignored.
+/// While a StopSignals exists, SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU only set a flag instead
+/// of ending the process. A second SIGINT or SIGTERM ends the process immediately. The other three
+/// signals may arrive many times: SIGPIPE for each line written to a closed pipe, SIGXCPU in each
+/// second beyond the limit. Their repetitions have no effect. A signal that was ignored before, as
+/// under nohup, stays ignored.
 class StopSignals {
  public:
   StopSignals();
@@ -17,10 +17,10 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The first signal that the process received while any StopSignals existed; 0 if there was none.
-  /// It is kept, so that later work stops too and the exit status shows it.
+  /// The first signal that the process received while a StopSignals existed; 0 if there was none.
+  /// It is not cleared automatically, so later work stops too and the exit status shows the signal.
   static int raised();
-  /// Clears the signal, for a caller that has handled it and continues.
+  /// Clears the signal. For callers that have handled it and continue.
   static void forget();
 
  private:

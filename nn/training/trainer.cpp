@@ -23,7 +23,7 @@ Outcome Trainer::take_steps() {
     return due(options_.evaluate_every) || step_ == options_.evaluate_at;
   };
   checkpoints_.open();
-  // The earlier process ended before it finished this evaluation.
+  // A resumed run first catches up on an evaluation that the earlier process did not finish.
   if (step_ > 0 && evaluates()) evaluate();
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
@@ -80,8 +80,8 @@ void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
                       StepTracer* tracer) {
   if (tracer) step.begins = [tracer](std::int64_t place) { tracer->begin_batch(place); };
   {
-    // An interrupt is honoured only before the optimizer runs, so a step is applied completely or
-    // not at all.
+    // Only the computation of gradients can be interrupted, not the optimizer. A step is therefore
+    // applied completely or not at all.
     const Interruptible gradients(model_.parameters().backend(), interrupt);
     step.add_gradients(model_);
   }
@@ -90,7 +90,7 @@ void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
   step.put_norm(optimizer_->norm());
 }
 
-/// Sums gradients over the ranks while backward is still running.
+/// Executes a step on several ranks. Gradients are summed over the ranks while backward is running.
 void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
   const Step::Clock::time_point start = Step::Clock::now();
   const std::uint64_t sent = ranks_.sent();
@@ -123,11 +123,10 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   std::vector<Batch> batches = data.next(interrupt());
   report.waited = step.seconds();
 
-  // The loss of a step is the weighted mean over all of its targets, however they are distributed
-  // over batches and ranks. If W is the total weight and w the weight of a batch, loss = sum over
-  // batches of (w/W) loss_batch.
+  // The loss of a step is the weighted mean over all targets of all ranks. If W is the total weight
+  // of the step and w the weight of a batch, loss = sum over batches of (w/W) loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  // Contents: each part's weight, then rows, pairs, whether to stop and whether to save.
+  // The weight of each part, then four numbers: rows, pairs, 1 to stop, and 1 to save.
   std::vector<double> mine(parts + 4);
   mine[parts + 2] = stop ? 1 : 0;
   const std::chrono::duration<double> unsaved = Step::Clock::now() - saved_at_;
@@ -171,11 +170,11 @@ void Trainer::skip(Step step) {
   if (hooks_.report) hooks_.report(step.report);
 }
 
-/// Waits for all started steps and reports them.
+/// Waits for the results of all unread steps and reports them.
 void Trainer::read() {
   const std::vector<Step> steps = unread_.read(ranks_);
   const auto bad = std::ranges::find_if_not(steps, is_finite);
-  // Neither step `bad` nor any later one changed the model.
+  // Step `bad` and all later steps did not change the model.
   if (bad != steps.end()) step_ = bad->report.step - 1;
   for (auto step = steps.begin(); step != bad; ++step) {
     if (hooks_.report) hooks_.report(step->report);
@@ -202,12 +201,12 @@ void Trainer::evaluate() {
   save();
   const std::optional<double> scored = score();
   evaluated_ = step_;
-  // A score of NaN counts as the worst possible score.
+  // NaN counts as the worst possible score.
   constexpr double worst = -std::numeric_limits<double>::infinity();
   if (scored) checkpoints_.score(step_, std::isnan(*scored) ? worst : *scored);
 }
 
-/// Rank 0's score, broadcast to all ranks.
+/// Evaluates the model. Returns the score of rank 0 on all ranks.
 std::optional<double> Trainer::score() {
   std::optional<double> score;
   bool left = false;
@@ -248,10 +247,11 @@ Outcome Trainer::run() {
   } catch (const NotFinite&) {
     throw;
   } catch (...) {
-    if (ranks_.size() > 1) throw;  // the other ranks expect another message, or have ended
+    // save() needs all ranks, but the others may wait in another collective operation or have ended
+    if (ranks_.size() > 1) throw;
     const std::exception_ptr error = std::current_exception();
     try {
-      save();  // report and save the finished steps, whatever error followed
+      save();  // reports and saves the finished steps
     } catch (const NotFinite&) {
       throw;
     } catch (const std::exception&) {  // the first error is reported

@@ -23,78 +23,78 @@ namespace longhand::nn {
 
 struct TrainerOptions {
   std::int64_t steps = -1;  // number of steps; must be set
-  /// Number of parts of a step, a power of two, and of batches per part (see StepCut). Parts are
-  /// distributed over the ranks. The result depends on these two numbers, not on the number of
-  /// ranks.
+  /// Number of parts of a step, a power of two, and number of batches per part (StepCut). Parts are
+  /// distributed over the ranks. Results depend on these two numbers, not on the number of ranks.
   std::int64_t parts = 1, accumulation = 1;
-  /// The data that ranks divide among themselves to save memory. Results keep their bits.
+  /// The data that ranks divide among themselves to save memory. This does not change results.
   Sharing sharing = Sharing::nothing;
   /// Approximate size in bytes of the buckets in which gradients are exchanged.
   std::size_t bucket_bytes = GradientExchange::bucket_bytes;
-  Schedule schedule = {};  // covers the trainer's steps unless it has its own number of steps
+  Schedule schedule = {};  // schedule.steps = 0: the schedule covers `steps`
   OptimizerOptions optimizer = AdamOptions{};
-  /// Parameters with a separate learning rate or weight decay.
+  /// Parameters with their own learning rate or weight decay.
   std::vector<ParameterGroup> groups = {};
   /// Number of steps between evaluations; 0: only after the last step.
   std::int64_t evaluate_every = 0;
   std::optional<std::int64_t> evaluate_at = {};  // also evaluate after this step
   /// Number of steps between checkpoints; 0: only after the last step and when stopped.
   std::int64_t checkpoint_every = 0;
-  double checkpoint_seconds = 0;  // maximum time between checkpoints; 0: no limit
+  double checkpoint_seconds = 0;  // maximum seconds between checkpoints; 0: no limit
   CheckpointOptions checkpoints = {};
-  // Number of steps between steps that are reported immediately, before a later step changes the
-  // model.
+  // Number of steps between steps that are reported immediately, that is, before a later step
+  // changes the model; 0: no such steps.
   std::int64_t look_every = 0;
-  /// Step that is passed to hooks.traced; only with a single rank.
+  /// The step that is passed to hooks.traced; allowed only with a single rank.
   std::optional<std::int64_t> traced = {};
 
-  // Two options of backends that can repeat recorded work. `recorded` is the maximum number of step
-  // shapes to record (0: none). `together` is the approximate duration, in seconds, of the steps
-  // whose results are read back together.
+  // Options for backends that can repeat recorded work. `recorded` is the maximum number of step
+  // shapes to record (0: none). The results of several steps are read at once, about every
+  // `together` seconds.
   std::size_t recorded = 16;
   double together = 0.25;
 };
 
 struct TrainerHooks {
-  /// Called with the report of every step, in order. If recorded steps are replayed, reports are
-  /// delayed by several steps.
+  /// Called with the report of every step, in order. If recorded steps are replayed, a report comes
+  /// several steps late.
   std::function<void(const StepReport&)> report = {};
-  /// Scores the current model. Higher scores are better, and the best checkpoint is kept. Called on
-  /// all ranks at the same time; the score is the one that rank 0 returns.
+  /// Scores the current model. A higher score is better, and the checkpoint with the best score is
+  /// kept. Called on all ranks; the score of rank 0 is used.
   std::function<std::optional<double>(std::int64_t step)> evaluate = {};
   std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
-  /// Called with all values of step options.traced after the step.
+  /// Called after step options.traced with all values of the step.
   std::function<void(const StepTrace&)> traced = {};
   /// Called after every step. If it returns true, run() writes a checkpoint and returns.
   std::function<bool()> stop = {};
-  /// Called between operations. If it returns true, run() abandons the step or evaluation in
-  /// progress, writes a checkpoint of the last finished step and returns. It is not called while
-  /// recorded work is replayed. With several ranks, a step in progress is finished, and only an
-  /// evaluation is abandoned.
+  /// Called before operations. If it returns true, run() abandons the current step or evaluation,
+  /// writes a checkpoint of the last finished step and returns. It is not called while recorded
+  /// work is replayed. With several ranks, only evaluations can be abandoned.
   std::function<bool()> interrupt = {};
 };
 
 enum class Outcome { finished, stopped };
 
-/// The training loop. It takes prepared batches, computes the loss and its gradients, clips them,
-/// executes the optimizer's step, and evaluates and saves checkpoints as scheduled. A run depends
-/// only on its options, its seeds and the step number. An interrupted and resumed run therefore has
-/// the same bits as an uninterrupted one, and a run on several ranks the same bits as one on a
-/// single rank. Rank 0 writes the files; all ranks stop after the same step.
+/// The training loop. For each step, it computes the loss of the next batches and the gradients,
+/// clips the gradients, and executes the optimizer. At the configured steps, it evaluates the model
+/// and saves a checkpoint. A step depends only on the options, the seeds and the step number. An
+/// interrupted and resumed run therefore has the same bits as an uninterrupted one, and a run on
+/// several ranks has the same bits as a run on one. Rank 0 writes the files. All ranks stop after
+/// the same step.
 ///
-/// A checkpoint is written before every evaluation and before run() ends for any reason, so that
-/// neither a failing evaluation nor a full disk loses training. The only exception is a loss or
-/// gradient that is not finite. The run then ends with an Error that names the step and the first
-/// such tensor; parameters and checkpoints remain as they were before that step.
+/// A checkpoint is written before every evaluation and before run() ends, so a failing evaluation
+/// does not lose finished steps. There are two exceptions. If one of several ranks fails, no
+/// checkpoint is written. If a loss or gradient is not finite, the run ends with an Error that
+/// names the step and the first tensor that is not finite; parameters and checkpoints remain as
+/// they were before this step.
 ///
 /// If steps are recorded and replayed (nn/training/recorded_steps.h), their results are read
-/// several steps later, but always before anything else uses the model.
+/// several steps later, but before anything except a step uses the model.
 class Trainer {
  public:
   Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
           Communicator& ranks = alone());
 
-  /// Continues from a checkpoint folder, with the step after the saved step.
+  /// Loads a checkpoint. The next step is the one after the saved step.
   void resume(const std::filesystem::path& checkpoint);
   /// Continues from the latest checkpoint in options.checkpoints. Returns false if there is none.
   bool resume_latest();
@@ -131,9 +131,11 @@ class Trainer {
   RecordedSteps recorded_;
   UnreadSteps unread_;
   std::int64_t step_ = 0;
-  bool began_ = false;        // true once run() has executed a step
-  bool is_save_due_ = false;  // true if a checkpoint is due after this step, by the time of rank 0
-  Step::Clock::time_point saved_at_ = {};  // time of the last save, or of the start of run()
+  bool began_ = false;  // true once run() has executed a step
+  /// true if checkpoint_seconds have passed on rank 0, so that a checkpoint is due after this step
+  bool is_save_due_ = false;
+  /// time of the last save, or of the start of run() before the first save
+  Step::Clock::time_point saved_at_ = {};
   std::optional<std::int64_t> evaluated_;  // step of the last evaluation
 };
 

@@ -7,18 +7,18 @@
 
 namespace longhand::nn {
 
-/// Steps that were executed but whose results were not yet read. Reading a result waits for the
-/// backend, so the results of several steps are read together.
+/// Executed steps whose results are not read yet. Reading waits for the backend, so the results of
+/// several steps are read at once.
 class UnreadSteps {
  public:
-  /// The results of steps that take about `seconds` seconds in total are read together.
+  /// Results are read about every `seconds` seconds.
   explicit UnreadSteps(double seconds) : seconds_(seconds) {}
 
   void add(Step step) { steps_.push_back(std::move(step)); }
   bool enough() const {
     return steps_.size() >= together_;
   }  // true if the results should be read now
-  /// Waits for all steps and returns them with complete reports.
+  /// Waits for all unread steps and returns them with complete reports.
   std::vector<Step> read(Communicator& ranks);
 
  private:
