@@ -129,7 +129,8 @@ std::vector<NamedTensor> audit(const Operation& operation, const AuditFile& file
   for (const Argument& input : operation.inputs) {
     const Var x = call.maybe(input.name);
     if (!x || !x.wants_grad()) continue;
-    // An input on which no output depends (such as weights that are all 0) has no gradient.
+    // If no output depends on an input (for example, because all weights are 0), the tape has no
+    // gradient for the input. The gradient is then zero.
     results.push_back({"d" + input.name,
                        x.grad() ? x.grad() : Tensor::zeros(backend, x.shape(), x.value().dtype())});
   }

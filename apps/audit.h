@@ -18,12 +18,14 @@ namespace longhand::app {
 struct AuditFile {
   catalog::Case values;
   std::map<std::string, catalog::HostTensor> output_gradients;  // key: name of the output
-  DType type = DType::f32;  // type of the first activation, otherwise of the first float tensor
+  /// Type of the first activation or, without one, of the first float tensor.
+  DType type = DType::f32;
 };
 AuditFile read_audit_file(const std::filesystem::path& path, const catalog::Operation& operation);
 
 /// Runs the operation. Returns the outputs and, if requested, the gradients of all differentiable
-/// inputs. A missing output gradient is an Error; only for an output named "loss" it defaults to 1.
+/// inputs. The gradient of an output named "loss" defaults to 1. If any other output gradient is
+/// missing, throws an Error.
 std::vector<NamedTensor> audit(const catalog::Operation& operation, const AuditFile& file,
                                Backend& backend, DType type, bool gradients);
 

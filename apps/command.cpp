@@ -51,7 +51,8 @@ bool is_same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, same);
 }
 
-/// The alias's option, if the command has this option and no option with the alias's name.
+/// The option for which an alias stands. Null if the command has no such option, or has an option
+/// with the alias's own name.
 const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
                                const std::vector<CliFlag>& options) {
   const auto find = [&](std::string_view wanted) {

@@ -103,8 +103,8 @@ struct Command {
   std::function<void(const Arguments&)> run;
 
   Arguments parse(const std::vector<std::string>& words) const;
-  /// The text of --help: the common options and those of the task named in `beside`; with `--help
-  /// all`, every option. Headings are bold if `rich`.
+  /// The text of --help. It lists the common options and the options of the task named in `beside`,
+  /// or every option for `--help all`. Headings are bold if `rich`.
   std::string help(const Arguments& beside = {}, bool rich = false) const;
   /// Names of options in other programs that are accepted here, each with the option's own name.
   std::vector<std::pair<std::string, std::string>> aliases() const;

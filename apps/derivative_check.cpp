@@ -13,8 +13,9 @@ namespace {
 
 constexpr int points_wanted = 12, points_tried = 200;
 
-/// If the given derivative is the same simple multiple of the quotients in all rows, names that
-/// factor.
+/// If the given derivative is the difference quotient times the same constant in every row,
+/// describes the constant. The text is empty unless the constant is -1, a small integer or its
+/// inverse.
 std::string common_factor(const std::vector<DerivativeCheck::Row>& rows) {
   double factor = 0;
   for (const DerivativeCheck::Row& row : rows) {

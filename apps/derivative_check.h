@@ -20,7 +20,7 @@ Quotient difference_quotient(const Expression& f, const std::string& variable,
                              std::map<std::string, double> at);
 
 /// Compares a given derivative with difference quotients at random points between low and high.
-/// Points where either does not exist are skipped.
+/// Points at which the derivative or the quotient does not exist are skipped.
 struct DerivativeCheck {
   struct Row {
     std::map<std::string, double> at;

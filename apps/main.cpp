@@ -72,8 +72,8 @@ void run(const std::vector<std::string>& words) {
   }
 }
 
-/// Prints an error as one line of printable text, whatever file contents or flag the message
-/// quotes.
+/// Prints an error as one line. The message may quote files or flags, so unprintable characters are
+/// escaped.
 int report(int status, std::string_view message, const std::vector<std::string>& words) {
   std::string who = "longhand";
   if (!words.empty() && commands().contains(words.front())) who += ' ' + words.front();
@@ -101,7 +101,7 @@ int guarded(const std::vector<std::string>& words) {
     return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
     const int status = report(misused, error.what(), words);
-    // Only a command's name: print its help.
+    // If there is nothing but a command's name, the command's usage is printed too.
     if (words.size() == 1 && commands().contains(words[0])) {
       std::cerr << "usage\n" << commands().find(words[0])->second.forms();
     }
@@ -121,7 +121,7 @@ int guarded(const std::vector<std::string>& words) {
 int main(int count, char** words) {
   longhand::app::hold_standard_streams();
   longhand::explain_bus_errors();
-  std::signal(SIGXFSZ, SIG_IGN);  // then exceeding the file size limit is reported as an error
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit then fails with an error
   return longhand::app::guarded(
       std::vector<std::string>(words + std::min(count, 1), words + count));
 }

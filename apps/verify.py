@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Verifies a folder that `longhand audit` wrote: python3 verify.py. Needs only NumPy.
-Gradients: each input x was moved by +step and -step along a random direction u; then <dx, u> is
-(<dy, y of plus> - <dy, y of minus>) / (2 step). Outputs of the operations in formulas.py are computed
-again."""
+Gradients: the folder contains the outputs y for each input x moved by +step and -step along a random
+direction u. <dx, u> must equal (<dy, y of plus> - <dy, y of minus>) / (2 step). Outputs of the
+operations in formulas.py are computed again."""
 import json, os, sys
 import numpy as np
 sys.dont_write_bytecode = True

@@ -19,7 +19,8 @@ Var deltaformer(const DeltaFormerVars& in, const Heads& earlier) {
   Tensor log_denominator;
   if (recorded({&in.q.data, &in.k.data, &in.v.data, &in.gain})) {
     LONGHAND_CHECK(!earlier,
-                   "deltaformer: rows from a cache have no gradient; run it without recording");
+                   "deltaformer: keys and values from a cache have no gradient; run deltaformer "
+                   "without a Recording");
     log_denominator =
         Tensor(y.data.backend(), {y.data.rows(), y.heads}, master_type(y.data.dtype()));
     read = output_heads(in.q, in.v.width);

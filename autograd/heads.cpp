@@ -8,8 +8,9 @@
 namespace longhand {
 
 HeadVars all_columns(const Var& x, std::int64_t heads) {
-  LONGHAND_CHECK(heads >= 1 && x.shape().rank() == 2 && x.shape()[1] % heads == 0, "heads: ", heads,
-                 " heads do not share the columns of ", x.shape(), " evenly");
+  LONGHAND_CHECK(heads >= 1 && x.shape().rank() == 2 && x.shape()[1] % heads == 0,
+                 "heads: expected a number of heads that divides the columns of ", x.shape(),
+                 ", got ", heads);
   return {x, 0, heads, x.shape()[1] / heads};
 }
 

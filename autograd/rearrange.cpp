@@ -12,8 +12,8 @@ namespace {
 
 int axis_of(std::string_view op, const Var& x, int axis) {
   const int rank = x.shape().rank();
-  LONGHAND_CHECK(axis >= -rank && axis < rank, op, ": axis: expected one of ", x.shape(), ", got ",
-                 axis);
+  LONGHAND_CHECK(axis >= -rank && axis < rank, op, ": expected an axis of shape ", x.shape(),
+                 ", got ", axis);
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -62,15 +62,15 @@ void exchange(const Tensor& x, const std::vector<int>& axes, const Target& y) {
 }  // namespace
 
 Var permute(const Var& x, const std::vector<int>& axes) {
-  LONGHAND_CHECK(std::ssize(axes) == x.shape().rank(), "permute: axes: expected ", x.shape().rank(),
-                 ", got ", axes.size());
+  LONGHAND_CHECK(std::ssize(axes) == x.shape().rank(), "permute: expected ", x.shape().rank(),
+                 " axes, got ", axes.size());
   std::vector<int> there,
       // Axis k of y is axis there[k] of x, and axis a of x is axis back[a] of y.
       back(axes.size(), -1);
   std::vector<std::int64_t> extents;
   for (const int axis : axes) {
     const int a = axis_of("permute", x, axis);
-    LONGHAND_CHECK(back[a] < 0, "permute: axes: got ", a, " twice");
+    LONGHAND_CHECK(back[a] < 0, "permute: axis ", a, " is given twice");
     back[a] = static_cast<int>(there.size());
     there.push_back(a);
     extents.push_back(x.shape()[a]);

@@ -29,7 +29,8 @@ void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shap
 /// Moves the axis to the end and applies `of` to the rows.
 Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
   const int rank = x.shape().rank();
-  LONGHAND_CHECK(axis >= -rank && axis < rank, "axis: expected one of ", x.shape(), ", got ", axis);
+  LONGHAND_CHECK(axis >= -rank && axis < rank, "expected an axis of shape ", x.shape(), ", got ",
+                 axis);
   std::vector<int> axes;
   std::vector<std::int64_t> left;
   for (int a = 0; a < rank; ++a) {

@@ -7,9 +7,9 @@ namespace longhand {
 
 void reinforced_attention_into(const ScoreVars& s, const HeadVars& v, const Reinforcement& by,
                                const Heads& y, const Var& sink) {
-  LONGHAND_CHECK(
-      !recorded({&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &sink}),
-      "reinforced attention: it has no gradient, so a model with it can be run but not trained");
+  LONGHAND_CHECK(!recorded({&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &sink}),
+                 "reinforced attention has no gradient: a model with reinforced heads can be run "
+                 "but not trained");
   const Scores scores = s.value();
   Backend& backend = y.data.backend();
   check_scores("attention", scores);

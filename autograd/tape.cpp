@@ -53,8 +53,8 @@ void Tape::backward(std::initializer_list<Var> losses) {
   for (const Var& loss : losses) {
     LONGHAND_CHECK(loss.wants_grad(),
                    "backward: the loss does not depend on any value that requires a gradient");
-    LONGHAND_CHECK(loss.value().size() == 1, "backward: a loss has one element, got shape ",
-                   loss.shape());
+    LONGHAND_CHECK(loss.value().size() == 1,
+                   "backward: expected a loss with one element, got shape ", loss.shape());
     Tensor one = empty_like(loss.value());
     one.backend()(Fill{.value = 1, .y = one});
     loss.sink().add(one);

@@ -193,7 +193,8 @@ void GgufFile::read(std::span<const std::byte> bytes) {
                  ": general.alignment: expected 1 to 1048576, got ", alignment);
   if (entries_.empty()) return;
   const std::uint64_t header = (cursor.place() + alignment - 1) / alignment * alignment;
-  LONGHAND_CHECK(header <= bytes.size(), name_, ": expected tensors after its header, got the end");
+  LONGHAND_CHECK(header <= bytes.size(), name_,
+                 ": expected tensors after the header, got the end of the file");
   const auto data = bytes.subspan(static_cast<std::size_t>(header));
   std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -204,7 +205,7 @@ void GgufFile::read(std::span<const std::byte> bytes) {
     LONGHAND_CHECK(!__builtin_mul_overflow(blocks, std::uint64_t{entry.type->bytes}, &size) &&
                        offsets[i] <= data.size() && size <= data.size() - offsets[i],
                    subject, "expected ", blocks, " blocks within the file's ", data.size(),
-                   " bytes of data, got them at ", offsets[i]);
+                   " bytes of data, got blocks that begin at byte ", offsets[i]);
     entry.bytes =
         data.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(size));
     places.emplace_back(offsets[i], offsets[i] + size);

@@ -118,7 +118,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   const std::uint64_t count = little(file, end + 10, 2);
   std::uint64_t at = little(file, end + 16, 4);
   LONGHAND_CHECK(count != 0xffff && at != 0xffff'ffff, source,
-                 ": expected less than 4 GiB and 65535 arrays");
+                 ": expected less than 4 GiB and fewer than 65535 arrays");
   struct Member {
     std::string name, where;
     std::uint64_t begin, end;  // range of the member's local header and data
@@ -277,7 +277,8 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
     std::string names;
     for (const NamedTensor& named : tensors) names += (names.empty() ? "" : ", ") + named.name;
     LONGHAND_CHECK(tensors.size() == 1, path.string(),
-                   ": a .npy file holds one array, expected .npz for ", names);
+                   ": expected a name that ends in .npz, because a .npy file holds one array, got ",
+                   names);
     return write_atomically(path, npy_of(tensors[0]));
   }
   AtomicFile out(path);

@@ -110,8 +110,8 @@ void SafetensorsParts::check_exact() const {
       bytes += static_cast<std::int64_t>(entry.bytes.size());
     }
   }
-  LONGHAND_CHECK(total_ == bytes, name_, ": metadata total_size: expected ", bytes,
-                 ", the bytes of the tensors, got ", total_ ? std::to_string(*total_) : "none");
+  LONGHAND_CHECK(total_ == bytes, name_, ": metadata total_size: expected the ", bytes,
+                 " bytes of the tensors, got ", total_ ? std::to_string(*total_) : "none");
 }
 
 void SafetensorsParts::check_sums() const {
@@ -145,8 +145,8 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     size += bytes;
   }
   LONGHAND_CHECK(parts.size() <= SafetensorsIndex::max_files, name,
-                 ".safetensors: in files of at most ", most, " bytes: expected at most ",
-                 SafetensorsIndex::max_files, " of them, got ", parts.size());
+                 ".safetensors: expected at most ", SafetensorsIndex::max_files,
+                 " files of at most ", most, " bytes, got ", parts.size());
   return parts;
 }
 

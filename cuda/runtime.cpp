@@ -182,7 +182,7 @@ std::vector<DeviceFacts> find_devices() {
   const auto version = [](int number) { return text(number / 1000, '.', number % 1000 / 10); };
   LONGHAND_CHECK(driver != 0, "cuda: no NVIDIA driver is installed");
   LONGHAND_CHECK(result != cudaErrorInsufficientDriver,
-                 "cuda: the NVIDIA driver is too old: it serves CUDA ", version(driver),
+                 "cuda: the NVIDIA driver is too old: it supports CUDA ", version(driver),
                  ", this program needs ", version(runtime));
   LONGHAND_CHECK(result != cudaErrorNoDevice && (result != cudaSuccess || count > 0),
                  "cuda: no NVIDIA GPU is visible");

@@ -12,8 +12,8 @@ Uploads::Uploads(Stream& compute, MemorySource& memory)
       memory_(memory),
       pinned_(sections * section_size),
       staged_(static_cast<std::byte*>(memory.allocate(sections * section_size))) {
-  LONGHAND_CHECK(staged_ != nullptr, "cuda memory is used up: no ", sections * section_size,
-                 " bytes to copy through");
+  LONGHAND_CHECK(staged_ != nullptr, "cuda memory is used up: cannot allocate ",
+                 sections * section_size, " bytes for copies");
 }
 
 Uploads::~Uploads() { memory_.release(staged_, sections * section_size); }

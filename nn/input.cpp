@@ -56,7 +56,7 @@ void give_positions(Input& input, std::span<const std::int32_t> given,
   const auto [least, most] = std::ranges::minmax(given);
   LONGHAND_CHECK(given.size() == places.size() && least >= 0,
                  "input: expected a position of at least 0 for each of ", places.size(),
-                 " tokens, got ", given.size(), " positions, the lowest ", least, " on");
+                 " tokens, got ", given.size(), " positions, the lowest ", least);
   input.positions.assign(given);
   input.longest = std::int64_t{most} + 1;
 }

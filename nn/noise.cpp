@@ -14,7 +14,7 @@ constexpr int layer_bits = 16;
 
 std::uint32_t Noise::add_layer() {
   LONGHAND_CHECK(layers_ < 1u << layer_bits, "model: expected at most ", 1u << layer_bits,
-                 " layers that draw random numbers, got one more");
+                 " layers that draw random numbers, got more");
   if (!step_) step_ = Tensor::zeros(backend_, {1}, DType::i32);
   return layers_++;
 }

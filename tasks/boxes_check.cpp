@@ -58,7 +58,7 @@ class Words {
       require(accept(word), "expected ", quote(word), ", got ", got());
     }
   }
-  void finish() const { require(at_end(), "expected its end, got ", got()); }
+  void finish() const { require(at_end(), "expected the end of the sentence, got ", got()); }
 
   char box() {
     expect("Box");

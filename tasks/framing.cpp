@@ -97,9 +97,8 @@ Framing::Framing(const OptionValues& options, const Own& own) {
   for (const TaskOption& option : Framing::options()) {
     const std::string& value = options.text(option.name);
     LONGHAND_CHECK(value == option.default_value || option.name == "date", "task ", options.task(),
-                   ": option ", option.name,
-                   ": expected a tokenizer as well (--tokenizer), got only ", quote(value),
-                   " with the task's own characters");
+                   ": option ", option.name, ": needs a tokenizer (--tokenizer), got ",
+                   quote(value), " with the task's own characters");
   }
   std::string all(own.characters);
   for (std::size_t i = 0; i < all.size(); ++i) add(all[i], static_cast<std::int32_t>(i));

@@ -31,11 +31,11 @@ class PositionedTask final : public Task {
     const std::int32_t any = 0;
     const Task& inner = *task_;
     LONGHAND_CHECK(ids_ != PositionIds::coupled || !inner.couplings({&any, 1}).empty(),
-                   "position ids: expected a task that couples tokens, without a tokenizer: "
-                   "addition, multiplication, reversal, increment or copying");
+                   "position ids coupled: expected the task addition, multiplication, reversal, "
+                   "increment or copying, without a tokenizer");
     LONGHAND_CHECK(ids_ != PositionIds::abacus || !inner.digit_places({&any, 1}).empty(),
-                   "position ids: expected a task with numbers whose last digit comes first, "
-                   "without a tokenizer: addition or multiplication");
+                   "position ids abacus: expected the task addition or multiplication, without a "
+                   "tokenizer and with the last digit first");
   }
 
   const Vocabulary& vocabulary() const override { return task_->vocabulary(); }

@@ -35,7 +35,7 @@ std::string names_of(const auto& items) {
 }  // namespace
 
 Sample Task::sample_at(std::uint64_t, double) const {
-  fail("task: its samples are drawn, not numbered");
+  fail("task: expected numbered samples, got samples that are drawn at random");
 }
 
 Sample Task::sample_of(std::string_view) const {

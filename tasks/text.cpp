@@ -18,8 +18,10 @@ class Text final : public Task {
   explicit Text(const OptionValues& options) : settings_(options) {
     const std::int64_t size = options.integer("vocabulary", 0, 1 << 24);
     if (settings_.of_bytes()) {
-      LONGHAND_CHECK(size == 0 || size == 256,
-                     "task text: option vocabulary: expected 0 or 256 with ", "bytes, got ", size);
+      LONGHAND_CHECK(
+          size == 0 || size == 256,
+          "task text: option vocabulary: expected 0 or 256, because the tokens are bytes, got ",
+          size);
       vocabulary_ = std::make_unique<ByteVocabulary>();
     } else {
       vocabulary_ =

@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_a_file) {
                     {name, Tensor::from(*host, shape_of, values)}});
   };
   both("lengths", {2}, {1, 1});
-  refuses(1, "eval r --token-file b.npz", "expected lengths that add up to 3");
+  refuses(1, "eval r --token-file b.npz", "expected lengths that add up to the 3 tokens");
   both("lengths", {2}, {3, 0});
   refuses(1, "eval r --token-file b.npz", "above 0, got 0");
   both("targets", {2}, {1, 1});

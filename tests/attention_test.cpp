@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
       "attention: k: expected columns within [7, 6], got 2 heads of 3 columns from column 1");
   BOOST_TEST(message([](ScoreVars& s, HeadVars&) {
                s.queries = Segments(*reference(), std::vector<std::int32_t>{3, 3});
-             }) == "attention: q: expected 6 rows, one a token of the segments, got 7");
+             }) == "attention: q: expected 6 rows, one for each token of the segments, got 7");
   BOOST_TEST(message([](ScoreVars& s, HeadVars&) {
                s.keys = Segments(*reference(), std::vector<std::int32_t>{2, 5});
              }) == "attention: segments: segment 0 has 3 queries but only 2 keys");

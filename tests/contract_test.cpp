@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(matmul_refuses_shapes_that_do_not_match) {
   refused(Matmul{.a = f32({2, 4, 3}), .b = f32({3, 3, 5}), .c = f32({2, 4, 5})},
           "matmul: b: expected [2, 3, 5] f32, got [3, 3, 5] f32");
   refused(Matmul{.a = a, .b = b, .at = f32({4, 5}), .c = c},
-          "matmul: f: expected an activation with at, got none");
+          "matmul: f: expected an activation, because the product has the operand at, got none");
   refused(Matmul{.a = a, .b = b, .residual = c, .c = c},
           "matmul: c: expected memory of its own, got memory shared with residual");
 }

@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   const Tensor memory = Tensor::zeros(*backend, {1, 12}, DType::f64);
   Tape tape;
   BOOST_TEST(refusal([&] { recorded(tape, [&] { return delta(in, {.before = memory}); }); }) ==
-             "delta: a memory from a cache has no gradient; run it without recording");
+             "delta: a memory from a cache has no gradient; run delta without a Recording");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -247,10 +247,9 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
        "option examples: expected ASCII");
   says("reversal", with("plain.json", "chatml", {{"vocabulary", "40"}}),
        "expected tokens below 40");
-  says("reversal", {{"instruction", "Turn it"}},
-       "option instruction: expected a tokenizer as well");
-  says("reversal", {{"examples", "auto"}}, "option examples: expected a tokenizer as well");
-  says("reversal", {{"template", "chatml"}}, "option template: expected a tokenizer as well");
+  says("reversal", {{"instruction", "Turn it"}}, "option instruction: needs a tokenizer");
+  says("reversal", {{"examples", "auto"}}, "option examples: needs a tokenizer");
+  says("reversal", {{"template", "chatml"}}, "option template: needs a tokenizer");
   says("reversal", {{"tokenizer", path("absent")}}, "absent");
 }
 

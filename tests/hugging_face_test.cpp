@@ -367,7 +367,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "make up the width 8, got softmax:1x4");
   refuses([](auto& c) { c.outputs = {5, 5}; }, "one output layer");
   refuses([](auto& c) { set_option(c.mixers, "window", "3"); }, "got a window of 3");
-  refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got tempered ones");
+  refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got heads with temper");
   refuses([](auto& c) { c.norm = NormKind::rms; }, "no Hugging Face family matches this model");
   refuses([](auto& c) { c.gated = true; }, "expected LayerNorms before ungated feed forwards");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2/1", 8); }, "got softmax:2/1x4");

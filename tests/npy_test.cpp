@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(op_reads_and_writes_numpy_files) {
   const auto single = numpy_as_safetensors(path("y.npy"), "y");
   BOOST_TEST((load_tensor(*backend, SafetensorsFile::parse(single, "y.npy"), "y").to_doubles() ==
               load_tensor(*backend, ours, "y").to_doubles()));
-  refuses(1, "op softmax --in in.npz --grad --out y.npy", "expected .npz for y, dx");
+  refuses(1, "op softmax --in in.npz --grad --out y.npy", "a .npy file holds one array, got y, dx");
 }
 
 BOOST_AUTO_TEST_CASE(op_with_f64_uses_the_reference_backend_by_default) {

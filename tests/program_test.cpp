@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(wrong_usage_is_one_line_and_status_2) {
   refuses(2, "gradcheck \"$(printf 'two\\nlines')\"", "two");
   refuses(2, "op", "list");
   refuses(2, "op nosuch --in a --out b", "nosuch");
-  refuses(2, "op gelu --in a --out b", "it is the op activate with the attribute f=gelu");
+  refuses(2, "op gelu --in a --out b", "use the op activate with the attribute f=gelu");
   refuses(2, "op scale --out b", "--in");
   refuses(2, "op scale --in a --out b --attr alpha", "NAME=VALUE");
   refuses(2, "op scale --in a --out b --attr alpha=much", "much");

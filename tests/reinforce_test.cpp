@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
       [&] {
         reinforced_attention(p.scores(true), p.values(), {pairs, two, 0});
       },
-      "reinforced attention: it has no gradient");
+      "reinforced attention has no gradient");
   // A reference on the host must name existing tokens that are at or before the row's own token.
   const Tokens tokens(9, 1), lengths{5, 4};
   const auto place = [&](const Reference& reference) {
@@ -386,8 +386,7 @@ BOOST_AUTO_TEST_CASE(it_is_neither_trained_nor_exported) {
   {
     Tape tape;
     const Recording recording(tape);
-    expect_refusal([&] { model.decoder.loss_of(batch); },
-                   "reinforced attention: it has no gradient");
+    expect_refusal([&] { model.decoder.loss_of(batch); }, "reinforced attention has no gradient");
   }
   const TemporaryFolder folder;
   expect_refusal([&] { export_model(model.decoder, folder / "out"); },

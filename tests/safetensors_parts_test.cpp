@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_w
   // There are more parts than a reader accepts.
   const Tensors many(std::vector<std::int64_t>(SafetensorsIndex::max_files + 1, 100));
   BOOST_TEST(contains(longhand::refusal([&] { cut_into_parts("model", many.items(), {}, 800); }),
-                      "at most 1000 of them, got 1001"));
+                      "expected at most 1000 files of at most 800 bytes, got 1001"));
 }
 
 BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
@@ -139,13 +139,13 @@ BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
     put(index, replaced(text, from, to));
   };
   with("24000", "23999");
-  expect("total_size: expected 24000, the bytes of the tensors, got 23999");
+  expect("total_size: expected the 24000 bytes of the tensors, got 23999");
   for (const char* total : {"-1", "1e99", "\"24000\"", "24000.5", "99999999999999999999", "null"}) {
     with("24000", total);
-    expect("total_size: expected 24000, the bytes of the tensors, got none");
+    expect("total_size: expected the 24000 bytes of the tensors, got none");
   }
   with("\"metadata\"", "\"other\"");
-  expect("total_size: expected 24000, the bytes of the tensors, got none");
+  expect("total_size: expected the 24000 bytes of the tensors, got none");
   with(text.substr(text.find("\"metadata\""),
                    text.find("\"weight_map\"") - text.find("\"metadata\"")),
        "\"metadata\": 3,");

@@ -14,14 +14,15 @@
 namespace longhand::app::attention_benchmark {
 namespace {
 
-/// Number of sequences, with lengths spread evenly from shortest to longest.
+/// `sequences` sequences whose lengths are spread evenly from `shortest` to `longest`.
 struct Shapes {
   std::int64_t sequences, heads, shortest, longest, width;
 
   std::vector<std::int32_t> lengths() const {
     std::vector<std::int32_t> all;
     for (std::int64_t s = 0; s < sequences; ++s) {
-      // The stride is coprime to the number of lengths, so neighbours differ.
+      // The stride is coprime to the number of lengths, so neighbouring sequences have different
+      // lengths.
       const std::int64_t step = s * 7919 % (longest - shortest + 1);
       all.push_back(static_cast<std::int32_t>(shortest + step));
     }
@@ -54,7 +55,7 @@ struct Tensors {
     dq = heads(empty_like(q.data));
     dk = heads(empty_like(q.data));
     dv = heads(empty_like(q.data));
-    // No key agrees with any query, so the search visits every key back to the first.
+    // For FAL without a match: no key agrees with any query, so the search reads every key.
     against = heads(empty_like(q.data));
     b(Activate{Activation::relu, q.data, against.data});
     positive = against;
@@ -81,7 +82,8 @@ struct Tensors {
     ddecay = empty_like(pull);
   }
 
-  /// Solves DeltaFormer's memory among the keys, then applies softmax attention to its values.
+  /// DeltaFormer in two steps: the operation DeltaFormer computes new values from the keys, and
+  /// softmax attention reads the new values.
   Mechanism deltaformer(Backend& b) const {
     const auto more_of = [](const Heads& x) {
       return Heads{empty_like(x.data), 0, x.heads, x.width};
@@ -156,7 +158,8 @@ struct Tensors {
       wanted.*gradient = empty_like(more.*part);
       return attend(name, own, softmax, softmax_gradient, wanted);
     };
-    Scores opposed = scores;  // gates below -10: keys remove nothing
+    // Scores below -10: stick-breaking assigns almost no weight to any key.
+    Scores opposed = scores;
     opposed.q = positive;
     opposed.k = against;
     opposed.scale = 1;
@@ -236,7 +239,8 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
       }
     }
     for (const Mechanism& m : all) {
-      // of_softmax is relative to the first row
+      // The first mechanism, softmax, is always timed, because the column of_softmax is relative to
+      // it.
       if (!chosen.empty() && &m != &all.front() &&
           std::ranges::find(chosen, m.name) == chosen.end()) {
         continue;

@@ -30,8 +30,8 @@ double copy_rate(Backend& backend, double budget, std::size_t bytes);
 Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed);
 Tensor random_indices(Backend& backend, const Shape& shape, std::int32_t bound, std::uint64_t seed);
 
-/// Parses the numbers of "2048,512,64". Throws UsageError unless there are `count` numbers of at
-/// least 1.
+/// Parses numbers such as "2048,512,64". Throws UsageError unless there are `count` numbers, each
+/// at least 1.
 std::vector<std::int64_t> parse_sizes(const std::string& words, std::size_t count);
 
 struct Benchmark {

@@ -58,8 +58,8 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   return wanted;
 }
 
-/// Memory bandwidth in bytes per second: on the CPU, reading with all threads, one number per cache
-/// line; on a GPU, copying.
+/// Memory bandwidth in bytes per second. On the CPU, all threads read one number per cache line. On
+/// a GPU, memory is copied.
 double read_rate(Backend& backend, double budget) {
   if (backend.name() == "cuda") return copy_rate(backend, budget, std::size_t{512} << 20);
   constexpr std::size_t line = 64 / sizeof(std::uint64_t), count = (std::size_t{512} << 20) / 8;
@@ -101,7 +101,7 @@ struct Times {
   std::vector<double> tokens;  // seconds of each later token, sorted in ascending order
 };
 
-/// Greedy decoding after a prompt of `prompt` tokens.
+/// Times greedy decoding of `tokens` tokens after a prompt of `prompt` tokens.
 Times decode(nn::Decoder& model, std::int64_t prompt, std::int64_t tokens) {
   std::vector<std::int32_t> words(static_cast<std::size_t>(prompt));
   std::iota(words.begin(), words.end(), 0);
@@ -163,7 +163,8 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
       product_rate(backend, budget, prompt, matrices));
 
   if (!model.recordable()) return;
-  backend.observer = [](std::string_view) {};  // an observer prevents graph recording
+  // While an observer is set, the backend records no graph.
+  backend.observer = [](std::string_view) {};
   const Times alone = decode(model, context, count + 1);
   backend.observer = nullptr;
   const double slow = alone.tokens[alone.tokens.size() / 2];

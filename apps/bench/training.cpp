@@ -123,7 +123,8 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
   std::vector<double> seconds, rates;  // rates: tokens per second, used if steps differ in length
   nn::StepReport first, last;
   Stopwatch watch;
-  // On a device, the time between two calls is not the time of an operation.
+  // Operations of a device run asynchronously, so the time between two calls is not the time of an
+  // operation.
   if (backend.devices().empty()) {
     backend.observer = [&](std::string_view name) { watch.start(name); };
   }

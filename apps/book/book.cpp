@@ -46,7 +46,8 @@ std::int64_t entries_of(const catalog::Case& example) {
   return sum;
 }
 
-/// Sets the minimum time over several forward and backward runs of the operation's largest case.
+/// Stores in `checked` the minimum time of several forward and backward runs of the operation's
+/// largest case.
 void time(const catalog::Operation& operation, Backend& backend, std::uint64_t seed,
           Checked& checked) {
   Rng rng(seed, Purpose::test);
@@ -171,7 +172,7 @@ class Book {
     return order;
   }
 
-  /// Maps a link of document `from` of the repository to its target in the book.
+  /// The target in the book of a link that document `from` of the repository contains.
   std::string resolve(const std::string& link, const fs::path& from, const fs::path& page) {
     if (link.starts_with("http") || link.starts_with("#")) return link;
     const std::size_t hash = link.find('#');
@@ -305,8 +306,8 @@ class Book {
     return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n";
   }
 
-  /// Code with numbered lines. The numbers link to the lines of `page`; without a page they are the
-  /// link targets.
+  /// Code with numbered lines. The numbers link to the lines of page `link`. If `link` is empty,
+  /// the numbers are link targets.
   static std::string numbered(std::string_view code, const std::string& link) {
     std::string html = "<pre class=\"code\">";
     for (std::size_t line = 1; !code.empty(); ++line) {

@@ -1,6 +1,7 @@
 "use strict";
 
-// The words of a search, all of which a page must have; pages with one in the title come first.
+// Finds the pages that contain all words of a question. Pages whose title contains more of the words
+// come first.
 function find(question) {
   const words = question.toLowerCase().split(/\s+/).filter(word => word.length > 1);
   if (words.length === 0) return [];

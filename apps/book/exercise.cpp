@@ -11,7 +11,7 @@ namespace {
 constexpr double low = -3, high = 3;  // the default range of the command
 constexpr std::uint64_t points_seed = 1;
 
-/// The rest of the first line that starts with `key`.
+/// The text after the first `key`, up to the end of the line.
 std::string line_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == text.npos) return {};

@@ -20,7 +20,7 @@ Exercise parse_exercise(std::string_view text);
 /// Checks a derivative with difference quotients, as `longhand gradcheck --expression` does.
 bool is_derivative(const Exercise& exercise, std::string_view typed);
 
-/// HTML with the function, the command that checks an answer, and the answer folded away.
+/// HTML with the command that checks an answer, and the answer, which is hidden until it is opened.
 std::string exercise_html(const Exercise& exercise);
 
 }  // namespace longhand::app::book

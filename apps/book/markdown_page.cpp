@@ -259,7 +259,7 @@ class Converter {
 
   std::string paragraph(const Lines& lines, std::size_t& i) {
     Lines inside;
-    // True between double dollars, where a line may begin with any character.
+    // True inside a formula between double dollars, in which a line may begin with any character.
     bool formula = false;
     for (; i < lines.size() && !is_blank(lines[i]); ++i) {
       const std::string_view line = lines[i];

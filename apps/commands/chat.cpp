@@ -51,8 +51,8 @@ class Input {
  public:
   bool is_terminal() const { return is_terminal_; }
 
-  /// The next line without its line break: an empty line if Ctrl-C was pressed first, no value at
-  /// the end of the input.
+  /// Reads the next line, without its line break. Returns an empty line if Ctrl-C was pressed
+  /// before a line was read, and no value at the end of the input.
   std::optional<std::string> next() {
     if (is_terminal_) std::cout << "> " << std::flush;
     for (;;) {

@@ -45,8 +45,8 @@ void name(std::vector<Compared>& runs) {
   }
 }
 
-/// The settings in which the runs differ. Their order is that of the first run that has each
-/// setting.
+/// The settings in which the runs differ: those of the first run in its order, then those that only
+/// later runs have.
 Texts differing(const std::vector<Compared>& runs) {
   Texts keys;
   for (const Compared& run : runs) {

@@ -20,9 +20,9 @@ void print(const tasks::Task& task, const tasks::Sample& sample) {
             << (answer.ends_with('\n') ? "" : "\n");
 }
 
-/// Prints the sample given with --text. With --mask, also prints which prompt characters each
-/// answer character should attend to, counted from 0: {"pairs": [[predicted, looked at], ...]}, or
-/// as text.
+/// Prints the sample given with --text. With --mask, also prints the prompt characters that each
+/// answer character should attend to, as text or as {"pairs": [[ANSWER, PROMPT], ...]}. Characters
+/// are numbered from 0.
 void show_sample(const tasks::Task& task, const Arguments& arguments) {
   const tasks::Sample sample = task.sample_of(arguments.word("text"));
   const auto rows =
@@ -100,9 +100,8 @@ Config config_of_run(const Arguments& arguments) {
   return RunFolder(arguments.plain()[0]).config();
 }
 
-/// The scored targets of a sequence: for each target the token's index, a colon, the class and its
-/// text. In a task with several choices per token, the index is followed by the number of the
-/// choice.
+/// The scored targets of a sequence: "TOKEN: CLASS TEXT, ...", where TOKEN is the token's index. If
+/// a token has several choices, TOKEN is followed by a dot and the number of the choice.
 std::string wanted_text(const nn::Batch& batch, std::int64_t first, std::int64_t length,
                         const tasks::Task& task) {
   std::string all;

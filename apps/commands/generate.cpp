@@ -60,7 +60,9 @@ void write_answers(const std::vector<Continuation>& all, const std::string& file
   add_lists(arrays, *host, "tokens", "lengths", said);
   if (std::filesystem::path(file).extension() == ".npy") {
     LONGHAND_CHECK(std::ranges::all_of(said, [&](auto& s) { return s.size() == said[0].size(); }),
-                   file, ": expected .npz or .safetensors where answers differ in length");
+                   file,
+                   ": expected a name that ends in .npz or .safetensors, because the answers "
+                   "differ in length");
     const Tensor tokens = arrays[0].tensor.reshape({std::ssize(said), std::ssize(said[0])});
     return save_arrays(file, std::vector<NamedTensor>{{"tokens", tokens}});
   }

@@ -32,8 +32,8 @@ std::vector<const catalog::Operation*> chosen(const std::vector<std::string>& na
   return operations;
 }
 
-/// Runs the check that a command line requests: against difference quotients, or another backend
-/// against the reference backend.
+/// Runs the check that the command line requests: it compares gradients with difference quotients,
+/// or another backend with the reference backend.
 class Checker {
  public:
   explicit Checker(const Arguments& arguments)
@@ -128,7 +128,7 @@ void check_typed(const Arguments& arguments) {
   }
   const double low = arguments.number("from", -1e6, 1e6);
   const double high = arguments.number("to", -1e6, 1e6);
-  if (!(low < high)) wrong_usage("--to: expected more than --from, ", low, ", got ", high);
+  if (!(low < high)) wrong_usage("--to: expected a number above --from, ", low, ", got ", high);
   const DerivativeCheck check = check_derivative(f, by, typed, low, high, seed_from(arguments));
 
   std::vector<Report::Column> columns;

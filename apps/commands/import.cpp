@@ -95,7 +95,7 @@ Config config_for(const Source& source, const fs::path& to, const Arguments& arg
     config.set("task.vocabulary", std::to_string(model.vocabulary));
     std::int64_t length = is_text ? 256 : 64;
     if (model.longest > 0) {
-      // Number of tokens of a sample that are not trained, such as BOS.
+      // Number of tokens that the task adds to a sample's length, such as BOS.
       const std::int64_t beside = is_text ? config.task()->longest() - length : 0;
       length = std::clamp<std::int64_t>(model.longest - beside, 1, length);
     }

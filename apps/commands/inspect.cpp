@@ -52,7 +52,9 @@ void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const bool with_reference = arguments.flag("reference");
   if (with_reference && arguments.given("prompt")) {
-    wrong_usage("--prompt cannot be combined with --reference, which only a task's samples have");
+    wrong_usage(
+        "--prompt cannot be combined with --reference, because only samples of a task have "
+        "reference attention");
   }
   const std::filesystem::path folder = arguments.plain()[0];
   const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),

@@ -146,8 +146,8 @@ std::string today() {
   return std::strftime(digits, sizeof digits, "%F", &date) > 0 ? digits : "";
 }
 
-/// Sets the seeds and hours from the recipe's runs; a recipe without runs uses the command's seed
-/// and duration.
+/// Stores in `made` the seeds and hours of the recipe's runs. For a recipe without runs, stores the
+/// seed and duration of the command.
 void count_runs(const RecipeOptions& options, std::span<const std::filesystem::path> runs,
                 double seconds, Provenance& made) {
   std::set<std::uint64_t> seeds;

@@ -133,7 +133,7 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
   }
   for (const std::size_t i : part_of(all.size(), part)) {
     const auto& [config, path] = all[i];
-    // An Error if the folder contains another run.
+    // Throws an Error if the folder contains another run.
     std::optional<RunFolder> folder = open_or_create(path, *config);
     if (score_of(path, stages, stage)) continue;
     if (manner.is_over()) return false;
@@ -194,7 +194,7 @@ GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t
   const std::int64_t eta = arguments.integer("halving", 2, 1000);
   if (base.training().evaluate_samples == 0) {
     wrong_usage(
-        "--halving: evaluate-samples must be above 0, because it drops runs by their scores");
+        "--halving: evaluate-samples must be above 0, because halving drops runs by their scores");
   }
   return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
 }
@@ -254,7 +254,9 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   TrainingManner manner;
   ranks.together([&] {
     if (ranks.size() > 1 && arguments.given("only")) {
-      wrong_usage("--only cannot be used on several ranks, which divide the runs themselves");
+      wrong_usage(
+          "--only cannot be used on several ranks, because the ranks divide all runs among "
+          "themselves");
     }
     made.emplace(sweep_of(arguments));
     manner = manner_from(arguments);

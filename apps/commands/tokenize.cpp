@@ -109,7 +109,8 @@ void encode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   if (arguments.flag("lossy")) input.replace_broken();
   nn::Encoder encoder(tokenizer);
   std::uint64_t count = 0;
-  // In JSON the offsets follow the streamed ids in the same object, so they are stored until then.
+  // JSON prints all ids first and then all offsets, so the offsets are stored until the ids are
+  // printed.
   std::vector<ByteRange> kept;
   if (form == Form::json) std::cout << R"({"ids": [)";
   {

@@ -30,7 +30,7 @@ struct Plan {
   std::optional<std::filesystem::path> start = {};
 };
 
-/// Sets the default number of parts of a step for a run that starts on several ranks.
+/// Sets the default of training.parts for a run that starts on several ranks.
 Config with_parts(Config config) {
   if (nn::ranks_asked_for() && config.is_default("training.parts")) {
     config.set("training.parts", std::to_string(default_parts(config)));
@@ -38,7 +38,7 @@ Config with_parts(Config config) {
   return config;
 }
 
-/// Sets the number of steps to that of --epochs, if it is given.
+/// Converts --epochs, if it is given, to the number of steps.
 Config with_epochs(Config config, const Arguments& arguments) {
   if (!arguments.given("epochs")) return config;
   if (arguments.given("steps")) wrong_usage("--epochs cannot be combined with --steps");

@@ -45,7 +45,7 @@ class Axis {
         if (mark >= low_ && mark <= high_ && !crowded) marks.push_back(mark);
       }
     }
-    // If the range contains fewer than two such numbers, the marks are evenly spaced.
+    // If the range contains fewer than two of these marks, evenly spaced marks are used.
     return marks.size() < 2 ? html::ticks(low_, high_, 5) : marks;
   }
 
@@ -115,7 +115,7 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
                              escape(series.name) + ": " + number(p.x) + ", " + number(p.y));
     }
   }
-  // hover.js shows these values under the pointer.
+  // hover.js shows these values at the pointer.
   return "<path d=\"" + path + "\" data-name=\"" + escape(series.name) + "\" data-values=\"" +
          values + "\" fill=\"none\" stroke=\"" + colour(hue) + "\" stroke-width=\"1.8\"" +
          (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" + dots;

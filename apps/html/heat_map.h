@@ -20,7 +20,7 @@ struct HeatMap {
 };
 std::string heat_map(const HeatMap& map);
 
-/// A legend of the colours of such maps, from 0 to `full`.
+/// A legend of the colours of heat maps, from 0 to `full`.
 std::string colour_scale(double full, const std::string& meaning);
 
 }  // namespace longhand::app::html

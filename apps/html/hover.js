@@ -1,5 +1,5 @@
-// Tells the values of a line chart where the pointer is. A curve is a path with data-name and, for
-// each corner of its line, x and y in data-values.
+// Shows the values of a line chart at the pointer. A curve is a path element: data-name contains its
+// name, and data-values contains x and y of each point of the path.
 'use strict';
 for (const svg of new Set([...document.querySelectorAll('path[data-values]')].map((path) => path.ownerSVGElement))) {
   const curves = [...svg.querySelectorAll('path[data-values]')].map((path) => {

@@ -9,7 +9,7 @@
 namespace longhand::app::html {
 namespace {
 
-constexpr std::ptrdiff_t longest_listing = 40;  // maximum lines of a listing within the page
+constexpr std::ptrdiff_t longest_listing = 40;  // maximum lines of a listing within a page
 constexpr std::size_t most_columns = 1000;
 
 /// The name of the element: "table" for "table class=...", "/table" for an end tag.

@@ -43,9 +43,9 @@ constexpr TunedFigure tuned[] = {
 
 /// The small model of a task and its training. Initial weights with standard deviation 0.1 learn
 /// addition much sooner than 0.02, but reversal later. FFML and value assignment stay on a plateau
-/// for thousands of steps if all samples are as long as in the paper. Softmax heads leave the
-/// plateau of value assignment so late that its model uses ChaCAL heads. FFML's flips require a
-/// parity, which softmax heads learn almost and Gated DeltaNet heads completely.
+/// for thousands of steps if all samples are as long as in the paper. Softmax heads leave this
+/// plateau late, so the model of value assignment has ChaCAL heads. The flips of FFML require a
+/// parity: softmax heads learn it almost, and Gated DeltaNet heads completely.
 struct Size {
   std::string_view task;
   std::int64_t layers, width, steps, batch;
@@ -87,8 +87,8 @@ const Size& size_of(std::string_view task, Scale scale) {
   return *found;
 }
 
-/// Settings for fine-tuning a pretrained model on a task. The paper's scale uses the published
-/// ones; the smaller scales use a higher learning rate, which smaller models need.
+/// Settings for fine-tuning a pretrained model on a task. The paper's scale has the published
+/// settings. The smaller scales have a higher learning rate, because smaller models need it.
 constexpr ScaledSetting tuning[] = {
     {"training.steps", "20", "300", "1500"},
     {"training.rate", "1e-4", "1e-4", "5e-6"},

@@ -12,7 +12,7 @@
 #include "apps/run/attention_measures.h"
 
 /// Functions shared by the recipes of AttentionSpan: the six tasks, and models that have learned
-/// them. The models are small ones trained from scratch or, with --model, that model after
+/// them. The models are small models trained from scratch or, with --model, the given model after
 /// fine-tuning.
 namespace longhand::app {
 
@@ -22,8 +22,8 @@ struct AlgorithmicTask {
   std::string_view name;   // name in tasks/
   std::string_view title;  // name in the paper
   double scratch_id = 0, scratch_ood = 0;
-  /// An option of the task, such as "pairs", for which small models also learn smaller values: its
-  /// name, the range of values in training, and the paper's value, on which models are scored.
+  /// An option of the task, such as "pairs": its name, the range of values in the training of small
+  /// models, and the paper's value, with which all models are scored.
   std::string_view option = {}, learned = {}, scored = {};
 };
 std::span<const AlgorithmicTask> algorithmic_tasks();

@@ -14,7 +14,8 @@ namespace {
 
 /// The training of a repair: steps at each scale, and peak learning rate.
 struct Training {
-  std::array<std::int64_t, 3> small, tuned;  // small: models from scratch; tuned: --model
+  // small: for models trained from scratch; tuned: for the fine-tuned model of --model
+  std::array<std::int64_t, 3> small, tuned;
   std::string_view rate;
 
   /// The multiplication task has samples of up to 170 characters and the widest model. At the
@@ -108,7 +109,7 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// The row and columns of a scored run: the row's name after the task's name, and `when` for
+/// The names of a scored run in the table: `row` follows the task's name, and `when` is passed to
 /// add_scores().
 struct ScoredRun {
   const char *row, *when;
@@ -237,7 +238,7 @@ GridRun matrix_of_one_length(const GridRun& model, const RecipeOptions& options)
   return run;
 }
 
-/// Adds the accuracy on samples of that length, before and after the matrix is trained.
+/// Adds the accuracy on samples of the single length, before and after the matrix is trained.
 void add_one_length(RecipeResult& result, const Lineage& lineage, const RecipeOptions& options) {
   const Settings& settings = one_length_of(lineage.task.name).settings;
   for (const auto& [place, column] :
@@ -338,7 +339,7 @@ std::int64_t searched_samples(const RecipeOptions& options) {
   return options.scale == Scale::smoke || !options.model.empty() ? 50 : 200;
 }
 
-/// The run's model with the best reinforcement settings; `found` describes them.
+/// The run's model with the best reinforcement settings. Describes these settings in `found`.
 std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridRun& model,
                                              const RecipeOptions& options, std::string& found) {
   const std::string name = model.config.kind().name;

@@ -33,9 +33,9 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   return scores;
 }
 
-/// Training time of each configuration relative to the first. The models take turns of a few steps
-/// on the same data, and the result is the median over the turns. Other load on the machine
-/// therefore affects all models equally.
+/// Training time of each configuration relative to the first. The models train alternately for a
+/// few steps on the same data, and the result is the median over these rounds. Other load on the
+/// machine therefore affects all models equally.
 std::vector<double> time_ratios(const std::vector<Config>& configs) {
   constexpr int turns = 7;
   const Config& first = configs.front();
@@ -71,7 +71,7 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
   return medians;
 }
 
-/// A table of the shares in the strata of one kind ("depth 2-3", ...), one column per stratum.
+/// A table of the metrics whose names begin with `kind` ("depth 2-3", ...), one column per metric.
 std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
                    std::string_view kind) {
   std::vector<std::string> header{""}, names;

@@ -13,7 +13,8 @@ std::int64_t layers_needed(std::int64_t depth) {
   return std::bit_width(static_cast<std::uint64_t>(depth));
 }
 
-/// Maximum number of layers trained. For the deepest chain of a scale the bound is 3, 4 or 5.
+/// Maximum number of layers trained. The theorem requires 3, 4 or 5 layers for the deepest chain of
+/// the three scales.
 std::int64_t most_layers(Scale scale) {
   return scale == Scale::smoke ? 2 : scale == Scale::laptop ? 4 : 5;
 }

@@ -157,7 +157,8 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
 
 constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"};
 
-/// The page of the first figure of the claim's first part.
+/// The page of the first figure of the first setting whose pages all exist; empty if there is no
+/// such setting.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {

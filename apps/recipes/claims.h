@@ -46,8 +46,8 @@ ClaimCondition at_least(const ClaimFigure& left, double bound);
 ClaimCondition at_most(const ClaimFigure& left, double bound);
 ClaimCondition within(const ClaimFigure& left, const ClaimFigure& right, double bound);
 
-/// A part of a claim. It is shown if all conditions of a setting hold. Settings are alternatives:
-/// the first one whose pages all exist is used.
+/// A part of a claim. It has alternative settings, of which the first one whose pages all exist is
+/// used. The part is shown if all conditions of that setting hold.
 struct ClaimPart {
   std::string_view what;
   std::vector<std::vector<ClaimCondition>> settings;
@@ -71,7 +71,7 @@ struct JudgedClaim {
   const Claim* claim = nullptr;
   Verdict verdict = Verdict::not_yet;
   std::string figures;  // the compared figures, part by part
-  std::string page;     // the first page that was used; empty if there is none
+  std::string page;     // the first page used, such as "fal-table1-laptop.md"; may be empty
 };
 
 using Results = std::map<std::string, Json>;  // as returned by results_in()

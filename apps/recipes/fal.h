@@ -18,7 +18,7 @@ struct Experiment {
   std::string baseline, fal;                // the heads of a layer in either model
   std::span<const ScaledSetting> settings;  // settings of both models
   std::string metric;                       // metric shown in the table
-  /// Metric over parts of a sample, such as "reads", shown next to the first.
+  /// A second metric, over parts of a sample, such as "reads". It is shown next to the first.
   std::string part_metric = {};
   std::vector<Column> columns;
   bool decoded = false;        // the table shows free decoding; teacher forcing is shown too

@@ -41,7 +41,7 @@ struct ScaledSetting {
 };
 void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale);
 void set_all(Config& config, const Settings& settings);
-/// Sets the seed of a model's run with this number, and returns the seed.
+/// Sets the seed of a model's run `number` to options.seed + number. Returns the seed.
 std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number);
 
 /// Creates a run with this configuration, or opens the run that the folder already contains. A
@@ -51,8 +51,8 @@ RunFolder open_or_create(const std::filesystem::path& path, const Config& config
                          const std::optional<std::filesystem::path>& start = {},
                          std::optional<std::int64_t> start_step = {});
 
-/// The folder of a run: the run's folder in this recipe, or in a recipe of `reuse_from` if that has
-/// finished the same run at the same scale.
+/// The folder of a run: its folder in this recipe, or in a recipe of `reuse_from` that has finished
+/// the same run at the same scale.
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
                                std::span<const std::string_view> reuse_from = {});
 
@@ -64,7 +64,7 @@ std::vector<std::filesystem::path> run_paths(std::span<const GridRun> runs,
 LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
                         std::span<const std::string_view> reuse_from = {});
 
-/// Trains or resumes every run. Returns false if a signal stopped it.
+/// Trains or resumes every run. Returns false if a signal stopped the training.
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
                 std::span<const std::string_view> reuse_from = {});
 
@@ -78,7 +78,7 @@ struct GridPart {
   std::size_t part = 1, parts = 1;
 };
 std::optional<GridPart> parse_part(std::string_view text);
-/// The elements of the part, out of `count` elements as indices from 0, or out of a list of runs.
+/// The elements that belong to the part: indices out of 0 to count - 1, or runs out of a list.
 std::vector<std::size_t> part_of(std::size_t count, GridPart part);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 
@@ -103,7 +103,7 @@ Row row_of(const std::string& row, const std::string& column, std::span<const do
 /// each run, which appears in the JSON only.
 Row add_row(RecipeResult& result, const std::string& row, const std::string& column,
             std::span<const double> values, std::optional<double> paper, std::int64_t of = 0);
-/// A sentence for the page that describes the intervals of such rows.
+/// A sentence for the page that describes the intervals of the rows of row_of().
 std::string how_intervals(std::int64_t runs);
 
 /// The settings in which two runs of the same task differ, one line each: "training.rate = 3e-3".

@@ -10,9 +10,9 @@
 namespace longhand::app {
 namespace {
 
-/// Number of samples that represents one million samples of the paper's training set. The paper's
-/// training draws 100,000 * 1024 samples, which is two thirds of its largest set. Every scale draws
-/// the same share.
+/// Number of samples at a scale for each million samples of the paper's training sets. The paper's
+/// training draws 100,000 * 1024 samples, about two thirds of its largest set. Training at every
+/// scale draws the same fraction.
 std::int64_t million(Scale scale) {
   constexpr std::array<std::int64_t, 4> samples{1000, 25'000, 1'000'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];

@@ -31,8 +31,8 @@ void make(const Figure& figure, const RecipeOptions& options, RecipeResult& resu
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
-  // The paper uses r from 2 to 5. r = 1 is added because no number is then repeated, so that
-  // knowing the successor suffices.
+  // The paper uses r from 2 to 5. r = 1 is added, because then no number is repeated and knowing
+  // the successor suffices.
   if (figure.repeated) axes.push_back(parse_axis("repeat=1..5"));
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {

@@ -76,7 +76,7 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
              encoder ? "encoder" : "decoder", " basis: ", loaded.task->vocabulary().text(token)),
         "rank", ranks, {});
     for (std::size_t r = mean; r < result.rows.size(); ++r) {
-      // The intervals are removed, because that of a mean rank may start below 1.
+      // The intervals are removed, because the interval of a mean rank may start below 1.
       result.rows[r].low = result.rows[r].high = {};
       result.rows[r].whole = runs.size() == 1 || r > mean;
     }

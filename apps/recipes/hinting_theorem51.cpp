@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::int64_t longest = 1000;
 
-/// Draws an input of numbers in random order. The number of distinct values is log-uniform, so that
-/// a thousand copies of one number are as likely as a few copies of each.
+/// Draws an input of `length` numbers in random order. The number of distinct values is log-uniform
+/// between 1 and `numbers`, so many inputs contain one number hundreds of times.
 Tokens draw(std::uint64_t seed, std::int64_t numbers, std::int64_t length, std::int64_t index) {
   Rng rng(seed, Purpose::evaluation, static_cast<std::uint64_t>(length),
           static_cast<std::uint32_t>(index));

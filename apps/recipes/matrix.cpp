@@ -29,7 +29,8 @@ struct Made {
     const auto found = results.find(Cell{&mechanism, &task}.name());
     return found == results.end() ? nullptr : &found->second;
   }
-  /// The scores of guessing, which depend only on the task, from the first finished mechanism.
+  /// The scores of guessing. They depend only on the task and are read from the first finished
+  /// mechanism.
   const std::vector<double>* guessed(const MatrixTask& task) const {
     for (const Mechanism* mechanism : choice.mechanisms) {
       if (const CellResult* result = of(task, *mechanism)) return &result->guessed;

@@ -97,7 +97,7 @@ struct Guess {
   std::int32_t answer = 0;
 };
 Guess guess_of(const tasks::Task& task);
-/// The score, by the task's main metric, if this guess is every answer.
+/// The score by the task's main metric if every answer is this guess.
 double score_of(const Guess& guess, const tasks::Task& task);
 
 /// True if a run should stop early: over the last tenth of the first half of its steps, the mean

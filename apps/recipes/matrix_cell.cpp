@@ -237,8 +237,7 @@ std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3
 
 namespace {
 
-/// The range from which given positions are drawn, if samples of `times` the trained length must
-/// fit.
+/// Number of given positions that a model needs so that samples of `times` the trained length fit.
 std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& cell,
                           const RecipeOptions& options) {
   Config longer = config;

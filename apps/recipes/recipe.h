@@ -113,8 +113,9 @@ struct RegisterRecipe {
 };
 const std::map<std::string, Recipe, std::less<>>& recipes();
 
-/// The table of a report with the paper's rows and columns: our result with its interval, the
-/// paper's below it if printed, and the result of guessing if a task has few answers.
+/// The table of a report with the paper's rows and columns. A cell has our result with its
+/// interval, the paper's result if it is printed, and the result of guessing if the task has few
+/// answers.
 std::string comparison_table(std::string_view recipe, const std::vector<Row>& rows);
 
 }  // namespace longhand::app

@@ -106,7 +106,7 @@ std::string hours_text(double hours) {
                    : text(html::decimals(hours, 1), " h");
 }
 
-/// The hand-written block of a page, with its markers; without such a block, an empty one.
+/// The hand-written block of a page with its markers. If the page has no block, an empty block.
 std::string notes_of(const fs::path& page) {
   const std::string empty = text(notes_begin, notes_end);
   if (!fs::exists(page)) return empty;

@@ -41,7 +41,7 @@ Printed paper_of(const Measure& measure, std::size_t model) {
 
 bool bends(const tasks::PowerLaw& law) { return law.straight && *law.straight < 0.05; }
 
-/// Limits a share to at most 1; a fit may exceed it.
+/// Limits a share to at most 1, which a fit may exceed.
 double bounded(double error, const Measure& measure) {
   return measure.is_share() ? std::min(error, 1.0) : error;
 }

@@ -26,13 +26,13 @@ class Weights {
   double& at(std::int64_t row, std::int64_t column) {
     return values_[static_cast<std::size_t>(row * columns_ + column)];
   }
-  /// Makes output `row` of a product include `factor` times the stream's coordinate along a
-  /// direction.
+  /// Makes output `row` of a matrix product include `factor` times the stream's coordinate along
+  /// `direction`.
   void read(std::int64_t row, std::int64_t direction, double factor = 1) {
     at(row, direction) += factor / 2;
     at(row, directions_ + direction) -= factor / 2;
   }
-  /// Makes a product add `factor` times a direction to the stream per unit of input `column`.
+  /// Makes input `column` of a matrix product add `factor` times `direction` to the stream.
   void write(std::int64_t column, std::int64_t direction, double factor = 1) {
     at(direction, column) += factor;
     at(directions_ + direction, column) -= factor;
@@ -140,8 +140,8 @@ class Builder {
     out.store();
   }
 
-  /// For a number b after ⊥, replaces the directions tilde b and tilde ⊥ by -tilde b. The unit 2
-  /// relu(e_b + tilde ⊥ - 3/2) is 1 if both e_b and tilde ⊥ are present.
+  /// For a number b after ⊥, replaces the directions tilde b and tilde ⊥ by -tilde b. The hidden
+  /// unit 2 relu(e_b + tilde ⊥ - 3/2) is 1 if both e_b and tilde ⊥ are present.
   void first_feed_forward() const {
     Weights up = weights(feed_forward(0).up.weight);
     Weights bias = weights(feed_forward(0).up.bias);

@@ -157,8 +157,8 @@ class Measuring {
     });
   }
 
-  /// Adds the attention scores of the rows, separately for right and wrong predictions. Returns the
-  /// mean score.
+  /// Adds the attention score of each counted row, separately for rows with right and with wrong
+  /// predictions. Returns the mean over the rows.
   double add_scores(const Tensor& rollout, const ReferenceMask& mask, const tasks::Sample& sample,
                     std::span<const std::int32_t> said) {
     const std::vector<double> on_reference = reference_sums(rollout, mask);

@@ -48,7 +48,7 @@ Json ratio(std::int64_t part, std::int64_t all) {
   return all == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(all));
 }
 
-/// The rows of the three tables, which the JSON also contains.
+/// head_rows(), place_rows() and length_rows() make the rows of the printed tables and of the JSON.
 std::vector<Json> head_rows(const AttentionMeasures& measures) {
   const auto entropies = entropies_by_head(measures);
   std::vector<Json> rows;

@@ -12,9 +12,9 @@ namespace longhand::app {
 /// Joins samples to a batch.
 nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& task);
 
-/// The size of a step's batches. A batch is either a fixed number of sequences, or as many
-/// sequences as have at most `tokens` tokens in total, but at least one. Also the number of batches
-/// per step and the size of the training set (0: unlimited).
+/// The batches of a step, and the size of the training set (0: unlimited). A batch has either a
+/// fixed number of sequences, or as many sequences as have at most `tokens` tokens in total, but at
+/// least one.
 struct BatchPlan {
   std::int64_t sequences = 0;
   std::int64_t tokens = 0;  // maximum tokens of a batch; 0: use `sequences`
@@ -39,8 +39,9 @@ nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::u
                                  BatchPlan plan);
 
 /// Number of steps, rounded up, of this many passes over the task's numbered samples or the plan's
-/// training set. Throws an Error if every step draws new samples, or if the plan limits the tokens
-/// of batches of a training set, whose number of sequences then varies.
+/// training set. Throws an Error if every step draws new samples. Also throws an Error for a
+/// training set if the plan limits the tokens of a batch, because the number of sequences then
+/// varies.
 std::int64_t steps_of_epochs(double epochs, const tasks::Task& task, BatchPlan plan);
 
 // The index of a random stream has 32 bits.

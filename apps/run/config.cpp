@@ -60,8 +60,8 @@ std::string flag_of(const tasks::TaskOption& option) {
   return option.flag.empty() ? "task." + option.name : option.flag;
 }
 
-/// The flag of a key. task.name has the flag --task, a task's option its own flag; for all other
-/// keys the section is dropped.
+/// The flag of a key: --task for task.name, and the option's own flag for an option of the task.
+/// For any other key, the flag is the key without its section.
 std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   const std::string name(key.substr(key.find('.') + 1));
   if (!key.starts_with("task.")) return name;

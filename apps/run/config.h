@@ -92,7 +92,8 @@ class Config {
   };
   std::size_t index_of(std::string_view key) const;
   const std::string& origin(std::string_view key) const { return settings_[index_of(key)].origin; }
-  /// Sets declared members to the values of a section. An Error names the origin of a value.
+  /// Sets the members that `options` declares to the values of a section. An Error names the origin
+  /// of a value.
   void assign(const nn::Options& options, std::string_view section) const;
   template <class Settings>
   Settings parsed(std::string_view section) const {

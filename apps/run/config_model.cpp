@@ -32,7 +32,7 @@ std::optional<double> as_number(std::string_view text) {
   return value;
 }
 
-/// The heads without the options that the configuration gives to all of them.
+/// The list of heads, without the options that the configuration sets for all heads.
 std::string heads_of(const Config& config) {
   const ModelSettings settings = config.model_settings();
   return nn::text_of(nn::parse_layers(settings.heads, settings.decoder.width));
@@ -66,7 +66,7 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
                  "learned gamma: expected ChaCAL heads, got ", nn::text_of(model.mixers));
   LONGHAND_CHECK(settings.position_ids != tasks::PositionIds::abacus ||
                      model.positions == nn::Positions::learned,
-                 "position ids: expected learned positions with abacus (--positions learned), got ",
+                 "position ids abacus: expected learned positions (--positions learned), got ",
                  text("model.positions"));
   const tasks::Outputs outputs = task.outputs();
   model.outputs.assign(static_cast<std::size_t>(task.heads()), outputs.groups * outputs.classes);

@@ -52,8 +52,7 @@ std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t
     const char* const end = digits.data() + digits.size();
     const auto [stop, error] = std::from_chars(digits.data(), end, number);
     LONGHAND_CHECK(error == std::errc() && stop == end,
-                   "columns: expected last or numbers such "
-                   "as 0,60..63, got ",
+                   "columns: expected the word last, or numbers such as 0,60..63, got ",
                    quote(text));
     LONGHAND_CHECK(number >= 0 && number < width, "columns: expected numbers from 0 to ", width - 1,
                    ", entries of a head of width ", width, ", got ", number);
@@ -70,7 +69,7 @@ std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t
       const std::int64_t first = integer(item.substr(0, dots));
       const std::int64_t last =
           dots == std::string_view::npos ? first : integer(item.substr(dots + 2));
-      LONGHAND_CHECK(first <= last, "columns: expected a range that ascends, got ", quote(item));
+      LONGHAND_CHECK(first <= last, "columns: expected an ascending range, got ", quote(item));
       for (std::int64_t c = first; c <= last; ++c) columns.insert(c);
     }
     if (comma == std::string_view::npos) return {columns.begin(), columns.end()};

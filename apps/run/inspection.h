@@ -19,16 +19,17 @@ std::string token_label(const tasks::Vocabulary& vocabulary, std::int32_t token)
 std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
                                       std::string_view part);
 
-/// How often a FAL head selects the token that the task's answer requires. `head` counts all heads
-/// of the layer, of every kind, in the order of the layer's list.
+/// How often a FAL head selects the token that the task's answer requires. `head` is the index of
+/// the head among all heads of the layer, in the order of the layer's list.
 struct FalShare {
   std::int64_t layer = 0, head = 0;
   std::int64_t hits = 0, count = 0;
 };
 
-/// For every FAL head, over all scored outputs of the samples: how often the selected value v_(m+1)
-/// is the last reference column. In Flip-Flop, m is then the last write or read before the output's
-/// token. Without reference attention, all counts are 0.
+/// Compares every FAL head with the reference attention. A head that selects token m reads the
+/// value of token m + 1. `count` is the number of rows with a reference, and `hits` the number of
+/// those in which token m + 1 is the last reference column. In Flip-Flop this column is the bit of
+/// the last write or read. Without reference attention, all counts are 0.
 std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
                                  const EvaluationOptions& options);
 
@@ -41,15 +42,15 @@ struct HeadView {
 };
 std::vector<HeadView> look_inside(nn::Decoder& model, const nn::Input& sequence);
 
-/// HTML of a sample's tokens, limited to the tokens that the views contain. For a FAL head it shows
-/// which token each token selected, with scored tokens emphasized; for any other head an attention
-/// map.
+/// HTML pictures of a sample, limited to the tokens that the views contain. selection_pictures()
+/// shows which token each token selected in a FAL head, with scored tokens emphasized.
+/// attention_maps() shows the weights of all other heads.
 std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
                                const std::vector<HeadView>& views);
 std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,
                            const std::vector<HeadView>& views);
 
-/// The labels of tokens in such pictures.
+/// The labels of tokens in these pictures.
 std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens);
 /// Shows pictures side by side if the page is wide enough.
 std::string side_by_side(const std::string& figures);

@@ -67,8 +67,8 @@ std::string require_memory(const Config& config, const tasks::Task& task, std::i
   const std::string there = text("; this machine has ", size_in_words(machine.total), ", ",
                                  size_in_words(machine.available), " of it free");
   LONGHAND_CHECK(need.total() <= machine.total, "training: needs ", line, there,
-                 ". A smaller --batch, more --accumulation, --recompute 1, --moments bf16 or, with "
-                 "--lora, --weights bf16 take less");
+                 ". Less memory is needed with a smaller --batch, more --accumulation, --recompute "
+                 "1, --moments bf16, or --lora with --weights bf16");
   return "needs " + line + there;
 }
 

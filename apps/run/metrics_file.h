@@ -24,8 +24,8 @@ struct Metrics {
 /// 1,000 damaged lines, which bounds time and memory for arbitrary files.
 Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)>& take = {});
 
-/// Opens metrics.jsonl for appending. Lines after `step` are removed because they will be written
-/// again, as is the evaluation at `step` unless `evaluated`. Damaged lines are kept.
+/// Opens metrics.jsonl for appending. Lines after `step` are removed, because they will be written
+/// again. The evaluation at `step` is also removed unless `evaluated`. Damaged lines are kept.
 FileDescriptor open_metrics(const Folder& folder, std::int64_t step, bool evaluated);
 
 }  // namespace longhand::app

@@ -30,8 +30,8 @@ ReferenceMask reference_mask(const tasks::Task& task, const tasks::Sample& sampl
 std::vector<double> reference_sums(const Tensor& matrix, const ReferenceMask& mask);
 
 /// A head's attention to the reference: statistics, over the counted rows i of all samples, of
-/// sum_(j in reference of i) A_ij. `head` counts all heads of the layer, of every kind, in the
-/// order of the layer's list.
+/// sum_(j in reference of i) A_ij. `head` is the index of the head among all heads of the layer, in
+/// the order of the layer's list.
 struct HeadScore {
   std::int64_t layer = 0, head = 0;
   tasks::Moments rows = {};

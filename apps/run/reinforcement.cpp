@@ -72,7 +72,7 @@ std::vector<HeadScore> softmax_heads(const nn::Decoder& model, std::span<const H
 void reinforce(const nn::Decoder& model, std::span<const HeadScore> ranking, std::int64_t count,
                double amount) {
   LONGHAND_CHECK(count >= 0 && count <= std::ssize(ranking), "reinforcement: expected at most ",
-                 ranking.size(), " heads, all softmax heads of the model, got ", count);
+                 ranking.size(), " heads, the number of softmax heads of the model, got ", count);
   set_amounts(model, ranking.first(static_cast<std::size_t>(count)), amount);
 }
 

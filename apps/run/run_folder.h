@@ -53,8 +53,8 @@ class RunFolder {
   /// stored in the checkpoint of step 0 before config.ini marks the folder as a run. `data` is
   /// written to data.json; an existing data.json is kept.
   void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {});
-  /// Opens metrics.jsonl and an events file for appending. Lines after `step` are removed, and also
-  /// the evaluation at `step` unless `evaluated`.
+  /// Opens metrics.jsonl and an events file for appending. Lines after `step` are removed. The
+  /// evaluation at `step` is also removed unless `evaluated`.
   void open_logs(std::int64_t step, bool evaluated = true);
   /// line: {"step": ..., ...}; its numbers are also written to the events file
   void log(const Json& line);

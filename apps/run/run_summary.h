@@ -21,8 +21,8 @@ struct RunSummary {
 RunSummary summarize(const std::filesystem::path& run);
 
 /// True if `train --resume` has nothing left to do: the checkpoint of the last step exists and, if
-/// the configuration requires evaluations, that step has a score. A training writes this score
-/// last, apart from the report.
+/// the configuration requires evaluations, that step has a score. Only the report is written after
+/// this score.
 bool is_finished(const std::filesystem::path& run, std::int64_t steps,
                  std::int64_t evaluate_samples);
 bool is_finished(const std::filesystem::path& run, const Config& config);

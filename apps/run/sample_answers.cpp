@@ -26,7 +26,7 @@ Json sample_answers(nn::Decoder& model, const tasks::Task& task, std::uint64_t s
   Json answers = Json::array();
   const tasks::Outputs outputs = task.outputs();
   if (outputs.groups != 1 || !outputs.says_next)
-    return answers;  // the task's classes are not tokens
+    return answers;  // the task's classes are not tokens, so there is no text to show
   const EvaluationOptions few{.samples = samples_shown, .seed = seed};
   for_samples(task, few, [&](std::span<const tasks::Sample> samples) {
     const auto choices = nn::predict(model, batch_for(model, task, samples));

@@ -16,8 +16,8 @@ namespace longhand::app {
 inline constexpr std::int64_t longest_training = std::int64_t{1} << 40;
 inline constexpr std::int64_t largest_part_mib = 1 << 20;
 
-/// The [model] section of config.ini without the options of mixers. Initial values are the
-/// defaults.
+/// The [model] section of config.ini without the options of mixers. The members are initialized
+/// with the default settings.
 struct ModelSettings {
   /// If `inner`, the width of the feed forward, is 0, it is 3 times the width of the model. If
   /// `longest` is 0, it is determined by the task. Vocabulary, outputs and mixers are not set.
@@ -25,13 +25,13 @@ struct ModelSettings {
   std::string heads = "softmax:4";
   tasks::PositionIds position_ids = tasks::PositionIds::places;
 
-  /// Low-rank products are not part of `declare_decoder`.
+  /// Declares all settings except those of low-rank products (LoRA).
   void declare_decoder(nn::Options& options);
   void declare(nn::Options& options);
 };
 
-/// The [training] section. Settings that are members of a struct of the library are stored in this
-/// struct.
+/// The [training] section. Settings of the library's structs, such as nn::AdamOptions, are stored
+/// in members of these types.
 struct TrainingSettings {
   nn::Schedule schedule{.warm_up = 100, .steps = 1000};
   nn::AdamOptions adam;

@@ -53,7 +53,7 @@ class BatchArrays {
     if (bad != batch.lengths.end()) wrong("lengths", "expected lengths above 0, got ", *bad);
     const auto all = std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0});
     if (all != count)
-      wrong("lengths", "expected lengths that add up to ", count, ", the tokens, got ", all);
+      wrong("lengths", "expected lengths that add up to the ", count, " tokens, got ", all);
     batch.targets = integers("targets");
     if (!batch.targets.empty()) {
       if (std::ssize(batch.targets) % count != 0) {

@@ -47,8 +47,8 @@ std::vector<CliFlag> manner_options() {
 
 namespace {
 
-/// Resumes from the given checkpoint, or from the latest one. If that is damaged, the Error names
-/// an undamaged one.
+/// Resumes from the given checkpoint, or from the latest one. If the latest checkpoint is damaged,
+/// the Error names an undamaged one.
 void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner& manner) {
   nn::CheckpointStore store(folder.checkpoints(), 1);
   if (manner.from_step) {

@@ -25,7 +25,7 @@ struct Bucket {
 
   void add(std::int64_t step, double value);
   void add(const Bucket& next);
-  double mean() const;  // finite even if the sum overflows: then it is the middle of the range
+  double mean() const;  // the middle of [low, high] if `sum` has overflowed
 };
 
 /// The values of a figure in bounded memory: as soon as there are `most` buckets, pairs of

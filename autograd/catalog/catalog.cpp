@@ -127,7 +127,7 @@ const Operation& find(std::string_view name) {
     if (operation.name == name) return operation;
   }
   LONGHAND_CHECK(!activation_from_name(name), "there is no op ", quote(name),
-                 ": it is the op activate with the attribute f=", name);
+                 "; use the op activate with the attribute f=", name);
   std::vector<std::string> known;
   for (const Operation& operation : operations()) known.push_back(operation.name);
   fail("there is no op ", quote(name),

@@ -89,8 +89,8 @@ void HeadArguments::out(std::string_view name, const Tensor& tensor, const Shape
 void HeadArguments::segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
                              bool backward) {
   require(queries && keys, "segments", "expected queries and keys, got none");
-  require(queries.count() == keys.count(), "segments", "expected as many for keys as for queries, ",
-          queries.count(), ", got ", keys.count());
+  require(queries.count() == keys.count(), "segments", "expected ", queries.count(),
+          " segments of keys, as many as of queries, got ", keys.count());
   for (std::size_t s = 0; s < queries.lengths().size(); ++s) {
     require(queries.lengths()[s] <= keys.lengths()[s], "segments", "segment ", s, " has ",
             queries.lengths()[s], " queries but only ", keys.lengths()[s], " keys");
@@ -110,7 +110,7 @@ void HeadArguments::queries_and_keys(const Heads& q, const Heads& k, const Segme
           " heads, got ", k.heads);
   in("k", k, 0, k.heads, q.width);
   require(queries.tokens() == q.data.rows(), "q", "expected ", queries.tokens(),
-          " rows, one a token of the segments, got ", q.data.rows());
+          " rows, one for each token of the segments, got ", q.data.rows());
   segments(queries, keys, k.data.rows(), backward);
 }
 
@@ -123,7 +123,7 @@ void HeadArguments::earlier(const Heads& earlier, const Segments& queries, const
 
 void HeadArguments::same_tokens(const Segments& queries, const Segments& keys) const {
   require(std::ranges::equal(queries.lengths(), keys.lengths()), "segments",
-          "backward expects the queries to be the keys' tokens");
+          "the backward pass expects as many queries as keys in every segment");
 }
 
 void HeadArguments::scores(const Scores& s, bool backward) {
@@ -136,7 +136,7 @@ void HeadArguments::scores(const Scores& s, bool backward) {
 
 void HeadArguments::out(std::string_view name, const Target& target, const Tensor& like) {
   if (!target) return;
-  require(static_cast<bool>(like), name, "wanted, but the scores have none");
+  require(static_cast<bool>(like), name, "expected none, because the scores have no such input");
   out(name, target.tensor, like.shape(), master());
 }
 

@@ -46,8 +46,9 @@ void check(const CrossEntropyBackward& op) {
   are.in("log_sum", op.log_sum, Shape{op.logits.rows(), op.groups}, master);
   are.in("total", op.total, one, master);
   are.in("dloss", op.dloss, one, master);
-  are.require(!op.dlogits.add || !op.dlogits.tensor.same_memory(op.logits), "dlogits",
-              "expected other memory than logits if it is added to");
+  are.require(
+      !op.dlogits.add || !op.dlogits.tensor.same_memory(op.logits), "dlogits",
+      "expected memory other than that of logits, because the gradient is added to dlogits");
   are.out("dlogits", op.dlogits, op.logits.shape(), op.logits.dtype(), {"logits"});
 }
 

@@ -39,7 +39,8 @@ void check(const Matmul& op) {
   if (op.residual) are.in_mixed("residual", op.residual, c, type);
   if (op.at) {
     are.in_mixed("at", op.at, c, type);
-    are.require(op.f.has_value(), "f", "expected an activation with at, got none");
+    are.require(op.f.has_value(), "f",
+                "expected an activation, because the product has the operand at, got none");
     are.require(!op.bias && !op.residual && !op.pre, "at",
                 "cannot be combined with bias, residual or pre");
   }

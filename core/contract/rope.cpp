@@ -38,8 +38,9 @@ std::int64_t columns_of_angles(const Arguments& are, const Tensor& angles, std::
                                std::int64_t width) {
   are.require(width > 0 && width % 2 == 0, "width", "expected an even number, got ", width);
   const std::int64_t groups = angles ? angles.columns() / (width / 2) : 0;
-  are.require(groups > 0 && heads % groups == 0, "angles", "expected heads of ", width / 2,
-              " columns that divide ", heads, " heads, got ", angles ? angles.shape() : Shape());
+  are.require(groups > 0 && heads % groups == 0, "angles", "expected ", width / 2,
+              " columns for each of a number of heads that divides ", heads, ", got ",
+              angles ? angles.shape() : Shape());
   return groups * (width / 2);
 }
 

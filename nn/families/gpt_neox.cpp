@@ -64,15 +64,14 @@ Json json_of(const DecoderConfig& config) {
   const PlainHeads heads = plain_heads(config, "gpt_neox");
   const RopeOptions& rope = heads.options->rope;
   const double scale = heads.options->scores.scale;
-  LONGHAND_CHECK(config.positions == Positions::rotary,
-                 "gpt_neox: expected rotary positions (learned ones make a GPT-2), got ",
+  LONGHAND_CHECK(config.positions == Positions::rotary, "gpt_neox: expected rotary positions, got ",
                  names_of<Positions>[static_cast<std::size_t>(config.positions)]);
   LONGHAND_CHECK(
       !config.tied,
       "gpt_neox: expected an output layer that is not tied to the embedding, got a tied one");
   LONGHAND_CHECK(scale == 0, "gpt_neox: expected a score scale of 1/sqrt(width), got ", scale);
   LONGHAND_CHECK(config.projection_bias == config.mixing_bias,
-                 "gpt_neox: expected biases in all of the attention or in none of it");
+                 "gpt_neox: expected biases in all projections of the attention or in none");
   check_share("gpt_neox", heads.width, rope.share);
   return {{"architectures", {"GPTNeoXForCausalLM"}},
           {"model_type", "gpt_neox"},

@@ -12,8 +12,9 @@ namespace {
 
 [[noreturn]] void not_heads(std::string_view text, std::string_view part) {
   fail("heads ", quote(text),
-       ": expected KIND:COUNT or KIND:COUNTxWIDTH, COUNT/KEYS for fewer keys, with KIND ",
-       kind_names(), ", joined by commas, got ", quote(part));
+       ": expected a list, separated by commas, of KIND:COUNT or KIND:COUNTxWIDTH, where "
+       "COUNT/KEYS sets fewer key heads and KIND is ",
+       kind_names(), ", got ", quote(part));
 }
 
 std::optional<std::int64_t> positive(std::string_view digits) {

@@ -31,7 +31,8 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
                                                 const GenerateOptions& options) {
   const std::size_t count = prompts.size();
   LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == count,
-                 "decoding: expected ", count, " limits (prompts), got ", options.most_each.size());
+                 "decoding: expected one limit for each of ", count, " prompts, got ",
+                 options.most_each.size());
   std::vector<std::int64_t> left(count, options.most);
   if (!options.most_each.empty()) left = options.most_each;
 

@@ -166,9 +166,8 @@ void Decoder::prepare(std::int64_t longest) {
     case Positions::learned:
       LONGHAND_CHECK(longest <= config_.longest, "model: expected ",
                      config_.given_positions ? "positions below " : "sequences of at most ",
-                     config_.longest,
-                     config_.given_positions ? ", the rows" : " tokens, its learned positions",
-                     ", got ", longest);
+                     config_.longest, config_.given_positions ? "" : " tokens",
+                     ", the number of learned positions, got ", longest);
       break;
     case Positions::sinusoidal:
       sinusoids_.table(backend(), parameters().type(), config_.width, longest);

@@ -326,11 +326,11 @@ std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, 
 
 const Family& family_of(const DecoderConfig& config) {
   LONGHAND_CHECK(!wants_reference(config),
-                 "export: expected plain attention, got reinforced heads; Hugging Face's format "
-                 "supports no other");
+                 "export: expected plain attention, got reinforced heads, which Hugging Face's "
+                 "format does not support");
   LONGHAND_CHECK(!config.given_positions,
-                 "export: expected positions that follow the tokens' order, got ones given by the "
-                 "task; Hugging Face's format supports no other");
+                 "export: expected positions that follow the tokens' order, got positions given by "
+                 "the task, which Hugging Face's format does not support");
   const auto claiming = std::ranges::find_if(
       families(), [&](const Family* family) { return family->claims(config); });
   LONGHAND_CHECK(claiming != families().end(), "export: no Hugging Face family matches this model");
@@ -351,7 +351,7 @@ std::string_view export_model(const Decoder& decoder, const fs::path& folder, st
                               const TextTokens& tokens) {
   const Family& family = family_of(decoder.config());
   LONGHAND_CHECK(decoder.adapters().empty(),
-                 "export: expected a model whose adapters are merged, got one that has them");
+                 "export: expected a model whose adapters are merged, got a model with adapters");
   Json config = family.json(decoder.config());
   Json generation = Json::object();
   for (Json* const json : {&config, &generation}) {
@@ -371,7 +371,7 @@ std::string_view export_model(const Decoder& decoder, const fs::path& folder, st
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   const auto other = [&](const std::string& got) {
     fail(family, ": expected softmax heads of one width in all layers, got ", got,
-         "; Hugging Face's format supports no other");
+         "; Hugging Face's format supports no other heads");
   };
   PlainHeads all;
   for (const MixerList& mixers : config.mixers) {
@@ -403,7 +403,7 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   LONGHAND_CHECK(all.options->window == 0, family,
                  ": expected heads that see all keys, got a window of ", all.options->window);
   LONGHAND_CHECK(all.options->scores.temper == Temper::none, family,
-                 ": expected softmax heads without a temper, got tempered ones");
+                 ": expected softmax heads without the option temper, got heads with temper");
   const RopeOptions& rope = all.options->rope;
   LONGHAND_CHECK(
       !rope.interleaved && rope.factor == 1, family,

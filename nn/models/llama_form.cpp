@@ -114,7 +114,7 @@ const SoftmaxHeads& heads_of(const DecoderConfig& config, std::int64_t layer) {
   const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*config.mixers_of(layer).front());
   LONGHAND_CHECK(heads && config.mixers_of(layer).size() == 1,
                  "export: expected one group of softmax heads in a layer, got ",
-                 text_of(config.mixers), "; Hugging Face's format supports no other");
+                 text_of(config.mixers), "; Hugging Face's format supports no other heads");
   return *heads;
 }
 
@@ -134,7 +134,7 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
                    text_of(config.mixers));
   }
   LONGHAND_CHECK(first.scores.temper == Temper::none, family,
-                 ": expected softmax heads without a temper, got tempered ones");
+                 ": expected softmax heads without the option temper, got heads with temper");
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
                  ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
                  config.outputs.size(), " output layers, the first with ", config.outputs.front(),

@@ -63,9 +63,10 @@ std::optional<std::string> find_mpi_plugin() {
 
 std::unique_ptr<Transport> connect_mpi() {
   const auto file = find_mpi_plugin();
-  LONGHAND_CHECK(file, "ranks: expected liblonghand_mpi.so next to the program, got none: it was ",
-                 "built without MPI (-DLONGHAND_MPI=ON)");
-  // MPI loads plug-ins of its own, which find MPI's symbols only with RTLD_GLOBAL.
+  LONGHAND_CHECK(file,
+                 "ranks: expected liblonghand_mpi.so next to the program, got none: the program "
+                 "was built without -DLONGHAND_MPI=ON");
+  // MPI's own plug-ins look up MPI's symbols among all loaded libraries. This requires RTLD_GLOBAL.
   void* const library = ::dlopen(file->c_str(), RTLD_NOW | RTLD_GLOBAL);
   LONGHAND_CHECK(library, "ranks: ", *file, " cannot be loaded: ", ::dlerror());
   auto* const connect =

@@ -172,7 +172,7 @@ TokenFile TokenFile::of_bytes(const fs::path& text) {
 TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer, const Key& key,
                                const fs::path& file) {
   for (const TokenId id : key.end) {
-    LONGHAND_CHECK(id < tokenizer.size(), "the end of a document: expected tokens below ",
+    LONGHAND_CHECK(id < tokenizer.size(), "the tokens that end a document: expected ids below ",
                    tokenizer.size(), ", got ", id);
   }
   const Header wanted = wanted_header(text, tokenizer, key);
@@ -194,7 +194,7 @@ TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer,
   const std::uint64_t ids = opened->size() - sizeof(Header);
   LONGHAND_CHECK(header->header_sum == sum_of(*header) && ids % header->width == 0 &&
                      header->count == ids / header->width && header->ids_sum == sum_of_ids(*opened),
-                 file.string(), ": damaged: remove it, and it will be made again");
+                 file.string(), ": damaged: remove the file, and it will be created again");
   return {std::move(opened), sizeof(Header), header->width};
 }
 

@@ -44,8 +44,8 @@ Tokenizer::Tokenizer(TokenizerParts parts)
     : parts_(std::move(parts)), added_(parts_.added), added_late_(parts_.added_late) {
   for (const auto* const added : {&parts_.added, &parts_.added_late}) {
     for (const AddedToken& token : *added) {
-      LONGHAND_CHECK(parts_.tokens.has(token.id), "the added token ", quote(token.content),
-                     " has the id ", token.id, ", which is not a token");
+      LONGHAND_CHECK(parts_.tokens.has(token.id), "added token ", quote(token.content),
+                     ": expected the id of a token, got ", token.id);
       if (!token.special) continue;
       special_.resize(std::max<std::size_t>(special_.size(), token.id + 1));
       special_[token.id] = true;
@@ -53,8 +53,7 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   }
   for (const auto* const around : {&parts_.before, &parts_.after}) {
     for (const TokenId id : *around) {
-      LONGHAND_CHECK(parts_.tokens.has(id), "the template names the id ", id,
-                     ", which is not a token");
+      LONGHAND_CHECK(parts_.tokens.has(id), "template: expected ids of tokens, got ", id);
     }
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -73,12 +72,12 @@ Tokenizer::Tokenizer(TokenizerParts parts)
     return;
   }
   LONGHAND_CHECK(!parts_.whole_words && !parts_.nfc,
-                 "expected neither NFC nor ignore_merges with a vocabulary of characters");
+                 "vocabulary of characters: expected neither NFC nor ignore_merges");
   byte_of_.assign(parts_.tokens.size(), -1);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto found = parts_.tokens.find(byte_token_text(byte));
-    LONGHAND_CHECK(found, "expected the token ", byte_token_text(byte),
-                   " in a vocabulary of characters");
+    LONGHAND_CHECK(found, "vocabulary of characters: expected the token ", byte_token_text(byte),
+                   ", got none");
     byte_tokens_[byte] = *found;
     byte_of_[*found] = static_cast<std::int16_t>(byte);
   }

@@ -246,8 +246,8 @@ class Reader {
     }
     for (const Added& token : added) highest = std::max<std::int64_t>(highest, token.id);
     const auto count = static_cast<std::int64_t>(tokens.size() + added.size());
-    LONGHAND_CHECK(highest < 2 * count + allowed_gaps, file_, ": ", count,
-                   " tokens: expected ids without large gaps, got ", highest);
+    LONGHAND_CHECK(highest < 2 * count + allowed_gaps, file_, ": expected the ids of ", count,
+                   " tokens without large gaps, got the id ", highest);
     parts_.tokens = TokenTable(static_cast<std::size_t>(highest + 1));
     const auto bytes = [&](const Named& token) {
       return std::string_view(pool).substr(token.begin, token.end - token.begin);
@@ -392,10 +392,13 @@ class Reader {
     parts_.whole_words = member_of(model_, "ignore_merges") == true;
     const bool fallback = member_of(model_, "byte_fallback") == true;
     if (spaces()) {
-      LONGHAND_CHECK(fallback, file_, ": expected byte_fallback with a vocabulary of characters");
+      LONGHAND_CHECK(
+          fallback, file_,
+          ": byte_fallback: expected true, because the vocabulary consists of characters");
       return;
     }
-    LONGHAND_CHECK(!fallback, file_, ": byte_fallback: expected none with a ByteLevel vocabulary");
+    LONGHAND_CHECK(!fallback, file_,
+                   ": byte_fallback: expected false, because the vocabulary is ByteLevel");
     const Json unknown = member_of(model_, "unk_token");
     if (!unknown.is_string() || !parts_.tokens.find(table_bytes(unknown.string()))) return;
     for (unsigned byte = 0; byte < 0xf5; ++byte) {

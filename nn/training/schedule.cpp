@@ -24,7 +24,7 @@ double share(std::int64_t part, std::int64_t whole) {
 
 double Schedule::at(std::int64_t step) const {
   LONGHAND_CHECK(steps > 0 || curve == Curve::constant, "schedule: ", name_of(curve),
-                 ": expected the number of steps, got ", steps);
+                 ": expected a number of steps above 0, got ", steps);
   const bool cycles = curve == Curve::one_cycle;
   // true: the rates of PyTorch's OneCycleLR
   const bool published = cycles && place == Place::start;

@@ -296,9 +296,8 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   LONGHAND_CHECK(
       options_.parts >= 1 && std::has_single_bit(static_cast<std::uint64_t>(options_.parts)),
       "training: expected parts of a step that are a power of two, got ", options_.parts);
-  LONGHAND_CHECK(options_.parts % ranks_.size() == 0,
-                 "training: expected at most as many ranks as a ", "step has parts, ",
-                 options_.parts, ", got ", ranks_.size());
+  LONGHAND_CHECK(options_.parts % ranks_.size() == 0, "training: expected at most ", options_.parts,
+                 " ranks, one for each part of a step, got ", ranks_.size());
   LONGHAND_CHECK(!options_.traced || ranks_.size() == 1,
                  "training: expected a single rank, because a step is traced, got ", ranks_.size(),
                  "; a single rank computes the same bits");

@@ -1,14 +1,14 @@
-// One figure of several runs against the step, on a canvas: values under the pointer, and zoom by
-// dragging. Data comes thinned: x, y and, where a point stands for several steps, low and high.
+// A chart of one figure of several runs against the step. It shows values at the pointer, and dragging
+// zooms. Each curve has points x, y. If a point combines several steps, low and high are their range.
 'use strict';
 
 class Chart {
   constructor(figure, chosen) {
     this.figure = figure;
-    this.chosen = chosen;  // called with [from, to], or null for the whole length
+    this.chosen = chosen;  // called with the selected steps [from, to], or null for all
     this.curves = [];      // {name, colour, x, y, low, high}
     this.log = figure === 'loss';
-    this.smooth = -1;      // half the width of the running mean; none was shown yet
+    this.smooth = -1;      // half the width of the running mean; -1: nothing was drawn yet
     this.view = null;
     this.pointer = null;
     this.drag = null;
@@ -22,7 +22,7 @@ class Chart {
     this.scale.title = 'the scale of the values';
     this.scale.onclick = () => { this.log = !this.log; this.draw(); };
     title.append(this.scale);
-    // What moves with the pointer has a canvas of its own above the curves'.
+    // The upper canvas shows what moves with the pointer, the lower one shows the curves.
     this.curvesCanvas = document.createElement('canvas');
     this.canvas = document.createElement('canvas');
     this.canvas.setAttribute('role', 'img');
@@ -32,8 +32,8 @@ class Chart {
     this.tip.hidden = true;
     this.head = document.createElement('div');
     this.more = document.createElement('div');
-    this.lines = [];       // of the tip, used again and again
-    this.shownLines = -1;  // how many of them
+    this.lines = [];       // reused lines of the tip
+    this.shownLines = -1;  // number of lines that the tip shows
     const layers = document.createElement('div');
     layers.className = 'layers';
     layers.append(this.curvesCanvas, this.canvas);
@@ -45,7 +45,7 @@ class Chart {
     this.canvas.onpointerleave = () => { if (!this.drag) this.leave(); };
     this.canvas.ondblclick = () => this.chosen(null);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
-    // A chart that nobody sees is not drawn.
+    // A chart is drawn only while it is visible.
     this.seen = false;
     new IntersectionObserver((entries) => {
       this.seen = entries[entries.length - 1].isIntersecting;
@@ -53,7 +53,7 @@ class Chart {
     }, {rootMargin: '100px'}).observe(this.element);
   }
 
-  // Drawn again only where something is new: the list of runs is asked for every two seconds.
+  // Draws the chart again only if its data have changed, because show() is called every two seconds.
   show(curves, view, smooth) {
     const same = (a, b) => a && a.x === b.x && a.y === b.y && a.name === b.name && a.colour === b.colour;
     const known = view === this.view && smooth === this.smooth && curves.length === this.curves.length &&
@@ -65,7 +65,7 @@ class Chart {
     this.draw();
   }
 
-  // At most once a frame, however often it is asked for.
+  // Requests that the chart be drawn. It is drawn at most once per frame.
   draw() {
     this.stale = true;
     this.point();
@@ -80,7 +80,7 @@ class Chart {
     });
   }
 
-  // A running mean over neighbours on both sides.
+  // The running mean over `smooth` neighbours on either side.
   smoothed(y) {
     if (!this.smooth) return y;
     const sums = [0];
@@ -109,8 +109,8 @@ class Chart {
     return {left, right, ...this.range(low, high)};
   }
 
-  // The axis of values from low to high: a share's is 0 to 1, and no axis goes below 0 for values
-  // that do not.
+  // The range of the vertical axis for values from low to high. Shares have the axis 0 to 1. The axis
+  // includes negative numbers only if there are negative values.
   range(low, high) {
     if (this.log) {
       const room = Math.exp((Math.log(high) - Math.log(low)) * 0.05);
@@ -154,7 +154,7 @@ class Chart {
     g.textAlign = 'center';
     g.textBaseline = 'top';
     for (const mark of marks(e.left, e.right, Math.max(2, Math.floor(width / 80)))) {
-      if (!Number.isInteger(mark)) continue;  // steps are whole
+      if (!Number.isInteger(mark)) continue;  // steps are integers
       g.fillText(mark < 10000 ? mark : short(mark), Math.min(Math.max(x(mark), box.left), box.right - 12), box.bottom + 6);
     }
     g.save();
@@ -197,7 +197,7 @@ class Chart {
     }
   }
 
-  // A line where the pointer is, and each curve's value there: the nearest ones first.
+  // Draws a vertical line at the pointer and lists the curves' values there, nearest curve first.
   paintPointer() {
     const g = clean(this.canvas);
     if (!g || !this.place || !this.pointer || !this.curves.length) {
@@ -217,7 +217,7 @@ class Chart {
     const found = [];
     for (const curve of this.curves) {
       const i = nearest(curve.x, step);
-      if (i < 0 || Math.abs(x(curve.x[i]) - at) > 30) continue;  // it has nothing near here
+      if (i < 0 || Math.abs(x(curve.x[i]) - at) > 30) continue;  // the curve has no point near the pointer
       found.push({curve, i, away: Math.abs(y(curve.shown[i]) - this.pointer.y)});
     }
     this.tip.hidden = !found.length;
@@ -247,7 +247,7 @@ class Chart {
       this.shownLines = told.length;
     }
     this.tip.hidden = false;
-    const right = at > (box.left + box.right) / 2;  // then it stands at the left
+    const right = at > (box.left + box.right) / 2;  // the tip is then at the left
     this.tip.style.left = right ? '4rem' : 'auto';
     this.tip.style.right = right ? 'auto' : '.8rem';
   }
@@ -282,12 +282,13 @@ class Chart {
   }
 }
 
-// Whether a figure is a share of right answers, by its name: those of an evaluation are DISTRIBUTION/METRIC.
+// True if the figure's name belongs to a share of right answers. Figures of an evaluation are named
+// DISTRIBUTION/METRIC.
 function isShare(figure) {
   return figure === 'accuracy' || /\/(?!loss$|perplexity$|bits_per_byte$|edit-distance$)/.test(figure);
 }
 
-// A run's line in the tip.
+// One run's line in the tip.
 class TipLine {
   constructor() {
     this.element = document.createElement('div');
@@ -305,7 +306,7 @@ class TipLine {
   }
 }
 
-// A canvas wiped and as large as it is shown; null where it is not shown.
+// Clears a canvas and fits its size to the page. Returns its drawing context; null if it is hidden.
 function clean(canvas) {
   const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
   if (!width || !height) return null;
@@ -319,7 +320,7 @@ function clean(canvas) {
   return g;
 }
 
-// The index of the value nearest to `wanted` in an ascending list; -1 in an empty one.
+// The index of the value nearest to `wanted` in an ascending list; -1 if the list is empty.
 function nearest(list, wanted) {
   let low = 0, high = list.length - 1;
   while (low < high) {
@@ -329,7 +330,7 @@ function nearest(list, wanted) {
   return low > 0 && wanted - list[low - 1] < list[low] - wanted ? low - 1 : low < list.length ? low : -1;
 }
 
-// Round numbers from low to high.
+// About `wanted` round numbers between low and high.
 function marks(low, high, wanted) {
   const raw = (high - low) / wanted, power = Math.pow(10, Math.floor(Math.log10(raw)));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= raw * 0.999);

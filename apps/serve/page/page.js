@@ -1,12 +1,12 @@
-// The page of `longhand serve`: asks for the list of runs every two seconds and for the curves of
-// those chosen, while the page is seen.
+// The page of `longhand serve`. While the page is visible, it requests the list of runs every two
+// seconds, and the curves of the selected runs.
 'use strict';
 
 const byId = (id) => document.getElementById(id);
 const state = {
   runs: [],
-  chosen: new Set(),  // numbers of runs
-  picked: false,      // some were chosen at first
+  chosen: new Set(),  // numbers of the selected runs
+  picked: false,      // true after the initial selection
   open: null,     // the run whose details are shown
   view: null,     // [from, to] in steps
   charts: new Map(),
@@ -14,7 +14,8 @@ const state = {
   cards: new Map(),
 };
 
-// The token is behind the '#', which browsers keep to themselves; it stays for this tab.
+// The token follows the '#' of the address, which browsers do not send to servers. It is stored for
+// this tab.
 if (location.hash.length > 1) {
   sessionStorage.setItem('token', location.hash.slice(1));
   history.replaceState(null, '', location.pathname);
@@ -45,7 +46,7 @@ function say(text) {
 
 function colourOf(number) {
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-  const hue = (number * 137.508 + 70) % 360;  // neighbours are far apart
+  const hue = (number * 137.508 + 70) % 360;  // successive numbers have very different hues
   return 'hsl(' + hue.toFixed(0) + (dark ? ' 70% 66%)' : ' 68% 40%)');
 }
 function duration(seconds) {
@@ -68,7 +69,7 @@ function make(kind, kindOf, text) {
   return element;
 }
 
-// A run's card is made once and filled again, so that no click falls between two of it.
+// A run's card is created once and then updated, because a click on a replaced card would be lost.
 function cardOf(run) {
   let card = state.cards.get(run.run);
   if (card) return card;
@@ -155,7 +156,7 @@ function figuresShown() {
   const rank = (name) => first.includes(name) ? first.indexOf(name) : last.includes(name) ? 100 + last.indexOf(name) : name.includes('/') ? 50 : 60;
   return [...names].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).slice(0, 60);
 }
-// Figures with one value in each run, as of an evaluation at the end: a chart of dots would say less.
+// A table of the figures that have one value per run, for example from an evaluation at the end.
 function tableOf(singles) {
   const runs = [...new Map(singles.flatMap(({curves}) => curves.map((curve) => [curve.name, curve]))).values()].slice(0, 12);
   const table = make('table'), head = make('tr');
@@ -215,7 +216,7 @@ function zoom(view) {
   fetchSeries();
 }
 
-// Only the latest question's answer is used.
+// Number of the latest request; responses to earlier requests are ignored.
 let asked = 0;
 async function fetchSeries() {
   const mine = ++asked, names = figuresShown(), runs = [...state.chosen].slice(0, 200);
@@ -305,7 +306,7 @@ async function showDetail(number) {
   panel.scrollIntoView({block: 'nearest'});
 }
 
-// A page that is opened looks at the latest few runs.
+// The initial selection: six runs, first those being trained, then the latest ones.
 function chooseAtFirst() {
   const busy = state.runs.filter((run) => run.state === 'training').map((run) => run.run);
   const rest = state.runs.filter((run) => run.figures.length).map((run) => run.run).reverse();
