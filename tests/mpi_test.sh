@@ -128,8 +128,14 @@ start="train $fal $common --out refused"
   refused 'rank 1: .*training.seed' -np 1 "$longhand" $start --seed 1 : -np 1 "$longhand" $start --seed 2
   refused 'rank 1: .*compute.math' -np 1 "$longhand" $start --math fast : \
     -np 1 "$longhand" $start --math exact
-  refused 'rank 1: .*instruction set' -np 1 "$longhand" $start : \
-    -np 1 -x LONGHAND_CPU=portable "$longhand" $start
+  # Both ranks name their instruction set, because LONGHAND_CPU may already select one.
+  strongest=$("$longhand" info | sed -n 's/^  \([a-z0-9]*\) *available$/\1/p' | tail -n 1)
+  if [ "$strongest" = portable ]; then
+    echo "two instruction sets: not tested, because this processor and build have only one"
+  else
+    refused 'rank 1: .*instruction set' -np 1 -x LONGHAND_CPU="$strongest" "$longhand" $start : \
+      -np 1 -x LONGHAND_CPU=portable "$longhand" $start
+  fi
   cp "$longhand" another && printf 'x' >>another
   LONGHAND_MPI_PLUGIN=$(dirname "$longhand")/liblonghand_mpi.so
   export LONGHAND_MPI_PLUGIN
