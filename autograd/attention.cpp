@@ -21,12 +21,14 @@ struct Saving {
     const Tensor data(y.data.backend(), {y.data.rows(), y.heads * y.width}, y.data.dtype());
     return {data, 0, y.heads, y.width};
   }
+  Heads residue() const { return y.data.dtype() == DType::bf16 ? by_entry() : Heads{}; }
 
   void operator()(SoftmaxRule& rule) const { rule.log_denominator = by_row(); }
-  void operator()(StickBreakingRule& rule) const {
-    if (y.data.dtype() == DType::bf16) rule.residue = by_entry();
+  void operator()(StickBreakingRule& rule) const { rule.residue = residue(); }
+  void operator()(TraRule& rule) const {
+    rule.log_denominator = by_row();
+    rule.residue = residue();
   }
-  void operator()(TraRule& rule) const { rule.log_denominator = by_row(); }
   void operator()(EntmaxRule& rule) const {
     rule.threshold = by_row();
     rule.root_mean = by_entry();
@@ -55,6 +57,7 @@ AttentionGradient gradient(const StickBreakingRule& rule, const Heads& y, const 
 AttentionGradient gradient(const TraRule& rule, const Heads& y, const Target& target) {
   return TraGradient{.count_bias = rule.count_bias,
                      .y = y,
+                     .residue = rule.residue,
                      .log_denominator = rule.log_denominator,
                      .dcount_bias = target};
 }

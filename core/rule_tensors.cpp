@@ -8,7 +8,10 @@ RuleTensors of(const SoftmaxRule& r) {
 }
 RuleTensors of(const StickBreakingRule& r) { return {.rule = Rule::stick, .residue = r.residue}; }
 RuleTensors of(const TraRule& r) {
-  return {.rule = Rule::tra, .count_bias = r.count_bias, .log_sum = r.log_denominator};
+  return {.rule = Rule::tra,
+          .count_bias = r.count_bias,
+          .log_sum = r.log_denominator,
+          .residue = r.residue};
 }
 RuleTensors of(const EntmaxRule& r) {
   return {.rule = Rule::entmax, .log_sum = r.threshold, .root_mean = r.root_mean};
@@ -28,6 +31,7 @@ RuleTensors of(const TraGradient& r) {
   return {.rule = Rule::tra,
           .count_bias = r.count_bias,
           .log_sum = r.log_denominator,
+          .residue = r.residue,
           .y = r.y,
           .dcount_bias = r.dcount_bias};
 }

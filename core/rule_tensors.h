@@ -11,8 +11,8 @@ struct RuleTensors {
   Tensor sink = {}, count_bias = {};
   Tensor log_sum = {};   // log_denominator, or threshold of entmax
   Heads root_mean = {};  // entmax only
-  Heads residue = {};    // stick-breaking only
-  Heads y = {};          // backward only: y, or root_mean of entmax
+  Heads residue = {};    // stick-breaking and TRA only
+  Heads y = {};          // backward only: D_i = dy_i . y_i + ...
   Target dsink = {}, dcount_bias = {};
 };
 

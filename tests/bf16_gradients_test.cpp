@@ -28,7 +28,8 @@ std::map<std::string, double> errors(const catalog::Operation& operation,
 }  // namespace
 
 // Each sum of products rounds its operands by at most 2^-9. The bound 2^-6 is larger, because dS is
-// a difference.
+// a difference. TRA rounds only dS and the stored results. Its D would be wrong by several per cent
+// of dS if it came from the rounded y, because one key often has nearly all of a row's weight.
 BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::fast, Math::bf16}) {
@@ -42,9 +43,10 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
           Rng rng(3, Purpose::test);
           for (const auto& [result, error] :
                errors(operation, operation.of_length(rng, 300, gate), *backend)) {
-            BOOST_TEST(error < 0x1p-6, name << ", gates of " << gate << ", " << cpu::name_of(isa)
-                                            << ", " << name_of(math) << ": " << result
-                                            << " is off by " << error);
+            const double bound = operation.name == "tra_attention" ? 0x1p-8 : 0x1p-6;
+            BOOST_TEST(error < bound, name << ", gates of " << gate << ", " << cpu::name_of(isa)
+                                           << ", " << name_of(math) << ": " << result
+                                           << " is off by " << error);
           }
         }
       }

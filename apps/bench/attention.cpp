@@ -179,7 +179,7 @@ struct Tensors {
                    SoftmaxGradient{sink, y, log_sum, empty_like(sink)}),
             attend("stick", scores, StickBreakingRule{}, StickBreakingGradient{y}),
             attend("stick, nothing taken", opposed, StickBreakingRule{}, StickBreakingGradient{y}),
-            attend("tra", scores, TraRule{pull, log_sum}, TraGradient{pull, y, log_sum, dpull}),
+            attend("tra", scores, TraRule{pull, log_sum}, TraGradient{pull, y, {}, log_sum, dpull}),
             attend("entmax", scores, EntmaxRule{log_sum, mean}, EntmaxGradient{log_sum, mean}),
             fal("fal", q, k),
             fal("fal without a match", positive, against),

@@ -26,6 +26,14 @@ struct RuleCheck {
   void sink(const Tensor& x) const {
     if (x) are.in("sink", x, Shape{s.q.heads}, are.master());
   }
+  void residue_out(const Heads& x) const {
+    bf16_alone("residue", x);
+    out("residue", x);
+  }
+  void residue_in(const Heads& x) const {
+    bf16_alone("residue", x);
+    if (x) in("residue", x);
+  }
   void bf16_alone(std::string_view name, const Heads& x) const {
     are.require(!x || are.type() == DType::bf16, name, "expected none for ", are.type());
   }
@@ -36,11 +44,11 @@ struct RuleCheck {
   void inputs(const EntmaxRule&) const {}
 
   void saved(const SoftmaxRule& rule) const { out("log_denominator", rule.log_denominator); }
-  void saved(const StickBreakingRule& rule) const {
-    bf16_alone("residue", rule.residue);
-    out("residue", rule.residue);
+  void saved(const StickBreakingRule& rule) const { residue_out(rule.residue); }
+  void saved(const TraRule& rule) const {
+    out("log_denominator", rule.log_denominator);
+    residue_out(rule.residue);
   }
-  void saved(const TraRule& rule) const { out("log_denominator", rule.log_denominator); }
   void saved(const EntmaxRule& rule) const {
     out("threshold", rule.threshold);
     out("root_mean", rule.root_mean);
@@ -53,12 +61,12 @@ struct RuleCheck {
   }
   void inputs(const StickBreakingGradient& rule) const {
     in("y", rule.y);
-    bf16_alone("residue", rule.residue);
-    if (rule.residue) in("residue", rule.residue);
+    residue_in(rule.residue);
   }
   void inputs(const TraGradient& rule) const {
     in("pull", rule.count_bias);
     in("y", rule.y);
+    residue_in(rule.residue);
     in("log_denominator", rule.log_denominator);
   }
   void inputs(const EntmaxGradient& rule) const {

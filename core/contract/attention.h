@@ -33,7 +33,8 @@ struct StickBreakingRule {
 /// the sign of a score decides whether its key has any weight.
 struct TraRule {
   Tensor count_bias;            // a, [query tokens, q.heads]
-  Tensor log_denominator = {};  // [query tokens, q.heads]; 0 if all weights of the row are 0
+  Tensor log_denominator = {};  // [query tokens, q.heads]; 0 for a row of zeros
+  Heads residue = {};           // as for stick-breaking
 };
 
 /// entmax: P_ij = [s_ij / 2 - t_i]_+^2, with t_i such that a row sums to 1
@@ -77,10 +78,12 @@ struct StickBreakingGradient {
   Heads residue = {};
 };
 
-/// D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
+/// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
+/// Often one key has nearly all of the weight. Its dP - D is then much smaller than D.
 struct TraGradient {
   Tensor count_bias;
   Heads y;
+  Heads residue = {};
   Tensor log_denominator;
   Target dcount_bias = {};
 };

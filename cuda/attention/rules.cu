@@ -88,8 +88,12 @@ __global__ void __launch_bounds__(attention_threads) forward_kernel(RuleTask tas
 #pragma unroll
   for (int c = 0; c < n; ++c) {
 #pragma unroll
-    for (float& x : out[0][c]) x -= to_float(from_float<bf16>(x));
+    for (int i = 0; i < 4; ++i) {
+      const float y = out[0][c][i] * factors[0][i / 2];
+      out[0][c][i] = y - to_float(from_float<bf16>(y));
+    }
   }
+  factors[0][0] = factors[0][1] = 1;
   store_rows<Product>(own_rows, task.residue, at.query + first + row, rows - row, head,
                       part * slice, out, factors);
 }

@@ -12,9 +12,8 @@
 ///   Formula            the formulas of the rule in core/rules/
 ///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
-///   spent, bound       let a leftward rule skip keys that cannot have a weight
-///   share, log_sum     the factor of a row's sums, and the number that is saved as log_sum
-///   finish_row         saves further results of a row
+///   spent, bound       end the walk of a leftward rule early
+///   share, log_sum     the factor of a row's sums and its saved number
 /// Leftward rules process the chunk's own keys first, then the earlier keys from the last block to
 /// the first. They stop when no earlier key can have a weight in any row.
 ///
@@ -301,7 +300,7 @@ class Rows {
         Rule::write_row(task_, row + t, from, share);
       } else {
         write_row(from, share, task_.y.row(row + t));
-        Rule::finish_row(task_, row + t, from);
+        if (task_.residue) write_residue(from, share, task_.residue.row(row + t));
       }
     }
     if (!task_.log_sum) return;
@@ -320,6 +319,14 @@ class Rows {
     const Vec times(factor);
     for (std::int64_t c = 0; c < whole; c += lanes) store(y + c, load(sum + c) * times);
     if (rest != 0) store_first(y + whole, load(sum + whole) * times, rest);
+  }
+
+  /// Writes the rounding errors of y_c = factor sum_c.
+  void write_residue(const float* sum, float factor, T* residue) const {
+    for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
+      const Vec y = load(sum + c) * Vec(factor);
+      put(y - round_to(static_cast<const T*>(nullptr), y), residue, c, shape_.value_width, {});
+    }
   }
 
   const AttentionRows<T>& task_;

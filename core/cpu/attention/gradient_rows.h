@@ -80,7 +80,9 @@ class GradientRows {
     const auto mean = rows.of_values(Rule::mean(task_));
     for (std::int64_t t = 0; t < panel; ++t) {
       float d = t < n ? dot(rows.gradient_row(t), mean.row(t), value_width_) : 0.0f;
-      if constexpr (requires { Rule::reads_residue; }) d += t < n ? Rule::rest_of_d(rows, t) : 0.0f;
+      if (task_.residue && t < n) {
+        d += dot(rows.gradient_row(t), rows.of_values(task_.residue).row(t), value_width_);
+      }
       space_.sums[t] = Product::rounds ? d : space_.times[t] * d;
       if (task_.dots && last && t < n) task_.dots.row(rows.row + t)[rows.head] = d;
     }

@@ -114,9 +114,6 @@ struct SoftmaxRows {
   static Vec log_sum_or_zero(Vec m, Vec sum) {
     return select(sum > Vec(0.0f), log_sum(m, sum), Vec(0.0f));
   }
-
-  template <class T>
-  static void finish_row(const AttentionRows<T>&, std::int64_t, const float*) {}
 };
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -10,18 +10,9 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// over the keys so far.
 struct StickBreakingGradients : SoftmaxGradients {
   using Formula = rules::Stick;
-  static constexpr bool reads_residue = true;
 
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>&) {}
-
-  /// The part of D that is missing because y was rounded.
-  template <class T, class Product>
-  static float rest_of_d(const GradientPanel<T, Product>& rows, std::int64_t t) {
-    if (!rows.task.residue) return 0;
-    return dot(rows.gradient_row(t), rows.of_values(rows.task.residue).row(t),
-               rows.task.shape.value_width);
-  }
 
   template <class T, class Product>
   static void start_walk(const GradientPanel<T, Product>& rows) {

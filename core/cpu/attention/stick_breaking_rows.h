@@ -60,17 +60,6 @@ struct StickBreakingRows {
   }
   static float share(float) { return 1; }
   static Vec log_sum(Vec, Vec) { return Vec(0.0f); }
-
-  /// Stores the rounding errors of a row of y.
-  template <class T>
-  static void finish_row(const AttentionRows<T>& task, std::int64_t row, const float* y) {
-    if (!task.residue) return;
-    for (std::int64_t c = 0; c < task.shape.value_width; c += lanes) {
-      const Vec x = load(y + c);
-      put(x - round_to(static_cast<const T*>(nullptr), x), task.residue.row(row), c,
-          task.shape.value_width, {});
-    }
-  }
 };
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

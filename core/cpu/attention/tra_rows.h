@@ -87,8 +87,6 @@ struct TraRows {
 
   static float share(float sum) { return sum == 0 ? 0.0f : 1.0f / sum; }
   static Vec log_sum(Vec m, Vec sum) { return SoftmaxRows::log_sum_or_zero(m, sum); }
-  template <class T>
-  static void finish_row(const AttentionRows<T>&, std::int64_t, const float*) {}
 };
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention
