@@ -239,6 +239,18 @@ BOOST_AUTO_TEST_CASE(gradcheck_reports_each_named_op) {
   BOOST_TEST(report["rows"][2]["error"].is_null());
 }
 
+BOOST_AUTO_TEST_CASE(gradcheck_prints_errors_on_long_sequences_with_their_share_of_the_bound) {
+  const Json report = json("gradcheck tra_attention --backend cpu --math bf16 --length 70 --json");
+  BOOST_REQUIRE(report["rows"].size() == 3);  // no gates, gates of 0.5 and 0.97
+  for (const Json& row : report["rows"]) {
+    BOOST_TEST(row["tokens"] == 70);
+    BOOST_TEST(row["dq"].number() > 0);
+    BOOST_TEST(row["dq"].number() < 0x1p-8);
+    BOOST_TEST(row["bound"].number() > 0);
+    BOOST_TEST(row["bound"].number() < 1);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(gradcheck_compares_other_backends_with_the_reference) {
   for (const char* math : {"exact", "bf16"}) {
     const Json report =

@@ -58,7 +58,8 @@ class Checker {
   DType activations_ = DType::f64;
 };
 
-/// Prints the relative errors of results and gradients on long sequences, without a bound.
+/// Prints the relative errors of results and gradients on long sequences, and the share of the
+/// bound on them.
 void print_errors(const Arguments& arguments) {
   if (arguments.word("backend") == "reference")
     wrong_usage("--length: needs --backend cpu or cuda");
@@ -66,6 +67,7 @@ void print_errors(const Arguments& arguments) {
   const DType type = backend->options().math == Math::bf16 ? DType::bf16 : DType::f32;
   std::vector<Json> rows;
   std::set<std::string> names;
+  int beyond = 0;
   for (const catalog::Operation* operation : chosen(arguments.plain())) {
     if (!operation->of_length) {
       if (arguments.plain().empty()) continue;
@@ -75,30 +77,40 @@ void print_errors(const Arguments& arguments) {
       const std::int64_t tokens = parse_integer("--length", length, 1, 4096);
       for (const double gate : {0.0, 0.5, 0.97}) {
         Rng rng(seed_from(arguments), Purpose::test);
-        const catalog::Case values =
-            tolerance::rounded(*operation, operation->of_length(rng, tokens, gate), type);
-        const bool forgets = values.inputs.contains("gates") || values.inputs.contains("decay");
+        const catalog::Case drawn = operation->of_length(rng, tokens, gate);
+        const bool forgets = drawn.inputs.contains("gates") || drawn.inputs.contains("decay");
         if (gate > 0 && !forgets) continue;
         Json row{{"op", operation->name}, {"tokens", tokens}};
         row["gates"] = gate > 0 ? Json(gate) : Json();
-        for (const auto& [name, error] :
-             tolerance::relative_errors(tolerance::run(*operation, values, *reference, DType::f64),
-                                        tolerance::run(*operation, values, *backend, type))) {
-          row[name] = error;
-          names.insert(name);
-        }
+        const auto compute = [&](const catalog::Case& values, const tolerance::Results& expected) {
+          tolerance::Results got = tolerance::run(*operation, values, *backend, type);
+          for (const auto& [name, error] : tolerance::relative_errors(expected, got)) {
+            row[name] = error;
+            names.insert(name);
+          }
+          return got;
+        };
+        const double unit = tolerance::unit(*operation, type, backend->options().math,
+                                            arguments.word("backend") == "cuda");
+        const double used =
+            tolerance::Standard(*operation, {drawn}, *reference).compare(type, unit, compute).used;
+        if (!(used <= 1)) ++beyond;
+        row["bound"] = used;
         rows.push_back(std::move(row));
       }
     }
   }
-  std::vector<Report::Column> columns{
-      {"op", "op"}, {"tokens", "tokens"}, {"gates", "gates", "%.2f"}};
+  std::vector<Report::Column> columns{{"op", "op"},
+                                      {"tokens", "tokens"},
+                                      {"gates", "gates", "%.2f"},
+                                      {"bound", "share of its bound", "%.3f"}};
   for (const std::string& name : names) columns.push_back({name, name, "%.1e"});
   Report report(columns);
   for (Json& row : rows) report.add(std::move(row));
   report.set("seed", seed_from(arguments));
   report.set("type", std::string(name_of(type)));
   report.print(std::cout, arguments.json());
+  LONGHAND_CHECK(beyond == 0, beyond, " sequences exceed their error bounds");
 }
 
 /// Compares a derivative given on the command line with difference quotients.
@@ -254,7 +266,8 @@ const Register command{
          "On cpu or cuda: outputs and gradients are held against the reference's in f64, within\n"
          "bounds for --math (bf16: with bf16 tensors), single entries, norms and averages.\n"
          "With --length: ||error|| / ||reference|| of y and each gradient of ops with heads, for\n"
-         "normal numbers, without gates and with gates of 0.5 and 0.97.\n"
+         "normal numbers, without gates and with gates of 0.5 and 0.97, and the largest share\n"
+         "of a bound.\n"
          "A typed derivative is compared with central difference quotients, extrapolated to a "
          "step\n"
          "of none, at random points. Functions:\n" +
