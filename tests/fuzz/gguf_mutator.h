@@ -68,7 +68,7 @@ class GgufMutator {
       const auto inner = number<std::uint32_t>();
       const auto count = number<std::uint64_t>();
       for (std::uint64_t i = 0; i < count && at_ < file_.size(); ++i) value(inner, 1);
-    } else if (type < sizes.size() && has(sizes[type])) {
+    } else if (type < sizes.size() && sizes[type] > 0 && has(sizes[type])) {
       fields_.push_back({at_, sizes[type]});
       at_ += sizes[type];
     } else {
