@@ -24,6 +24,9 @@ __device__ __forceinline__ T* shared_memory() {
 
 __device__ __forceinline__ void require_16_byte_boundary(const void*) {}
 
+/// To be called by a loop that waits for another block. The emulator runs that block meanwhile.
+__device__ __forceinline__ void let_others_run() {}
+
 /// Starts an asynchronous copy of 16 bytes from global to shared memory, or of zeros if `there` is
 /// false. Both addresses are multiples of 16. The bytes may arrive at any time until the thread has
 /// waited for the group to which it commits the copy. Other threads see them after the following

@@ -3,14 +3,21 @@
 # those of the kernel's family, which have to fail. Prints a table of what found each fault.
 #   scripts/seeded_faults.sh [BUILD [FIRST [LAST]]]
 # BUILD is a configured build (build/release); its sources are restored after each fault, also when the script
-# is interrupted. Without a fault the same tests have to pass, which is the first row. Exit status 1 if a
-# fault was not found.
+# is interrupted, and are compiled again. Without a fault the same tests have to pass, which is the first row.
+# Exit status 1 if a fault was not found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release} first=${2:-0} last=${3:-999}
 program=$build/tests/watched/longhand_watched_tests
 number=0 missed=0 changed=""
-restore() { if [ -n "$changed" ]; then mv "$changed.kept" "$changed"; changed=""; fi; }
+# The restored file is newer than the object with the fault, so it is compiled again.
+restore() {
+  if [ -n "$changed" ]; then
+    mv "$changed.kept" "$changed"
+    touch "$changed"
+    changed=""
+  fi
+}
 trap restore EXIT
 
 # fault KIND FAMILY FILE TESTS OLD NEW: in FILE of cuda/, the first OLD becomes NEW. TESTS are suites or
@@ -23,7 +30,7 @@ fault() {
   text=${text%x}
   after=${text/"$old"/"$new"}
   [ "$after" != "$text" ] || { echo "seeded_faults.sh: $file no longer contains: $old" >&2; exit 1; }
-  cp -p "$file" "$file.kept"
+  cp "$file" "$file.kept"
   changed=$file
   printf %s "$after" >"$file"
   how=$(try "$tests")
@@ -39,7 +46,7 @@ try() {
   if LONGHAND_OPERATIONS=$operations timeout 600 "$program" --run_test="$tests" >"$log" 2>&1; then
     echo "not found"
   else
-    grep -o 'a race with a [a-z]*\|a read of what no thread has written\|out of bounds[a-z ]*\|outside of shared memory\|past the end\|off its boundary\|no multiple of 16\|a copy [a-z ]*way\|waits at the barrier\|different barriers\|wrote past' "$log" |
+    grep -o 'a race with a [a-z]*\|a read of what no thread has written\|out of bounds[a-z ]*\|outside of shared memory\|past the end\|off its boundary\|no multiple of 16\|a copy [a-z ]*way\|waits at the barrier\|different barriers\|wrote past\|all resident blocks wait' "$log" |
       head -n 1 | grep . || echo "other results"
   fi
 }
@@ -48,6 +55,7 @@ parity=cuda_parity_test/the_kernels_agree_with_the_reference
 long=cuda_attention_test/long_sequences_and_wide_heads_agree_with_the_reference
 unseen=cuda_attention_test/keys_that_no_query_sees_get_zero_gradients
 stick=cuda_attention_test/a_used_up_stick_reads_no_further_keys
+uploads=cuda_parity_test/large_uploads_arrive_before_they_are_used
 rows=cuda_token_wise_test
 
 echo "| fault | family | file | found as |"
@@ -132,4 +140,21 @@ fault "misaligned vector load" "First-After-Last" attention/fal.cu "fal: $parity
 # Families without shared memory: each thread has elements of its own.
 fault "misaligned vector load" "element-wise" floats.h "activate: $parity" 'const auto stored = *reinterpret_cast<const detail::Stored<T, width>*>(x);' 'const auto stored = *reinterpret_cast<const detail::Stored<T, width>*>(x + (width > 1));'
 fault "two threads write one place" rotations rope.cu "rotate: $parity" 'thread_in_grid()' '(thread_in_grid() / 2)'
+# Blocks that wait for blocks which may not have started.
+fault "waits for later tiles" ChaCAL attention/chacal.cu "chacal: $long" '    const TicketTile next =
+        tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
+    if (next.rank >= ranks) return;' '    TicketTile next = tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
+    if (next.rank >= ranks) return;
+    next.rank = ranks - 1 - next.rank;'
+fault "waits for later tiles" "rules, gradients of keys" attention/rule_gradients.cu "stick: $stick" 'tile = tiles - 1 - next.rank;' 'tile = next.rank;'
+
+# The host and two streams, whose work is deferred.
+fault "host does not wait" downloads cuda_backend.cpp "add_bias: $parity" '  stream_.download(host, device, bytes);
+  stream_.synchronize();' '  stream_.download(host, device, bytes);'
+fault "stream does not wait" uploads uploads.cpp "add_bias: $uploads" '      compute_.wait(arrived_);' ''
+fault "event is not recorded" uploads uploads.cpp "add_bias: $uploads" '      arrived_.record(copier_);' ''
+fault "host does not wait" "ring of uploads" uploads.cpp "add_bias: $uploads" '    passed_[section_].synchronize();' ''
+fault "event is not recorded" "ring of uploads" uploads.cpp "add_bias: $uploads" '    passed_[section_].record(compute_);' ''
+fault "wrong stream" uploads uploads.cpp "add_bias: $uploads" 'compute_.copy(target, staged_ + at, piece);' 'copier_.copy(target, staged_ + at, piece);'
+
 [ $missed = 0 ] || { echo "seeded_faults.sh: a fault was not found" >&2; exit 1; }

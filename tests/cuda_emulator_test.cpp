@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "cuda/device.h"
+#include "cuda/emulator/backend.h"
 #include "cuda/emulator/memory.h"
 #include "cuda/launch.h"
 #include "tests/refusal.h"
@@ -28,9 +29,11 @@ class Array {
   }
   ~Array() { memory_.release(data_, bytes_); }
   T* data() const { return data_; }
+  Stream& stream() { return stream_; }
   std::vector<T> read() {
     std::vector<T> values(bytes_ / sizeof(T));
     stream_.download(values.data(), data_, bytes_);
+    stream_.synchronize();
     return values;
   }
 
@@ -127,6 +130,46 @@ __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
     wait_for_copies<0>();
   }
 }
+
+enum class Chain { by_ticket, by_index, without_wait };
+
+/// Each block adds its number to the numbers of the block before it, which it reverses. y has 64
+/// numbers per block. `progress` contains the next ticket, then a word per finished block. The
+/// block before is waited for by a ticket, which a running block has drawn earlier, or wrongly by
+/// the index of the block, which may not have started.
+__global__ void chain(int* y, int* progress, Chain how) {
+  __shared__ int number;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) {
+    number = how == Chain::by_index ? static_cast<int>(blockIdx.x) : atomicAdd(progress, 1);
+  }
+  __syncthreads();
+  if (number > 0 && how != Chain::without_wait) {
+    const volatile int* const before = progress + number;
+    while (thread == 0 && *before == 0) let_others_run();
+  }
+  __syncthreads();
+  y[64 * number + thread] = number + (number > 0 ? y[64 * number - 1 - thread] : thread);
+  __syncthreads();
+  if (thread == 0) *static_cast<volatile int*>(progress + number + 1) = 1;
+}
+
+/// Waits for a word that nothing writes.
+__global__ void endless(const int* word) {
+  while (*static_cast<const volatile int*>(word) == 0) let_others_run();
+}
+
+__global__ void increment(int* x) { x[threadIdx.x] += 1; }
+
+/// Defers work while it lives.
+class Deferred {
+ public:
+  explicit Deferred(std::uint64_t seed) { emulator::defer_work(true, seed); }
+  ~Deferred() { emulator::defer_work(false); }
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+};
+constexpr std::uint64_t seeds = 12;
 
 template <class... Parameters, class... Arguments>
 std::string failure(void (*kernel)(Parameters...), Arguments... arguments) {
@@ -262,6 +305,135 @@ BOOST_AUTO_TEST_CASE(recorded_work_runs_only_when_repeated) {
   stream.copy(y.data(), z.data(), 64 * sizeof(int));
   stream.drop_recording();
   BOOST_TEST(!stream.recording());
+}
+
+BOOST_AUTO_TEST_CASE(blocks_wait_for_one_another) {
+  constexpr int blocks = 12;
+  std::vector<int> expected;
+  for (int block = 0; block < blocks; ++block) {
+    for (int i = 0; i < 64; ++i) {
+      const int before = block == 0 ? i : expected[static_cast<std::size_t>(64 * block - 1 - i)];
+      expected.push_back(block + before);
+    }
+  }
+  const auto result = [&](Chain how) {
+    Array<int> y(std::vector<int>(expected.size())), progress(std::vector<int>(blocks + 1));
+    Stream stream;
+    launch(stream, blocks, 64, 0, &chain, y.data(), progress.data(), how);
+    return y.read();
+  };
+  BOOST_TEST(result(Chain::without_wait) == expected);  // blocks run one after another
+  BOOST_TEST(result(Chain::by_index) == expected);
+  int wrong = 0, stuck = 0;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const auto interleaved = [&](Chain how) {
+      emulator::set_order(emulator::Order::interleaved, seed);
+      return result(how);
+    };
+    BOOST_TEST(interleaved(Chain::by_ticket) == expected);
+    wrong += interleaved(Chain::without_wait) != expected;
+    const std::string found = refusal([&] { interleaved(Chain::by_index); });
+    stuck += contains(found, "all resident blocks wait, and") &&
+             contains(found, "thread 0 waits in the loop of cuda_emulator_test.cpp");
+  }
+  emulator::set_order(emulator::Order::forward);
+  BOOST_TEST(wrong > 0);
+  BOOST_TEST(stuck > 0);
+  Array<int> word(std::vector<int>{0});
+  BOOST_TEST(contains(failure(&endless, word.data()), "all resident blocks wait"));
+}
+
+BOOST_AUTO_TEST_CASE(deferred_work_is_done_when_the_host_waits) {
+  int early = 0;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const Deferred deferred(seed);
+    Array<int> x(std::vector<int>(64, 1));
+    Stream stream;
+    Event uploaded;
+    uploaded.record(x.stream());
+    stream.wait(uploaded);
+    launch(stream, 1, 64, 0, &increment, x.data());
+    std::vector<int> got(64);
+    stream.download(got.data(), x.data(), 64 * sizeof(int));
+    early += got == std::vector<int>(64, 2);
+    stream.synchronize();
+    BOOST_TEST(got == std::vector<int>(64, 2));
+  }
+  BOOST_TEST(early < static_cast<int>(seeds) / 2);
+}
+
+BOOST_AUTO_TEST_CASE(streams_run_in_any_order_that_events_permit) {
+  const auto result = [&](std::uint64_t seed, bool wait) {
+    const Deferred deferred(seed);
+    Array<int> x(std::vector<int>(64, 1));
+    Stream other;
+    Event incremented;
+    x.stream().synchronize();
+    for (int i = 0; i < 5; ++i) launch(x.stream(), 1, 64, 0, &increment, x.data());
+    incremented.record(x.stream());
+    if (wait) other.wait(incremented);
+    std::vector<int> got(64);
+    other.download(got.data(), x.data(), 64 * sizeof(int));
+    other.synchronize();
+    return got.front();
+  };
+  int wrong = 0;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    BOOST_TEST(result(seed, true) == 6);
+    wrong += result(seed, false) != 6;
+  }
+  BOOST_TEST(wrong > 0);
+}
+
+BOOST_AUTO_TEST_CASE(deferred_uploads_read_pinned_memory_late) {
+  int wrong = 0;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const Deferred deferred(seed);
+    const auto memory = emulator::device_memory(1 << 20);
+    Stream stream;
+    PinnedMemory pinned(1);
+    auto* const block = static_cast<std::byte*>(memory->allocate(1));
+    std::byte got{};
+    *pinned.data() = std::byte{1};
+    stream.upload(block, pinned.data(), 1);
+    *pinned.data() = std::byte{2};  // should have waited
+    stream.download(&got, block, 1);
+    stream.synchronize();
+    wrong += got != std::byte{1};
+    memory->release(block, 1);
+  }
+  BOOST_TEST(wrong > 0);
+}
+
+BOOST_AUTO_TEST_CASE(deferred_work_uses_memory_before_its_next_owner) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const Deferred deferred(seed);
+    CachingAllocator memory("test", emulator::device_memory(std::size_t{1} << 20));
+    Stream stream;
+    const auto kept = static_cast<int*>(memory.allocate(256));
+    std::vector<int> got(64);
+    void* const first = memory.allocate(256);
+    stream.zero(first, 256);
+    stream.copy(kept, first, 256);
+    memory.release(first, 256);
+    void* const second = memory.allocate(256);  // filled with NaN
+    BOOST_TEST(second == first);
+    stream.download(got.data(), kept, 256);
+    stream.synchronize();
+    BOOST_TEST(got == std::vector<int>(64));
+    memory.release(second, 256);
+    memory.release(kept, 256);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(deferred_failures_are_reported_when_the_host_waits) {
+  const Deferred deferred(1);
+  Stream stream;
+  const std::string found = refusal([&] {
+    launch(stream, 1, 64, 0, &uneven_barrier);
+    stream.synchronize();
+  });
+  BOOST_TEST(contains(found, "thread 0 waits at the barrier"));
 }
 
 BOOST_AUTO_TEST_CASE(launches_that_no_device_accepts_are_errors) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/cuda_parity.h"
 
 #include "cuda/emulator/backend.h"
@@ -8,9 +10,30 @@ BOOST_AUTO_TEST_SUITE(cuda_parity_test)
 using namespace longhand;
 
 // All operations of the catalog on the emulated device, compared with the reference. This finds
-// every mistake of a CUDA kernel except low speed.
+// every mistake of a CUDA kernel except low speed, and host code that does not wait for results.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
+  emulator::defer_work(true, 1);
   cuda_parity::check_operations(make_emulated_cuda_backend, cuda_parity::Cases::small);
+  emulator::defer_work(false);
+}
+
+// The uploads together are larger than the rings through which they are copied.
+BOOST_AUTO_TEST_CASE(large_uploads_arrive_before_they_are_used) {
+  constexpr std::int64_t numbers = std::int64_t{1} << 20;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    emulator::defer_work(true, seed);
+    const auto backend = make_emulated_cuda_backend({});
+    std::vector<Tensor> all;
+    for (int i = 0; i < 4; ++i) {
+      const std::vector<double> values(numbers, i);
+      all.push_back(Tensor::from(*backend, {numbers}, DType::f32, values));
+    }
+    for (int i = 0; i < 4; ++i) {
+      const std::vector<double> got = all[static_cast<std::size_t>(i)].to_doubles();
+      BOOST_TEST(std::ranges::count(got, static_cast<double>(i)) == numbers);
+    }
+    emulator::defer_work(false);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

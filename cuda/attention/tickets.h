@@ -29,8 +29,7 @@ __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
 /// that the other block wrote before that call is then visible.
 __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1) {
   if (threadIdx.x == 0) {
-    while (*static_cast<const volatile std::int32_t*>(done) < steps) {
-    }
+    while (*static_cast<const volatile std::int32_t*>(done) < steps) let_others_run();
     __threadfence();
   }
   __syncthreads();

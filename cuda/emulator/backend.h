@@ -27,6 +27,10 @@ namespace emulator {
 /// is 9.0. The capability determines the size of shared memory, on which some launches depend.
 void set_capability(int major, int minor);
 
+/// Until defer_work(false), streams do their work as late as a device may, in random order, and
+/// downloaded numbers are NaN before the host has waited for them. Then finishes all pending work.
+void defer_work(bool deferred, std::uint64_t seed = 0);
+
 /// From now on, the emulator's replacement for cuBLASLt refuses a random share of the fused
 /// products, so that the backend uses a plain product instead.
 void refuse_products(double share, std::uint64_t seed = 0);

@@ -22,7 +22,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __shared__ static
+#define __shared__ static thread_local  // each resident block has an OS thread
 #define __constant__ static const
 #define __launch_bounds__(...)
 #define __grid_constant__
@@ -301,6 +301,8 @@ inline void require_16_byte_boundary(const void* address) {
     emulator::fail_in_kernel("a 16-byte access at an address that is no multiple of 16");
   }
 }
+
+inline void let_others_run(LONGHAND_SITE) { emulator::let_others_run({file, line}); }
 
 inline void copy_async(void* to, const void* from, bool there) {
   require_16_byte_boundary(to);

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -113,7 +114,19 @@ class Arena {
 
 class DeviceMemory final : public MemorySource {
  public:
-  explicit DeviceMemory(std::size_t limit) : limit_(limit) {}
+  explicit DeviceMemory(std::size_t limit) : limit_(limit) {
+    const std::lock_guard lock(unordered_mutex_);
+    unordered_.push_back(this);
+  }
+  ~DeviceMemory() override {
+    const std::lock_guard lock(unordered_mutex_);
+    std::erase(unordered_, this);
+  }
+  static void order(const std::shared_ptr<Queue>& queue) {
+    const std::lock_guard lock(unordered_mutex_);
+    for (DeviceMemory* const memory : unordered_) memory->queue_ = queue;
+    unordered_.clear();
+  }
 
   void* allocate(std::size_t bytes) override {
     if (out_ + bytes > limit_) return nullptr;
@@ -122,13 +135,26 @@ class DeviceMemory final : public MemorySource {
     return block;
   }
   void release(void* block, std::size_t bytes) noexcept override {
+    finish_all();
     out_ -= bytes;
     Arena::the_one().release(block, bytes);
   }
   void lent(void* block, std::size_t, std::size_t bytes) noexcept override {
-    touch({{block, bytes}}, [&] { std::memset(block, poison, bytes); });
+    in_order([=] { touch({{block, bytes}}, [&] { std::memset(block, poison, bytes); }); });
   }
   void returned(void* block, std::size_t asked, std::size_t bytes) noexcept override {
+    in_order([=] { require_untouched(block, asked, bytes); });
+  }
+
+ private:
+  void in_order(std::function<void()> work) const {
+    if (const auto queue = queue_.lock()) {
+      queue->append(std::move(work));
+    } else {
+      work();
+    }
+  }
+  static void require_untouched(void* block, std::size_t asked, std::size_t bytes) {
     const auto slack = std::span(static_cast<unsigned char*>(block), bytes).subspan(asked);
     bool untouched = false;
     touch({{slack.data(), slack.size()}}, [&] {
@@ -140,7 +166,9 @@ class DeviceMemory final : public MemorySource {
     std::abort();
   }
 
- private:
+  static inline std::mutex unordered_mutex_;
+  static inline std::vector<DeviceMemory*> unordered_;  // sources without a queue
+  std::weak_ptr<Queue> queue_;
   std::size_t limit_, out_ = 0;
 };
 
@@ -156,6 +184,7 @@ void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work
 std::unique_ptr<MemorySource> device_memory(std::size_t limit) {
   return std::make_unique<DeviceMemory>(limit);
 }
+void order_memory(const std::shared_ptr<Queue>& queue) { DeviceMemory::order(queue); }
 
 const void* device_begin() { return Arena::the_one().begin(); }
 

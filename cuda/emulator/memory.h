@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/memory.h"
+#include "cuda/emulator/queues.h"
 
 /// The emulated device's memory: an address range that is accessible only while a kernel or a copy
 /// runs. Host code that reads a device pointer therefore crashes here, as it would with a device.
@@ -31,8 +32,13 @@ struct Bytes {
 void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work);
 
 /// Allocated blocks are filled with NaN. When a block is returned, the bytes between the requested
-/// size and the block's end must be untouched. `limit`: total bytes of the device.
+/// size and the block's end must be untouched. Both happen in the order of a queue, because a
+/// caching allocator reuses a block while earlier work of its stream is pending. `limit`: total
+/// bytes of the device.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
+/// Sets the queue of the memory sources that have none. The first stream that is created after a
+/// source calls this function.
+void order_memory(const std::shared_ptr<Queue>& queue);
 
 /// The first address of the device memory.
 const void* device_begin();

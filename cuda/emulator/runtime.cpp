@@ -1,4 +1,9 @@
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "core/error.h"
@@ -6,12 +11,13 @@
 #include "cuda/emulator/backend.h"
 #include "cuda/emulator/give.h"
 #include "cuda/emulator/memory.h"
+#include "cuda/emulator/queues.h"
 #include "cuda/emulator/scheduler.h"
 #include "cuda/launch.h"
 #include "cuda/stream.h"
 
-/// Replaces cuda/runtime.cpp. The work of each call is finished when the call returns, unless the
-/// work is recorded.
+/// Replaces cuda/runtime.cpp. Each call has finished when it returns, unless it is recorded or work
+/// is deferred.
 namespace longhand {
 namespace {
 
@@ -32,38 +38,65 @@ namespace {
 
 using Recording = std::vector<std::function<void()>>;
 
+/// The state of a stream, to which its handle points.
+struct StreamState {
+  std::shared_ptr<emulator::Queue> queue = std::make_shared<emulator::Queue>();
+  std::shared_ptr<Recording> recording;
+};
+StreamState& state_of(const Stream& stream) { return *static_cast<StreamState*>(stream.handle()); }
+emulator::Occurred& occurred_of(const Event& event) {
+  return *static_cast<emulator::Occurred*>(event.handle());
+}
+
+/// The blocks of pinned memory: begin and end of each.
+struct {
+  std::mutex mutex;
+  std::map<const std::byte*, const std::byte*> blocks;
+
+  bool has(const void* at) {
+    const std::lock_guard lock(mutex);
+    const auto* const address = static_cast<const std::byte*>(at);
+    const auto after = blocks.upper_bound(address);
+    return after != blocks.begin() && address < std::prev(after)->second;
+  }
+} pinned;
+
 }  // namespace
 
-/// A stream's handle points to the recording in progress.
-Stream::Stream() = default;
-Stream::~Stream() { delete static_cast<Recording*>(handle_); }
-void Stream::wait(const Event&) {}
-void Stream::synchronize() {}
+Stream::Stream() : handle_(new StreamState) { emulator::order_memory(state_of(*this).queue); }
+Stream::~Stream() { delete static_cast<StreamState*>(handle_); }
+void Stream::wait(const Event& event) { state_of(*this).queue->add_wait(occurred_of(event)); }
+void Stream::synchronize() { state_of(*this).queue->finish(); }
 
 void Stream::begin_recording() {
-  handle_ = new Recording;
+  state_of(*this).recording = std::make_shared<Recording>();
   recording_ = true;
 }
 std::unique_ptr<Graph> Stream::end_recording() {
   recording_ = false;
-  return std::make_unique<Graph>(std::exchange(handle_, nullptr));
+  return std::make_unique<Graph>(
+      new std::shared_ptr<Recording>(std::move(state_of(*this).recording)));
 }
 void Stream::drop_recording() noexcept {
   recording_ = false;
-  delete static_cast<Recording*>(std::exchange(handle_, nullptr));
+  state_of(*this).recording.reset();
 }
-Graph::~Graph() { delete static_cast<Recording*>(handle_); }
-void Graph::launch(Stream&) {
+Graph::~Graph() { delete static_cast<std::shared_ptr<Recording>*>(handle_); }
+void Graph::launch(Stream& stream) {
   ++given.graphs;
-  for (const auto& work : *static_cast<const Recording*>(handle_)) work();
+  const auto recording = *static_cast<std::shared_ptr<Recording>*>(handle_);
+  for (std::size_t i = 0; i < recording->size(); ++i) {
+    state_of(stream).queue->add([recording, i] { (*recording)[i](); });
+  }
 }
 
 void give(Stream& stream, std::function<void()> work) {
+  StreamState& state = state_of(stream);
   if (stream.recording()) {
-    static_cast<Recording*>(stream.handle())->push_back(std::move(work));
+    state.recording->push_back(std::move(work));
   } else {
     ++given.single;
-    work();
+    state.queue->add(std::move(work));
   }
 }
 
@@ -77,16 +110,44 @@ void Stream::zero(void* to, std::size_t bytes) {
   if (bytes == 0) return;
   give(*this, [=] { emulator::touch({{to, bytes}}, [&] { std::memset(to, 0, bytes); }); });
 }
-void Stream::upload(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
-void Stream::download(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
+/// As in CUDA, the copy reads pinned memory when its turn comes, and other memory before the call
+/// returns.
+void Stream::upload(void* to, const void* from, std::size_t bytes) {
+  if (!emulator::work_is_deferred() || recording() || pinned.has(from)) {
+    return copy(to, from, bytes);
+  }
+  const auto* const begin = static_cast<const std::byte*>(from);
+  give(*this, [to, kept = std::vector<std::byte>(begin, begin + bytes)] {
+    emulator::touch({{to, kept.size()}},
+                    [&] { std::ranges::copy(kept, static_cast<std::byte*>(to)); });
+  });
+}
+/// Until the copy is done, the destination contains NaN.
+void Stream::download(void* to, const void* from, std::size_t bytes) {
+  if (emulator::work_is_deferred()) std::memset(to, emulator::poison, bytes);
+  copy(to, from, bytes);
+}
 
-Event::Event() = default;
-Event::~Event() = default;
-void Event::record(Stream&) {}
-void Event::synchronize() {}
+Event::Event() : handle_(new emulator::Occurred) {}
+Event::~Event() { delete static_cast<emulator::Occurred*>(handle_); }
+void Event::record(Stream& stream) {
+  LONGHAND_CHECK(!stream.recording(), "emulator: events are not recorded in graphs");
+  const auto occurred = std::make_shared<bool>(false);
+  occurred_of(*this) = occurred;
+  state_of(stream).queue->add([occurred] { *occurred = true; });
+}
+void Event::synchronize() { emulator::finish_until(occurred_of(*this)); }
 
-PinnedMemory::PinnedMemory(std::size_t bytes) : data_(new std::byte[bytes]) {}
-PinnedMemory::~PinnedMemory() { delete[] data_; }
+PinnedMemory::PinnedMemory(std::size_t bytes) : data_(new std::byte[bytes]) {
+  const std::lock_guard lock(pinned.mutex);
+  pinned.blocks.emplace(data_, data_ + bytes);
+}
+PinnedMemory::~PinnedMemory() {
+  emulator::finish_all();
+  const std::lock_guard lock(pinned.mutex);
+  pinned.blocks.erase(data_);
+  delete[] data_;
+}
 
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                     std::function<void()> kernel, const void* address) {

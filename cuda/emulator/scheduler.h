@@ -4,8 +4,8 @@
 #include <string>
 
 /// Runs kernels on the CPU, thread by thread, so that they can be tested without a GPU. Each thread
-/// of a block is a fiber, and blocks run one after another. Barriers and warp operations switch to
-/// the other threads. Only one launch runs at a time, on one host thread.
+/// of a block is a fiber. Barriers and warp operations switch to the other threads of the block.
+/// Blocks run one after another, or several of them alternate. Only one launch runs at a time.
 namespace longhand::emulator {
 
 struct Index3 {
@@ -22,9 +22,15 @@ std::string text_of(Site site);  // For example "norm.cu:40".
 // The threadIdx, blockIdx, blockDim and gridDim of the running thread.
 extern Index3 thread_index, block_index, block_size, grid_size;
 
-/// The order in which blocks run, and in which threads run between two barriers. If a result
-/// depends on the order, a barrier is missing.
-enum class Order { forward, backward, shuffled };
+/// The order of threads between two barriers, and of blocks. A result that depends on the order
+/// reveals a missing barrier.
+///
+/// `interleaved` shuffles threads and blocks, and two to four blocks are resident at the same time:
+/// one of them runs for a while, then another one. As on a device, a block keeps its place until it
+/// ends, so a block that waits for one that cannot start is an error. Each resident block has an OS
+/// thread, because static shared memory is a thread_local variable. Only one of them runs at a
+/// time, so the same seed gives the same order.
+enum class Order { forward, backward, shuffled, interleaved };
 void set_order(Order order, std::uint64_t seed = 0);
 
 struct Launch {
@@ -36,7 +42,7 @@ struct Launch {
 
 /// Runs kernel(arguments) for every thread of the grid. Throws an Error that names the launch, the
 /// block and the thread if not all threads reach a barrier, if lanes of a warp wait for different
-/// operations, or if shared memory is written past its end.
+/// operations, if all blocks wait for one another, or if shared memory is written past its end.
 void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments);
 
 /// __syncthreads(), called by every thread of the block.
@@ -51,6 +57,10 @@ void warp_together(unsigned mask, void* payload, Finish finish, Site site);
 /// The same operation for a block. finish() receives the payloads of all threads of the block.
 using FinishBlock = void (*)(void* const* payloads, int threads);
 void block_together(void* payload, FinishBlock finish, Site site);
+
+/// Called by a loop that waits until another block writes a word: the other threads and blocks run
+/// before the loop continues.
+void let_others_run(Site site);
 
 /// The launch's dynamic shared memory, shared by all threads of a block and filled with NaN when
 /// the block begins.

@@ -13,10 +13,10 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
 
-// read_symbols() subtracts the address of this variable in the program's file from its address in
-// memory. The difference is the same for all symbols.
+// The difference between their addresses in memory and in the file is that of all symbols.
 extern "C" {
 int longhand_known_symbol = 1;
+thread_local int longhand_known_of_thread = 1;
 }
 
 namespace longhand::emulator {
@@ -52,22 +52,23 @@ Symbols read_symbols() {
   for (std::size_t i = 0; i < table->sh_size / sizeof(Elf64_Sym); ++i) {
     const auto symbol = at<Elf64_Sym>(file, table->sh_offset + i * sizeof(Elf64_Sym));
     const int type = ELF64_ST_TYPE(symbol.st_info);
-    if ((type != STT_FUNC && type != STT_OBJECT) || symbol.st_shndx >= sections.size()) continue;
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections.size()) continue;
     Symbol found{symbol.st_value, symbol.st_size, name_of(symbol)};
     if (found.name == "longhand_known_symbol") {
       all.moved = reinterpret_cast<std::uintptr_t>(&longhand_known_symbol) - symbol.st_value;
     }
-    const bool writable = (sections[symbol.st_shndx].sh_flags & SHF_WRITE) != 0;
+    if (found.name == "longhand_known_of_thread") all.known_offset = symbol.st_value;
     if (type == STT_FUNC) all.functions.push_back(found);
-    if (type == STT_OBJECT && writable && found.name.starts_with("_ZZ")) {
-      all.variables.push_back(found);
-    }
+    if (type == STT_TLS && found.name.starts_with("_ZZ")) all.variables.push_back(found);
   }
-  for (auto* const symbols : {&all.functions, &all.variables}) {
-    for (Symbol& symbol : *symbols) symbol.begin += all.moved;
-    std::ranges::sort(*symbols, {}, &Symbol::begin);
-  }
+  for (Symbol& function : all.functions) function.begin += all.moved;
+  std::ranges::sort(all.functions, {}, &Symbol::begin);
+  std::ranges::sort(all.variables, {}, &Symbol::begin);
   return all;
+}
+
+std::uintptr_t thread_begin(const Symbols& symbols) {
+  return reinterpret_cast<std::uintptr_t>(&longhand_known_of_thread) - symbols.known_offset;
 }
 
 std::string readable_name(const std::string& mangled) {

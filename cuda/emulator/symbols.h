@@ -14,14 +14,19 @@ struct Symbol {
   std::string name;  // mangled
 };
 
-/// The program's functions, and its writable variables that are static in a function, each sorted
-/// by address. The static variables of a kernel are its static shared memory.
+/// The program's functions, sorted by address, and its thread_local variables that are static in a
+/// function, sorted by their offset from thread_begin(). Those of a kernel are its static shared
+/// memory.
 struct Symbols {
   std::vector<Symbol> functions, variables;
-  std::uintptr_t moved = 0;  // a symbol's address in memory minus its address in the program's file
+  std::uintptr_t moved = 0;         // address in memory minus address in the program's file
+  std::uintptr_t known_offset = 0;  // of the variable from which thread_begin() is computed
 };
 /// Throws an Error if the program is stripped.
 Symbols read_symbols();
+
+/// The address at which the program's thread_local variables begin in the calling thread.
+std::uintptr_t thread_begin(const Symbols& symbols);
 
 /// The demangled name, without longhand's namespaces and without parameters.
 std::string readable_name(const std::string& mangled);

@@ -39,9 +39,10 @@ constinit bool running = false;
 /// The end of the running thread's stack.
 constinit std::uintptr_t stack_end = 0;
 
-/// The last accesses to a word or a byte. A time is the number of barriers of all blocks so far.
+/// The last accesses to a word or a byte. A time is the number of barriers of all blocks so far, so
+/// it also determines the block.
 struct Cell {
-  // Times of the last write, the last read, and the last read by an earlier block.
+  // Times of the last write, the last read, and the last read by another block before that.
   std::uint32_t written = 0, read = 0, read_before = 0;
   std::uint16_t writer = 0, reader = 0;            // threads; reader may be `several`
   std::uint16_t writer_time = 0, reader_time = 0;  // number of warp barriers before the access
@@ -76,19 +77,35 @@ class Plane {
 /// and the value is the time up to which all accesses of this block are ordered.
 using Clock = std::map<std::uint32_t, std::uint32_t>;
 
-/// All data of the watch, about the running launch and about the program.
+/// A slot for a resident block, and everything about the block in it.
+struct Slot {
+  std::uint64_t number = 0;  // of the block in the grid
+  Region shared, room;
+  std::unique_ptr<Plane> of_shared;
+  Plane* of_statics = nullptr;
+  std::uintptr_t statics = 0;         // address where the thread's static variables begin
+  std::uint32_t time = 1, block = 1;  // the current time, and the time when the block began
+  std::array<std::uint16_t, most_threads / lanes> warp_time{};
+  std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
+  // The accesses that are ordered before the running block, and those that its next barrier adds.
+  Clock clock, arriving;
+  std::array<Clock, most_threads> seen;  // per thread, from the flags read since its last fence
+  bool any_seen = false;
+};
+
+/// Everything about the running launch, and about all launches.
 struct Watch {
   Symbols symbols = read_symbols();
-  Region statics{symbols.variables.front().begin, symbols.variables.back().begin +
-                                                      symbols.variables.back().size -
-                                                      symbols.variables.front().begin};
-  Plane of_statics{statics.begin, statics.size};
+  // Offsets of the static variables of kernels from the first such variable of a thread.
+  std::uintptr_t first_static = symbols.variables.front().begin;
+  std::size_t bytes_of_statics =
+      symbols.variables.back().begin + symbols.variables.back().size - first_static;
+  std::unordered_map<std::uintptr_t, Plane> planes_of_statics;  // by address
   Plane of_device{reinterpret_cast<std::uintptr_t>(device_begin()), watched_bytes};
   std::unordered_map<std::uintptr_t, Kernel> kernels;
 
-  Region shared, room;
-  std::unique_ptr<Plane> of_shared;
   Kernel* kernel = nullptr;
+  std::size_t shared_bytes = 0;
   // one entry per static variable; 1 if the launch has accessed the variable
   std::vector<char> touched = std::vector<char>(symbols.variables.size());
   std::string fault;
@@ -98,22 +115,16 @@ struct Watch {
   bool goes_on = std::getenv("LONGHAND_WATCH_GOES_ON") != nullptr;
   std::set<std::string> reported;
 
+  std::vector<std::unique_ptr<Slot>> slots;
+  Slot* slot = nullptr;  // of the running thread
   std::size_t thread = 0;
   std::uintptr_t code = 0;  // address of the accessing code, for addr2line -e PROGRAM
-  // The current time, and the times when the launch and the block began.
-  std::uint32_t time = 1, launch = 1, block = 1;
-  // All accesses before this time are ordered: `block` for shared memory, `launch` for device
-  // memory.
-  std::uint32_t since = 1;
-  std::array<std::uint16_t, most_threads / lanes> warp_time{};
-  std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
-  std::vector<std::uint32_t> blocks;                 // when each block of the launch began
-  // clock: the accesses that are ordered before the running block. arriving: those that the block's
-  // next barrier adds to `clock`.
-  Clock clock, arriving;
-  std::array<Clock, most_threads> seen;  // per thread: from flags read since its last fence
-  bool any_seen = false;
-  std::unordered_map<std::uintptr_t, Clock> flags;  // by address: accesses that the flag orders
+  // The last time, and the time when the launch began.
+  std::uint32_t time = 1, launch = 1;
+  std::uint32_t since = 1;  // the block's begin for shared memory, `launch` for device memory
+  // For each time since the launch began, the time when its block began.
+  std::vector<std::uint32_t> block_at;
+  std::unordered_map<std::uintptr_t, Clock> flags;  // by address, for threads that read the flag
 
   Watch() {
     for (const auto* at = __start___patchable_function_entries;
@@ -136,12 +147,14 @@ struct Watch {
   void report(const char* what, std::uintptr_t at, const std::string& more = {}) {
     if (!fault.empty()) return;
     std::string place = "device memory";
-    if (of_shared->has(at)) {
-      place = text("shared memory, byte ", static_cast<std::int64_t>(at - shared.begin));
+    if (slot->of_shared->has(at)) {
+      place = text("shared memory, byte ", static_cast<std::int64_t>(at - slot->shared.begin));
     }
-    if (of_statics.has(at)) place = readable_name(symbol_at(symbols.variables, at).name);
+    if (slot->of_statics->has(at)) {
+      place = readable_name(symbol_at(symbols.variables, at - slot->statics).name);
+    }
     std::string found =
-        text(kernel->name, ", block ", blocks.size() - 1, ", thread ", thread, ": ", what,
+        text(kernel->name, ", block ", slot->number, ", thread ", thread, ": ", what,
              at == 0 ? "" : text(" (", place, ")"), more, ", code ", code - symbols.moved);
     if (!goes_on) {
       fault = std::move(found);
@@ -150,25 +163,31 @@ struct Watch {
     }
   }
 
+  std::uint32_t next_time() {
+    block_at.push_back(slot->block);
+    return ++time;
+  }
+
   std::uint16_t warp() const { return static_cast<std::uint16_t>(thread / lanes); }
+  std::uint16_t warp_time() const { return slot->warp_time[warp()]; }
+  bool of_other_block(std::uint32_t when) const { return block_at[when - launch] != slot->block; }
   /// True if an access of thread `other` at time `when`, and at time `warp_when` of its warp,
   /// happens before the current access.
   bool before(std::uint32_t when, std::size_t other, std::uint16_t warp_when) const {
-    if (when < since || (when >= block && when < time)) return true;
-    if (when == time) {
-      return other == thread || (other / lanes == warp() && warp_when < warp_time[warp()]);
+    if (when == slot->time) {
+      return other == thread || (other / lanes == warp() && warp_when < warp_time());
     }
-    return known(when);
+    return when < since || known(when);
   }
-  /// True if an access of another block at this time happens before the current access.
+  /// The same for an access since the launch began that is not of the current time.
   bool known(std::uint32_t when) const {
-    const std::uint32_t other = *std::prev(std::ranges::upper_bound(blocks, when));
-    const auto last = clock.find(other);
-    return last != clock.end() && when < last->second;
+    if (!of_other_block(when)) return true;
+    const auto last = slot->clock.find(block_at[when - launch]);
+    return last != slot->clock.end() && when < last->second;
   }
 
   void check_written(const Cell& c, bool atomic, std::uintptr_t at) {
-    if (c.coming >= block) report("an access while a copy is on its way", at);
+    if (c.coming >= slot->block) report("an access while a copy is on its way", at);
     if (c.atomic && atomic) return;
     if (!before(c.written, c.writer, c.writer_time)) {
       report("a race with a write", at, text(" of thread ", c.writer));
@@ -176,31 +195,33 @@ struct Watch {
   }
   void check_read(const Cell& c, std::uintptr_t at) {
     bool ordered = before(c.read, c.reader, c.reader_time);
-    if (c.read == time && c.reader == several) {
-      ordered = c.reader_warp == warp() && c.reader_time < warp_time[warp()];
+    if (c.read == slot->time && c.reader == several) {
+      ordered = c.reader_warp == warp() && c.reader_time < warp_time();
     }
-    if (c.read_before >= since && !known(c.read_before)) ordered = false;
+    if (c.read_before >= since && c.read_before != slot->time && !known(c.read_before)) {
+      ordered = false;
+    }
     if (!ordered) report("a race with a read", at, text(" of thread ", c.reader));
   }
   void note_write(Cell& c, bool atomic) const {
-    c.written = time;
+    c.written = slot->time;
     c.writer = static_cast<std::uint16_t>(thread);
-    c.writer_time = warp_time[warp()];
+    c.writer_time = warp_time();
     c.atomic = atomic;
   }
   void note_read(Cell& c) const {
     const auto self = static_cast<std::uint16_t>(thread);
-    if (c.read != time) {
-      if (c.read >= launch && c.read < block) c.read_before = c.read;
-      c.read = time;
+    if (c.read != slot->time) {
+      if (c.read >= launch && of_other_block(c.read)) c.read_before = c.read;
+      c.read = slot->time;
       c.reader = self;
       c.reader_warp = warp();
     } else if (c.reader_warp != warp()) {
       c.reader = c.reader_warp = several;
     } else if (c.reader != self) {
-      c.reader = c.reader_time == warp_time[warp()] ? several : self;
+      c.reader = c.reader_time == warp_time() ? several : self;
     }
-    c.reader_time = warp_time[warp()];
+    c.reader_time = warp_time();
   }
 
   void touch(Cell& c, bool write, bool atomic, std::uintptr_t at) {
@@ -214,25 +235,32 @@ struct Watch {
   }
 
   Plane* plane_of(std::uintptr_t at, std::size_t bytes) {
-    if (of_shared->has(at)) {
+    if (slot->of_shared->has(at)) {
+      const Region shared = slot->shared;
       if (at < shared.begin || at + bytes > shared.begin + shared.size) {
         report("an access outside of shared memory", at);
         return nullptr;
       }
-      return of_shared.get();
+      return slot->of_shared.get();
     }
     if (of_device.has(at)) return &of_device;
-    if (!of_statics.has(at)) return nullptr;  // memory that only this thread uses
+    if (!slot->of_statics->has(at)) return nullptr;  // memory of the thread itself
+    return plane_of_static(at - slot->statics, bytes);
+  }
+  /// The plane for the static variable at this offset, or nullptr if there is none.
+  Plane* plane_of_static(std::uintptr_t at, std::size_t bytes) {
     const auto& all = symbols.variables;
     const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);
     if (after == all.begin()) return nullptr;
     const Symbol& variable = *std::prev(after);
     if (at + bytes > variable.begin + variable.size) {
-      if (at < variable.begin + variable.size) report("an access past the end", at);
-      return nullptr;  // not a static variable of a kernel
+      if (at < variable.begin + variable.size) {
+        report("an access past the end", at + slot->statics);
+      }
+      return nullptr;  // a variable of the emulator
     }
     touched[static_cast<std::size_t>(std::prev(after) - all.begin())] = 1;
-    return &of_statics;
+    return slot->of_statics;
   }
 
   void access(std::uintptr_t at, std::size_t bytes, bool write, bool atomic = false) {
@@ -240,6 +268,7 @@ struct Watch {
     Plane* const plane = plane_of(at, bytes);
     if (plane == nullptr) return;
     const bool shared_one = plane != &of_device;
+    const std::uint32_t block = slot->block;
     since = shared_one ? block : launch;
     if (at % 4 == 0 && bytes % 4 == 0) {
       for (std::size_t i = 0; i < bytes; i += 4) {
@@ -262,7 +291,7 @@ struct Watch {
     }
     for (std::size_t i = 0; i < bytes; ++i) {
       Cell &word = plane->word(at + i), &c = plane->byte(at + i);
-      word.in_bytes = time;
+      word.in_bytes = slot->time;
       check_written(word, atomic, at + i);
       if (write) check_read(word, at + i);
       if (shared_one && !write && word.written < block && c.written < block) {
@@ -276,16 +305,17 @@ struct Watch {
   /// thread reads the flag, its next fence and barrier order these accesses before its block.
   void volatile_access(std::uintptr_t at, std::size_t bytes, bool write) {
     if (!running) return;
-    if (write && fenced[thread] == time) {
-      Clock& known_by_readers = flags[at] = clock;
-      known_by_readers[block] = time;
+    if (write && slot->fenced[thread] == slot->time) {
+      Clock& known_by_readers = flags[at] = slot->clock;
+      known_by_readers[slot->block] = slot->time;
       return;
     }
     const auto flag = flags.find(at);
     if (write || flag == flags.end()) return access(at, bytes, write);
-    any_seen = true;
+    slot->any_seen = true;
+    Clock& seen = slot->seen[thread];
     for (const auto& [of_block, when] : flag->second) {
-      seen[thread][of_block] = std::max(seen[thread][of_block], when);
+      seen[of_block] = std::max(seen[of_block], when);
     }
   }
   void aligned(std::uintptr_t at, std::size_t bytes, bool write) {
@@ -305,17 +335,13 @@ std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintpt
 
 }  // namespace
 
-void begin_launch(Region shared, Region room, const void* kernel) {
+void begin_launch(std::size_t shared_bytes, const void* kernel) {
   Watch& w = watch();
-  if (!w.of_shared || w.room.begin != room.begin || w.room.size != room.size) {
-    w.of_shared = std::make_unique<Plane>(room.begin, room.size);
-  }
-  w.shared = shared;
-  w.room = room;
   w.kernel = &w.kernel_at(number(kernel));
+  w.shared_bytes = shared_bytes;
   ++w.kernel->launches;
   w.launch = ++w.time;
-  w.blocks.clear();
+  w.block_at.assign(1, 0);
   w.flags.clear();
   std::ranges::fill(w.touched, 0);
   w.fault.clear();
@@ -328,27 +354,40 @@ void end_launch() {
     if (w.touched[i] != 0) bytes += w.symbols.variables[i].size;
   }
   w.kernel->static_bytes = std::max(w.kernel->static_bytes, bytes);
-  w.kernel->dynamic_bytes = std::max(w.kernel->dynamic_bytes, w.shared.size);
-  if (bytes + w.shared.size > least_shared && w.fault.empty()) {
-    w.fault = text(w.kernel->name, ": ", w.shared.size, " bytes of dynamic and ", bytes,
+  w.kernel->dynamic_bytes = std::max(w.kernel->dynamic_bytes, w.shared_bytes);
+  if (bytes + w.shared_bytes > least_shared && w.fault.empty()) {
+    w.fault = text(w.kernel->name, ": ", w.shared_bytes, " bytes of dynamic and ", bytes,
                    " of static shared memory, more than ", least_shared);
   }
 }
 
-void begin_block() {
+void begin_block(std::size_t slot, Region shared, Region room, std::uint64_t number) {
   Watch& w = watch();
-  w.block = ++w.time;
-  w.blocks.push_back(w.block);
-  w.clock.clear();
-  w.arriving.clear();
-  w.warp_time.fill(0);
-  w.fenced.fill(0);
-  if (w.any_seen) w.seen.fill({});
-  w.any_seen = false;
+  while (w.slots.size() <= slot) w.slots.push_back(std::make_unique<Slot>());
+  Slot& s = *w.slots[slot];
+  w.slot = &s;
+  if (!s.of_shared || s.room.begin != room.begin || s.room.size != room.size) {
+    s.of_shared = std::make_unique<Plane>(room.begin, room.size);
+  }
+  s.statics = thread_begin(w.symbols);
+  const std::uintptr_t first = s.statics + w.first_static;
+  s.of_statics = &w.planes_of_statics.try_emplace(first, first, w.bytes_of_statics).first->second;
+  s.number = number;
+  s.shared = shared;
+  s.room = room;
+  s.block = w.time + 1;
+  s.time = w.next_time();
+  s.clock.clear();
+  s.arriving.clear();
+  s.warp_time.fill(0);
+  s.fenced.fill(0);
+  if (s.any_seen) s.seen.fill({});
+  s.any_seen = false;
 }
-void run_thread(std::size_t thread, const void* end) {
+void run_thread(std::size_t slot, std::size_t thread, const void* end) {
   Watch& w = watch();
   stack_end = number(end);
+  w.slot = w.slots[slot].get();
   w.thread = thread;
   running = true;
 }
@@ -357,22 +396,24 @@ const std::string& fault() { return watch().fault; }
 
 void barrier() {
   Watch& w = watch();
-  ++w.time;
-  w.warp_time.fill(0);
-  for (const auto& [block, when] : w.arriving) w.clock[block] = std::max(w.clock[block], when);
-  w.arriving.clear();
+  Slot& s = *w.slot;
+  s.time = w.next_time();
+  s.warp_time.fill(0);
+  for (const auto& [block, when] : s.arriving) s.clock[block] = std::max(s.clock[block], when);
+  s.arriving.clear();
 }
 void warp_barrier() {
   Watch& w = watch();
-  ++w.warp_time[w.warp()];
+  ++w.slot->warp_time[w.warp()];
 }
 void fence() {
   Watch& w = watch();
-  w.fenced[w.thread] = w.time;
-  for (const auto& [block, when] : w.seen[w.thread]) {
-    w.arriving[block] = std::max(w.arriving[block], when);
+  Slot& s = *w.slot;
+  s.fenced[w.thread] = s.time;
+  for (const auto& [block, when] : s.seen[w.thread]) {
+    s.arriving[block] = std::max(s.arriving[block], when);
   }
-  w.seen[w.thread].clear();
+  s.seen[w.thread].clear();
 }
 void atomic(const void* address, std::size_t bytes) {
   watch().access(number(address), bytes, true, true);
@@ -381,11 +422,15 @@ void read(const void* address, std::size_t bytes) { watch().access(number(addres
 void copy_issued(const void* to, std::size_t bytes) {
   Watch& w = watch();
   w.access(number(to), bytes, true);
-  for (std::size_t i = 0; i < bytes; i += 4) w.of_shared->word(number(to) + i).coming = w.time;
+  for (std::size_t i = 0; i < bytes; i += 4) {
+    w.slot->of_shared->word(number(to) + i).coming = w.slot->time;
+  }
 }
 void copy_arrived(const void* to, std::size_t bytes) {
   Watch& w = watch();
-  for (std::size_t i = 0; i < bytes; i += 4) w.of_shared->word(number(to) + i).coming = 0;
+  for (std::size_t i = 0; i < bytes; i += 4) {
+    w.slot->of_shared->word(number(to) + i).coming = 0;
+  }
   w.access(number(to), bytes, true);
 }
 

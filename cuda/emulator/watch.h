@@ -28,13 +28,14 @@ struct Region {
   std::uintptr_t begin = 0;
   std::size_t size = 0;
 };
-/// `room` contains `shared` and the bytes around it, which no kernel may touch.
-void begin_launch(Region shared, Region room, const void* kernel);
+void begin_launch(std::size_t shared_bytes, const void* kernel);
 void end_launch();
-void begin_block();
-/// Called before a thread continues, with its number and the end of its stack.
-void run_thread(std::size_t thread, const void* stack_end);
-void run_none();  // called when the scheduler continues, and no thread of the kernel runs
+/// Block `number` of the grid begins in a slot. `room` contains its dynamic shared memory and the
+/// bytes around it, which no kernel may touch. The calling thread runs the blocks of this slot.
+void begin_block(std::size_t slot, Region shared, Region room, std::uint64_t number);
+/// Reports which thread of a slot's block continues, and the end of its stack.
+void run_thread(std::size_t slot, std::size_t thread, const void* stack_end);
+void run_none();  // the scheduler continues, and no thread of the kernel runs
 /// Describes the first fault since the launch began; empty if there was none.
 const std::string& fault();
 
@@ -53,10 +54,10 @@ struct Region {
   std::uintptr_t begin = 0;
   std::size_t size = 0;
 };
-inline void begin_launch(Region, Region, const void*) {}
+inline void begin_launch(std::size_t, const void*) {}
 inline void end_launch() {}
-inline void begin_block() {}
-inline void run_thread(std::size_t, const void*) {}
+inline void begin_block(std::size_t, Region, Region, std::uint64_t) {}
+inline void run_thread(std::size_t, std::size_t, const void*) {}
 inline void run_none() {}
 inline const std::string& fault() {
   static const std::string none;

@@ -79,8 +79,7 @@ __global__ void pass_on(int* y, Publish how, bool wait_fence) {
     *static_cast<volatile int*>(y + 64) = 1;
   } else {
     if (threadIdx.x == 0) {
-      while (*static_cast<const volatile int*>(y + 64) == 0) {
-      }
+      while (*static_cast<const volatile int*>(y + 64) == 0) let_others_run();
       if (wait_fence) __threadfence();
     }
     __syncthreads();
