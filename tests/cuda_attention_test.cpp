@@ -41,7 +41,10 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
       const auto backend = make_emulated_cuda_backend({.math = s.math});
       const double unit = tolerance::unit(operation, s.activations, s.math, true);
       tolerance::Standard standard(operation, {cases[i]}, *reference);
+      emulator::set_tensor_cores(turn % 3 == 0 ? emulator::TensorCores::sm_80
+                                               : emulator::TensorCores::sm_90);
       const auto used = standard.compare(*backend, s.activations, unit);
+      emulator::set_tensor_cores(emulator::TensorCores::plain);
       BOOST_TEST_CONTEXT(name << ", case " << i << ", " << s.activations << ", " << name_of(s.math)
                               << ": " << used.where) {
         BOOST_TEST(used.used <= 1.0);

@@ -1,4 +1,6 @@
 // Compiled like a kernel, because this file contains kernels; see tests/CMakeLists.txt.
+#include <limits>
+#include <tuple>
 #include "tests/check.h"
 
 #include "core/error.h"
@@ -6,6 +8,7 @@
 #include "cuda/emulator/backend.h"
 #include "cuda/emulator/memory.h"
 #include "cuda/launch.h"
+#include "cuda/tensor_cores.h"
 #include "tests/refusal.h"
 
 BOOST_AUTO_TEST_SUITE(cuda_emulator_test)
@@ -159,6 +162,23 @@ __global__ void endless(const int* word) {
   while (*static_cast<const volatile int*>(word) == 0) let_others_run();
 }
 
+/// c + a[0] b[0] + ... by one tensor core instruction: of 16 bf16 products, or of 8 tf32 products.
+__global__ void multiply_add(const float* a, const float* b, float* c, bool tf32) {
+  const int pair = lane_index() % 4;
+  float sums[4] = {c[0], c[0], c[0], c[0]};
+  if (tf32) {
+    const unsigned low = to_tf32(a[pair]), high = to_tf32(a[pair + 4]),
+                   words[4] = {low, low, high, high};
+    mma_tf32_16x8x8(sums, words, to_tf32(b[pair]), to_tf32(b[pair + 4]));
+  } else {
+    const auto two = [](const float* at) { return pack_bf16(at[0], at[1]); };
+    const unsigned low = two(a + 2 * pair), high = two(a + 2 * pair + 8),
+                   words[4] = {low, low, high, high};
+    mma_bf16_16x8x16(sums, words, two(b + 2 * pair), two(b + 2 * pair + 8));
+  }
+  if (threadIdx.x == 0) c[1] = sums[0];
+}
+
 __global__ void increment(int* x) { x[threadIdx.x] += 1; }
 
 /// Defers work while it lives.
@@ -305,6 +325,76 @@ BOOST_AUTO_TEST_CASE(recorded_work_runs_only_when_repeated) {
   stream.copy(y.data(), z.data(), 64 * sizeof(int));
   stream.drop_recording();
   BOOST_TEST(!stream.recording());
+}
+
+// The expected sums follow from the model of fused_sum.h, computed by hand.
+BOOST_AUTO_TEST_CASE(tensor_cores_cut_the_bits_below_the_largest_term) {
+  struct Sum {
+    const char* what;
+    bool tf32;
+    float c;
+    std::vector<std::tuple<int, float, float>> products;  // k, and the factors
+    float plain, sm_80, sm_90;
+  };
+  constexpr float big = 4096, infinity = std::numeric_limits<float>::infinity();
+  const Sum sums[] = {
+      {"a bit below those of sm_80",
+       false,
+       1,
+       {{0, 0x1p-25f, 1}, {1, 0x1p-25f, 1}, {2, 0x1p-25f, 1}, {3, 0x1p-25f, 1}},
+       1,
+       1,
+       1 + 0x1p-23f},
+      {"the last bit of sm_80",
+       false,
+       1,
+       {{0, 0x1p-24f, 1}, {5, 0x1p-24f, 1}},
+       1,
+       1 + 0x1p-23f,
+       1 + 0x1p-23f},
+      {"cut", false, 1, {{9, 0x1.8p-23f, 1}}, 1 + 0x1p-22f, 1 + 0x1p-23f, 1 + 0x1p-23f},
+      {"cut to zero",
+       false,
+       -1,
+       {{9, 0x1.8p-23f, -1}},
+       -1 - 0x1p-22f,
+       -1 - 0x1p-23f,
+       -1 - 0x1p-23f},
+      {"groups of 8 or 16", false, 1, {{0, big, big}, {8, big, -big}}, 0, 0, 1},
+      {"one group", false, 1, {{0, big, big}, {7, big, -big}}, 0, 1, 1},
+      {"groups of 4 or 8", true, 1, {{0, big, big}, {4, big, -big}}, 0, 0, 1},
+      {"one group", true, 1, {{0, big, big}, {3, big, -big}}, 0, 1, 1},
+      {"2.25 has the exponent 0 of its factors",
+       false,
+       0,
+       {{0, 1.5f, 1.5f}, {1, 0x1p-24f, 1}, {2, 0x1p-24f, 1}, {3, 0x1p-24f, 1}, {4, 0x1p-24f, 1}},
+       2.25f,
+       2.25f + 0x1p-22f,
+       2.25f + 0x1p-22f},
+      {"subnormal", false, 0, {{0, 0x1p-100f, 0x1.8p-49f}}, 0x1p-148f, 0x1p-149f, 0x1p-149f},
+      {"infinity", true, 0, {{0, infinity, 1}, {5, 1, 1}}, infinity, infinity, infinity},
+  };
+  for (const Sum& sum : sums) {
+    std::vector<float> a(16), b(16);
+    for (const auto& [k, left, right] : sum.products) {
+      a[static_cast<std::size_t>(k)] = left;
+      b[static_cast<std::size_t>(k)] = right;
+    }
+    const Array<float> left(a), right(b);
+    const auto result = [&](emulator::TensorCores arithmetic) {
+      emulator::set_tensor_cores(arithmetic);
+      Array<float> c({sum.c, 0});
+      Stream stream;
+      launch(stream, 1, 32, 0, &multiply_add, left.data(), right.data(), c.data(), sum.tf32);
+      emulator::set_tensor_cores(emulator::TensorCores::plain);
+      return c.read()[1];
+    };
+    BOOST_TEST_CONTEXT(sum.what) {
+      BOOST_TEST(result(emulator::TensorCores::plain) == sum.plain);
+      BOOST_TEST(result(emulator::TensorCores::sm_80) == sum.sm_80);
+      BOOST_TEST(result(emulator::TensorCores::sm_90) == sum.sm_90);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(blocks_wait_for_one_another) {

@@ -23,12 +23,14 @@ constexpr Setting settings[] = {{DType::f32, Math::exact},
                                 {DType::bf16, Math::fast}};
 
 void check_operation(const catalog::Operation& operation, Backend& reference,
-                     const std::vector<std::shared_ptr<Backend>>& backends, Cases cases) {
+                     const std::vector<std::shared_ptr<Backend>>& backends, Cases cases,
+                     std::size_t turn, const std::function<void(std::size_t)>& before) {
   Rng rng(3, Purpose::test);
   tolerance::Standard standard(
       operation, cases == Cases::all ? all_cases(operation, rng) : operation.cases(rng), reference);
   for (std::size_t i = 0; i < std::size(settings); ++i) {
     const Setting& s = settings[i];
+    if (before) before(turn + i);
     const tolerance::Worst worst = standard.compare(
         *backends[i], s.activations, tolerance::unit(operation, s.activations, s.math, true));
     BOOST_TEST_CONTEXT(operation.name << ", " << s.activations << ", " << name_of(s.math) << ": "
@@ -111,14 +113,16 @@ Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType typ
 
 }  // namespace
 
-void check_operations(const MakeBackend& make, Cases cases) {
+void check_operations(const MakeBackend& make, Cases cases,
+                      const std::function<void(std::size_t)>& before) {
   const auto reference = make_reference_backend();
   std::vector<std::shared_ptr<Backend>> backends;
   for (const Setting& s : settings) backends.push_back(make({.math = s.math}));
   const char* const chosen = std::getenv("LONGHAND_OPERATIONS");
+  std::size_t turn = 0;
   for (const catalog::Operation& operation : catalog::operations()) {
     if (chosen && operation.name.find(chosen) == operation.name.npos) continue;
-    check_operation(operation, *reference, backends, cases);
+    check_operation(operation, *reference, backends, cases, turn++, before);
   }
 }
 

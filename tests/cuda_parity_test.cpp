@@ -11,9 +11,16 @@ using namespace longhand;
 
 // All operations of the catalog on the emulated device, compared with the reference. This finds
 // every mistake of a CUDA kernel except low speed, and host code that does not wait for results.
+// Sums of products are rounded as by the tensor cores of two architectures in turn.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   emulator::defer_work(true, 1);
-  cuda_parity::check_operations(make_emulated_cuda_backend, cuda_parity::Cases::small);
+  const auto choose_tensor_cores = [](std::size_t turn) {
+    emulator::set_tensor_cores(turn % 2 == 0 ? emulator::TensorCores::sm_80
+                                             : emulator::TensorCores::sm_90);
+  };
+  cuda_parity::check_operations(make_emulated_cuda_backend, cuda_parity::Cases::small,
+                                choose_tensor_cores);
+  emulator::set_tensor_cores(emulator::TensorCores::plain);
   emulator::defer_work(false);
 }
 

@@ -129,4 +129,27 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
   BOOST_TEST(run == 39u);
 }
 
+// The replacement for cuBLASLt adds products as the emulated tensor cores do: on sm_80 the first
+// eight products absorb the 1 before the next eight cancel them, on sm_90 all sixteen are one sum.
+BOOST_AUTO_TEST_CASE(products_are_added_as_by_tensor_cores) {
+  std::vector<double> row(24), column(24, 1);
+  row[0] = 0x1p24;
+  row[1] = 1;
+  row[8] = -0x1p24;
+  row[16] = 4;
+  const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
+  const auto product = [&](emulator::TensorCores arithmetic) {
+    emulator::set_tensor_cores(arithmetic);
+    Matmul op{.a = Tensor::from(*backend, {1, 24}, DType::f32, row),
+              .b = Tensor::from(*backend, {24, 1}, DType::f32, column),
+              .c = Tensor(*backend, {1, 1}, DType::f32)};
+    (*backend)(op);
+    emulator::set_tensor_cores(emulator::TensorCores::plain);
+    return op.c.item();
+  };
+  BOOST_TEST(product(emulator::TensorCores::plain) == 4);
+  BOOST_TEST(product(emulator::TensorCores::sm_80) == 4);
+  BOOST_TEST(product(emulator::TensorCores::sm_90) == 5);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -31,6 +31,11 @@ void set_capability(int major, int minor);
 /// downloaded numbers are NaN before the host has waited for them. Then finishes all pending work.
 void defer_work(bool deferred, std::uint64_t seed = 0);
 
+/// How tensor cores add products, in kernels and in the replacement for cuBLASLt: f32 sums in order
+/// (the default), or like a device of compute capability 8.0 or 9.0 (emulator/fused_sum.h).
+enum class TensorCores { plain, sm_80, sm_90 };
+void set_tensor_cores(TensorCores arithmetic);
+
 /// From now on, the emulator's replacement for cuBLASLt refuses a random share of the fused
 /// products, so that the backend uses a plain product instead.
 void refuse_products(double share, std::uint64_t seed = 0);

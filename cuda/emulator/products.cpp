@@ -1,8 +1,10 @@
 #include "cuda/products.h"
 
+#include <algorithm>
 #include <bit>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "core/formulas.h"
 #include "cuda/device.h"
 #include "cuda/emulator/backend.h"
+#include "cuda/emulator/fused_sum.h"
 #include "cuda/emulator/give.h"
 #include "cuda/emulator/memory.h"
 
@@ -50,6 +53,63 @@ std::vector<float> operand(const Product& p, const void* data, std::int64_t firs
   return x;
 }
 
+using Matrix = std::span<const float>;
+
+/// a [m, k] times b [k, n], in f32 sums.
+std::vector<float> multiply_plainly(const Product& p, Matrix a, Matrix b) {
+  std::vector<float> result(static_cast<std::size_t>(p.m * p.n));
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    const auto row = std::span(result).subspan(static_cast<std::size_t>(i * p.n));
+    for (std::int64_t l = 0; l < p.k; ++l) {
+      const float left = a[static_cast<std::size_t>(i * p.k + l)];
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        row[static_cast<std::size_t>(j)] += left * b[static_cast<std::size_t>(l * p.n + j)];
+      }
+    }
+  }
+  return result;
+}
+
+/// The same as tensor cores compute it. Returns nothing if a number is not finite.
+std::vector<float> multiply_on_tensor_cores(const Product& p, Matrix a, Matrix b) {
+  const emulator::TensorCoreModel model = emulator::model_of(emulator::tensor_cores());
+  const auto m = static_cast<std::size_t>(p.m), n = static_cast<std::size_t>(p.n);
+  const auto k = static_cast<std::size_t>(p.k);
+  const auto group = static_cast<std::size_t>(p.tf32 ? model.tf32_group : model.bf16_group);
+  std::vector<emulator::Parts> left(m * k), columns(n * k);
+  for (std::size_t i = 0; i < m * k; ++i) left[i] = emulator::parts_of(a[i]);
+  for (std::size_t l = 0; l < k; ++l) {
+    for (std::size_t j = 0; j < n; ++j) columns[j * k + l] = emulator::parts_of(b[l * n + j]);
+  }
+  for (const auto& all : {left, columns}) {
+    for (const emulator::Parts& one : all) {
+      if (one.exponent == emulator::exponent_of_infinity) return {};
+    }
+  }
+  std::vector<float> result(m * n);
+  for (std::size_t i = 0; i < m; ++i) {
+    const auto row = std::span<const emulator::Parts>(left).subspan(i * k, k);
+    for (std::size_t j = 0; j < n; ++j) {
+      const auto column = std::span<const emulator::Parts>(columns).subspan(j * k, k);
+      float& sum = result[i * n + j];
+      for (std::size_t l = 0; l < k; l += group) {
+        const std::size_t count = std::min(group, k - l);
+        sum = emulator::fused_sum(model.bits, sum, row.subspan(l, count), column.subspan(l, count));
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<float> multiply_matrices(const Product& p, Matrix a, Matrix b) {
+  const bool on_tensor_cores = p.tf32 || p.operands == DType::bf16;
+  if (on_tensor_cores && emulator::tensor_cores() != emulator::TensorCores::plain) {
+    std::vector<float> result = multiply_on_tensor_cores(p, a, b);
+    if (!result.empty()) return result;
+  }
+  return multiply_plainly(p, a, b);
+}
+
 void multiply(const Product& p, const ProductOperands& x) {
   const emulator::Access access;
   const auto epilogue = [&](float z, std::int64_t i, std::int64_t j) {
@@ -78,21 +138,14 @@ void multiply(const Product& p, const ProductOperands& x) {
         return z * formula::GeluTanh::derivative(read(x.aux, p.result, at));
     }
   };
-  std::vector<float> row(static_cast<std::size_t>(p.n));
   for (std::int64_t matrix = 0; matrix < p.batch; ++matrix) {
     const auto a = operand(p, x.a, matrix * p.m * p.k, p.m, p.k, p.transpose_a);
     const auto b = operand(p, x.b, matrix * p.k * p.n, p.k, p.n, p.transpose_b);
+    const std::vector<float> result = multiply_matrices(p, a, b);
     for (std::int64_t i = 0; i < p.m; ++i) {
-      std::fill(row.begin(), row.end(), 0.0f);
-      for (std::int64_t l = 0; l < p.k; ++l) {
-        const float left = a[static_cast<std::size_t>(i * p.k + l)];
-        for (std::int64_t j = 0; j < p.n; ++j) {
-          row[static_cast<std::size_t>(j)] += left * b[static_cast<std::size_t>(l * p.n + j)];
-        }
-      }
       for (std::int64_t j = 0; j < p.n; ++j) {
         const std::int64_t at = (matrix * p.m + i) * p.n + j;
-        float z = x.alpha * row[static_cast<std::size_t>(j)];
+        float z = x.alpha * result[static_cast<std::size_t>(i * p.n + j)];
         if (x.beta != 0) z += x.beta * read(x.c, p.result, at);
         write(x.d, p.result, at, epilogue(z, matrix * p.m + i, j));
       }
