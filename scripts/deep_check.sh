@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs the checks that take too long for every change (.ci/run): clang-tidy over all files, a thousand
-# killed trainings, the whole test suite under sanitizers with the kernels of every instruction set,
-# fuzzing, arm64 in an emulator, and the packages, which are built twice and installed in a fresh root.
-# Takes hours on two cores.
+# killed trainings, other orders of threads in CUDA kernels for every type and math mode, the whole test
+# suite under sanitizers with the kernels of every instruction set, fuzzing, arm64 in an emulator, and the
+# packages, which are built twice and installed in a fresh root. Takes hours on two cores.
 #   scripts/deep_check.sh [MINUTES]     fuzzes each target for MINUTES (10)
 set -eu
 cd "$(dirname "$0")/.."
@@ -12,6 +12,8 @@ scripts/test.sh
 scripts/setup.sh lint
 scripts/tidy.sh
 tests/kill_test.sh build/release/apps/longhand 1000
+LONGHAND_ALL_SETTINGS=1 build/release/tests/longhand_tests \
+  --run_test=cuda_emulated_test/the_order_of_threads_changes_no_bit
 for sanitizer in asan tsan; do
   cmake --preset "$sanitizer" >/dev/null
   cmake --build --preset "$sanitizer"
