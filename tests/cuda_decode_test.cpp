@@ -7,7 +7,8 @@
 #include "nn/models/decode.h"
 #include "tests/refusal.h"
 
-BOOST_AUTO_TEST_SUITE(cuda_decode_test)
+// The emulated device works as late as possible.
+BOOST_FIXTURE_TEST_SUITE(cuda_decode_test, longhand::emulator::DeferredWork)
 
 using namespace longhand;
 using namespace longhand::nn;

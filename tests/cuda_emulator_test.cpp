@@ -181,14 +181,6 @@ __global__ void multiply_add(const float* a, const float* b, float* c, bool tf32
 
 __global__ void increment(int* x) { x[threadIdx.x] += 1; }
 
-/// Defers work while it lives.
-class Deferred {
- public:
-  explicit Deferred(std::uint64_t seed) { emulator::defer_work(true, seed); }
-  ~Deferred() { emulator::defer_work(false); }
-  Deferred(const Deferred&) = delete;
-  Deferred& operator=(const Deferred&) = delete;
-};
 constexpr std::uint64_t seeds = 12;
 
 template <class... Parameters, class... Arguments>
@@ -436,7 +428,7 @@ BOOST_AUTO_TEST_CASE(blocks_wait_for_one_another) {
 BOOST_AUTO_TEST_CASE(deferred_work_is_done_when_the_host_waits) {
   int early = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const Deferred deferred(seed);
+    const emulator::DeferredWork deferred(seed);
     Array<int> x(std::vector<int>(64, 1));
     Stream stream;
     Event uploaded;
@@ -454,7 +446,7 @@ BOOST_AUTO_TEST_CASE(deferred_work_is_done_when_the_host_waits) {
 
 BOOST_AUTO_TEST_CASE(streams_run_in_any_order_that_events_permit) {
   const auto result = [&](std::uint64_t seed, bool wait) {
-    const Deferred deferred(seed);
+    const emulator::DeferredWork deferred(seed);
     Array<int> x(std::vector<int>(64, 1));
     Stream other;
     Event incremented;
@@ -478,7 +470,7 @@ BOOST_AUTO_TEST_CASE(streams_run_in_any_order_that_events_permit) {
 BOOST_AUTO_TEST_CASE(deferred_uploads_read_pinned_memory_late) {
   int wrong = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const Deferred deferred(seed);
+    const emulator::DeferredWork deferred(seed);
     const auto memory = emulator::device_memory(1 << 20);
     Stream stream;
     PinnedMemory pinned(1);
@@ -497,7 +489,7 @@ BOOST_AUTO_TEST_CASE(deferred_uploads_read_pinned_memory_late) {
 
 BOOST_AUTO_TEST_CASE(deferred_work_uses_memory_before_its_next_owner) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const Deferred deferred(seed);
+    const emulator::DeferredWork deferred(seed);
     CachingAllocator memory("test", emulator::device_memory(std::size_t{1} << 20));
     Stream stream;
     const auto kept = static_cast<int*>(memory.allocate(256));
@@ -517,7 +509,7 @@ BOOST_AUTO_TEST_CASE(deferred_work_uses_memory_before_its_next_owner) {
 }
 
 BOOST_AUTO_TEST_CASE(deferred_failures_are_reported_when_the_host_waits) {
-  const Deferred deferred(1);
+  const emulator::DeferredWork deferred(1);
   Stream stream;
   const std::string found = refusal([&] {
     launch(stream, 1, 64, 0, &uneven_barrier);

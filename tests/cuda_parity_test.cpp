@@ -13,7 +13,7 @@ using namespace longhand;
 // every mistake of a CUDA kernel except low speed, and host code that does not wait for results.
 // Sums of products are rounded as by the tensor cores of two architectures in turn.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
-  emulator::defer_work(true, 1);
+  const emulator::DeferredWork deferred;
   const auto choose_tensor_cores = [](std::size_t turn) {
     emulator::set_tensor_cores(turn % 2 == 0 ? emulator::TensorCores::sm_80
                                              : emulator::TensorCores::sm_90);
@@ -21,14 +21,13 @@ BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   cuda_parity::check_operations(make_emulated_cuda_backend, cuda_parity::Cases::small,
                                 choose_tensor_cores);
   emulator::set_tensor_cores(emulator::TensorCores::plain);
-  emulator::defer_work(false);
 }
 
 // The uploads together are larger than the rings through which they are copied.
 BOOST_AUTO_TEST_CASE(large_uploads_arrive_before_they_are_used) {
   constexpr std::int64_t numbers = std::int64_t{1} << 20;
   for (const std::uint64_t seed : {1, 2, 3}) {
-    emulator::defer_work(true, seed);
+    const emulator::DeferredWork deferred(seed);
     const auto backend = make_emulated_cuda_backend({});
     std::vector<Tensor> all;
     for (int i = 0; i < 4; ++i) {
@@ -39,7 +38,6 @@ BOOST_AUTO_TEST_CASE(large_uploads_arrive_before_they_are_used) {
       const std::vector<double> got = all[static_cast<std::size_t>(i)].to_doubles();
       BOOST_TEST(std::ranges::count(got, static_cast<double>(i)) == numbers);
     }
-    emulator::defer_work(false);
   }
 }
 

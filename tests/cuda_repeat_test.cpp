@@ -14,7 +14,8 @@
 #include "tests/refusal.h"
 #include "tests/training.h"
 
-BOOST_AUTO_TEST_SUITE(cuda_repeat_test)
+// The emulated device works as late as possible.
+BOOST_FIXTURE_TEST_SUITE(cuda_repeat_test, longhand::emulator::DeferredWork)
 
 using namespace longhand;
 using namespace longhand::nn;

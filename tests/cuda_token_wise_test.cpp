@@ -49,7 +49,7 @@ tolerance::Results expect_reference(const std::string& name, const Case& drawn, 
 /// Calls body with two other orders of threads.
 template <class Body>
 void in_other_orders(Body&& body) {
-  for (const auto order : {emulator::Order::backward, emulator::Order::shuffled}) {
+  for (const auto order : {emulator::Order::backward, emulator::Order::interleaved}) {
     emulator::set_order(order, 5);
     body();
   }

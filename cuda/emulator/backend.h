@@ -30,6 +30,14 @@ void set_capability(int major, int minor);
 /// Until defer_work(false), streams do their work as late as a device may, in random order, and
 /// downloaded numbers are NaN before the host has waited for them. Then finishes all pending work.
 void defer_work(bool deferred, std::uint64_t seed = 0);
+/// Defers work while it lives.
+class DeferredWork {
+ public:
+  explicit DeferredWork(std::uint64_t seed = 1) { defer_work(true, seed); }
+  ~DeferredWork() { defer_work(false); }
+  DeferredWork(const DeferredWork&) = delete;
+  DeferredWork& operator=(const DeferredWork&) = delete;
+};
 
 /// How tensor cores add products, in kernels and in the replacement for cuBLASLt: f32 sums in order
 /// (the default), or like a device of compute capability 8.0 or 9.0 (emulator/fused_sum.h).
