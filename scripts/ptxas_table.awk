@@ -1,0 +1,58 @@
+# Reads what `nvcc -Xptxas -v` prints and prints a table with a row per kernel and architecture: the number
+# of template instances, and the maximum of registers of a thread, of bytes spilled by a thread, and of bytes
+# of static shared memory. Reports rows that exceed a limit; exit status 1 if there is one, or no row.
+#
+# A thread has at most 255 registers, and static shared memory at most 48 KiB on every architecture. A few
+# bytes spilled cost little; more than 64 mean that a kernel has grown too large.
+
+# The last name of a mangled nested name: _ZN8longhand4cuda4nameI... -> name. Names of template arguments
+# follow it and are not read.
+function name_of(mangled,    rest, last, size) {
+  rest = mangled
+  sub(/^_ZN?/, "", rest)
+  last = mangled
+  while (match(rest, /^[0-9]+/)) {
+    size = substr(rest, 1, RLENGTH) + 0
+    last = substr(rest, RLENGTH + 1, size)
+    rest = substr(rest, RLENGTH + 1 + size)
+  }
+  return last
+}
+function larger(a, b) { return a > b ? a : b }
+
+/Compiling entry function/ {
+  split($0, quoted, "'")
+  sm = quoted[4]
+  sub(/^sm_/, "", sm)
+  row = name_of(quoted[2]) "\t" sm
+  instances[row]++
+}
+# ptxas also prints the properties of device functions that are not inlined.
+/Function properties for/ { of_kernel = $NF == quoted[2] }
+of_kernel && /bytes spill stores/ { spilled[row] = larger(spilled[row] + 0, $5 + $9) }
+/Used [0-9]+ registers/ {
+  for (i = 1; i < NF; i++) {
+    if ($(i + 1) ~ /^registers/) registers[row] = larger(registers[row] + 0, $i + 0)
+    if ($(i + 1) == "bytes" && $(i + 2) ~ /^smem/) shared[row] = larger(shared[row] + 0, $i + 0)
+  }
+}
+END {
+  sorted = "sort -t '\t' -k1,1 -k2,2n"
+  print "kernel\tsm\tinstances\tregisters\tspilled\tshared"
+  fflush()
+  for (row in instances) {
+    rows++
+    print row "\t" instances[row] "\t" registers[row] + 0 "\t" spilled[row] + 0 "\t" shared[row] + 0 | sorted
+    if (registers[row] + 0 == 0 || registers[row] > 255) wrong(row, registers[row] + 0 " registers", 255)
+    if (spilled[row] > 64) wrong(row, spilled[row] " bytes spilled", 64)
+    if (shared[row] > 49152) wrong(row, shared[row] " bytes of static shared memory", 49152)
+  }
+  close(sorted)
+  if (rows == 0) print "ptxas_table: expected the output of ptxas -v, got no kernel" >"/dev/stderr"
+  exit bad || rows == 0
+}
+function wrong(row, got, limit) {
+  sub(/\t/, ", sm_", row)
+  print "ptxas_table: " row ": expected at most " limit ", got " got >"/dev/stderr"
+  bad = 1
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Tests scripts/ptxas_table.awk with lines that `nvcc -Xptxas -v` printed, shortened and altered.
+#   ptxas_table_test.sh SOURCE
+set -eu
+cd "$1"
+
+# kernel NAME SM SPILLED REGISTERS SHARED: the lines of one instance of a kernel.
+kernel() {
+  echo "ptxas info    : Compiling entry function '$1' for 'sm_$2'"
+  echo "ptxas info    : Function properties for $1"
+  echo "    $3 bytes stack frame, $3 bytes spill stores, $3 bytes spill loads"
+  echo "ptxas info    : Used $4 registers, used 1 barriers, $5 bytes smem, 448 bytes cmem[0]"
+}
+# Names in anonymous namespaces, of which the second has a template argument with a name.
+ours=_ZN8longhand4cuda35_GLOBAL__N__50240296_7_norm_cu_41094norm
+rows="${ours}INS0_9RowLayoutILi4ELi8ENS0_5LanesILi32EEEEELb0EfEEvNS1_5TasksIT1_EE"
+table() { awk -f scripts/ptxas_table.awk; }
+expect() {  # expect WANTED GOT
+  if [ "$1" != "$2" ]; then
+    printf 'ptxas_table_test: expected\n%s\ngot\n%s\n' "$1" "$2" >&2
+    exit 1
+  fi
+}
+
+got=$(
+  {
+    echo "ptxas info    : 0 bytes gmem"
+    kernel "${ours}IfEEvPT_" 120 0 40 32
+    kernel "${ours}IfEEvPT_" 80 8 56 32
+    echo "ptxas info    : Function properties for __internal_trig_reduction_slowpathf"
+    echo "    40 bytes stack frame, 900 bytes spill stores, 900 bytes spill loads"
+    kernel "$rows" 80 0 94 8192
+    kernel _ZN8longhand4cuda6gatherEPKi 80 32 255 0
+  } | table
+)
+expect "kernel	sm	instances	registers	spilled	shared
+gather	80	1	255	64	0
+norm	80	2	94	16	8192
+norm	120	1	40	0	32" "$got"
+
+# refused MESSAGE: standard input is refused with this message.
+refused() {
+  if message=$(table 2>&1 >/dev/null); then
+    echo "ptxas_table_test: expected exit status 1, got 0" >&2
+    exit 1
+  fi
+  expect "ptxas_table: $1" "$message"
+}
+kernel "$ours" 90 33 40 0 | refused "norm, sm_90: expected at most 64, got 66 bytes spilled"
+kernel "$ours" 90 0 40 49153 |
+  refused "norm, sm_90: expected at most 49152, got 49153 bytes of static shared memory"
+kernel "$ours" 90 0 256 0 | refused "norm, sm_90: expected at most 255, got 256 registers"
+echo "nvcc fatal" | refused "expected the output of ptxas -v, got no kernel"
