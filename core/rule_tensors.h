@@ -12,7 +12,7 @@ struct RuleTensors {
   Tensor log_sum = {};   // log_denominator, or threshold of entmax
   Heads root_mean = {};  // entmax only
   Heads residue = {};    // stick-breaking and TRA only
-  Heads y = {};          // backward only: D_i = dy_i . y_i + ...
+  Heads y = {};          // backward only: y, or root_mean of entmax
   Target dsink = {}, dcount_bias = {};
 };
 

@@ -33,7 +33,7 @@ struct StickBreakingRule {
 /// the sign of a score decides whether its key has any weight.
 struct TraRule {
   Tensor count_bias;            // a, [query tokens, q.heads]
-  Tensor log_denominator = {};  // [query tokens, q.heads]; 0 for a row of zeros
+  Tensor log_denominator = {};  // [query tokens, q.heads]; 0 if all weights of the row are 0
   Heads residue = {};           // as for stick-breaking
 };
 

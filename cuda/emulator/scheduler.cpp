@@ -139,8 +139,8 @@ std::string doing(const Thread& t) {
   }
 }
 
-/// No thread of the block can continue: throws an Error that reports which threads wait, and for
-/// which.
+/// Called if no thread of the block can continue. Throws an Error that names a waiting thread and
+/// one that it waits for.
 [[noreturn]] void fail_stuck(const Machine& m, const Block& b) {
   std::size_t waiting = 0;
   while (b.threads[waiting].state == Thread::State::ended) ++waiting;

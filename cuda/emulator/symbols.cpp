@@ -13,7 +13,8 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
 
-// The difference between their addresses in memory and in the file is that of all symbols.
+// read_symbols() subtracts the addresses of these variables in the program's file from their
+// addresses in memory. The difference is the same for all symbols.
 extern "C" {
 int longhand_known_symbol = 1;
 thread_local int longhand_known_of_thread = 1;

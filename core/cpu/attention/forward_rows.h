@@ -12,8 +12,8 @@
 ///   Formula            the formulas of the rule in core/rules/
 ///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
-///   spent, bound       end the walk of a leftward rule early
-///   share, log_sum     the factor of a row's sums and its saved number
+///   spent, bound       let a leftward rule skip keys that cannot have a weight
+///   share, log_sum     the factor of a row's sums, and the number that is saved as log_sum
 /// Leftward rules process the chunk's own keys first, then the earlier keys from the last block to
 /// the first. They stop when no earlier key can have a weight in any row.
 ///
