@@ -14,7 +14,7 @@ namespace {
 using tolerance::Block;
 using tolerance::Result;
 
-// Mutants of results.
+// Each mutant changes the results of an operation in one wrong way. The tests must detect it.
 
 bool scale_block(Result& r, const Block& b, double factor) {
   const std::int64_t columns = r.shape.columns();

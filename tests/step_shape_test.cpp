@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   const Batch batch = batch_of({6, 6, 6});
   const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
   BOOST_TEST(same(batch));
-  BOOST_TEST(same(batch_of({5, 6, 7})));      // the device reads the lengths
+  BOOST_TEST(same(batch_of({5, 6, 7})));      // the lengths are data, not part of the shape
   BOOST_TEST(!same(batch_of({3, 3, 12})));    // position tables then have up to 16 rows
   BOOST_TEST(!same(batch_of({6, 6})));        // there are fewer tokens
   BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // there are more sequences

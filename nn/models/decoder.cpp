@@ -114,8 +114,8 @@ void Decoder::add_adapters(Block& block, const Scope& scope) const {
 
 namespace {
 
-/// All linear layers of a block. The layers of the kind of feed forward that the block does not use
-/// are empty.
+/// All linear layers of a block. A block uses one kind of feed forward. The layers of the other
+/// kinds are empty.
 template <class Block>
 auto linears(Block& block) {
   return std::array{&block.mixing.projection, &block.mixing.out,      &block.gated.gate_up,

@@ -423,7 +423,7 @@ Tokenizer parse_tokenizer_json(std::string_view text, const std::string& file) {
 
 Tokenizer parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,
                                       const std::string& folder) {
-  // Converts the two files to the format of tokenizer.json.
+  // Converts vocab.json and merges.txt to the format of tokenizer.json.
   Json list = Json::array();
   while (!merges.empty()) {
     const std::size_t end = std::min(merges.find('\n'), merges.size());
