@@ -2,6 +2,7 @@
 # Puts one fault after another into a copy of the CUDA kernels, builds the watched tests with it and runs
 # those of the kernel's family, which have to fail. Prints a table of what found each fault.
 #   scripts/seeded_faults.sh [BUILD [FIRST [LAST]]]
+#   scripts/seeded_faults.sh --check      only compares the faults with the sources, which may have changed
 # BUILD is a configured build (build/release); its sources are restored after each fault, also when the script
 # is interrupted, and are compiled again. Without a fault the same tests have to pass, which is the first row.
 # Exit status 1 if a fault was not found.
@@ -21,7 +22,7 @@ restore() {
 trap restore EXIT
 
 # fault KIND FAMILY FILE TESTS OLD NEW: in FILE of cuda/, the first OLD becomes NEW. TESTS are suites or
-# test cases, after operations of the catalog to which the parity test is limited.
+# test cases with colons between them, after operations of the catalog to which the parity test is limited.
 fault() {
   local kind=$1 family=$2 file=cuda/$3 tests=$4 old=$5 new=$6 text after how
   number=$((number + 1))
@@ -29,7 +30,12 @@ fault() {
   text=$(cat "$file"; printf x)
   text=${text%x}
   after=${text/"$old"/"$new"}
-  [ "$after" != "$text" ] || { echo "seeded_faults.sh: $file no longer contains: $old" >&2; exit 1; }
+  [ "$after" != "$text" ] || {
+    echo "seeded_faults.sh: $file no longer contains: $old" >&2
+    missed=1
+    return
+  }
+  [ "$build" != --check ] || return 0
   cp "$file" "$file.kept"
   changed=$file
   printf %s "$after" >"$file"
@@ -58,10 +64,12 @@ stick=cuda_attention_test/a_used_up_stick_reads_no_further_keys
 uploads=cuda_parity_test/large_uploads_arrive_before_they_are_used
 rows=cuda_token_wise_test
 
-echo "| fault | family | file | found as |"
-echo "|---|---|---|---|"
-if [ "$first" = 0 ]; then
-  how=$(try ": $parity,cuda_attention_test,$rows")
+if [ "$build" != --check ]; then
+  echo "| fault | family | file | found as |"
+  echo "|---|---|---|---|"
+fi
+if [ "$first" = 0 ] && [ "$build" != --check ]; then
+  how=$(try ": $parity:cuda_attention_test:$rows")
   echo "| none | all | | $how |"
   [ "$how" = "not found" ] || exit 1
 fi
@@ -71,7 +79,7 @@ fault "missing __syncthreads" "cumulative sums" cumulate.cu "cumulate: $parity" 
     __syncthreads();' '    sums[own] = sum;'
 fault "missing __syncthreads" "delta rule" delta.cu "delta: $parity" '    Step::stage(task, b);
     __syncthreads();' '    Step::stage(task, b);'
-fault "missing __syncthreads" "embedding backward" embedding_backward.cu "embedding: $parity" '  of_chunk[own] = id;
+fault "missing __syncthreads" "embedding backward" embedding_backward.cu "embedding: $parity:$rows" '  of_chunk[own] = id;
   __syncthreads();' '  of_chunk[own] = id;'
 fault "missing __syncthreads" LSTM lstm.cu "lstm: $parity" '        a[e] = e < 3 * n ? lstm_sigmoid(z) : tanhf(z);
       }
@@ -86,20 +94,20 @@ fault "missing __syncthreads" "sums of parts" partial_sums.cu "layer_norm: $pari
 fault "missing __syncthreads" reductions reduce.cu "add_bias: $parity" '  __syncthreads();
   const int across' '  const int across'
 fault "off by one in shared memory" reductions reduce.cu "add_bias: $parity" 'sums[threadIdx.x * width + k] = ' 'sums[threadIdx.x * width + k + 1] = '
-fault "missing __syncthreads" "triangular systems" solve.cu "solve_triangular: $parity,$rows" '      __syncthreads();  // the tiles may be overwritten
+fault "missing __syncthreads" "triangular systems" solve.cu "solve_triangular: $parity:$rows" '      __syncthreads();  // after this barrier, the tiles may be overwritten
 ' ''
 fault "off by one in shared memory" "triangular systems" solve.cu "solve_triangular: $parity" 'a_tile[r][k] = value;' 'a_tile[r + 1][k] = value;'
-fault "missing __syncthreads" "rows of many threads" team.h "softmax: $parity,$rows" '    if (lane_index() == 0) of_warp[warp_index()] = value;
+fault "missing __syncthreads" "rows of many threads" team.h "softmax: $parity:$rows" '    if (lane_index() == 0) of_warp[warp_index()] = value;
     __syncthreads();' '    if (lane_index() == 0) of_warp[warp_index()] = value;'
 
 # Attention.
-fault "missing __syncthreads" "softmax, forward" attention/attend.h "attention: $parity,$long" '    if (both) settle<Product, slice, key_rows>(v, task.v);
+fault "missing __syncthreads" "softmax, forward" attention/attend.h "attention: $parity:$long" '    if (both) settle<Product, slice, key_rows>(v, task.v);
     __syncthreads();' '    if (both) settle<Product, slice, key_rows>(v, task.v);'
 fault "missing __syncwarp" "softmax, forward" attention/scores.h "attention: $parity" '    __syncwarp();
 #pragma unroll 1' '#pragma unroll 1'
 fault "off by one in shared memory" "softmax, forward" attention/attend.h "attention: $parity" 'return padding<Product, slice>(q, r);' 'return padding<Product, slice>(q, r) + 1;'
-fault "missing copy wait" "softmax, forward" attention/attend.h "attention: $long" '    if (!chain && !both) {
-      wait_for_copies<0>();' '    if (!chain && !both) {
+fault "missing copy wait" "softmax, forward" attention/attend.h "attention: $long" '    if (!chacal && !both) {
+      wait_for_copies<0>();' '    if (!chacal && !both) {
       wait_for_copies<1>();'
 fault "wrong mma lane" "softmax, tf32 products" attention/product.h "attention: $parity" 'x[t][1] = to_tf32(p[t][i][2]);' 'x[t][1] = to_tf32(p[t][i][1]);'
 fault "wrong mma lane" "softmax, bf16 products" attention/product.h "attention: $parity" 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[2], y[3]);' 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[3], y[2]);'
@@ -118,8 +126,8 @@ fault "fence before the barrier" ChaCAL attention/tickets.h "chacal: $long" '  _
   __threadfence();' '  __threadfence();
   __syncthreads();
   if (threadIdx.x != 0) return;'
-fault "missing fence after waiting" ChaCAL attention/tickets.h "chacal: $long" '    }
-    __threadfence();' '    }'
+fault "missing fence after waiting" ChaCAL attention/tickets.h "chacal: $long" ' let_others_run();
+    __threadfence();' ' let_others_run();'
 fault "missing wait for a block" ChaCAL attention/attend.h "chacal: $long" 'wait_for(done + (end - 1 - at.offset()) / tile_rows * step);' '__syncthreads();'
 fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $parity" '    __syncthreads();
     substitute' '    substitute'
@@ -129,7 +137,7 @@ fault "missing __syncthreads" "rules, forward" attention/rules.cu "stick: $parit
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'
 fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.cu "stick: $parity" '        put_tile(s, wave_stride, 1, x);
         __syncthreads();' '        put_tile(s, wave_stride, 1, x);'
-fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.cu "stick: $parity,$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
+fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.cu "stick: $parity:$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
 fault "missing __syncthreads" entmax attention/entmax.cu "entmax: $parity" '      put_tile(s, 1, walk_stride, x);
       __syncthreads();' '      put_tile(s, 1, walk_stride, x);'
 fault "missing __syncthreads" "First-After-Last" attention/fal.cu "fal: $parity" '      if (lane == 0) counts[warp] = __popc(mask);
@@ -157,4 +165,4 @@ fault "host does not wait" "ring of uploads" uploads.cpp "add_bias: $uploads" ' 
 fault "event is not recorded" "ring of uploads" uploads.cpp "add_bias: $uploads" '    passed_[section_].record(compute_);' ''
 fault "wrong stream" uploads uploads.cpp "add_bias: $uploads" 'compute_.copy(target, staged_ + at, piece);' 'copier_.copy(target, staged_ + at, piece);'
 
-[ $missed = 0 ] || { echo "seeded_faults.sh: a fault was not found" >&2; exit 1; }
+[ $missed = 0 ] || { echo "seeded_faults.sh: a fault was not found, or does not fit the sources" >&2; exit 1; }
