@@ -34,8 +34,8 @@ class Vocabulary {
   }
   /// The tokens that encode() adds at the beginning of every text.
   virtual std::vector<std::int32_t> beginning() const { return {}; }
-  /// Encodes a text of the user. Returns a description of what is wrong with the text, or an empty
-  /// text.
+  /// Encodes a text that the user typed. Returns what is wrong with the text, or "" if nothing is
+  /// wrong.
   std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
   virtual std::string decode(std::span<const std::int32_t> tokens) const;
 };

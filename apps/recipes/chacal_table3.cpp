@@ -132,8 +132,8 @@ Losses losses_of(const std::filesystem::path& path, const Config& of, const Reci
       {.samples = scored_windows[static_cast<std::size_t>(options.scale)], .seed = options.seed});
 }
 
-/// A mean over tokens with its 95% interval, which is that of a ratio estimate, because whole
-/// windows are sampled.
+/// A mean over tokens with its 95% interval. Whole windows and not tokens are sampled, so the
+/// interval is that of a ratio estimate.
 struct Mean {
   double mean = 0, half = 0;
 };

@@ -34,7 +34,7 @@ struct StickBreakingRule {
 struct TraRule {
   Tensor count_bias;            // a, [query tokens, q.heads]
   Tensor log_denominator = {};  // [query tokens, q.heads]; 0 if all weights of the row are 0
-  Heads residue = {};           // as for stick-breaking
+  Heads residue = {};           // see StickBreakingRule
 };
 
 /// entmax: P_ij = [s_ij / 2 - t_i]_+^2, with t_i such that a row sums to 1

@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     }
   };
 
-  // For this thread's keys: c minus c of the tile's first key, which is also subtracted in
-  // QueryFacts, and the sums of dS.
+  // Numbers of this thread's keys. shift: c minus c of the tile's first key, as in QueryFacts.
+  // shift_sums: sums of dS.
   float shift[2] = {0, 0}, shift_sums[2] = {0, 0};
   float dk[1][n][4], dv[1][n][4];
   clear(dk[0]);

@@ -64,7 +64,7 @@ struct MixerPass {
   RopeTables& tables;
   /// The layer's output, [tokens, columns of all mixers]; each mixer writes its own columns.
   const Tensor& y;
-  // In decoding, the mixer's cache, and its sequences including the new tokens; otherwise null.
+  // The mixer's cache and its sequences, including the new tokens. Null except in decoding.
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
   MixerView* view = nullptr;  // filled in unless null

@@ -33,7 +33,8 @@ class CachedDecoder {
 
   /// Reads at least one new token. Returns the prediction for the next token of each sequence that
   /// has new tokens: the most likely class, i32 [sequences], or the logits, [sequences, classes].
-  /// Of equally likely classes, the lowest is returned. The next read() may overwrite the result.
+  /// If several classes are equally likely, the lowest is returned. The next read() may overwrite
+  /// the result.
   Tensor read(const NewTokens& fresh);
 
  private:

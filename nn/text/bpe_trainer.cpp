@@ -128,7 +128,8 @@ class PairCounts {
  private:
   struct Counted {
     std::uint64_t count = 0;
-    // Indices of all words that contain the pair, and of some that contained it before merges.
+    // Indices of words. All words that contain the pair are listed. Words that lost the pair in a
+    // merge may still be listed.
     std::vector<std::size_t> words;
   };
   struct Entry {

@@ -44,7 +44,7 @@ void GradientExchange::close(Bucket bucket) {
     places_[i] = {buckets_.size(), member};
     bucket.at.push_back(at);
     at += parameters_.all()[i].value().size();
-    const std::int64_t gap = -at & 3;  // aligns members to 16 bytes (f32), as separate tensors are
+    const std::int64_t gap = -at & 3;  // each f32 member begins at a multiple of 16 bytes
     if (gap > 0) bucket.gaps = true;
     at += gap;
     // Members are sorted by share, so all later shares begin here or after further members of this

@@ -31,7 +31,7 @@ struct Schedule {
     // Rises along half a cosine during the warm-up, then falls to `last` along half a cosine.
     one_cycle,
   };
-  /// Whether a step has the rate of the curve at the start or at the end of the step.
+  /// Selects the rate of a step: that of the curve at the step's start or at its end.
   enum class Place { start, end };
 
   Curve curve = Curve::linear;

@@ -33,8 +33,8 @@ struct StepReport {
     double seconds = 0;
   };
   std::optional<Slowest> slowest = {};
-  /// On this rank: seconds of exchanging gradients, seconds of waiting for the exchange, and bytes
-  /// sent.
+  /// The gradient exchange of this rank: its seconds, the seconds that the rank waited for it, and
+  /// the bytes sent.
   struct Exchange {
     double seconds = 0, exposed = 0;
     std::uint64_t bytes = 0;
