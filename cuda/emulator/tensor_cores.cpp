@@ -45,8 +45,9 @@ void add_plainly(Tiles& t, int depth) {
   }
 }
 
-/// Returns false if a number is not finite.
-bool add_like(Tiles& t, int depth, int bits, int group) {
+/// Adds the products as a model of tensor cores does, `group` of them at a time. Returns false and
+/// adds nothing if a number is not finite.
+bool add_by_model(Tiles& t, int depth, int bits, int group) {
   Parts a[rows][most_depth], b[columns][most_depth];
   bool finite = true;
   const auto split = [&](float x) {
@@ -93,11 +94,12 @@ void multiply(void* const payloads[32]) {
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; ++column) t.c[row][column] = entry(row, column);
   }
-  const TensorCoreModel model = model_of(tensor_cores());
-  if (tensor_cores() == TensorCores::plain ||
-      !add_like(t, Layout::depth, model.bits, Layout::group(model))) {
-    add_plainly(t, Layout::depth);
+  bool added = false;
+  if (tensor_cores() != TensorCores::plain) {
+    const TensorCoreModel model = model_of(tensor_cores());
+    added = add_by_model(t, Layout::depth, model.bits, Layout::group(model));
   }
+  if (!added) add_plainly(t, Layout::depth);
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; ++column) entry(row, column) = t.c[row][column];
   }
