@@ -75,24 +75,27 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
   LONGHAND_CHECK(!find(name), "parameters: there is already a parameter named ", name);
   const bool as_matrices = shape.rank() >= 2 && !learns_beside_bf16;
   const DType held = as_matrices ? storage_.matrices.value_or(type()) : type();
-  Tensor value(*backend_, shape, held);
-  if (!storage_.initial) {
-    // No initial value: the parameter is read from a file.
-  } else if (initial.deviation == 0) {
-    (*backend_)(Fill{.value = initial.mean, .y = value});
-  } else {
-    const NormalStream numbers{.seed = seed_,
-                               .stream = stream_of(released_name(name)),
-                               .mean = static_cast<float>(initial.mean),
-                               .deviation = static_cast<float>(initial.deviation)};
-    ThreadPool pool(shape.size() > normal_chunk ? backend_->options().threads : 1);
-    upload_normal(numbers, pool, value);
-  }
   Parameter parameter;
   parameter.state_ = std::make_shared<Parameter::State>(
-      Parameter::State{name, Var(std::move(value), held == type()), decays});
+      Parameter::State{name, Var(Tensor(*backend_, shape, held), held == type()), decays, initial});
+  if (storage_.initial) initialize(parameter);
   all_.push_back(parameter);
   return parameter;
+}
+
+void Parameters::initialize(const Parameter& parameter) const {
+  const Initial& initial = parameter.state_->initial;
+  const Tensor& value = parameter.value();
+  if (initial.deviation == 0) {
+    (*backend_)(Fill{.value = initial.mean, .y = value});
+    return;
+  }
+  const NormalStream numbers{.seed = seed_,
+                             .stream = stream_of(released_name(parameter.name())),
+                             .mean = static_cast<float>(initial.mean),
+                             .deviation = static_cast<float>(initial.deviation)};
+  ThreadPool pool(value.size() > normal_chunk ? backend_->options().threads : 1);
+  upload_normal(numbers, pool, value);
 }
 
 const Parameter* Parameters::find(std::string_view name) const {

@@ -61,6 +61,7 @@ class Parameter {
     std::string name;
     Var var;
     bool decays;
+    Initial initial;
     std::vector<Rows> rows = {};
   };
   std::shared_ptr<State> state_;
@@ -90,6 +91,9 @@ class Parameters {
   /// if the model's other matrices are bf16.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
+
+  /// Sets a parameter to its initial values. Without Storage::initial, add() does not do this.
+  void initialize(const Parameter& parameter) const;
 
   std::span<const Parameter> all() const { return all_; }
   const Parameter* find(std::string_view name) const;  // null if there is no such parameter

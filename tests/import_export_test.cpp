@@ -1,5 +1,7 @@
 // The commands import and export, through the program as a user runs them.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "core/safetensors.h"
 #include "tests/paths.h"
@@ -87,8 +89,18 @@ BOOST_AUTO_TEST_CASE(an_imported_model_can_be_trained_with_heads_of_another_kind
     folder(golden, golden);
     const std::string heads = golden == "gpt2_separate" ? "'softmax:3;chacal:3'" : "chacal:2";
     longhand.json("import " + golden + " --out run-" + golden + " --heads " + heads +
-                  " --gamma 0.5 --learned_gamma head --task.length 12 --steps 2 --batch 2 "
+                  " --gamma 0.25 --learned_gamma head --task.length 12 --steps 2 --batch 2 "
                   "--evaluate_samples 3 --json");
+    // The golden file contains no gamma, so the logit has its initial value.
+    const auto imported = SafetensorsFile::open(
+        longhand.path("run-" + golden + "/checkpoints/step-0/model.safetensors"));
+    const SafetensorsEntry& logits = imported.at("blocks.1.mixing.gamma_logit");
+    BOOST_REQUIRE(!logits.bytes.empty());
+    for (std::size_t at = 0; at < logits.bytes.size(); at += sizeof(float)) {
+      float logit = 0;
+      std::memcpy(&logit, logits.bytes.data() + at, sizeof logit);
+      BOOST_TEST(std::abs(logit - std::log(1.0f / 3)) < 1e-6f, golden << ": " << logit);
+    }
     const Json trained = longhand.json("train --resume run-" + golden + " --quiet --json");
     BOOST_TEST(trained["finished"] == true);
     const std::string metrics = contents(longhand.path("run-" + golden + "/metrics.jsonl"));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <optional>
 
@@ -118,6 +119,15 @@ Config config_for(const Source& source, const fs::path& to, const Arguments& arg
   return config;
 }
 
+/// Initializes the parameters that the source does not contain, such as those of LoRA and of other
+/// kinds of heads.
+void initialize_others(const nn::Parameters& parameters, std::span<const nn::Exchange> tensors) {
+  for (const nn::Parameter& parameter : parameters.all()) {
+    const bool read = std::ranges::find(tensors, parameter, &nn::Exchange::ours) != tensors.end();
+    if (!read) parameters.initialize(parameter);
+  }
+}
+
 /// Warns if parameters contain NaN or infinity: the model can be inspected but not trained.
 void warn_of_nonfinite(const nn::Parameters& parameters) {
   std::int64_t tensors = 0, entries = 0;
@@ -148,14 +158,15 @@ void run(const Arguments& arguments) {
     RunFolder folder = RunFolder::create(to, config_for(source, to, arguments));
     const Config& config = folder.config();
     const auto backend = config.compute().make();
-    // No source file contains LoRA parameters, so they need initial values.
-    nn::Storage storage{.initial = config.model_settings().decoder.lora.rank > 0};
+    nn::Storage storage{.initial = false};
     if (source.weights->matrices_are_bf16() && nn::supports(*backend, DType::bf16)) {
       storage.matrices = DType::bf16;
     }
     const nn::Decoder model(*backend, config.model(*config.task()), config.training().seed,
                             storage);
-    nn::read_tensors(*source.weights, foreign.family->tensors(model));
+    const std::vector<nn::Exchange> tensors = foreign.family->tensors(model);
+    initialize_others(model.parameters(), tensors);
+    nn::read_tensors(*source.weights, tensors);
     warn_of_nonfinite(model.parameters());
     folder.open(&model.parameters());
     folder.open_logs(0);
