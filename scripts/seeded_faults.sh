@@ -133,11 +133,11 @@ fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $pa
     substitute' '    substitute'
 fault "missing __syncthreads" "DeltaFormer" attention/deltaformer.cu "chain: $parity" '      space.weights[thread] = p;
       __syncthreads();' '      space.weights[thread] = p;'
-fault "missing __syncthreads" "rules, forward" attention/rules.cu "stick: $parity" '    put_tile(s, 1, walk_stride, p);
+fault "missing __syncthreads" "rules, forward" attention/rule_forward.h "stick: $parity" '    put_tile(s, 1, walk_stride, p);
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'
-fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.cu "stick: $parity" '        put_tile(s, wave_stride, 1, x);
+fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity" '        put_tile(s, wave_stride, 1, x);
         __syncthreads();' '        put_tile(s, wave_stride, 1, x);'
-fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.cu "stick: $parity:$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
+fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity:$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
 fault "missing __syncthreads" entmax attention/entmax.cu "entmax: $parity" '      put_tile(s, 1, walk_stride, x);
       __syncthreads();' '      put_tile(s, 1, walk_stride, x);'
 fault "missing __syncthreads" "First-After-Last" attention/fal.cu "fal: $parity" '      if (lane == 0) counts[warp] = __popc(mask);
@@ -154,7 +154,7 @@ fault "waits for later tiles" ChaCAL attention/chacal.cu "chacal: $long" '    co
     if (next.rank >= ranks) return;' '    TicketTile next = tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
     if (next.rank >= ranks) return;
     next.rank = ranks - 1 - next.rank;'
-fault "waits for later tiles" "rules, gradients of keys" attention/rule_gradients.cu "stick: $stick" 'tile = tiles - 1 - next.rank;' 'tile = next.rank;'
+fault "waits for later tiles" "rules, gradients of keys" attention/rule_gradients.h "stick: $stick" 'tile = tiles - 1 - next.rank;' 'tile = next.rank;'
 
 # The host and two streams, whose work is deferred.
 fault "host does not wait" downloads cuda_backend.cpp "add_bias: $parity" '  stream_.download(host, device, bytes);

@@ -34,6 +34,7 @@ namespace longhand::cuda {
 struct AttentionTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, earlier = {};
+  const float* sink = nullptr;  // may be null
   float* log_sum = nullptr;
   std::int32_t key_slices = 1, value_slices = 1;
   const float* gamma = nullptr;
@@ -126,8 +127,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     for (int i = 0; i < 2; ++i) {
       level[t][i] = -infinity;
       sum[t][i] = 0;
-      if (walk == Walk::part || !scores.sink) continue;
-      level[t][i] = scores.sink[head] * log2_of_e;
+      if (walk == Walk::part || !task.sink) continue;
+      level[t][i] = task.sink[head] * log2_of_e;
       // Four lanes share a row. Only one of them counts the sink's term, which is 1.
       sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;
     }
@@ -436,9 +437,10 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
 }
 
 /// Creates a task with the members that softmax attention and ChaCAL share, and calls
-/// body(Product{}, Slice{}, shifted, task).
+/// body(Product{}, Slice{}, shifted, task). `sink` and `log_denominator` may be empty.
 template <class Op, class Body>
-void visit_forward(Math math, const Op& op, const RuleTensors& rule, Body&& body) {
+void visit_forward(Math math, const Op& op, const Tensor& sink, const Tensor& log_denominator,
+                   Body&& body) {
   const Scores& scores = op.scores;
   const auto with_shift = [&](auto product, auto size, const AttentionTask& task) {
     if (scores.decay) {
@@ -450,14 +452,14 @@ void visit_forward(Math math, const Op& op, const RuleTensors& rule, Body&& body
   visit_product(math, scores.q.data.dtype(), std::max(scores.q.width, op.v.width),
                 [&](auto product, auto size) {
                   constexpr int slice = decltype(size)::value;
-                  with_shift(
-                      product, size,
-                      AttentionTask{.scores = view(scores, rule),
-                                    .v = view(op.v),
-                                    .y = view(op.y),
-                                    .log_sum = rule.log_sum ? rule.log_sum.data<float>() : nullptr,
-                                    .key_slices = slices(scores.q.width, slice),
-                                    .value_slices = slices(op.v.width, slice)});
+                  with_shift(product, size,
+                             AttentionTask{.scores = view(scores),
+                                           .v = view(op.v),
+                                           .y = view(op.y),
+                                           .sink = pointer(sink),
+                                           .log_sum = mutable_pointer(log_denominator),
+                                           .key_slices = slices(scores.q.width, slice),
+                                           .value_slices = slices(op.v.width, slice)});
                 });
 }
 

@@ -1,5 +1,4 @@
 #include "cuda/attention/gradients.h"
-#include "cuda/attention/rules.h"
 
 namespace longhand::cuda {
 namespace {
@@ -32,14 +31,14 @@ __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64
 }
 
 /// db = -sum_i exp(b - log_sum_i) D_i; one block per head.
-__global__ void sink_kernel(ScoresView scores, const float* log_sum, const float* dots,
-                            std::int64_t rows, float* result, bool add) {
+__global__ void sink_kernel(const float* sink, const float* log_sum, const float* dots,
+                            std::int64_t rows, int heads, float* result, bool add) {
   __shared__ float sums[32];
   const int head = static_cast<int>(blockIdx.x);
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < rows; i += blockDim.x) {
-    const std::int64_t at = i * scores.heads + head;
-    sum -= expf(scores.sink[head] - log_sum[at]) * dots[at];
+    const std::int64_t at = i * heads + head;
+    sum -= expf(sink[head] - log_sum[at]) * dots[at];
   }
   sum = block_sum(sum, sums);
   if (threadIdx.x == 0) result[head] = add ? result[head] + sum : sum;
@@ -53,17 +52,22 @@ void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t
          result.tensor.data<float>(), result.add);
 }
 
-void row_dots(CudaBackend& backend, Math math, const HeadsView& x, const HeadsView& y,
-              const HeadsView& residue, std::int64_t rows, std::int32_t heads, float* dots) {
-  visit_product(math, x.half ? DType::bf16 : DType::f32, 1, [&](auto product, auto) {
-    launch(backend.stream(), backend.blocks_for(rows * heads * warp_size, 256), 256, 0,
-           &row_dots_kernel<decltype(product)>, x, y, residue, rows, heads, dots);
+Tensor row_dots(CudaBackend& backend, Math math, const Heads& x, const Heads& y,
+                const Heads& residue) {
+  const std::int64_t rows = x.data.rows();
+  const Tensor dots(backend, {std::max<std::int64_t>(1, rows), x.heads}, DType::f32);
+  visit_product(math, x.data.dtype(), 1, [&](auto product, auto) {
+    launch(backend.stream(), backend.blocks_for(rows * x.heads * warp_size, 256), 256, 0,
+           &row_dots_kernel<decltype(product)>, view(x), view(y), view(residue), rows,
+           static_cast<std::int32_t>(x.heads), dots.data<float>());
   });
+  return dots;
 }
 
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
-                         const ScoreTargets& dscores, const Target& dsink, GradientTask task) {
+                         const ScoreTargets& dscores, const Tensor& sink, const Target& dsink,
+                         GradientTask task) {
   task.dq = view(dq);
   task.dk = view(dk);
   task.dv = view(dv);
@@ -80,25 +84,9 @@ void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
   }
   if (dk || dv || dscores.decay) launch_key_gradients(backend, math, scores, task);
   if (!dsink) return;
-  launch(backend.stream(), scores.q.heads, 256, 0, &sink_kernel, task.scores, task.log_sum,
-         task.row_dots, scores.q.data.rows(), dsink.tensor.data<float>(), dsink.add);
-}
-
-void run(CudaBackend& backend, const AttentionBackward& op) {
-  const RuleTensors rule = tensors_of(op.rule);
-  if (rule.rule != Rule::softmax) return rule_gradients(backend, op);
-  const Scores& scores = op.scores;
-  const std::int64_t rows = scores.q.data.rows();
-  const Tensor dots(backend, rule.log_sum.shape(), DType::f32);
-  const auto heads = static_cast<std::int32_t>(scores.q.heads);
-  const Math math = backend.math(scores.math);
-  row_dots(backend, math, view(op.dy), view(rule.y), {}, rows, heads, dots.data<float>());
-  attention_gradients(backend, math, scores, op.dq, op.dk, op.dv, op.dscores, rule.dsink,
-                      {.scores = view(scores, rule),
-                       .v = view(op.v),
-                       .dy = view(op.dy),
-                       .log_sum = rule.log_sum.data<float>(),
-                       .row_dots = dots.data<float>()});
+  launch(backend.stream(), scores.q.heads, 256, 0, &sink_kernel, sink.data<float>(), task.log_sum,
+         task.row_dots, scores.q.data.rows(), static_cast<int>(scores.q.heads),
+         dsink.tensor.data<float>(), dsink.add);
 }
 
 }  // namespace longhand::cuda

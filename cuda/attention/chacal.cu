@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
 void run(CudaBackend& backend, const Chacal& op) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (rows == 0) return;
-  visit_forward(backend.math(op.scores.math), op, {.sink = op.sink, .log_sum = op.log_denominator},
+  visit_forward(backend.math(op.scores.math), op, op.sink, op.log_denominator,
                 [&](auto product, auto size, auto shift, AttentionTask task) {
                   using Kind = decltype(product);
                   constexpr int slice = decltype(size)::value;

@@ -203,25 +203,24 @@ __global__ void __launch_bounds__(attention_threads) chacal_backward_kernel(Chac
 
 void run(CudaBackend& backend, const ChacalBackward& op) {
   const Scores& scores = op.scores;
-  const RuleTensors rule{
-      .sink = op.sink, .log_sum = op.log_denominator, .y = op.y, .dsink = op.dsink};
   const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
   const std::int64_t heads = scores.q.heads, v_width = op.v.width;
   const Tensor w(backend, {rows, heads * v_width}, DType::f32);
-  const HeadsView w_view = view(Heads{w, 0, heads, v_width});
+  const Heads w_heads{w, 0, heads, v_width};
   const std::int32_t gamma_step = op.gamma.size() == 1 ? 0 : 1;
-  const float *const gamma = op.gamma.data<float>(), *const log_sum = rule.log_sum.data<float>();
+  const float *const gamma = op.gamma.data<float>(), *const log_sum =
+                                                         op.log_denominator.data<float>();
 
   visit_product(
       backend.math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
       [&](auto product, auto size) {
         using Kind = decltype(product);
         constexpr int slice = decltype(size)::value;
-        ChacalTask task{.scores = view(scores, rule),
+        ChacalTask task{.scores = view(scores),
                         .v = view(op.v),
                         .y = view(op.y),
                         .dy = view(op.dy),
-                        .w = w_view,
+                        .w = view(w_heads),
                         .log_sum = log_sum,
                         .gamma = gamma,
                         .gamma_step = gamma_step,
@@ -250,15 +249,13 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
   // so W is rounded here in the same way.
   Math math = backend.math(scores.math);
   if (math != Math::exact && scores.q.data.dtype() == DType::bf16) math = Math::bf16;
-  const Tensor dots(backend, rule.log_sum.shape(), DType::f32);
-  row_dots(backend, math, w_view, view(op.y), {}, rows, static_cast<std::int32_t>(heads),
-           dots.data<float>());
+  const Tensor dots = row_dots(backend, math, w_heads, op.y);
   attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
-                      op.dsink,
-                      {.scores = view(scores, rule),
+                      op.sink, op.dsink,
+                      {.scores = view(scores),
                        .v = view(op.v),
                        .y = view(op.y),
-                       .dy = w_view,
+                       .dy = view(w_heads),
                        .log_sum = log_sum,
                        .row_dots = dots.data<float>(),
                        .gamma = gamma,

@@ -1,15 +1,90 @@
-#include "cuda/attention/rule_walk.h"
+#include "core/rules/entmax.h"
 
-/// Entmax cannot process the keys one after another like the other rules, because the threshold of
-/// a row depends on all its scores. A block searches for the thresholds of its rows and computes
-/// the scores again in each step of the search. Then it computes the weights from the thresholds. D
-/// is computed by the same products as dP, in the same order, so dP - D is exactly 0 for a key that
-/// has all of a row's weight.
-namespace longhand::cuda::walks {
+#include <limits>
+
+#include "cuda/attention/inspect.h"
+#include "cuda/attention/rule_forward.h"
+#include "cuda/attention/rule_gradients.h"
+
+/// Entmax (core/contract/attention.h). The forward pass cannot process the keys one after another
+/// like the other rules, because the threshold of a row depends on all its scores. A block searches
+/// for the thresholds of its rows and computes the scores again in each step of the search. Then it
+/// computes the weights from the thresholds. In the backward pass, D is computed by the same
+/// products as dP, in the same order, so dP - D is exactly 0 for a key that has all of a row's
+/// weight.
+namespace longhand::cuda {
+
+using namespace walks;
+using rules::Entmax;
+
 namespace {
 
+/// The state of one query in the forward pass. s[key * stride] are products q . k of the keys
+/// begin .. begin + count - 1, and x is half of a score.
+struct EntmaxQuery : Query<Entmax> {
+  float threshold = -std::numeric_limits<float>::max();
+  float roots = 0, squares = 0;  // sums of w and of w^2 for this threshold
+  int number = 0;                // number of keys with a positive weight for this threshold
+
+  /// Raises the threshold to the largest x.
+  __device__ void raise(const ScoresView& scores, int begin, int count, const float* s,
+                        int stride) {
+    for (int key = 0; key < count; ++key) {
+      if (!sees(scores, begin + key)) continue;
+      threshold = fmaxf(threshold, score(scores, s[key * stride], begin + key));
+    }
+  }
+  __device__ void add_up(const ScoresView& scores, int begin, int count, const float* s,
+                         int stride) {
+    for (int key = 0; key < count; ++key) {
+      if (!sees(scores, begin + key)) continue;
+      const float x = score(scores, s[key * stride], begin + key);
+      const float w = Entmax::weight(x, threshold);
+      roots += w;
+      squares += w * w;
+      number += w > 0 ? 1 : 0;
+    }
+  }
+  /// Replaces the products by w.
+  __device__ void weigh(const ScoresView& scores, int begin, int count, float* s,
+                        int stride) const {
+    for (int key = 0; key < count; ++key) {
+      float& x = s[key * stride];
+      x = sees(scores, begin + key) ? Entmax::weight(score(scores, x, begin + key), threshold)
+                                    : 0.0f;
+      if (number == 1 && x > 0) x = 1;  // its weight is exactly 1
+    }
+  }
+};
+
+/// Searches for the threshold of this thread's query, by Newton's method from below. `walks` is
+/// false if the thread has no query. each_block(body) calls body(begin, count) for each block of
+/// keys, with the products of this thread's query at s[key * stride].
+template <class EachBlock>
+__device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView& scores,
+                               const float* s, int stride, const EachBlock& each_block) {
+  each_block([&](int begin, int count) {
+    if (walks) query.raise(scores, begin, count, s, stride);
+  });
+  query.threshold -= 1;
+  bool moves = true;
+  for (int step = 0; step < Entmax::most_steps && moves; ++step) {
+    query.roots = query.squares = 0;
+    query.number = 0;
+    each_block([&](int begin, int count) {
+      if (walks) query.add_up(scores, begin, count, s, stride);
+    });
+    const float next = Entmax::step(query.threshold, query.roots, query.squares);
+    moves = __syncthreads_or(walks && query.there && next > query.threshold);
+    if (moves) query.threshold = next;
+  }
+  if (query.number == 1) query.roots = 1;
+}
+
+/// y and the tensors of EntmaxRule. `threshold` and `mean` may be empty.
 template <class Product>
-__global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task) {
+__global__ void __launch_bounds__(attention_threads)
+    entmax_kernel(ForwardTask task, float* threshold, HeadsView root_mean) {
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = steps / 8;
   __shared__ float shares[tile_rows];
@@ -27,9 +102,8 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
   const bool busy = row < rows, walks = thread < tile_rows;
 
-  Walker<Rule::entmax> walker;
-  walker.level = -std::numeric_limits<float>::max();
-  if (walks) walker.start(scores, at, first + thread, head);
+  EntmaxQuery query;
+  if (walks) query.find(scores, at, first + thread, head);
   const auto bring_queries = [&](int of) {
     fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
@@ -51,37 +125,22 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
       body(begin, count);
     }
   };
-  each_block(false, [&](int begin, int count) {
-    if (walks) walker.highest(scores, begin, count, s + thread, walk_stride);
-  });
-  walker.level -= 1;
-  bool moves = true;
-  for (int step = 0; step < rules::Entmax::most_steps && moves; ++step) {
-    walker.sum = walker.known = 0;
-    walker.number = 0;
-    each_block(false, [&](int begin, int count) {
-      if (walks) walker.add_up(scores, begin, count, s + thread, walk_stride);
-    });
-    const float next = rules::Entmax::step(walker.level, walker.sum, walker.known);
-    moves = __syncthreads_or(walks && walker.there && next > walker.level);
-    if (moves) walker.level = next;
-  }
-
-  if (walker.number == 1) walker.sum = 1;
+  find_threshold(query, walks, scores, s + thread, walk_stride,
+                 [&](const auto& body) { each_block(false, body); });
 
   float out[1][n][4], mean[1][n][4];
   clear(out[0]);
   clear(mean[0]);
   each_block(true, [&](int begin, int count) {
     if (walks) {
-      walker.weigh_roots(scores, begin, count, s + thread, walk_stride);
+      query.weigh(scores, begin, count, s + thread, walk_stride);
       for (int key = count; key < steps; ++key) s[key * walk_stride + thread] = 0;
     }
     __syncthreads();
     if (!busy) return;
     float x[m][4];
     get_tile(s, 1, walk_stride, x);
-    if (task.mean) mix<Product>(mean[0], x, v);
+    if (root_mean) mix<Product>(mean[0], x, v);
 #pragma unroll
     for (int c = 0; c < m; ++c) {
 #pragma unroll
@@ -92,9 +151,9 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
 
   __syncthreads();
   if (walks) {
-    shares[thread] = walker.there ? 1.0f / walker.sum : 0.0f;
-    if (task.log_sum && part == 0 && walker.there) {
-      task.log_sum[(at.query + first + thread) * scores.heads + head] = walker.level;
+    shares[thread] = query.there ? 1.0f / query.roots : 0.0f;
+    if (threshold && part == 0 && query.there) {
+      threshold[(at.query + first + thread) * scores.heads + head] = query.threshold;
     }
   }
   __syncthreads();
@@ -103,31 +162,31 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
   Element* const own_rows = q + row * Product::stride(slice);
   const std::int64_t first_row = at.query + first + row;
   store_rows<Product>(own_rows, task.y, first_row, rows - row, head, part * slice, out, factors);
-  if (!task.mean) return;
+  if (!root_mean) return;
 #pragma unroll
   for (int i = 0; i < 2; ++i) factors[0][i] = shares[row + lane_row() + 8 * i];
-  store_rows<Product>(own_rows, task.mean, first_row, rows - row, head, part * slice, mean,
+  store_rows<Product>(own_rows, root_mean, first_row, rows - row, head, part * slice, mean,
                       factors);
 }
 
-/// Computes entmax's D_i = dy_i . mean_i with the same products as dP.
+/// D_i = dy_i . root_mean_i, computed with the same products as dP. dots: [rows, heads].
 template <class Product>
-__global__ void __launch_bounds__(attention_threads) mean_dots(RuleTask task, float* dots) {
+__global__ void __launch_bounds__(attention_threads)
+    mean_dots(HeadsView dy, HeadsView root_mean, std::int64_t all_rows, int heads, int value_slices,
+              float* dots) {
   using Element = typename Product::Element;
   constexpr int m = tile_rows / 8;
-  Element* const dy = shared_memory<Element>();
-  Element* const mean = dy + tile_entries<Product>;
+  Element* const left = shared_memory<Element>();
+  Element* const right = left + tile_entries<Product>;
   const int head = static_cast<int>(blockIdx.y);
   const std::int64_t first = std::int64_t{blockIdx.x} * tile_rows;
-  const auto rows = static_cast<int>(min(std::int64_t{tile_rows}, task.query_rows - first));
+  const auto rows = static_cast<int>(min(std::int64_t{tile_rows}, all_rows - first));
   const bool busy = 16 * warp_index() < rows;
   float x[m][4];
-  const auto bring_dy = [&](int of) {
-    fetch<Product, tile_rows>(dy, task.dy, first, rows, head, of);
-  };
-  if (task.value_slices == 1) bring_dy(0);
-  dots_of_slices<Product>(x, dy, mean, task.value_slices, busy, bring_dy, [&](int of) {
-    fetch<Product, tile_rows>(mean, task.y, first, rows, head, of);
+  const auto bring_dy = [&](int of) { fetch<Product, tile_rows>(left, dy, first, rows, head, of); };
+  if (value_slices == 1) bring_dy(0);
+  dots_of_slices<Product>(x, left, right, value_slices, busy, bring_dy, [&](int of) {
+    fetch<Product, tile_rows>(right, root_mean, first, rows, head, of);
   });
 #pragma unroll
   for (int c = 0; c < m; ++c) {
@@ -135,29 +194,72 @@ __global__ void __launch_bounds__(attention_threads) mean_dots(RuleTask task, fl
     for (int e = 0; e < 4; ++e) {
       const int r = 16 * warp_index() + lane_row() + 8 * (e / 2);
       const int column = 8 * c + 2 * lane_column() + e % 2;
-      if (r == column && r < rows) dots[(first + r) * task.scores.heads + head] = x[c][e];
+      if (r == column && r < rows) dots[(first + r) * heads + head] = x[c][e];
     }
   }
 }
 
+struct EntmaxWalker : Query<Entmax> {
+  struct Tensors {
+    const float *threshold, *row_dots;  // t and D
+  };
+  float threshold = 0, d = 0;
+
+  __device__ void start_gradients(const Tensors& tensors, std::int64_t entry) {
+    threshold = tensors.threshold[entry];
+    d = tensors.row_dots[entry];
+  }
+  template <class Product>
+  __device__ Gradient gradient(float x, float dp) const {
+    const float w = Entmax::weight(x, threshold);
+    return {w * w, w * (dp - d)};
+  }
+};
+
+struct EntmaxWeights {
+  static constexpr bool own_key = Entmax::own_key;
+  __device__ void weigh(const ScoreRow& row) const {
+    if (lane_index() > 0) return;
+    for (int j = row.first; j < row.end; ++j) row.at[j] *= Entmax::unit;
+    const float t = Entmax::threshold(row.at + row.first, row.end - row.first);
+    for (int j = row.first; j < row.end; ++j) {
+      const float w = Entmax::weight(row.at[j], t);
+      row.at[j] = w * w;
+    }
+  }
+};
+
 }  // namespace
 
-void attend_by_entmax(CudaBackend& backend, const Scores& scores, const RuleTask& task) {
+void run(CudaBackend& backend, const Attention& op, const EntmaxRule& rule) {
+  const Scores& scores = op.scores;
+  const ForwardTask task = forward_task(op);
   const std::int64_t slots = tile_slots(scores.q.data.rows(), scores.queries.count(), tile_rows);
-  visit_product(scores, backend.math(scores.math), [&](auto product) {
+  choose_product<EntmaxQuery>(scores, backend.math(scores.math), [&](auto product) {
     using Kind = decltype(product);
     launch(backend.stream(), {slots, scores.q.heads, task.value_slices}, attention_threads,
-           forward_bytes<Kind>, &entmax_kernel<Kind>, task);
+           forward_bytes<Kind>, &entmax_kernel<Kind>, task, mutable_pointer(rule.threshold),
+           view(rule.root_mean));
   });
 }
 
-void entmax_dots(CudaBackend& backend, const Scores& scores, const RuleTask& task, float* dots) {
-  const std::int64_t tiles = (task.query_rows + tile_rows - 1) / tile_rows;
-  visit_product(scores, backend.math(scores.math), [&](auto product) {
+void run(CudaBackend& backend, const AttentionBackward& op, const EntmaxGradient& rule) {
+  const Scores& scores = op.scores;
+  const std::int64_t rows = op.dy.data.rows(), heads = op.dy.heads;
+  const Tensor dots(backend, {std::max<std::int64_t>(1, rows), heads}, DType::f32);
+  choose_product<EntmaxWalker>(scores, backend.math(scores.math), [&](auto product) {
     using Kind = decltype(product);
-    launch(backend.stream(), {tiles, scores.q.heads}, attention_threads,
-           2 * sizeof(typename Kind::Element) * tile_entries<Kind>, &mean_dots<Kind>, task, dots);
+    launch(backend.stream(), {(rows + tile_rows - 1) / tile_rows, heads}, attention_threads,
+           2 * sizeof(typename Kind::Element) * tile_entries<Kind>, &mean_dots<Kind>, view(op.dy),
+           view(rule.root_mean), rows, static_cast<int>(heads), slices(op.v.width, slice),
+           dots.data<float>());
   });
+  gradients_by_walk<EntmaxWalker>(
+      backend, op, {.threshold = pointer(rule.threshold), .row_dots = dots.data<float>()});
 }
 
-}  // namespace longhand::cuda::walks
+void run(CudaBackend& backend, const AttentionWeights& op, const EntmaxRule&) {
+  write_weights(backend, op, EntmaxWeights{});
+}
+
+}  // namespace longhand::cuda

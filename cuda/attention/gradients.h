@@ -36,10 +36,11 @@ struct GradientTask {
 };
 
 /// The common end of both backward passes. task.dy (W for ChaCAL) and task.row_dots must already be
-/// computed.
+/// computed. `sink` is only read if `dsink` is not empty.
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
-                         const ScoreTargets& dscores, const Target& dsink, GradientTask task);
+                         const ScoreTargets& dscores, const Tensor& sink, const Target& dsink,
+                         GradientTask task);
 
 /// Launch the two kernels. The first computes dq and dtau, the second dk, dv and dshift.
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,

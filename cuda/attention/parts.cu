@@ -39,7 +39,7 @@ __global__ void join_kernel(AttentionTask task, HeadsView y) {
   const std::int64_t row = entry / heads;
   const auto head = static_cast<int>(entry % heads);
   const Pair<float>* const stats = task.stats + entry;
-  const float* const sink = task.scores.sink;
+  const float* const sink = task.sink;
   float level = sink ? sink[head] * log2_of_e : -std::numeric_limits<float>::infinity();
   for (int p = 0; p < task.key_parts; ++p) level = fmaxf(level, stats[p * entries].first);
   const float base = level == -std::numeric_limits<float>::infinity() ? 0.0f : level;
@@ -81,12 +81,13 @@ int key_parts(const Attention& op) {
       std::min(wanted_blocks / blocks, (keys + least_keys - 1) / least_keys), 1, most_parts));
 }
 
-void attend_in_parts(CudaBackend& backend, const Attention& op, int parts) {
+void attend_in_parts(CudaBackend& backend, const Attention& op, const SoftmaxRule& rule,
+                     int parts) {
   const std::int64_t rows = op.scores.q.data.rows(), heads = op.scores.q.heads;
   const Tensor sums(backend, {parts * rows, heads * op.v.width}, DType::f32);
   const Tensor stats(backend, {parts * rows, heads * 2}, DType::f32);
   Stream& stream = backend.stream();
-  visit_forward(backend.math(op.scores.math), op, tensors_of(op.rule),
+  visit_forward(backend.math(op.scores.math), op, rule.sink, rule.log_denominator,
                 [&](auto product, auto size, auto shift, AttentionTask task) {
                   using Kind = decltype(product);
                   constexpr int slice = decltype(size)::value;

@@ -9,6 +9,6 @@ namespace longhand::cuda {
 /// part. It depends only on shapes. It is 1 if there are enough blocks without a division, or so
 /// many queries that the operation may be part of training.
 int key_parts(const Attention& op);
-void attend_in_parts(CudaBackend& backend, const Attention& op, int parts);
+void attend_in_parts(CudaBackend& backend, const Attention& op, const SoftmaxRule& rule, int parts);
 
 }  // namespace longhand::cuda

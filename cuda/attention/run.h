@@ -9,7 +9,9 @@
 /// Host code that the run() functions of the attention family share.
 namespace longhand::cuda {
 
+/// The entries of an f32 tensor, or null if the tensor is empty.
 inline const float* pointer(const Tensor& x) { return x ? x.data<float>() : nullptr; }
+inline float* mutable_pointer(const Tensor& x) { return x ? x.data<float>() : nullptr; }
 
 template <int columns>
 struct Slice {
@@ -64,9 +66,9 @@ inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
             const Target& result);
 
-/// dots[i, h] = x(i, h) . (y(i, h) + residue(i, h)), [rows, heads], where x is rounded as the
-/// products of `math` round it. `residue` may be empty.
-void row_dots(CudaBackend& backend, Math math, const HeadsView& x, const HeadsView& y,
-              const HeadsView& residue, std::int64_t rows, std::int32_t heads, float* dots);
+/// x(i, h) . (y(i, h) + residue(i, h)), [rows, heads], where x is rounded as the products of `math`
+/// round it. `residue` may be empty.
+Tensor row_dots(CudaBackend& backend, Math math, const Heads& x, const Heads& y,
+                const Heads& residue = {});
 
 }  // namespace longhand::cuda

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/rule_tensors.h"
+#include "core/contract/scores.h"
 #include "cuda/attention/heads.h"
 #include "cuda/attention/product.h"
 
@@ -19,10 +19,8 @@ struct ScoresView {
   SegmentsView segments;
   std::int64_t window = 0;
   float scale = 1;
-  const float *tau = nullptr, *shift = nullptr, *sink = nullptr;  // each may be null
-  const float* pull = nullptr;                                    // a of TRA
-  Rule rule = Rule::softmax;
-  std::int32_t heads = 1, group = 1;  // number of query heads; query heads per key head
+  const float *tau = nullptr, *shift = nullptr;  // tau and c of Scores; each may be null
+  std::int32_t heads = 1, group = 1;             // number of query heads; query heads per key head
 
   /// tau of a query's row; 1 if `there` is false.
   __device__ float tau_of(std::int64_t row, int head, bool there = true) const {
@@ -46,7 +44,6 @@ struct ScoresView {
   }
 };
 ScoresView view(const Scores& scores);
-ScoresView view(const Scores& scores, const RuleTensors& rule);
 
 /// True if the query at position p sees key j.
 __device__ __forceinline__ bool visible(const ScoresView& s, int p, int j) {

@@ -41,12 +41,4 @@ ScoresView view(const Scores& scores) {
           .group = static_cast<std::int32_t>(scores.q.heads / scores.k.heads)};
 }
 
-ScoresView view(const Scores& scores, const RuleTensors& rule) {
-  ScoresView seen = view(scores);
-  seen.sink = pointer(rule.sink);
-  seen.pull = pointer(rule.count_bias);
-  seen.rule = rule.rule;
-  return seen;
-}
-
 }  // namespace longhand::cuda

@@ -1,7 +1,11 @@
+#include "core/rules/softmax.h"
 #include "cuda/attention/attend.h"
+#include "cuda/attention/gradients.h"
+#include "cuda/attention/inspect.h"
 #include "cuda/attention/parts.h"
-#include "cuda/attention/rules.h"
 
+/// Softmax attention (core/contract/attention.h): the choice of its kernels. attend.h, parts.cu and
+/// gradients.h contain the kernels, which ChaCAL shares.
 namespace longhand::cuda {
 namespace {
 
@@ -35,15 +39,30 @@ constexpr int most_bands = std::is_same_v<Product, ExactProduct>                
                            : slice == 128 && sizeof(typename Product::Element) == 4 ? 1
                                                                                     : 2;
 
+struct SoftmaxWeights {
+  static constexpr bool own_key = rules::Softmax::own_key;
+  const float* sink;  // may be null
+  __device__ void weigh(const ScoreRow& row) const {
+    float top = sink ? sink[row.head] : -INFINITY;
+    for (int j = row.first; j < row.end; ++j) top = fmaxf(top, row.at[j]);
+    __syncwarp();  // before the scores are overwritten
+    float sum = 0;
+    for (int j = row.first + lane_index(); j < row.end; j += warp_size) {
+      row.at[j] = expf(row.at[j] - top);
+      sum += row.at[j];
+    }
+    sum = warp_sum(sum) + (sink ? expf(sink[row.head] - top) : 0.0f);
+    for (int j = row.first + lane_index(); j < row.end; j += warp_size) row.at[j] /= sum;
+  }
+};
+
 }  // namespace
 
-void run(CudaBackend& backend, const Attention& op) {
-  const RuleTensors rule = tensors_of(op.rule);
-  if (rule.rule != Rule::softmax) return attend_by_rule(backend, op);
+void run(CudaBackend& backend, const Attention& op, const SoftmaxRule& rule) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
-  if (const int parts = key_parts(op); parts > 1) return attend_in_parts(backend, op, parts);
+  if (const int parts = key_parts(op); parts > 1) return attend_in_parts(backend, op, rule, parts);
   visit_forward(
-      backend.math(op.scores.math), op, rule,
+      backend.math(op.scores.math), op, rule.sink, rule.log_denominator,
       [&](auto product, auto size, auto shift, const AttentionTask& task) {
         using Kind = decltype(product);
         constexpr int slice = decltype(size)::value;
@@ -69,6 +88,22 @@ void run(CudaBackend& backend, const Attention& op) {
         }
         with_bands(std::integral_constant<int, 1>{});
       });
+}
+
+void run(CudaBackend& backend, const AttentionBackward& op, const SoftmaxGradient& rule) {
+  const Math math = backend.math(op.scores.math);
+  const Tensor dots = row_dots(backend, math, op.dy, rule.y);
+  attention_gradients(backend, math, op.scores, op.dq, op.dk, op.dv, op.dscores, rule.sink,
+                      rule.dsink,
+                      {.scores = view(op.scores),
+                       .v = view(op.v),
+                       .dy = view(op.dy),
+                       .log_sum = rule.log_denominator.data<float>(),
+                       .row_dots = dots.data<float>()});
+}
+
+void run(CudaBackend& backend, const AttentionWeights& op, const SoftmaxRule& rule) {
+  write_weights(backend, op, SoftmaxWeights{pointer(rule.sink)});
 }
 
 }  // namespace longhand::cuda

@@ -1,0 +1,377 @@
+#pragma once
+
+#include "core/contract/attention.h"
+#include "cuda/attention/rule_walk.h"
+#include "cuda/attention/tickets.h"
+
+/// Gradients of the rules with a walker (rule_walk.h). For dq, a block has 64 queries and processes
+/// their keys as in the forward pass. For dk and dv, a block has 64 keys and processes the queries
+/// that see them. If the rule is leftward, the state of each query then depends on all later keys.
+/// The block of the following keys stores this state in `states`, and this block reads it and
+/// stores the state after its own keys. Blocks draw tiles by ticket, the last keys first
+/// (tickets.h). Each block is at least one step behind the block for which it waits.
+namespace longhand::cuda::walks {
+
+struct RuleGradientTask {
+  ScoresView scores;
+  HeadsView v = {}, dy = {}, dq = {}, dk = {}, dv = {};
+  float *dtau = nullptr, *dshift = nullptr;
+  bool add_tau = false, add_shift = false;
+  float* row_sums = nullptr;  // row sums of dS, [query rows, heads]; null if dshift is not required
+  std::int32_t key_slices = 1, value_slices = 1;
+  std::int64_t query_rows = 0;
+  Pair<float>* states = nullptr;  // [slices, query rows, heads]
+  std::int32_t* progress = nullptr;
+};
+
+template <class Product>
+constexpr std::size_t backward_bytes = sizeof(typename Product::Element) * 2 *
+                                       (tile_entries<Product> + step_entries<Product>)+2 *
+                                       sizeof(float) * std::max(walk_floats, wave_floats);
+
+/// Sums over the keys of a query: of dS, and of dS times q . k.
+struct GradientSums {
+  float ds = 0, products = 0;
+};
+
+/// Replaces the products s[key * stride] of the keys begin .. begin + count - 1 by P, and their dP
+/// by dS. Both become 0 for keys that the query does not see.
+template <class Product, class Walker>
+__device__ void weigh_gradients(Walker& walker, const ScoresView& scores, int begin, int count,
+                                float* s, float* dp, int stride, GradientSums& sums) {
+  for (int key = count - 1; key >= 0; --key) {
+    float &x = s[key * stride], &g = dp[key * stride];
+    const float product = x;
+    if (!walker.sees(scores, begin + key)) {
+      x = g = 0;
+      continue;
+    }
+    const Gradient of = walker.template gradient<Product>(walker.score(scores, x, begin + key), g);
+    x = of.p;
+    g = of.ds;
+    sums.products += g * product;
+    sums.ds += g;
+  }
+}
+
+/// Initializes the walker of a query of a segment, unless the segment has fewer queries.
+template <class Walker>
+__device__ void start_walk(Walker& walker, const ScoresView& scores,
+                           const typename Walker::Tensors& tensors, const SegmentView& at,
+                           int query, int head) {
+  walker.find(scores, at, query, head);
+  if (!walker.there) return;
+  const std::int64_t entry = (at.query + query) * scores.heads + head;
+  walker.start(scores, tensors, entry);
+  walker.start_gradients(tensors, entry);
+}
+
+template <class Product, class Walker>
+__global__ void __launch_bounds__(attention_threads)
+    query_kernel(RuleGradientTask task, typename Walker::Tensors tensors) {
+  using Element = typename Product::Element;
+  constexpr int n = slice / 8, m = steps / 8;
+  Element* const q = shared_memory<Element>();
+  Element* const dy = q + tile_entries<Product>;
+  Element *const k = dy + tile_entries<Product>, *const v = k + step_entries<Product>;
+  auto* const s = reinterpret_cast<float*>(v + step_entries<Product>);
+  float* const dp = s + walk_floats;
+
+  const ScoresView& scores = task.scores;
+  const int head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
+  const int key_head = head / scores.group;
+  const BlockQueries own = own_queries(scores.segments);
+  const SegmentView& at = own.at;
+  const int first = own.first, rows = own.rows, start = own.start;
+  if (rows <= 0) return;
+  const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
+  const bool busy = row < rows;
+  const std::int64_t first_row = at.query + first;
+
+  Walker walker;
+  GradientSums sums;
+  if (thread < tile_rows) start_walk(walker, scores, tensors, at, first + thread, head);
+  float dq[1][n][4];
+  clear(dq[0]);
+  const auto bring_queries = [&](int of) {
+    fetch<Product, tile_rows>(q, scores.q, first_row, rows, head, of);
+  };
+  const auto bring_dy = [&](int of) {
+    fetch<Product, tile_rows>(dy, task.dy, first_row, rows, head, of);
+  };
+  if (task.key_slices == 1) bring_queries(0);
+  if (task.value_slices == 1) bring_dy(0);
+  const int first_key = scores.first_key(start);
+  bool goes_on = true;
+  for (int end = start + rows; end > first_key && goes_on;) {
+    const int begin = max(first_key, (end - 1) / steps * steps), count = end - begin;
+    const auto bring_keys = [&](int of) {
+      fetch<Product, steps>(k, scores.k, at.key + begin, count, key_head, of);
+    };
+    float x[m][4];
+    dots_of_slices<Product>(x, dy, v, task.value_slices, busy, bring_dy, [&](int of) {
+      fetch<Product, steps>(v, task.v, at.key + begin, count, key_head, of);
+    });
+    put_tile(dp, 1, walk_stride, x);
+    dots_of_slices<Product>(x, q, k, task.key_slices, busy, bring_queries, bring_keys);
+    put_tile(s, 1, walk_stride, x);
+    __syncthreads();
+    if (task.key_slices > 1) bring_keys(part);
+    if (thread < tile_rows) {
+      weigh_gradients<Product>(walker, scores, begin, count, s + thread, dp + thread, walk_stride,
+                               sums);
+      for (int key = count; key < steps; ++key) dp[key * walk_stride + thread] = 0;
+    }
+    goes_on = __syncthreads_or(thread < tile_rows && walker.there && !walker.finished());
+    if (busy) {
+      get_tile(dp, 1, walk_stride, x);
+      mix<Product>(dq[0], x, k);
+    }
+    end = begin;
+  }
+
+  if (thread < rows && part == 0) {
+    const std::int64_t entry = (first_row + thread) * scores.heads + head;
+    const float dtau = scores.scale * sums.products;
+    if (task.dtau) task.dtau[entry] = task.add_tau ? task.dtau[entry] + dtau : dtau;
+    if (task.row_sums) task.row_sums[entry] = sums.ds;
+    walker.store_gradients(tensors, entry);
+  }
+  if (!task.dq || !busy) return;
+  float factors[1][2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int r = row + lane_row() + 8 * i;
+    factors[0][i] = scores.scale * scores.tau_of(first_row + r, head, r < rows);
+  }
+  __syncwarp();
+  store_rows<Product>(q + row * Product::stride(slice), task.dq, first_row + row, rows - row, head,
+                      part * slice, dq, factors);
+}
+
+/// The keys of a block: first .. first + rows - 1 of a segment, for one head and one slice.
+struct KeyTile {
+  SegmentView at;
+  int first, rows, key_head, part;
+
+  /// The first query of the step in which a query sees `key` for the first time.
+  __device__ int first_query_of(int key) const { return max(0, key - at.offset()) / steps * steps; }
+};
+
+/// Adds the dS of a step's queries to `sum`, for this thread's key. `ds` is the tile of dS in
+/// shared memory. A barrier comes before the first and after the last access.
+__device__ __forceinline__ void add_key_sum(float& sum, const float* ds, int rows) {
+  const int thread = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  for (int query = 0; thread < rows && query < steps; ++query) {
+    sum += ds[thread * wave_stride + query];
+  }
+  __syncthreads();
+}
+
+/// Stores dc of this thread's key, if the thread has one. `sum` is the sum of dS over the queries.
+__device__ __forceinline__ void store_shift_gradient(const RuleGradientTask& task,
+                                                     const KeyTile& tile, int head, float sum) {
+  const int thread = static_cast<int>(threadIdx.x), position = tile.first + thread;
+  if (thread >= tile.rows) return;
+  const SegmentView& at = tile.at;
+  const std::int64_t heads = task.scores.heads;
+  sum = -sum;
+  if (task.row_sums && position >= at.offset()) {
+    sum += task.row_sums[(at.query + position - at.offset()) * heads + head];
+  }
+  float* const to = task.dshift + (at.key + position) * heads + head;
+  *to = task.add_shift ? *to + sum : sum;
+}
+
+/// Computes dk and dv of a tile of keys. `done` is this tile's progress. `behind` is the progress
+/// of the tile of the following keys, or null if there is none.
+template <class Product, class Walker>
+__device__ void key_tile(const RuleGradientTask& task, const typename Walker::Tensors& tensors,
+                         const KeyTile& tile, std::int32_t* done, const std::int32_t* behind) {
+  using Element = typename Product::Element;
+  constexpr int n = slice / 8, m = steps / 8;
+  constexpr bool leftward = Walker::Formulas::leftward;
+  Element* const k = shared_memory<Element>();
+  Element* const v = k + tile_entries<Product>;
+  Element *const q = v + tile_entries<Product>, *const dy = q + step_entries<Product>;
+  auto* const s = reinterpret_cast<float*>(dy + step_entries<Product>);
+  float* const dp = s + wave_floats;
+
+  const ScoresView& scores = task.scores;
+  const SegmentView& at = tile.at;
+  const int first = tile.first, rows = tile.rows, key_head = tile.key_head, part = tile.part;
+  const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
+  const bool busy = row < rows;
+  const int first_query = tile.first_query_of(first);
+  const int last_query = scores.last_position(first + rows - 1, at.keys) - at.offset() + 1;
+  const int steps_of_head = (at.queries + steps - 1) / steps;
+
+  float dk[1][n][4], dv[1][n][4];
+  clear(dk[0]);
+  clear(dv[0]);
+  const auto bring_keys = [&](int of) {
+    fetch<Product, tile_rows>(k, scores.k, at.key + first, rows, key_head, of);
+  };
+  const auto bring_values = [&](int of) {
+    fetch<Product, tile_rows>(v, task.v, at.key + first, rows, key_head, of);
+  };
+  if (task.key_slices == 1) bring_keys(0);
+  if (task.value_slices == 1) bring_values(0);
+  const bool has_shift = task.dshift && part == 0;
+  for (int g = 0; g < scores.group; ++g) {
+    const int head = key_head * scores.group + g;
+    float shift_sum = 0;
+    for (int begin = first_query; begin < last_query; begin += steps) {
+      const int count = min(steps, at.queries - begin), number = g * steps_of_head + begin / steps;
+      const bool first_of_walk =
+          !leftward || !behind || begin < tile.first_query_of(first + tile_rows);
+      if (!first_of_walk) wait_for(behind, number + 1);
+      Walker walker;
+      if (thread < steps) start_walk(walker, scores, tensors, at, begin + thread, head);
+      volatile Pair<float>* state = nullptr;
+      if constexpr (leftward) {
+        state = task.states +
+                ((part * task.query_rows + at.query + begin + thread) * scores.heads + head);
+        if (!first_of_walk && thread < count) walker.resume({state->first, state->second});
+      }
+      if (__syncthreads_or(thread < steps && walker.there && !walker.finished())) {
+        const auto bring_queries = [&](int of) {
+          fetch<Product, steps>(q, scores.q, at.query + begin, count, head, of);
+        };
+        const auto bring_dy = [&](int of) {
+          fetch<Product, steps>(dy, task.dy, at.query + begin, count, head, of);
+        };
+        float x[m][4];
+        dots_of_slices<Product>(x, v, dy, task.value_slices, busy, bring_values, bring_dy);
+        put_tile(dp, wave_stride, 1, x);
+        dots_of_slices<Product>(x, k, q, task.key_slices, busy, bring_keys, bring_queries);
+        put_tile(s, wave_stride, 1, x);
+        __syncthreads();
+        if (task.key_slices > 1 && part < task.key_slices) bring_queries(part);
+        if (task.value_slices > 1 && part < task.value_slices) bring_dy(part);
+        if (thread < steps) {
+          GradientSums unused;
+          weigh_gradients<Product>(walker, scores, first, rows, s + thread, dp + thread,
+                                   wave_stride, unused);
+        }
+        if (has_shift) add_key_sum(shift_sum, dp, rows);
+        if (thread < steps) {
+          const float tau = scores.tau_of(at.query + begin + thread, head, thread < count);
+          for (int key = 0; key < rows; ++key) dp[key * wave_stride + thread] *= tau;
+        }
+        __syncthreads();
+        if (busy) {
+          get_tile(s, wave_stride, 1, x);
+          if (part < task.value_slices) mix<Product>(dv[0], x, dy);
+          get_tile(dp, wave_stride, 1, x);
+          if (part < task.key_slices) mix<Product>(dk[0], x, q);
+        }
+      }
+      if constexpr (leftward) {
+        if (thread < count) {
+          const Pair<float> now = walker.state();
+          state->first = now.first;
+          state->second = now.second;
+        }
+        publish(done, number + 1);
+      }
+    }
+    if (has_shift) store_shift_gradient(task, tile, head, shift_sum);
+  }
+  if constexpr (leftward) {
+    publish(done, scores.group * steps_of_head);
+  } else {
+    // The results overwrite k and v in shared memory. If no query sees these keys, the block has
+    // not passed a barrier yet, and other threads may still copy keys and values there.
+    __syncthreads();
+  }
+  if (!busy) return;
+  const std::int64_t first_row = at.key + first + row;
+  if (task.dk && part < task.key_slices) {
+    const float factors[1][2] = {{scores.scale, scores.scale}};
+    store_rows<Product>(k + row * Product::stride(slice), task.dk, first_row, rows - row, key_head,
+                        part * slice, dk, factors);
+  }
+  if (task.dv && part < task.value_slices) {
+    const float factors[1][2] = {{1, 1}};
+    store_rows<Product>(v + row * Product::stride(slice), task.dv, first_row, rows - row, key_head,
+                        part * slice, dv, factors);
+  }
+}
+
+template <class Product, class Walker>
+__global__ void __launch_bounds__(attention_threads)
+    key_kernel(RuleGradientTask task, typename Walker::Tensors tensors) {
+  const SegmentsView& segments = task.scores.segments;
+  const int heads = task.scores.heads / task.scores.group;
+  const int parts = max(task.key_slices, task.value_slices);
+  const int ranks = most_tiles(segments.key_length, segments.count);
+  for (;;) {
+    const TicketTile next =
+        tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
+    if (next.rank >= ranks) return;
+    const SegmentView at = segments[next.segment];
+    const int tiles = (at.keys + tile_rows - 1) / tile_rows, tile = tiles - 1 - next.rank;
+    if (tile < 0) continue;
+    const std::int64_t slot = at.key / tile_rows + next.segment + tile;
+    std::int32_t* const done = task.progress + 1 + (slot * heads + next.head) * parts + next.slice;
+    const std::int64_t slot_step = std::int64_t{heads} * parts;
+    const int first = tile * tile_rows;
+    key_tile<Product, Walker>(task, tensors,
+                              {at, first, min(tile_rows, at.keys - first), next.head, next.slice},
+                              done, tile + 1 < tiles ? done + slot_step : nullptr);
+  }
+}
+
+/// Computes an AttentionBackward op by the walker of its rule. `own_gradient` is true if a gradient
+/// of the rule's own tensors is required.
+template <class Walker>
+void gradients_by_walk(CudaBackend& backend, const AttentionBackward& op,
+                       const typename Walker::Tensors& tensors, bool own_gradient = false) {
+  const Scores& scores = op.scores;
+  const std::int64_t rows = scores.q.data.rows(), heads = scores.q.heads;
+  const auto target = [](const Target& x) {
+    return x ? x.tensor.data<float>() : static_cast<float*>(nullptr);
+  };
+  RuleGradientTask task{.scores = view(scores),
+                        .v = view(op.v),
+                        .dy = view(op.dy),
+                        .dq = view(op.dq),
+                        .dk = view(op.dk),
+                        .dv = view(op.dv),
+                        .dtau = target(op.dscores.multiplier),
+                        .dshift = target(op.dscores.decay),
+                        .add_tau = op.dscores.multiplier.add,
+                        .add_shift = op.dscores.decay.add,
+                        .key_slices = slices(scores.q.width, slice),
+                        .value_slices = slices(op.v.width, slice),
+                        .query_rows = rows};
+  const std::int64_t count = scores.queries.count();
+  const std::int64_t query_slots = tile_slots(rows, count, tile_rows);
+  const std::int64_t key_slots = tile_slots(scores.k.data.rows(), count, tile_rows);
+  const std::int64_t parts = std::max(task.key_slices, task.value_slices);
+  Tensor row_sums;
+  if (op.dscores.decay) {
+    row_sums = Tensor(backend, {std::max<std::int64_t>(1, rows), heads}, DType::f32);
+    task.row_sums = row_sums.data<float>();
+  }
+  choose_product<Walker>(scores, backend.math(scores.math), [&](auto product) {
+    using Kind = decltype(product);
+    if (op.dq || op.dscores.multiplier || own_gradient || task.row_sums) {
+      launch(backend.stream(), {query_slots, heads, task.key_slices}, attention_threads,
+             backward_bytes<Kind>, &query_kernel<Kind, Walker>, task, tensors);
+    }
+    if (!op.dk && !op.dv && !op.dscores.decay) return;
+    const std::int64_t stored = Walker::Formulas::leftward ? parts * rows * heads : 0;
+    const Tensor states(backend, {std::max<std::int64_t>(1, 2 * stored)}, DType::f32);
+    const Tensor progress(backend, {progress_words(key_slots, scores.k.heads, parts)}, DType::i32);
+    backend.stream().zero(progress.address(), progress.bytes());
+    task.states = static_cast<Pair<float>*>(states.address());
+    task.progress = progress.data<std::int32_t>();
+    launch(backend.stream(), ticket_blocks(backend, key_slots * scores.k.heads * parts),
+           attention_threads, backward_bytes<Kind>, &key_kernel<Kind, Walker>, task, tensors);
+  });
+}
+
+}  // namespace longhand::cuda::walks

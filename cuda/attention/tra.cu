@@ -1,0 +1,126 @@
+#include "core/rules/tra.h"
+#include "cuda/attention/inspect.h"
+#include "cuda/attention/rule_forward.h"
+#include "cuda/attention/rule_gradients.h"
+
+/// Threshold relative attention (core/contract/attention.h). The forward pass keeps the largest
+/// logit so far and the sum of the weights relative to it, as softmax attention does.
+namespace longhand::cuda {
+
+using namespace walks;
+using rules::Tra;
+
+namespace {
+
+struct TraWalker : Query<Tra> {
+  struct Tensors {
+    const float* count_bias = nullptr;
+    float* log_denominator = nullptr;  // written in the forward pass, if it is not null
+    // The rest is only for the backward pass.
+    const float* row_dots = nullptr;  // D
+    float* dcount_bias = nullptr;     // may be null
+    bool add = false;                 // add to dcount_bias
+  };
+  static constexpr bool normalized = true;
+  float bias = 0;      // a of the query, for powers of two
+  float positive = 0;  // number of keys with a positive score so far
+  // The forward pass computes the largest logit so far, and the sum of 2^(logit - level).
+  float level = 0, total = 0;
+  // The backward pass reads the first two numbers and computes the gradient of a.
+  float log_denominator = 0, d = 0, bias_gradient = 0;
+
+  __device__ void start(const ScoresView&, const Tensors& tensors, std::int64_t entry) {
+    bias = tensors.count_bias[entry] * log2_of_e;
+  }
+
+  __device__ float weigh(const ScoresView& scores, int begin, int count, float* s, int stride) {
+    float top = level;
+    for (int key = count - 1; key >= 0; --key) {
+      float& x = s[key * stride];
+      const bool first = positive == 0;
+      x = sees(scores, begin + key) ? score(scores, x, begin + key) : 0.0f;
+      x = Tra::logit(x, bias, positive);
+      if (positive > 0) top = first ? x : fmaxf(top, x);
+    }
+    const float shrink = power_of_two(level - top);
+    level = top;
+    total *= shrink;
+    for (int key = 0; key < count; ++key) {
+      float& x = s[key * stride];
+      x = power_of_two(x - level);
+      total += x;
+    }
+    return shrink;
+  }
+  __device__ float share() const { return positive == 0 ? 0.0f : 1.0f / total; }
+  __device__ void save(const Tensors& tensors, std::int64_t entry) const {
+    if (!tensors.log_denominator) return;
+    tensors.log_denominator[entry] = positive == 0 ? 0.0f : (level + log2f(total)) * ln_of_2;
+  }
+
+  __device__ void start_gradients(const Tensors& tensors, std::int64_t entry) {
+    d = tensors.row_dots[entry];
+    log_denominator = tensors.log_denominator[entry];
+  }
+  template <class Product>
+  __device__ Gradient gradient(float s, float dp) {
+    const float logit = Tra::logit(s, bias, positive);
+    const float p = power_of_two(logit - log_denominator * log2_of_e);
+    const float ds = Tra::gradient(logit, log_denominator, p, dp, d);
+    bias_gradient += ds * positive;
+    return {p, ds};
+  }
+  __device__ void store_gradients(const Tensors& tensors, std::int64_t entry) const {
+    float* const to = tensors.dcount_bias;
+    if (to) to[entry] = tensors.add ? to[entry] + bias_gradient : bias_gradient;
+  }
+
+  __device__ Pair<float> state() const { return {positive, 0}; }
+  __device__ void resume(Pair<float> state) { positive = state.first; }
+};
+
+struct TraWeights {
+  static constexpr bool own_key = Tra::own_key;
+  const float* count_bias;
+  __device__ void weigh(const ScoreRow& row) const {
+    if (lane_index() > 0) return;
+    float positive = 0, top = 0, sum = 0;
+    for (int j = row.end - 1; j >= row.first; --j) {
+      float& s = row.at[j];
+      const bool first = positive == 0;
+      s = Tra::logit(s, count_bias[row.entry], positive);
+      if (positive > 0) top = first ? s : fmaxf(top, s);
+    }
+    for (int j = row.first; j < row.end; ++j) {
+      sum += row.at[j] = positive > 0 ? expf(row.at[j] - top) : 0.0f;
+    }
+    for (int j = row.first; j < row.end && positive > 0; ++j) row.at[j] /= sum;
+  }
+};
+
+}  // namespace
+
+void run(CudaBackend& backend, const Attention& op, const TraRule& rule) {
+  ForwardTask task = forward_task(op);
+  task.residue = view(rule.residue);
+  attend_by_walk<TraWalker>(backend, op, task,
+                            {.count_bias = pointer(rule.count_bias),
+                             .log_denominator = mutable_pointer(rule.log_denominator)});
+}
+
+void run(CudaBackend& backend, const AttentionBackward& op, const TraGradient& rule) {
+  const Tensor dots = row_dots(backend, Math::exact, op.dy, rule.y, rule.residue);
+  gradients_by_walk<TraWalker>(backend, op,
+                               {.count_bias = pointer(rule.count_bias),
+                                .log_denominator = mutable_pointer(rule.log_denominator),
+                                .row_dots = dots.data<float>(),
+                                .dcount_bias = mutable_pointer(rule.dcount_bias.tensor),
+                                .add = rule.dcount_bias.add},
+                               static_cast<bool>(rule.dcount_bias));
+}
+
+void run(CudaBackend& backend, const AttentionWeights& op, const TraRule& rule) {
+  write_weights(backend, op, TraWeights{pointer(rule.count_bias)});
+}
+
+}  // namespace longhand::cuda
