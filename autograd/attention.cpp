@@ -7,62 +7,52 @@
 #include "core/error.h"
 
 namespace longhand {
+
+/// Returns the struct for the backward pass of a rule. `dinput` receives the gradient of the rule's
+/// own tensor. The rule's file in autograd/rules/ defines gradient_of().
+template <class Rule>
+AttentionGradient dispatch(const Rule& rule, const Heads& y, const Target& dinput) {
+  typename Rule::Gradient gradient_of(const Rule&, const Heads&, const Target&);
+  return gradient_of(rule, y, dinput);
+}
+
 namespace {
 
 /// Allocates the tensors that the forward pass of a rule saves for the backward pass. Shapes and
 /// types are derived from the output y.
-struct Saving {
+struct Allocate {
   const Heads& y;
 
-  Tensor by_row() const {
-    return Tensor(y.data.backend(), {y.data.rows(), y.heads}, master_type(y.data.dtype()));
+  void of_head(std::string_view, const Tensor&) const {}
+  void input(std::string_view, const Tensor&) const {}
+  void saved(std::string_view, Tensor& x) const {
+    x = Tensor(y.data.backend(), {y.data.rows(), y.heads}, master_type(y.data.dtype()));
   }
-  Heads by_entry() const {
+  void saved(std::string_view, Heads& x) const {
     const Tensor data(y.data.backend(), {y.data.rows(), y.heads * y.width}, y.data.dtype());
-    return {data, 0, y.heads, y.width};
+    x = {data, 0, y.heads, y.width};
   }
-  Heads residue() const { return y.data.dtype() == DType::bf16 ? by_entry() : Heads{}; }
-
-  void operator()(SoftmaxRule& rule) const { rule.log_denominator = by_row(); }
-  void operator()(StickBreakingRule& rule) const { rule.residue = residue(); }
-  void operator()(TraRule& rule) const {
-    rule.log_denominator = by_row();
-    rule.residue = residue();
-  }
-  void operator()(EntmaxRule& rule) const {
-    rule.threshold = by_row();
-    rule.root_mean = by_entry();
+  void residue(std::string_view name, Heads& x) const {
+    if (y.data.dtype() == DType::bf16) saved(name, x);
   }
 };
 
-AttentionRule value(const SoftmaxVars& rule) { return SoftmaxRule{.sink = rule.sink.value()}; }
-AttentionRule value(const StickBreakingVars&) { return StickBreakingRule{}; }
-AttentionRule value(const TraVars& rule) { return TraRule{.count_bias = rule.count_bias.value()}; }
-AttentionRule value(const EntmaxVars&) { return EntmaxRule{}; }
+Var input_of(const RuleVars& rule) {
+  return std::visit([](const auto& r) { return r.input(); }, rule);
+}
 
-/// The tensor of a rule that can require a gradient. It may be empty.
-Var own(const SoftmaxVars& rule) { return rule.sink; }
-Var own(const StickBreakingVars&) { return {}; }
-Var own(const TraVars& rule) { return rule.count_bias; }
-Var own(const EntmaxVars&) { return {}; }
+/// True if a query sees the key at its own position.
+bool sees_own_key(const AttentionRule& rule) {
+  return std::visit([]<class Rule>(const Rule&) { return Rule::Formulas::own_key; }, rule);
+}
 
-/// The struct for the backward pass of a rule. `target` receives the gradient of own(rule).
-AttentionGradient gradient(const SoftmaxRule& rule, const Heads& y, const Target& target) {
-  return SoftmaxGradient{
-      .sink = rule.sink, .y = y, .log_denominator = rule.log_denominator, .dsink = target};
-}
-AttentionGradient gradient(const StickBreakingRule& rule, const Heads& y, const Target&) {
-  return StickBreakingGradient{.y = y, .residue = rule.residue};
-}
-AttentionGradient gradient(const TraRule& rule, const Heads& y, const Target& target) {
-  return TraGradient{.count_bias = rule.count_bias,
-                     .y = y,
-                     .residue = rule.residue,
-                     .log_denominator = rule.log_denominator,
-                     .dcount_bias = target};
-}
-AttentionGradient gradient(const EntmaxRule& rule, const Heads&, const Target&) {
-  return EntmaxGradient{.threshold = rule.threshold, .root_mean = rule.root_mean};
+/// True if the backward pass reads y. Otherwise y may be freed before.
+bool backward_reads_y(const AttentionRule& rule) {
+  return std::visit(
+      []<class Rule>(const Rule&) {
+        return requires(typename Rule::Gradient gradient) { gradient.y; };
+      },
+      rule);
 }
 
 }  // namespace
@@ -80,30 +70,27 @@ Scores ScoreVars::value() const {
 }
 
 AttentionRule value_of(const RuleVars& rule) {
-  return std::visit([](const auto& r) { return value(r); }, rule);
+  return std::visit([](const auto& r) { return AttentionRule(r.value()); }, rule);
 }
 
 HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads& y,
                              const RuleVars& rule_vars) {
   const Scores scores = s.value();
   AttentionRule rule = value_of(rule_vars);
-  const Var own_tensor = std::visit([](const auto& r) { return own(r); }, rule_vars);
-  check_scores("attention", scores, !std::holds_alternative<StickBreakingRule>(rule));
-  const bool wanted =
-      recorded({&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &own_tensor});
-  if (wanted) std::visit(Saving{y}, rule);
+  const Var input = input_of(rule_vars);
+  check_scores("attention", scores, sees_own_key(rule));
+  const bool wanted = recorded({&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &input});
+  if (wanted) std::visit([&]<class Rule>(Rule& r) { Rule::list(r, Allocate{y}); }, rule);
   y.data.backend()(Attention{.scores = scores, .rule = rule, .v = v.value(), .y = y});
   if (!wanted) return {};
 
-  // Entmax does not need y in the backward pass, so y may be freed before.
-  const Heads kept = std::holds_alternative<EntmaxRule>(rule) ? Heads{} : y;
-  return [scores, rule, q = s.q, k = s.k, v, sinks = ScoreSinks(s), own_sink = own_tensor.sink(),
-          kept](const Heads& dy, bool assign) {
+  const Heads kept = backward_reads_y(rule) ? y : Heads{};
+  return [scores, rule, q = s.q, k = s.k, v, sinks = ScoreSinks(s), dinput = input.sink(), kept](
+             const Heads& dy, bool assign) {
     const HeadTargets d = targets(q, k, v, assign);
     dy.data.backend()(AttentionBackward{
         .scores = scores,
-        .rule =
-            std::visit([&](const auto& r) { return gradient(r, kept, own_sink.target()); }, rule),
+        .rule = std::visit([&](const auto& r) { return dispatch(r, kept, dinput.target()); }, rule),
         .v = v.value(),
         .dy = dy,
         .dq = d.q,
@@ -115,10 +102,9 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
 
 Var attention(const ScoreVars& s, const HeadVars& v, const RuleVars& rule) {
   const Heads y = output_heads(s.q, v.width);
-  const Var own_tensor = std::visit([](const auto& r) { return own(r); }, rule);
-  return record_heads("attention",
-                      {&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &own_tensor}, y,
-                      attention_into(s, v, y, rule));
+  const Var input = input_of(rule);
+  return record_heads("attention", {&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &input},
+                      y, attention_into(s, v, y, rule));
 }
 
 Tensor attention_weights(const ScoreVars& s, const RuleVars& rule) {

@@ -34,15 +34,26 @@ class ScoreSinks {
   Sink multiplier_, decay_;
 };
 
-/// The rules of core/contract/attention.h with differentiable tensors.
+/// The rules of core/contract/attention.h with differentiable tensors. input() is the rule's own
+/// tensor, which may require a gradient. It may be empty.
 struct SoftmaxVars {
   Var sink = {};
+  SoftmaxRule value() const { return {.sink = sink.value()}; }
+  Var input() const { return sink; }
 };
-struct StickBreakingVars {};
+struct StickBreakingVars {
+  StickBreakingRule value() const { return {}; }
+  Var input() const { return {}; }
+};
 struct TraVars {
   Var count_bias;
+  TraRule value() const { return {.count_bias = count_bias.value()}; }
+  Var input() const { return count_bias; }
 };
-struct EntmaxVars {};
+struct EntmaxVars {
+  EntmaxRule value() const { return {}; }
+  Var input() const { return {}; }
+};
 using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars>;
 
 /// The rule with the values of its tensors. The tensors for a backward pass are empty.

@@ -7,37 +7,24 @@
 #include "autograd/cumulate.h"
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
-#include "autograd/reduce.h"
+#include "autograd/score_matrices.h"
 #include "autograd/softmax.h"
 #include "autograd/triangle.h"
 #include "core/error.h"
-#include "core/rules.h"
 
 namespace longhand {
+
+/// Calls weigh() of the rule, which the rule's file in autograd/rules/ defines.
+template <class Vars>
+Var dispatch(const SequenceScores& scores, const Vars& rule) {
+  Var weigh(const SequenceScores&, const Vars&);
+  return weigh(scores, rule);
+}
+
 namespace {
-
-/// The heads of x in the rows first .. first + count - 1, as matrices [heads, count, width].
-Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count) {
-  const Var rows = columns(slice(x.data, first, count), x.first_column, x.heads * x.width);
-  return permute(reshape(rows, {count, x.heads, x.width}), {1, 0, 2});
-}
-
-Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& values) {
-  return Tensor::from(like.backend(), shape, like.value().dtype(), values);
-}
 
 /// Reshapes factors [1] or [batch] so that they multiply a tensor [batch, rows, columns].
 Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
-
-struct Sequence {
-  std::int64_t number, query, queries, key, keys;
-};
-
-Sequence sequence_of(const Segments& queries, const Segments& keys, std::int64_t number) {
-  const auto at = static_cast<std::size_t>(number);
-  return {number, queries.begins()[at], queries.lengths()[at], keys.begins()[at],
-          keys.lengths()[at]};
-}
 
 /// Calls body for every sequence, which returns [heads, queries, width]. The rows of all sequences
 /// are concatenated in the order of tokens.
@@ -57,191 +44,10 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return concat(all);
 }
 
-/// The softmax over the keys and a sink, with scores [heads, queries, keys]. The weight of the sink
-/// is not part of the result.
-Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
-  const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
-  const std::int64_t keys = scores.shape()[2];
-  std::vector<double> hidden;
-  for (std::int64_t t = 0; t < queries; ++t) {
-    for (std::int64_t j = 0; j < keys; ++j) hidden.push_back(j > before + t ? 1.0 : 0.0);
-  }
-  const Var seen = where(constant(scores, {queries, keys}, hidden),
-                         number_like(scores, -std::numeric_limits<double>::infinity()), scores);
-  const Var nothing = Tensor::zeros(scores.backend(), {heads, queries, 1}, scores.value().dtype());
-  const Var more = nothing + reshape(sink, {heads, 1, 1});
-  return narrow(softmax(concat({seen, more}, 2)), 2, 0, keys);
-}
-
-/// Stick-breaking, computed with logarithms:
-///   ln P_ij = ln sigmoid(s_ij) + sum over j < m < i of ln(1 - sigmoid(s_im))
-/// `seen` is 1 if a query sees a key. Both logarithms are computed from l = ln sigmoid(|s|), which
-/// does not overflow for any score:
-///   ln sigmoid(s) = min(s, 0) + l;  ln(1 - sigmoid(s)) = l - max(s, 0)
-Var broken_sticks(const Var& scores, const Var& seen) {
-  const std::int64_t keys = scores.shape()[2];
-  const Var none = number_like(scores, 0);
-  const Var s = where(seen, scores, none);
-  std::vector<double> positive = s.value().to_doubles(), signs;  // constants in backward
-  for (double& x : positive) {
-    x = x >= 0 ? 1 : 0;
-    signs.push_back(2 * x - 1);
-  }
-  const Var highest = s * constant(s, s.shape(), positive), lowest = s - highest;
-  const Var size = s * constant(s, s.shape(), signs);
-  const Var l = activate(Activation::log, activate(Activation::sigmoid, size));
-  std::vector<double> later;  // entry (m, j) is 1 if m > j
-  for (std::int64_t m = 0; m < keys; ++m) {
-    for (std::int64_t j = 0; j < keys; ++j) later.push_back(m > j ? 1.0 : 0.0);
-  }
-  const Var left = where(seen, l - highest, none);
-  const Var rows = reshape(left, {s.shape()[0] * s.shape()[1], keys});
-  const Var sums = matmul(rows, constant(s, {keys, keys}, later), {.math = Math::exact});
-  return where(seen, activate(Activation::exp, lowest + l + reshape(sums, s.shape())), none);
-}
-
-/// TRA. The scores determine which keys have a positive score, and how many of these lie between
-/// each key and the query. Backward treats both as constants.
-Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
-  const std::int64_t keys = scores.shape()[2];
-  std::vector<double> kept = scores.value().to_doubles(), counts(kept.size(), 0.0);
-  const std::vector<double> sees = seen.value().to_doubles();
-  // A row without positive scores keeps its first key, so that its softmax is defined.
-  std::vector<double> read = kept;
-  for (std::size_t row = 0; row < kept.size(); row += static_cast<std::size_t>(keys)) {
-    double count = 0;
-    for (std::size_t j = row + static_cast<std::size_t>(keys); j-- > row;) {
-      kept[j] = kept[j] > 0 && sees[j % sees.size()] > 0 ? 1 : 0;
-      counts[j] = count += kept[j];
-      read[j] = kept[j];
-    }
-    if (count == 0) read[row] = 1;
-  }
-  const Var of_kept = constant(scores, scores.shape(), kept);
-  const Var logits = scores + pull * constant(scores, scores.shape(), counts);
-  const Var hidden = number_like(scores, -std::numeric_limits<double>::infinity());
-  return of_kept * softmax(where(constant(scores, scores.shape(), read), logits, hidden));
-}
-
-/// Entmax in closed form. The scores determine which keys have a weight. Backward treats this set
-/// of keys as a constant. Let k be their number, m the mean of their x, and u the mean of their
-/// (x - m)^2. Then
-///   t = m - sqrt(1 / k - u)
-Var thresholded(const Var& scores, const Var& seen) {
-  const std::int64_t keys = scores.shape()[2];
-  const std::vector<double> sees = seen.value().to_doubles();
-  std::vector<double> x = scores.value().to_doubles(), kept(x.size(), 0.0), counts;
-  for (std::size_t row = 0; row < x.size(); row += static_cast<std::size_t>(keys)) {
-    std::vector<double> visible;
-    for (std::size_t j = row; j < row + static_cast<std::size_t>(keys); ++j) {
-      if (sees[j % sees.size()] > 0) visible.push_back(x[j] /= 2);
-    }
-    const double t = rules::Entmax::threshold(visible.data(), std::ssize(visible));
-    double count = 0;
-    for (std::size_t j = row; j < row + static_cast<std::size_t>(keys); ++j) {
-      kept[j] = sees[j % sees.size()] > 0 && x[j] > t ? 1 : 0;
-      count += kept[j];
-    }
-    counts.push_back(count);
-  }
-  const Shape column{scores.shape()[0], scores.shape()[1], 1};
-  const Var of_kept = constant(scores, scores.shape(), kept), k = constant(scores, column, counts);
-  const auto mean_of = [&](const Var& values) {
-    return reshape(sum(of_kept * values, -1), column) / k;
-  };
-  const Var half = scale(scores, 0.5), mean = mean_of(half), far = half - mean;
-  const Var inner = 1.0 / k - mean_of(far * far);
-  const Var root = activate(Activation::exp, scale(activate(Activation::log, inner), 0.5));
-  return of_kept * activate(Activation::square, far + root);
-}
-
-/// The rows first .. first + count - 1 of a [rows, heads] tensor, transposed to [heads, count].
-Var by_head(const Var& x, std::int64_t first, std::int64_t count) {
-  return permute(slice(x, first, count), {1, 0});
-}
-
-/// The scores of one sequence, [q.heads, queries, keys], in the master type.
-Var score_matrices(const ScoreVars& s, const Sequence& at, std::optional<Math> math,
-                   const AddToScores& more) {
-  const std::int64_t group = s.q.heads / s.k.heads;
-  const Shape shape{s.q.heads, at.queries, at.keys};
-  const Var q =
-      reshape(matrices(s.q, at.query, at.queries), {s.k.heads, group * at.queries, s.q.width});
-  const Var k = matrices(s.k, at.key, at.keys);
-  Var scores = reshape(matmul(q, k,
-                              {.transpose_b = true,
-                               .alpha = s.value().scale,
-                               .out = master_type(q.value().dtype()),
-                               .math = math}),
-                       shape);
-  if (s.multiplier) {
-    scores =
-        scores * reshape(by_head(s.multiplier, at.query, at.queries), {s.q.heads, at.queries, 1});
-  }
-  if (s.decay) {
-    const Var queries = by_head(s.decay, at.key + at.keys - at.queries, at.queries);
-    const Var keys = by_head(s.decay, at.key, at.keys);
-    scores = scores + (reshape(queries, {s.q.heads, at.queries, 1}) -
-                       reshape(keys, {s.q.heads, 1, at.keys}));
-  }
-  return more ? add(scores, more(shape, at.number)) : scores;
-}
-
-/// A mask [queries, keys]: 1 if the query sees the key. Without own_key, a query does not see the
-/// key at its own position.
-Var visible(const Var& scores, const ScoreVars& s, const Sequence& at, bool own_key) {
-  std::vector<double> sees;  // the mask is the same for all heads
-  for (std::int64_t t = 0; t < at.queries; ++t) {
-    const std::int64_t position = at.keys - at.queries + t;
-    for (std::int64_t j = 0; j < at.keys; ++j) {
-      const bool before = j + (own_key ? 0 : 1) <= position;
-      sees.push_back(before && (s.window == 0 || j > position - s.window) ? 1.0 : 0.0);
-    }
-  }
-  return constant(scores, {at.queries, at.keys}, sees);
-}
-
-/// Computes P of one sequence for each rule.
-struct Weighing {
-  const ScoreVars& s;
-  const Sequence& at;
-  const AddToScores& more;
-
-  Var operator()(const SoftmaxVars& rule) const {
-    Var scores = score_matrices(s, at, s.math, more);
-    if (s.window > 0) {
-      std::vector<double> hidden;  // the same for all heads
-      for (std::int64_t t = 0; t < at.queries; ++t) {
-        for (std::int64_t j = 0; j < at.keys; ++j) {
-          hidden.push_back(j > at.keys - at.queries + t - s.window ? 0.0 : 1.0);
-        }
-      }
-      scores = where(constant(scores, {at.queries, at.keys}, hidden),
-                     number_like(scores, -std::numeric_limits<double>::infinity()), scores);
-    }
-    if (!rule.sink) return softmax(scores, true);
-    return with_sink(scores, rule.sink, at.keys - at.queries);
-  }
-  Var operator()(const StickBreakingVars&) const {
-    const Var scores = score_matrices(s, at, s.math, more);
-    return broken_sticks(scores, visible(scores, s, at, false));
-  }
-  Var operator()(const TraVars& rule) const {
-    const Var scores = score_matrices(s, at, Math::exact, more);
-    const Var pull =
-        reshape(by_head(rule.count_bias, at.query, at.queries), {s.q.heads, at.queries, 1});
-    return positive_alone(scores, visible(scores, s, at, true), pull);
-  }
-  Var operator()(const EntmaxVars&) const {
-    const Var scores = score_matrices(s, at, s.math, more);
-    return thresholded(scores, visible(scores, s, at, true));
-  }
-};
-
 /// P of one sequence, [q.heads, queries, keys], in the master type.
 Var weight_matrices(const ScoreVars& s, const Sequence& at, const RuleVars& rule,
                     const AddToScores& more = {}) {
-  return std::visit(Weighing{s, at, more}, rule);
+  return std::visit([&](const auto& r) { return dispatch({s, at, more}, r); }, rule);
 }
 
 /// P V, where groups of query heads share a key head. p is [query heads, queries, keys], and v is

@@ -4,7 +4,11 @@
 #include "tests/check.h"
 
 #include "core/backend.h"
-#include "core/cpu/attention/attention.h"
+#include "core/contract/attention.h"
+#include "core/contract/chacal.h"
+#include "core/contract/fal.h"
+#include "core/cpu/attention/work.h"
+#include "core/cpu/cpu_backend.h"
 #include "core/cpu/isa.h"
 #include "core/rng.h"
 #include "tests/attention_tile_probe.h"
@@ -156,8 +160,10 @@ void run_all(Run&& run, const Problem& p, const Data& d) {
   run_backward(run, p, d);
 }
 
-auto on_crew(const cpu::Crew& crew, Math math = Math::exact) {
-  return [crew, math](const auto& op) { cpu::attention(crew, math, op); };
+/// Runs operations with the kernels of an instruction set.
+auto on(cpu::Isa isa, Math math = Math::exact, int threads = 2) {
+  const auto backend = make_cpu_backend({.threads = threads, .math = math}, isa);
+  return [backend](const auto& op) { backend->run(op); };
 }
 
 /// The reference's results for a problem.
@@ -235,18 +241,17 @@ std::vector<Problem> problems() {
 
 BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instruction_set) {
   const auto backend = make_cpu_backend();
-  ThreadPool threads(2);
   int number = 0;
   for (const Problem& p : problems()) {
     const Data expected = expected_of(p);
     for (const cpu::Isa isa : cpu::supported_isas()) {
       BOOST_TEST_CONTEXT("problem " << number << " on " << cpu::name_of(isa)) {
         const Data d(*backend, p);
-        run_all(on_crew({threads, isa}), p, d);
+        run_all(on(isa), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
         // On processors with tile registers, `fast` uses only 16 bits of the operands.
         const Data fast(*backend, p);
-        run_all(on_crew({threads, isa}, Math::fast), p, fast);
+        run_all(on(isa, Math::fast), p, fast);
         check_close(fast, expected, 5e-5 * p.gain * p.gain);
       }
     }
@@ -258,7 +263,6 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
 // bf16 (8 bits).
 BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
-  ThreadPool threads(2);
   int number = 0;
   for (Problem p : problems()) {
     if (p.gain > 1) continue;
@@ -271,7 +275,7 @@ BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
           BOOST_TEST_CONTEXT("problem " << number << " on " << cpu::name_of(isa) << ", " << type
                                         << ", " << name_of(math)) {
             const Data d(*backend, p);
-            run_all(on_crew({threads, isa}, math), p, d);
+            run_all(on(isa, math), p, d);
             check_close(d, expected, math == Math::exact ? 2e-2 : 5e-2);
           }
         }
@@ -283,8 +287,7 @@ BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
 
 BOOST_AUTO_TEST_CASE(gradients_are_added_to_targets_that_ask_for_it) {
   const auto backend = make_cpu_backend();
-  ThreadPool threads(2);
-  const auto run = on_crew({threads, cpu::choose_isa()});
+  const auto run = on(cpu::choose_isa());
   for (const Problem& p : problems()) {
     if (p.width > 64) continue;
     const Data once(*backend, p), twice(*backend, p);
@@ -313,9 +316,8 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
     for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
       std::vector<std::vector<Doubles>> results;
       for (const int count : {1, 2, 3, 8}) {
-        ThreadPool threads(count);
         Data d(*backend, p);
-        run_all(on_crew({threads, cpu::choose_isa()}, math), p, d);
+        run_all(on(cpu::choose_isa(), math, count), p, d);
         results.push_back({d.y.data.to_doubles(), d.log_sum.to_doubles(), d.dq.data.to_doubles(),
                            d.dk.data.to_doubles(), d.dv.data.to_doubles(), d.dgamma.to_doubles()});
         for (const Tensor& x : {d.dtau, d.dshift, d.dsink}) {
@@ -409,18 +411,14 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
 
 BOOST_AUTO_TEST_CASE(chacal_with_gamma_0_is_softmax_attention_bit_for_bit) {
   const auto backend = make_cpu_backend();
-  ThreadPool threads(2);
   const Problem p{ragged, ragged, 2, 1, 16, 16};
   for (const cpu::Isa isa : cpu::supported_isas()) {
     Data a(*backend, p), b(*backend, p);
-    run_all(on_crew({threads, isa}), p, a);
-    cpu::attention({threads, isa}, Math::exact,
-                   Chacal{b.scores, b.sink, b.v, b.gamma, {}, b.y, b.log_sum});
+    run_all(on(isa), p, a);
+    on(isa)(Chacal{b.scores, b.sink, b.v, b.gamma, {}, b.y, b.log_sum});
     BOOST_TEST(a.y.data.to_doubles() == b.y.data.to_doubles());
-    cpu::attention(
-        {threads, isa}, Math::exact,
-        ChacalBackward{
-            b.scores, b.sink, b.v, b.y, b.dy, b.gamma, b.log_sum, {b.dq}, {b.dk}, {b.dv}});
+    on(isa)(ChacalBackward{
+        b.scores, b.sink, b.v, b.y, b.dy, b.gamma, b.log_sum, {b.dq}, {b.dk}, {b.dv}});
     BOOST_TEST(a.dq.data.to_doubles() == b.dq.data.to_doubles());
     BOOST_TEST(a.dk.data.to_doubles() == b.dk.data.to_doubles());
     BOOST_TEST(a.dv.data.to_doubles() == b.dv.data.to_doubles());
@@ -429,7 +427,6 @@ BOOST_AUTO_TEST_CASE(chacal_with_gamma_0_is_softmax_attention_bit_for_bit) {
 
 BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
   const auto backend = make_cpu_backend();
-  ThreadPool threads(2);
   const std::int64_t heads = 2, width = 12;
   const Problem p{.queries = {150, 7},
                   .keys = {150, 7},
@@ -440,7 +437,7 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
                   .gamma = 0.8};
   for (const cpu::Isa isa : cpu::supported_isas()) {
     Data d(*backend, p);
-    run_all(on_crew({threads, isa}), p, d);
+    run_all(on(isa), p, d);
     for (const std::int32_t fresh : {1, 5, 70, 150}) {
       // Computes only the last `fresh` rows of the first segment. The outputs of earlier rows come
       // from a cache.
@@ -451,8 +448,7 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
       };
       const Tensor y = Tensor::zeros(*backend, {fresh, heads * width}, DType::f32);
       const Scores scores{part(d.q), d.k, q, k, d.scores.scale};
-      cpu::attention({threads, isa}, Math::exact,
-                     Chacal{scores, {}, d.v, d.gamma, d.y, {y, 0, heads, width}});
+      on(isa)(Chacal{scores, {}, d.v, d.gamma, d.y, {y, 0, heads, width}});
       BOOST_TEST(distance(part(d.y).data.to_doubles(), y.to_doubles()) < 2e-6);
     }
   }
@@ -480,9 +476,8 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_the_reference_on_every_instruc
         for (const int count : {1, 3}) {
           BOOST_TEST_CONTEXT("share " << share << ", width " << p.width << ", "
                                       << cpu::name_of(isa)) {
-            ThreadPool threads(count);
             const Data d(*backend, p);
-            run_fal([&](const auto& op) { cpu::attention({threads, isa}, op); }, d);
+            run_fal(on(isa, Math::exact, count), d);
             BOOST_TEST(d.match.to_ints() == expected.match.to_ints());
             BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) < 2e-6);
             BOOST_TEST(distance(expected.dq.data.to_doubles(), d.dq.data.to_doubles()) < 2e-6);

@@ -1,9 +1,8 @@
 #include "tests/attention_tile_probe.h"
 
-#include "core/cpu/attention/forward_rows.h"
-#include "core/cpu/attention/gradient_work.h"
 #include "core/cpu/attention/softmax_gradients.h"
 #include "core/cpu/attention/softmax_rows.h"
+#include "core/cpu/attention/tables.h"
 #include "core/cpu/isa.h"
 #include "tests/tile_model.h"
 

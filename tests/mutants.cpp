@@ -164,10 +164,12 @@ void forget_row_sums(const AttentionBackward& op) {
   } else if (const auto* const tra = std::get_if<TraGradient>(&op.rule)) {
     rule = TraRule{.count_bias = tra->count_bias};
     stored = tra->y;
-  } else {
+  } else if (const auto* const entmax = std::get_if<EntmaxGradient>(&op.rule)) {
     rule = EntmaxRule{};
-    stored = std::get<EntmaxGradient>(op.rule).root_mean;
+    stored = entmax->root_mean;
     roots = true;
+  } else {
+    return;  // rows of dS do not sum to 0
   }
   const Tensor weights(backend, {weights_size(s.queries, s.keys, s.q.heads)}, DType::f32);
   backend(AttentionWeights{.scores = s, .rule = rule, .weights = weights});
@@ -389,7 +391,7 @@ const std::vector<BackendMutant>& of_backends() {
                [](auto& rule) {
                  if constexpr (requires { rule.root_mean; }) {
                    rule.root_mean.data = times(rule.root_mean.data, 0);
-                 } else {
+                 } else if constexpr (requires { rule.y; }) {
                    rule.y.data = times(rule.y.data, 0);
                  }
                },

@@ -1,5 +1,3 @@
-#include "core/rules.h"
-
 #include <cmath>
 #include <limits>
 #include "tests/check.h"

@@ -4,26 +4,50 @@
 #include <variant>
 
 #include "core/contract/scores.h"
+#include "core/rules/entmax.h"
+#include "core/rules/softmax.h"
+#include "core/rules/stick_breaking.h"
+#include "core/rules/tra.h"
 
 /// Causal attention: y_i = sum_j P_ij v_j. A rule computes the weights P from the scores s. q, k,
 /// v, y, the saved heads and the gradients of heads share one type. All other tensors of scores and
 /// rules have the corresponding master type (core/tensor.h).
 namespace longhand {
 
-/// A rule's members are the tensors that it reads and the tensors that its backward pass needs. The
-/// forward pass fills the second kind. These tensors may be empty if there is no backward pass.
+/// The struct of a rule has the tensors that the rule reads, and the tensors that the forward pass
+/// saves for the backward pass. The saved tensors may be empty if there is no backward pass.
+///
+/// Its function list(rule, visitor) names every tensor, for code that serves all rules alike:
+/// checks, allocation and the selection of one head. It calls the visitor's
+///   of_head(name, x)      x is an input, one number per head; may be empty
+///   input(name, x)        x is an input, one number per query and head
+///   saved(name, x)        x is saved: one number, or one vector, per query and head
+///   residue(name, x)      x is saved for bf16 only: the rounding error of y
+///   target(name, dx, x)   dx is the target of the gradient of the input x
+/// The structs of the backward passes have the same function.
 
 /// softmax: P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b)). The sink b receives a part of each row's
 /// weight but has no value vector, so this part adds nothing to y.
 struct SoftmaxRule {
+  using Formulas = rules::Softmax;
+  using Gradient = struct SoftmaxGradient;
   Tensor sink = {};             // b, [q.heads]; empty: the term exp(b) is 0
   Tensor log_denominator = {};  // [query tokens, q.heads]
+
+  static void list(auto& rule, const auto& visitor) {
+    visitor.of_head("sink", rule.sink);
+    visitor.saved("log_denominator", rule.log_denominator);
+  }
 };
 
 /// stick-breaking: P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)). A query sees only the
 /// keys j < i.
 struct StickBreakingRule {
+  using Formulas = rules::Stick;
+  using Gradient = struct StickBreakingGradient;
   Heads residue = {};  // bf16 only: the rounding error of y, sum_j P_ij v_j - y_i, rounded to bf16
+
+  static void list(auto& rule, const auto& visitor) { visitor.residue("residue", rule.residue); }
 };
 
 /// tra: a softmax over the keys with a positive score,
@@ -32,15 +56,30 @@ struct StickBreakingRule {
 /// is positive, all its weights are 0. The products q_i . k_j are always computed in f32, because
 /// the sign of a score decides whether its key has any weight.
 struct TraRule {
+  using Formulas = rules::Tra;
+  using Gradient = struct TraGradient;
   Tensor count_bias;            // a, [query tokens, q.heads]
   Tensor log_denominator = {};  // [query tokens, q.heads]; 0 if all weights of the row are 0
   Heads residue = {};           // see StickBreakingRule
+
+  static void list(auto& rule, const auto& visitor) {
+    visitor.input("pull", rule.count_bias);
+    visitor.saved("log_denominator", rule.log_denominator);
+    visitor.residue("residue", rule.residue);
+  }
 };
 
 /// entmax: P_ij = [s_ij / 2 - t_i]_+^2, with t_i such that a row sums to 1
 struct EntmaxRule {
+  using Formulas = rules::Entmax;
+  using Gradient = struct EntmaxGradient;
   Tensor threshold = {};  // t, [query tokens, q.heads]
   Heads root_mean = {};   // sum_j w_ij v_j / sum_j w_ij, where w_ij is the square root of P_ij
+
+  static void list(auto& rule, const auto& visitor) {
+    visitor.saved("threshold", rule.threshold);
+    visitor.saved("root_mean", rule.root_mean);
+  }
 };
 
 using AttentionRule = std::variant<SoftmaxRule, StickBreakingRule, TraRule, EntmaxRule>;
@@ -67,6 +106,13 @@ struct SoftmaxGradient {
   Heads y;
   Tensor log_denominator;
   Target dsink = {};
+
+  static void list(auto& rule, const auto& visitor) {
+    visitor.of_head("sink", rule.sink);
+    visitor.saved("y", rule.y);
+    visitor.saved("log_denominator", rule.log_denominator);
+    visitor.target("dsink", rule.dsink, rule.sink);
+  }
 };
 
 /// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
@@ -76,6 +122,11 @@ struct SoftmaxGradient {
 struct StickBreakingGradient {
   Heads y;
   Heads residue = {};
+
+  static void list(auto& rule, const auto& visitor) {
+    visitor.saved("y", rule.y);
+    visitor.residue("residue", rule.residue);
+  }
 };
 
 /// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
@@ -86,12 +137,25 @@ struct TraGradient {
   Heads residue = {};
   Tensor log_denominator;
   Target dcount_bias = {};
+
+  static void list(auto& rule, const auto& visitor) {
+    visitor.input("pull", rule.count_bias);
+    visitor.saved("y", rule.y);
+    visitor.residue("residue", rule.residue);
+    visitor.saved("log_denominator", rule.log_denominator);
+    visitor.target("dpull", rule.dcount_bias, rule.count_bias);
+  }
 };
 
 /// D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i)
 struct EntmaxGradient {
   Tensor threshold;
   Heads root_mean;
+
+  static void list(auto& rule, const auto& visitor) {
+    visitor.saved("threshold", rule.threshold);
+    visitor.saved("root_mean", rule.root_mean);
+  }
 };
 
 using AttentionGradient =

@@ -27,7 +27,7 @@ Var ForgetGates::shift(const MixerPass& pass) const {
 void RuleHeads::declare(Options& options) {
   AttentionHeads::declare(options);
   options.flag("forgets", forgets,
-               "1: stick, tra and entmax heads have forget gates, as fox heads do");
+               "1: heads with a rule other than softmax have forget gates, as fox heads do");
   gates.declare(options);
 }
 

@@ -17,22 +17,19 @@ Tensor alone(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_
   return x ? columns(Var(x.slice(begin, length)), head, 1).value() : x;
 }
 
-/// The rule of one head, for rows [begin, begin + length).
-AttentionRule alone(const SoftmaxRule& rule, std::int64_t head, std::int64_t, std::int64_t) {
-  return SoftmaxRule{.sink = rule.sink ? rule.sink.slice(head, 1) : rule.sink};
-}
-AttentionRule alone(const StickBreakingRule&, std::int64_t, std::int64_t, std::int64_t) {
-  return StickBreakingRule{};
-}
-AttentionRule alone(const TraRule& rule, std::int64_t head, std::int64_t begin,
-                    std::int64_t length) {
-  return TraRule{.count_bias = alone(rule.count_bias, head, begin, length)};
-}
-AttentionRule alone(const EntmaxRule&, std::int64_t, std::int64_t, std::int64_t) {
-  return EntmaxRule{};
-}
+/// Replaces the inputs of a rule by those of one head, for rows [begin, begin + length).
+struct SelectHead {
+  std::int64_t head, begin, length;
 
-Tensor rule_weights(Scores scores, const AttentionRule& rule, std::int64_t head, std::int32_t begin,
+  void of_head(std::string_view, Tensor& x) const {
+    if (x) x = x.slice(head, 1);
+  }
+  void input(std::string_view, Tensor& x) const { x = alone(x, head, begin, length); }
+  void saved(std::string_view, auto&) const {}
+  void residue(std::string_view, Heads&) const {}
+};
+
+Tensor rule_weights(Scores scores, AttentionRule rule, std::int64_t head, std::int32_t begin,
                     std::int32_t length) {
   const std::int64_t group = scores.q.heads / scores.k.heads;
   scores.q = alone(scores.q, head, begin, length);
@@ -40,9 +37,9 @@ Tensor rule_weights(Scores scores, const AttentionRule& rule, std::int64_t head,
   scores.multiplier = alone(scores.multiplier, head, begin, length);
   scores.decay = alone(scores.decay, head, begin, length);
   scores.queries = scores.keys = Segments(scores.q.data.backend(), {&length, 1});
-  const AttentionRule of_head =
-      std::visit([&](const auto& r) { return alone(r, head, begin, length); }, rule);
-  return attention_weights(scores, of_head).reshape({length, length});
+  const SelectHead selected{head, begin, length};
+  std::visit([&]<class Rule>(Rule& r) { Rule::list(r, selected); }, rule);
+  return attention_weights(scores, rule).reshape({length, length});
 }
 
 /// Adds the head's amount to each weight that belongs to a reference pair of the sequence and

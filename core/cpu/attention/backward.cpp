@@ -1,26 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cpu/attention/attention.h"
-#include "core/cpu/chunks.h"
+#include "core/cpu/attention/passes.h"
 
 namespace longhand::cpu {
 namespace {
-
-/// The operands of one backward pass of attention, ChaCAL or DeltaFormer. `v` contains the value of
-/// each key. For DeltaFormer, whose rows read earlier outputs, `v` is y.
-struct Backward {
-  const Scores& scores;
-  RuleTensors rule;
-  const Heads &v, &dy;
-  const HeadsTarget &dq, &dk, &dv;
-  ScoreTargets dscores = {};
-  const ChacalBackward* chacal = nullptr;
-  const DeltaFormerBackward* deltaformer = nullptr;
-
-  /// True if the output of a row depends on outputs of earlier rows.
-  bool solved() const { return chacal || deltaformer; }
-};
 
 /// The number of queries, rounded up to whole panels.
 std::int64_t panel_rows(std::int64_t queries) {
@@ -34,15 +18,15 @@ void put(const Target& y, std::int64_t i, double value) {
 }
 
 /// Computes the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i, from the D_i in `dots`.
-void sink_gradients(const RuleTensors& rule, const float* dots) {
-  const std::int64_t heads = rule.log_sum.columns(), rows = rule.log_sum.rows();
-  const float *const sink = rule.sink.data<float>(), *const logs = rule.log_sum.data<float>();
+void sink_gradients(const Backward& b, const float* dots) {
+  const std::int64_t heads = b.log_sum.columns(), rows = b.log_sum.rows();
+  const float *const sink = b.sink.data<float>(), *const logs = b.log_sum.data<float>();
   for (std::int64_t h = 0; h < heads; ++h) {
     double sum = 0;
     for (std::int64_t i = h; i < rows * heads; i += heads) {
       sum -= static_cast<double>(std::exp(sink[h] - logs[i]) * dots[i]);
     }
-    put(rule.dsink, h, sum);
+    put(b.dsink, h, sum);
   }
 }
 
@@ -61,13 +45,13 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
 template <class T>
 class BackwardPass {
  public:
-  BackwardPass(const Crew& crew, Math math, const Backward& b)
+  BackwardPass(const Crew& crew, const Backward& b, const AttentionGradientKernels<T>& kernels,
+               bool solves)
       : crew_(crew),
         b_(b),
         scores_(b.scores),
-        kernels_(b.solved()
-                     ? solve_kernels<Kernels>(crew, b.chacal != nullptr, math)
-                     : kernels_of<Kernels>(crew, b.rule.rule, false, math, scores_.keys.longest())),
+        kernels_(kernels),
+        solves_(solves),
         range_(kernels_.range),
         heads_(scores_.k.heads),
         group_(scores_.q.heads / heads_),
@@ -86,8 +70,8 @@ class BackwardPass {
       }
     });
     if (row_sums_) add_row_sums(scores_, row_sums_.template data<float>(), b_.dscores.decay);
-    if (dots_) sink_gradients(b_.rule, dots_.template data<float>());
-    if (b_.chacal) add_gamma_gradients();
+    if (dots_) sink_gradients(b_, dots_.template data<float>());
+    if (b_.gamma) add_gamma_gradients();
   }
 
  private:
@@ -110,7 +94,7 @@ class BackwardPass {
       parts_ += parts;
       if (parts > 1) {
         sums_ += heads_ * group_ * panel_rows(at.queries) * kernels_.stride(width_);
-        if (b_.solved()) {
+        if (solves_) {
           solved_rows_ += heads_ * group_ * at.queries * kernels_.stride(value_width_);
         }
       }
@@ -140,11 +124,10 @@ class BackwardPass {
     const auto of_rows = [&](bool wanted) { return wanted ? floats(backend, numbers) : Tensor(); };
     all_sums_ = floats(backend, sums_);
     all_solved_rows_ = floats(backend, solved_rows_);
-    all_walked_ =
-        floats(backend, leftward(b_.rule.rule) && sums_ > 0 ? walked_numbers * numbers : 0);
-    dots_ = of_rows(static_cast<bool>(b_.rule.dsink));
+    all_walked_ = floats(backend, kernels_.leftward && sums_ > 0 ? walked_numbers * numbers : 0);
+    dots_ = of_rows(static_cast<bool>(b_.dsink));
     row_sums_ = of_rows(static_cast<bool>(b_.dscores.decay));
-    dgamma_.resize(static_cast<std::size_t>(b_.chacal ? parts_ * heads_ * group_ : 0));
+    dgamma_.resize(static_cast<std::size_t>(b_.gamma ? parts_ * heads_ * group_ : 0));
   }
 
   /// The task of the kernels for an item and a key head.
@@ -157,14 +140,14 @@ class BackwardPass {
         .q = rows_of<const T>(scores_.q, q_head, at.query),
         .k = rows_of<const T>(scores_.k, h, at.key),
         .v = rows_of<const T>(b_.v, h, at.key),
-        .y = rows_of<const T>(b_.rule.y, q_head, at.query),
+        .y = rows_of<const T>(b_.mean, q_head, at.query),
         .dy = rows_of<const T>(b_.dy, q_head, at.query),
-        .residue = rows_of<const T>(b_.rule.residue, q_head, at.query),
-        .log_sum = column_of<const float>(b_.rule.log_sum, q_head, at.query),
+        .residue = rows_of<const T>(b_.residue, q_head, at.query),
+        .log_sum = column_of<const float>(b_.log_sum, q_head, at.query),
         .tau = column_of<const float>(scores_.multiplier, q_head, at.query),
         .shift = column_of<const float>(scores_.decay, q_head, at.key),
-        .pull = column_of<const float>(b_.rule.count_bias, q_head, at.query),
-        .sink = static_cast<bool>(b_.rule.sink),
+        .pull = column_of<const float>(b_.pull, q_head, at.query),
+        .sink = static_cast<bool>(b_.sink),
         .scale = static_cast<float>(scores_.scale),
         .dq = rows_of<T>(b_.dq.heads, q_head, at.query),
         .dk = rows_of<T>(b_.dk.heads, h, at.key),
@@ -173,13 +156,13 @@ class BackwardPass {
         .dshift = column_of<float>(b_.dscores.decay.tensor, q_head, at.key),
         .dots = {},
         .row_sums = {},
-        .dpull = column_of<float>(b_.rule.dcount_bias.tensor, q_head, at.query),
+        .dpull = column_of<float>(b_.dpull.tensor, q_head, at.query),
         .add_dq = b_.dq.add,
         .add_dk = b_.dk.add,
         .add_dv = b_.dv.add,
         .add_dtau = b_.dscores.multiplier.add,
         .add_dshift = b_.dscores.decay.add,
-        .add_dpull = b_.rule.dcount_bias.add,
+        .add_dpull = b_.dpull.add,
         .begin = item.begin,
         .end = item.end,
         .range = range_};
@@ -192,17 +175,15 @@ class BackwardPass {
     task.row_sums = of_head(row_sums_);
     const Segment& segment = segments_[item.segment];
     if (segment.parts > 1) share(task, segment, at, q_head);
-    if (b_.deltaformer) {
-      task.gain = column_of<const float>(b_.deltaformer->gain, q_head, at.query);
-      task.read = rows_of<const T>(b_.deltaformer->read, q_head, at.query);
-      task.dgain = column_of<float>(b_.deltaformer->dgain.tensor, q_head, at.query);
-      task.add_dgain = b_.deltaformer->dgain.add;
-    }
-    if (b_.chacal) {
-      const Tensor& gamma = b_.chacal->gamma;
+    task.gain = column_of<const float>(b_.gain, q_head, at.query);
+    task.read = rows_of<const T>(b_.read, q_head, at.query);
+    task.dgain = column_of<float>(b_.dgain.tensor, q_head, at.query);
+    task.add_dgain = b_.dgain.add;
+    if (b_.gamma) {
+      const bool one = b_.gamma.size() == 1;
       const std::int64_t part = segment.parts_before + item.part;
-      task.gamma = gamma.template data<float>() + (gamma.size() == 1 ? 0 : q_head);
-      task.gamma_step = gamma.size() == 1 ? 0 : 1;
+      task.gamma = b_.gamma.template data<float>() + (one ? 0 : q_head);
+      task.gamma_step = one ? 0 : 1;
       task.dgamma = &dgamma_[part * heads_ * group_ + q_head];
     }
     return task;
@@ -213,11 +194,11 @@ class BackwardPass {
              std::int64_t q_head) {
     task.dq_sums = all_sums_.template data<float>() + segment.sums +
                    q_head * panel_rows(at.queries) * kernels_.stride(width_);
-    if (leftward(b_.rule.rule)) {
+    if (kernels_.leftward) {
       task.walked = all_walked_.template data<float>() +
                     walked_numbers * (at.query * scores_.q.heads + q_head * at.queries);
     }
-    if (b_.solved()) {
+    if (solves_) {
       task.solved_rows = all_solved_rows_.template data<float>() + segment.solved_rows +
                          q_head * at.queries * kernels_.stride(value_width_);
     }
@@ -256,18 +237,19 @@ class BackwardPass {
   }
 
   void add_gamma_gradients() const {
-    const std::int64_t gammas = b_.chacal->gamma.size();
+    const std::int64_t gammas = b_.gamma.size();
     std::vector<double> by_head(static_cast<std::size_t>(heads_ * group_), 0.0);
     for (std::size_t i = 0; i < dgamma_.size(); ++i) {
       by_head[gammas == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma_[i]);
     }
-    for (std::int64_t i = 0; i < gammas; ++i) put(b_.chacal->dgamma, i, by_head[i]);
+    for (std::int64_t i = 0; i < gammas; ++i) put(b_.dgamma, i, by_head[i]);
   }
 
   const Crew& crew_;
   const Backward& b_;
   const Scores& scores_;
   const Kernels& kernels_;
+  bool solves_;
   std::int64_t range_, heads_, group_, width_, value_width_;
 
   WorkList list_;
@@ -280,54 +262,16 @@ class BackwardPass {
   std::vector<float> dgamma_;
 };
 
-template <class T>
-void run(const Crew& crew, Math math, const Backward& b) {
-  BackwardPass<T>(crew, math, b).run();
-}
-
-bool all_zero(const Tensor& gamma) {
-  const float* const g = gamma.data<float>();
-  return std::all_of(g, g + gamma.size(), [](float x) { return x == 0; });
-}
-
 }  // namespace
 
-void attention(const Crew& crew, Math math, const AttentionBackward& op) {
-  visit_activation(op.dy.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {op.scores, tensors_of(op.rule), op.v, op.dy, op.dq, op.dk, op.dv, op.dscores});
-  });
+template <class T>
+void run_backward(const Crew& crew, const Backward& b, const AttentionGradientKernels<T>& kernels,
+                  bool solves) {
+  BackwardPass<T>(crew, b, kernels, solves).run();
 }
-
-void attention(const Crew& crew, Math math, const ChacalBackward& op) {
-  const bool plain = !op.dgamma && all_zero(op.gamma);
-  visit_activation(op.dy.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {.scores = op.scores,
-            .rule = {.sink = op.sink, .log_sum = op.log_denominator, .y = op.y, .dsink = op.dsink},
-            .v = op.v,
-            .dy = op.dy,
-            .dq = op.dq,
-            .dk = op.dk,
-            .dv = op.dv,
-            .dscores = op.dscores,
-            .chacal = plain ? nullptr : &op});
-  });
-}
-
-void attention(const Crew& crew, Math math, const DeltaFormerBackward& op) {
-  const Scores scores = plain_scores(op);
-  visit_activation(op.dy.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {.scores = scores,
-            .rule = {.log_sum = op.log_denominator, .y = op.y},
-            .v = op.y,
-            .dy = op.dy,
-            .dq = op.dq,
-            .dk = op.dk,
-            .dv = op.dv,
-            .deltaformer = &op});
-  });
-}
+template void run_backward(const Crew&, const Backward&, const AttentionGradientKernels<float>&,
+                           bool);
+template void run_backward(const Crew&, const Backward&, const AttentionGradientKernels<bf16>&,
+                           bool);
 
 }  // namespace longhand::cpu

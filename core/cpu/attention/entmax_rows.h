@@ -235,6 +235,60 @@ class EntmaxRows {
   std::int64_t row_ = 0, n_ = 0, first_key_ = 0, last_key_ = 0;
 };
 
+/// Entmax of a single query. All scores are computed first and stored in scratch after the sums of
+/// y. Then only the blocks in which a key has a weight are processed.
+template <class T>
+class EntmaxSingle : SingleRow<T, rules::Entmax> {
+  using Base = SingleRow<T, rules::Entmax>;
+  using Base::block, Base::scores_, Base::outputs_, Base::value_width_;
+
+ public:
+  using Base::Base;
+
+  void run() {
+    const std::int64_t begin = Base::begin(), end = Base::end();
+    float* const all = outputs_ + round_up(value_width_, lanes);
+    const float threshold = threshold_of(all, begin, end);
+    for (std::int64_t j = begin; j < end; j += block) {
+      scores_ = all + (j - begin);
+      float highest = 0;
+      for (std::int64_t r = 0; r < block; r += lanes) {
+        const Vec w = rules::Entmax::weight(load(scores_ + r), Vec(threshold)), p = w * w;
+        store(scores_ + r, p);
+        const float here = max(p);
+        highest = here > highest ? here : highest;
+      }
+      if (highest > 0) this->mix_all(j, least(block, end - j));
+    }
+    this->write(1);
+  }
+
+ private:
+  /// Stores the scores of the keys [begin, end) in `all` and returns the threshold.
+  float threshold_of(float* all, std::int64_t begin, std::int64_t end) {
+    Vec top(-1e38f);
+    for (std::int64_t j = begin; j < end; j += block) {
+      scores_ = all + (j - begin);
+      this->score(j, least(block, end - j));
+      for (std::int64_t r = 0; r < block; r += lanes) top = max(top, load(scores_ + r));
+    }
+    const std::int64_t count = round_up(end - begin, block);
+    float threshold = max(top) - 1;
+    for (int step = 0; step < rules::Entmax::most_steps; ++step) {
+      Vec sums(0.0f), squares(0.0f);
+      for (std::int64_t r = 0; r < count; r += lanes) {
+        const Vec w = rules::Entmax::weight(load(all + r), Vec(threshold));
+        sums += w;
+        squares = fma(w, w, squares);
+      }
+      const float next = rules::Entmax::step(threshold, sum(sums), sum(squares));
+      if (!(next > threshold)) break;
+      threshold = next;
+    }
+    return threshold;
+  }
+};
+
 /// The kernels of entmax. `begin` and `before` do nothing, because a chunk processes all keys in
 /// `own`.
 template <class T, class Product>
@@ -249,8 +303,9 @@ inline constexpr AttentionKernels<T> entmax_kernels{
     [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
       EntmaxRows<T, Product>(task, chunk.begin, chunk.end, at).run();
     },
+    /*row_saves=*/false,
     [](const AttentionRows<T>& task, std::int64_t row, float* at) {
-      Single<T, rules::Entmax>(task, row, at).run();
+      EntmaxSingle<T>(task, row, at).run();
     }};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

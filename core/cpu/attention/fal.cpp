@@ -1,6 +1,7 @@
 #include <algorithm>
 
-#include "core/cpu/attention/attention.h"
+#include "core/contract/fal.h"
+#include "core/cpu/attention/passes.h"
 #include "core/cpu/chunks.h"
 
 namespace longhand::cpu {
@@ -46,7 +47,7 @@ Store store_to_heads(const Heads& y, bool add) {
 }
 
 template <class T>
-void run(const Crew& crew, const Fal& op) {
+void attend(const Crew& crew, const Fal& op) {
   const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
   const std::int64_t heads = op.q.heads, group = heads / op.k.heads;
   const WorkList list = items(
@@ -71,7 +72,7 @@ void run(const Crew& crew, const Fal& op) {
 }
 
 template <class T>
-void run(const Crew& crew, const FalBackward& op) {
+void attend(const Crew& crew, const FalBackward& op) {
   const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
   const std::int64_t heads = op.k.heads, group = op.q.heads / heads;
   LONGHAND_CHECK(op.queries.longest() * group < std::int64_t{1} << 31,
@@ -111,12 +112,12 @@ void run(const Crew& crew, const FalBackward& op) {
 
 }  // namespace
 
-void attention(const Crew& crew, const Fal& op) {
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) { run<T>(crew, op); });
+void run(CpuBackend& backend, const Fal& op) {
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) { attend<T>(crew_of(backend), op); });
 }
 
-void attention(const Crew& crew, const FalBackward& op) {
-  visit_activation(op.q.data.dtype(), [&]<class T>(T) { run<T>(crew, op); });
+void run(CpuBackend& backend, const FalBackward& op) {
+  visit_activation(op.q.data.dtype(), [&]<class T>(T) { attend<T>(crew_of(backend), op); });
 }
 
 }  // namespace longhand::cpu

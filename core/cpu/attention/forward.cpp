@@ -1,24 +1,10 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/cpu/attention/attention.h"
-#include "core/cpu/chunks.h"
+#include "core/cpu/attention/passes.h"
 
 namespace longhand::cpu {
 namespace {
-
-/// The arguments of a forward pass. If `chacal` or `deltaformer` is set, the pass computes that
-/// operation, otherwise plain attention.
-struct Forward {
-  const Scores& scores;
-  RuleTensors rule;
-  const Heads &v, &y;
-  const Chacal* chacal = nullptr;
-  const DeltaFormer* deltaformer = nullptr;
-
-  /// True if the output of a row depends on outputs of earlier rows.
-  bool solved() const { return chacal || deltaformer; }
-};
 
 /// Number of queries that are processed together, so that each block of keys is packed only once
 /// for all of them.
@@ -28,31 +14,31 @@ constexpr std::int64_t rows = 4 * attention_panel;
 template <class T>
 class ForwardPass {
  public:
-  ForwardPass(const Crew& crew, Math math, const Forward& f)
+  ForwardPass(const Crew& crew, Math math, const Forward& f, const ForwardKernels<T>& kernels)
       : crew_(crew),
         f_(f),
         scores_(f.scores),
-        kernels_(kernels_of<Kernels>(crew, f.rule.rule, f.solved(), math, scores_.keys.longest())),
-        solving_(f.solved() ? solve_kernels<Kernels>(crew, f.chacal != nullptr, math) : kernels_),
+        kernels_(kernels.plain),
+        solving_(kernels.solving),
         heads_(f.y.heads),
         group_(heads_ / f.v.heads),
         width_(scores_.q.width),
         value_width_(f.v.width) {
     // The row kernel multiplies unrounded operands in f32. With Math::bf16, f32 tensors cannot use
     // this kernel, because their operands must be rounded. bf16 tensors can use it, because f32
-    // products of bf16 numbers are exact. If a backward pass follows, only softmax uses the row
-    // kernel. The backward pass of TRA needs the exact scores of the panel kernels, and that of
-    // stick-breaking needs their rounded weights. For entmax, only the panel kernels compute the
-    // mean.
-    const bool by_row = f.rule.rule == Rule::softmax || (!f.rule.log_sum && !f.rule.residue);
-    singly_ = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
+    // products of bf16 numbers are exact. If a backward pass follows, the row kernel must save what
+    // that pass reads. Of the rules, only softmax does: the backward pass of TRA needs the exact
+    // scores of the panel kernels, that of stick-breaking needs their rounded weights, and for
+    // entmax, only the panel kernels compute the mean.
+    const bool saved = f.log_sum || f.residue;
+    singly_ = (kernels_.row_saves || !saved) && (math != Math::bf16 || std::is_same_v<T, bf16>);
   }
 
   void run() {
     divide();
     const Scratch scratch(f_.y.data.backend(), crew_.threads.threads(),
                           kernels_.scratch(width_, value_width_, rows, scores_.keys.longest()));
-    Progress done(f_.solved() ? static_cast<std::size_t>(scores_.queries.count() * heads_) : 0);
+    Progress done(solving_ ? static_cast<std::size_t>(scores_.queries.count() * heads_) : 0);
     list_.run(crew_.threads, [&](const WorkItem& item, int worker) {
       for (std::int64_t h = item.head; h < item.head_end; ++h) {
         head(item, h, done, scratch.of(worker));
@@ -70,7 +56,7 @@ class ForwardPass {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
       const std::int64_t parts = (at.queries + rows - 1) / rows;
       for (std::int64_t p = 0; p < parts; ++p) {
-        const std::int64_t part = f_.solved() ? p : parts - 1 - p;
+        const std::int64_t part = solving_ ? p : parts - 1 - p;
         const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
         const double cost = static_cast<double>((end - begin) * (at.offset() + end)) *
                             static_cast<double>(width_ + value_width_);
@@ -93,25 +79,18 @@ class ForwardPass {
         .k = rows_of<const T>(scores_.k, h / group_, at.key),
         .v = rows_of<const T>(f_.v, h / group_, at.key),
         .y = rows_of<T>(f_.y, h, at.query),
-        .log_sum = column_of<float>(f_.rule.log_sum, h, at.query),
-        .mean = rows_of<T>(f_.rule.root_mean, h, at.query),
-        .residue = rows_of<T>(f_.rule.residue, h, at.query),
-        .earlier = {},
+        .log_sum = column_of<float>(f_.log_sum, h, at.query),
+        .mean = rows_of<T>(f_.mean, h, at.query),
+        .residue = rows_of<T>(f_.residue, h, at.query),
+        .earlier = rows_of<const T>(f_.earlier, h, at.key),
         .tau = column_of<const float>(scores_.multiplier, h, at.query),
         .shift = column_of<const float>(scores_.decay, h, at.key),
-        .sink = f_.rule.sink ? f_.rule.sink.template data<float>() + h : nullptr,
-        .pull = column_of<const float>(f_.rule.count_bias, h, at.query),
-        .scale = static_cast<float>(scores_.scale)};
-    if (f_.chacal) {
-      const Tensor& gamma = f_.chacal->gamma;
-      task.earlier = rows_of<const T>(f_.chacal->earlier, h, at.key);
-      task.gamma = gamma.template data<float>()[gamma.size() == 1 ? 0 : h];
-    }
-    if (f_.deltaformer) {
-      task.earlier = rows_of<const T>(f_.deltaformer->earlier, h, at.key);
-      task.gain = column_of<const float>(f_.deltaformer->gain, h, at.query);
-      task.read = rows_of<T>(f_.deltaformer->read, h, at.query);
-    }
+        .sink = f_.sink ? f_.sink.template data<float>() + h : nullptr,
+        .pull = column_of<const float>(f_.pull, h, at.query),
+        .scale = static_cast<float>(scores_.scale),
+        .gain = column_of<const float>(f_.gain, h, at.query),
+        .read = rows_of<T>(f_.read, h, at.query)};
+    if (f_.gamma) task.gamma = f_.gamma.template data<float>()[f_.gamma.size() == 1 ? 0 : h];
     return task;
   }
 
@@ -120,8 +99,8 @@ class ForwardPass {
     const AttentionRows<T> task = task_of(at, h);
     const typename Kernels::Chunk chunk{item.begin, item.end};
     // A head of ChaCAL with gamma = 0 is softmax attention.
-    const bool solves = f_.deltaformer || task.gamma != 0;
-    if (solves) {
+    const bool softmax = f_.gamma && task.gamma == 0;
+    if (solving_ && !softmax) {
       solve(item, static_cast<std::size_t>(item.segment * heads_ + h), task, done, space);
     } else if (singly_ && at.queries <= attention_few) {
       for (std::int64_t row = item.begin; row < item.end; ++row) kernels_.row(task, row, space);
@@ -137,59 +116,33 @@ class ForwardPass {
              float* space) const {
     const typename Kernels::Chunk chunk{item.begin, item.end};
     const std::int64_t offset = task.shape.offset;
-    solving_.begin(task, chunk, space);
-    solving_.before(task, chunk, 0, offset, space);
+    solving_->begin(task, chunk, space);
+    solving_->before(task, chunk, 0, offset, space);
     for (std::int64_t row = 0; row < item.begin; row += rows) {
       done.wait(number, row + rows);
-      solving_.before(task, chunk, offset + row, offset + row + rows, space);
+      solving_->before(task, chunk, offset + row, offset + row + rows, space);
     }
-    solving_.own(task, chunk, space);
+    solving_->own(task, chunk, space);
     done.reach(number, item.end);
   }
 
   const Crew& crew_;
   const Forward& f_;
   const Scores& scores_;
-  const Kernels &kernels_, &solving_;
+  const Kernels& kernels_;
+  const Kernels* solving_;
   std::int64_t heads_, group_, width_, value_width_;
   bool singly_ = false;
   WorkList list_;
 };
 
-template <class T>
-void run(const Crew& crew, Math math, const Forward& f) {
-  ForwardPass<T>(crew, math, f).run();
-}
-
 }  // namespace
 
-void attention(const Crew& crew, Math math, const Attention& op) {
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {.scores = op.scores, .rule = tensors_of(op.rule), .v = op.v, .y = op.y});
-  });
+template <class T>
+void run_forward(const Crew& crew, Math math, const Forward& f, const ForwardKernels<T>& kernels) {
+  ForwardPass<T>(crew, math, f, kernels).run();
 }
-
-void attention(const Crew& crew, Math math, const Chacal& op) {
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {.scores = op.scores,
-            .rule = {.sink = op.sink, .log_sum = op.log_denominator},
-            .v = op.v,
-            .y = op.y,
-            .chacal = &op});
-  });
-}
-
-void attention(const Crew& crew, Math math, const DeltaFormer& op) {
-  const Scores scores = plain_scores(op);
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {.scores = scores,
-            .rule = {.log_sum = op.log_denominator},
-            .v = op.v,
-            .y = op.y,
-            .deltaformer = &op});
-  });
-}
+template void run_forward(const Crew&, Math, const Forward&, const ForwardKernels<float>&);
+template void run_forward(const Crew&, Math, const Forward&, const ForwardKernels<bf16>&);
 
 }  // namespace longhand::cpu

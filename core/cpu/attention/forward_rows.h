@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "core/cpu/attention/forward_space.h"
-#include "core/cpu/attention/single.h"
 #include "core/cpu/attention/solve_tile.h"
 
 /// The forward pass over a chunk of one head's rows. Each block of keys is packed once and then
@@ -14,6 +13,7 @@
 ///   weigh(...)         turns the scores of a block into weights
 ///   spent, bound       let a leftward rule skip keys that cannot have a weight
 ///   share, log_sum     the factor of a row's sums, and the number that is saved as log_sum
+///   Query              the state of a single query (single.h)
 /// Leftward rules process the chunk's own keys first, then the earlier keys from the last block to
 /// the first. They stop when no earlier key can have a weight in any row.
 ///
@@ -339,35 +339,5 @@ class Rows {
     const float* values;
   } waiting_ = {};
 };
-
-template <class Product>
-std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t chunk,
-                     std::int64_t) {
-  return most(Space<Product>(width, value_width, chunk, nullptr).floats,
-              single_scratch(width, value_width));
-}
-
-template <class T, class Product, class Rule>
-inline constexpr AttentionKernels<T> forward_kernels{
-    scratch<Product>,
-    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
-      Rows<T, Product, Rule>(task, chunk, at).begin();
-    },
-    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, std::int64_t from,
-       std::int64_t to, float* at) { Rows<T, Product, Rule>(task, chunk, at).before(from, to); },
-    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
-      Rows<T, Product, Rule>(task, chunk, at).own();
-    },
-    [](const AttentionRows<T>& task, std::int64_t row, float* at) {
-      Single<T, typename Rule::Formula>(task, row, at).run();
-    }};
-
-/// The kernels of a rule with products on vectors. On vectors, Math::fast uses the same products as
-/// Math::exact.
-template <class T, class Rule,
-          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
-inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{
-    forward_kernels<T, Exact, Rule>, forward_kernels<T, Exact, Rule>,
-    forward_kernels<T, Narrow, Rule>};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -25,7 +25,8 @@ struct Space {
   float *times, *maxima, *sums, *shrink;
   // c of each query; c of each key, of one block or of the whole chunk
   float *query_shifts, *key_shifts;
-  float *pulls, *counts, *bounds;  // TRA, for each query: pull, number of positive scores, bound
+  // for each query: three numbers of the rule (TRA: pull, number of positive scores, bound)
+  float *pulls, *counts, *bounds;
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {

@@ -43,10 +43,12 @@ class GradientRows {
       store(space_.times + t, Vec(early()));
       store(space_.scale + t, scale * load(space_.tau + t));
     }
-    // A query that sees only one key has P = 1 for any score, so the gradient of its score must be
-    // exactly 0. With a sink, P is less than 1, because the sink also has a weight.
-    if (!task_.sink && shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
-    if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
+    // If a query sees only one key and the weights of its row sum to 1, P = 1 for any score, and
+    // the gradient of the score must be exactly 0. With a sink, P is less than 1.
+    if (Rule::normalized && !task_.sink) {
+      if (shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
+      if (shape_.window == 1) clear(space_.times, panel);
+    }
 
     const auto q = source(rows.q(), row, n, key_width_);
     // pack_right runs first, because it reads along rows. This is fastest if rows are far apart.
@@ -77,9 +79,10 @@ class GradientRows {
   /// by the factor of dS.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
-    const auto mean = rows.of_values(Rule::mean(task_));
+    const HeadRows<const T> means = Rule::mean(task_);
     for (std::int64_t t = 0; t < panel; ++t) {
-      float d = t < n ? dot(rows.gradient_row(t), mean.row(t), value_width_) : 0.0f;
+      float d = 0;
+      if (means && t < n) d = dot(rows.gradient_row(t), rows.of_values(means).row(t), value_width_);
       if (task_.residue && t < n) {
         d += dot(rows.gradient_row(t), rows.of_values(task_.residue).row(t), value_width_);
       }

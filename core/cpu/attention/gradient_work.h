@@ -294,38 +294,4 @@ class Work : GradientRows<T, Product, Rule> {
   }
 };
 
-/// Maximum number of keys in a range. Queries are packed once per range. On vectors, ranges of a
-/// quarter of this length were 10% slower for heads of width 768, and were not faster for narrow
-/// heads. On tiles, packing takes a larger share of the time, so ranges are twice as long. This was
-/// 10% faster for all widths.
-template <class Product>
-inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
-
-template <class T, class Product, class Rule>
-inline constexpr AttentionGradientKernels<T> gradient_kernels{
-    keys_of_range<Product>,
-    [](std::int64_t width, std::int64_t value_width, std::int64_t range) {
-      return GradientSpace<Product>(width, value_width, range, nullptr).floats;
-    },
-    packed_width,
-    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).begin(); },
-    [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
-      Work<T, Product, Rule>(task, at).begin_head(head);
-    },
-    [](const AttentionGradients<T>& task, std::int64_t head, std::int64_t row, float* at) {
-      Work<T, Product, Rule>(task, at).panel_of(head, row);
-    },
-    [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
-      Work<T, Product, Rule>(task, at).end_head(head);
-    },
-    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
-
-/// The kernels of a rule with products on vectors. On vectors, Math::fast uses the same products as
-/// Math::exact.
-template <class T, class Rule,
-          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
-inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{
-    gradient_kernels<T, Exact, Rule>, gradient_kernels<T, Exact, Rule>,
-    gradient_kernels<T, Narrow, Rule>};
-
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -5,11 +5,14 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/store.h"
 #include "core/dtype.h"
-#include "core/rules.h"
 
 /// The interface of the attention kernels of one instruction set. A task covers one segment and one
 /// head (in the backward pass: all query heads of one key head). All pointers refer to the first
 /// row of the segment and the first column of the head. Rows are `stride` elements apart.
+namespace longhand {
+struct SoftmaxRule;
+}
+
 namespace longhand::cpu {
 
 template <class T>
@@ -111,8 +114,6 @@ struct AttentionGradients {
 /// ranges begin at multiples of attention_panel rows.
 template <class T>
 struct AttentionKernels {
-  static constexpr Isa strongest = Isa::avx512bf16;
-
   struct Chunk {
     std::int64_t begin, end;
   };
@@ -124,6 +125,8 @@ struct AttentionKernels {
   void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
                  float* scratch);
   void (*own)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
+  /// True if `row` fills the tensors that the rule saves for the backward pass.
+  bool row_saves;
   /// Computes a single row with f32 products. Not used for ChaCAL and DeltaFormer.
   void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
@@ -134,8 +137,7 @@ struct AttentionKernels {
 /// and `end_head`.
 template <class T>
 struct AttentionGradientKernels {
-  static constexpr Isa strongest = Isa::avx512bf16;
-
+  bool leftward;       // true: `walked` is required if there are several ranges
   std::int64_t range;  // maximum number of keys in a range
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
   /// Number of floats in a row of dq_sums and of solved_rows. The rows are ordered as
@@ -154,28 +156,34 @@ struct AttentionGradientKernels {
 /// processors, `fast` is the same as `exact`.
 template <class Kernels>
 struct ByProduct {
-  static constexpr Isa strongest = Isa::amx;
-
   Kernels exact, fast, bf16;
 };
 
-/// The kernels of the rules other than softmax. TRA's products are exact.
-template <class Kernels>
-struct ByRule {
-  static constexpr Isa strongest = Isa::avx512bf16;
-
-  ByProduct<Kernels> stick, tra, entmax;
-  const ByProduct<Kernels>& of(Rule rule) const {
-    return rule == Rule::stick ? stick : rule == Rule::tra ? tra : entmax;
-  }
+/// The kernels of both passes for tensors of the type T.
+template <class T>
+struct PassKernels {
+  ByProduct<AttentionKernels<T>> forward;
+  ByProduct<AttentionGradientKernels<T>> backward;
 };
 
-/// The kernels of mechanisms whose rows read outputs of earlier rows.
-template <class Kernels>
-struct BySolve {
+/// The kernels of a mechanism. `Mechanism` is a rule of core/contract/attention.h, Chacal or
+/// DeltaFormer. NAME.simd.cpp defines the table of each mechanism.
+template <class Mechanism>
+struct KernelsOf {
   static constexpr Isa strongest = Isa::avx512bf16;
 
-  ByProduct<Kernels> chacal, deltaformer;
+  PassKernels<float> f32;
+  PassKernels<bf16> narrow;  // bf16
+};
+/// Only softmax has products on tile registers. TRA requires f32 products, entmax must compute the
+/// same bits of a mean in two places, ChaCAL and DeltaFormer solve rows between their products, and
+/// stick-breaking stops early.
+template <>
+struct KernelsOf<SoftmaxRule> {
+  static constexpr Isa strongest = Isa::amx;
+
+  PassKernels<float> f32;
+  PassKernels<bf16> narrow;
 };
 
 /// First-After-Last attention of one head in one segment. The window of the shape is ignored.

@@ -120,4 +120,10 @@ void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T>
   }
 }
 
+inline float first_lane(Vec a) {
+  float all[lanes];
+  store(all, a);
+  return all[0];
+}
+
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

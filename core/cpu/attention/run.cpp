@@ -1,9 +1,7 @@
 #include <cstring>
 
 #include "core/contract/elementwise.h"
-#include "core/cpu/attention/attention.h"
-#include "core/cpu/chunks.h"
-#include "core/cpu/cpu_backend.h"
+#include "core/cpu/attention/passes.h"
 
 namespace longhand::cpu {
 namespace {
@@ -31,35 +29,21 @@ Scores in_f32(Backend& backend, Scores scores) {
 
 }  // namespace
 
-void run(CpuBackend& backend, const Attention& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
+/// Calls run() of the rule, which the rule's file defines. Without that file, linking fails.
+template <class Op, class Rule>
+void dispatch(CpuBackend& backend, const Op& op, const Rule& rule) {
+  void run(CpuBackend&, const Op&, const Rule&);
+  run(backend, op, rule);
 }
 
-void run(CpuBackend& backend, const AttentionBackward& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
+template <class Op>
+void run_rule(CpuBackend& backend, const Op& op) {
+  std::visit([&](const auto& rule) { dispatch(backend, op, rule); }, op.rule);
 }
 
-void run(CpuBackend& backend, const Chacal& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
-}
-
-void run(CpuBackend& backend, const ChacalBackward& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
-}
-
-void run(CpuBackend& backend, const DeltaFormer& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.math), op);
-}
-
-void run(CpuBackend& backend, const DeltaFormerBackward& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.math), op);
-}
-
-void run(CpuBackend& backend, const Fal& op) { attention({backend.threads(), backend.isa()}, op); }
-
-void run(CpuBackend& backend, const FalBackward& op) {
-  attention({backend.threads(), backend.isa()}, op);
-}
+void run(CpuBackend& backend, const Attention& op) { run_rule(backend, op); }
+void run(CpuBackend& backend, const AttentionBackward& op) { run_rule(backend, op); }
+void run(CpuBackend& backend, const AttentionWeights& op) { run_rule(backend, op); }
 
 // This operation reads every score once, so the reference loops are fast enough.
 void run(CpuBackend& backend, const FindBadScore& op) {

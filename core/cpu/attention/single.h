@@ -2,14 +2,10 @@
 
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
-#include "core/rules/entmax.h"
-#include "core/rules/softmax.h"
-#include "core/rules/stick_breaking.h"
-#include "core/rules/tra.h"
 
 /// Attention of one query, as in decoding. The keys and values are read once, in place, with
 /// vectors along the head's width. Packing them for a panel of queries would cost several times as
-/// much. Sums are accumulated key by key. The running maximum is updated once per block of 64 keys.
+/// much. Sums are accumulated key by key, in blocks of 64 keys.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr std::int64_t single_block = panel;
@@ -19,10 +15,11 @@ inline std::int64_t single_scratch(std::int64_t width, std::int64_t value_width)
   return round_up(width, lanes) + single_block + round_up(value_width, lanes);
 }
 
+/// The parts that all rules share: the scaled query, the scores of a block and the sums of y.
 template <class T, class Formula>
-class Single {
+class SingleRow {
  public:
-  Single(const AttentionRows<T>& task, std::int64_t row, float* at)
+  SingleRow(const AttentionRows<T>& task, std::int64_t row, float* at)
       : task_(task),
         row_(row),
         position_(task.shape.offset + row),
@@ -38,101 +35,14 @@ class Single {
       store(query_ + c, Vec(late ? 1.0f : times) * get(task.q.row(row), c, width_));
     }
     clear(outputs_, value_width_);
-    start(Formula());
   }
 
-  void run() {
-    const std::int64_t begin = most(0, position_ + 1 - task_.shape.window);
-    const std::int64_t end = position_ + (Formula::own_key ? 1 : 0);
-    walk(Formula(), begin, end);
-    const Vec factor(share(Formula()));
-    T* const to = task_.y.row(row_);
-    for (std::int64_t c = 0; c < value_width_; c += lanes) {
-      put(factor * load(outputs_ + c), to, c, value_width_, {});
-    }
-    save(Formula());
-  }
-
- private:
+ protected:
   static constexpr std::int64_t block = single_block;
-  static constexpr int vectors = 8;  // maximum number of vectors of columns summed together
-  static constexpr std::int64_t ahead = 8;
 
-  // The steps below are overloaded for the rules. The first argument is the formula of the rule.
-  void start(rules::Stick) {}
-  void start(rules::Entmax) {}
-  void start(rules::Tra) { pull_ = log2_of_e * *task_.pull.row(row_); }
-  void start(rules::Softmax) {
-    if (!task_.sink) return;
-    maximum_ = *task_.sink * log2_of_e > maximum_ ? *task_.sink * log2_of_e : maximum_;
-    sum_ = 1;
-  }
-
-  void walk(rules::Softmax rule, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t j = begin; j < end; j += block) take(rule, j, least(block, end - j));
-  }
-  void walk(rules::Tra rule, std::int64_t begin, std::int64_t end) {
-    while (end > begin) {
-      const std::int64_t j = most(begin, end - block);
-      take(rule, j, end - j);
-      end = j;
-    }
-  }
-  void walk(rules::Stick rule, std::int64_t begin, std::int64_t end) {
-    while (end > begin && !(left_ < rules::Stick::spent)) {
-      const std::int64_t j = most(begin, end - block);
-      take(rule, j, end - j);
-      end = j;
-    }
-  }
-  /// Computes all scores first and stores them in scratch after the outputs. Then processes only
-  /// the blocks in which a key has a weight.
-  void walk(rules::Entmax, std::int64_t begin, std::int64_t end) {
-    float* const all = outputs_ + round_up(value_width_, lanes);
-    Vec top(-1e38f);
-    for (std::int64_t j = begin; j < end; j += block) {
-      scores_ = all + (j - begin);
-      score(j, least(block, end - j));
-      for (std::int64_t r = 0; r < block; r += lanes) top = max(top, load(scores_ + r));
-    }
-    const std::int64_t count = round_up(end - begin, block);
-    float threshold = max(top) - 1;
-    for (int step = 0; step < rules::Entmax::most_steps; ++step) {
-      Vec sums(0.0f), squares(0.0f);
-      for (std::int64_t r = 0; r < count; r += lanes) {
-        const Vec w = rules::Entmax::weight(load(all + r), Vec(threshold));
-        sums += w;
-        squares = fma(w, w, squares);
-      }
-      const float next = rules::Entmax::step(threshold, sum(sums), sum(squares));
-      if (!(next > threshold)) break;
-      threshold = next;
-    }
-    for (std::int64_t j = begin; j < end; j += block) {
-      scores_ = all + (j - begin);
-      float highest = 0;
-      for (std::int64_t r = 0; r < block; r += lanes) {
-        const Vec w = rules::Entmax::weight(load(scores_ + r), Vec(threshold)), p = w * w;
-        store(scores_ + r, p);
-        const float here = max(p);
-        highest = here > highest ? here : highest;
-      }
-      if (highest > 0) mix_all(j, least(block, end - j));
-    }
-  }
-
-  /// Processes a block of keys.
-  template <class Rule>
-  void take(Rule rule, std::int64_t j, std::int64_t count) {
-    score(j, count);
-    weigh(rule, count);
-    mix_all(j, count);
-  }
-  void mix_all(std::int64_t j, std::int64_t count) {
-    for (std::int64_t c = 0; c < value_width_; c += vectors * lanes) {
-      mix_from<vectors>(j, count, c);
-    }
-  }
+  /// The keys [begin, end) that the query sees.
+  std::int64_t begin() const { return most(0, position_ + 1 - task_.shape.window); }
+  std::int64_t end() const { return position_ + (Formula::own_key ? 1 : 0); }
 
   /// s_j = q . k_j for `count` keys. The scores beyond the last key are minus infinity.
   void score(std::int64_t j, std::int64_t count) {
@@ -158,48 +68,33 @@ class Single {
     for (r = 0; r < count; ++r) scores_[r] += Formula::unit * (own - *task_.shift.row(j + r));
   }
 
-  /// Computes the share of each key of a block, then multiplies it by the remaining length of the
-  /// stick, from the last key to the first.
-  void weigh(rules::Stick, std::int64_t count) {
-    float kept[block];
-    for (std::int64_t r = 0; r < block; r += lanes) {
-      const auto broken = rules::Stick::broken(load(scores_ + r));
-      store(scores_ + r, broken.taken);
-      store(kept + r, broken.kept);
-    }
-    for (std::int64_t r = count - 1; r >= 0; --r) {
-      scores_[r] *= left_;
-      left_ *= kept[r];
+  void mix_all(std::int64_t j, std::int64_t count) {
+    for (std::int64_t c = 0; c < value_width_; c += vectors * lanes) {
+      mix_from<vectors>(j, count, c);
     }
   }
 
-  void weigh(rules::Tra, std::int64_t count) {
-    for (std::int64_t r = count - 1; r >= 0; --r) {
-      scores_[r] = rules::Tra::logit(scores_[r], pull_, count_);
-    }
-    weigh(rules::Softmax(), count);
-  }
-
-  /// p_j = 2^(s_j - m), where m is the maximum score so far, including this block. The sums of
-  /// earlier blocks, computed with the maximum m' before this block, are multiplied by 2^(m' - m).
-  void weigh(rules::Softmax, std::int64_t) {
-    Vec greatest = load(scores_);
-    for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(scores_ + r));
-    const float before = maximum_, now = max(greatest);
-    maximum_ = before > now ? before : now;
-    Vec total(0.0f);
-    for (std::int64_t r = 0; r < block; r += lanes) {
-      const Vec p = exp2(load(scores_ + r) - Vec(maximum_));
-      store(scores_ + r, p);
-      total += p;
-    }
-    const Vec factor = exp2(Vec(before) - Vec(maximum_));
-    sum_ = sum(fma(factor, Vec(sum_ / static_cast<float>(lanes)), total));
-    if (before == maximum_) return;
+  void scale_outputs(float factor) {
     for (std::int64_t c = 0; c < value_width_; c += lanes) {
-      store(outputs_ + c, factor * load(outputs_ + c));
+      store(outputs_ + c, Vec(factor) * load(outputs_ + c));
     }
   }
+  /// Writes y, which is `factor` times the sums.
+  void write(float factor) {
+    T* const to = task_.y.row(row_);
+    for (std::int64_t c = 0; c < value_width_; c += lanes) {
+      put(Vec(factor) * load(outputs_ + c), to, c, value_width_, {});
+    }
+  }
+
+  const AttentionRows<T>& task_;
+  std::int64_t row_, position_, width_, value_width_;
+  float *query_, *scores_, *outputs_;
+  float times_ = 1;
+
+ private:
+  static constexpr int vectors = 8;  // maximum number of vectors of columns summed together
+  static constexpr std::int64_t ahead = 8;
 
   /// y_c += sum_j p_j v_jc for at most n vectors of columns, from column c on.
   template <int n>
@@ -231,26 +126,48 @@ class Single {
     }
     for (int i = 0; i < n; ++i) store(outputs_ + c + i * lanes, sums[i]);
   }
+};
 
-  float share(rules::Softmax) const { return 1.0f / sum_; }
-  float share(rules::Tra) const { return sum_ == 0 ? 0.0f : 1.0f / sum_; }
-  float share(rules::Stick) const { return 1; }
-  float share(rules::Entmax) const { return 1; }
+/// The loop over blocks of keys. Query is the state of one query for a rule. It has
+///   Formula       the formulas of the rule in core/rules/
+///   start(...)    sets the initial state
+///   weigh(s)      replaces the scores of a block by weights and returns the factor of earlier sums
+///   spent()       true if no key that is not yet processed can have a weight
+///   share()       the factor of the finished sums
+///   save(...)     writes what the backward pass needs, if `saves`
+template <class T, class Query>
+class Single : SingleRow<T, typename Query::Formula> {
+  using Base = SingleRow<T, typename Query::Formula>;
+  using Base::block, Base::task_, Base::row_, Base::scores_;
 
-  void save(rules::Softmax) {
-    if (!task_.log_sum) return;
-    float logs[lanes];
-    store(logs, fma(Vec(maximum_), Vec(ln_of_2), log(Vec(sum_))));
-    *task_.log_sum.row(row_) = logs[0];
+ public:
+  using Base::Base;
+
+  void run() {
+    query_.start(task_, row_);
+    const std::int64_t begin = Base::begin(), end = Base::end();
+    if constexpr (Query::Formula::leftward) {
+      for (std::int64_t to = end; to > begin && !query_.spent();) {
+        const std::int64_t j = most(begin, to - block);
+        attend(j, to - j);
+        to = j;
+      }
+    } else {
+      for (std::int64_t j = begin; j < end; j += block) attend(j, least(block, end - j));
+    }
+    this->write(query_.share());
+    if constexpr (Query::saves) query_.save(task_, row_);
   }
-  template <class Other>
-  void save(Other) {}
 
-  const AttentionRows<T>& task_;
-  std::int64_t row_, position_, width_, value_width_;
-  float *query_, *scores_, *outputs_;
-  float left_ = 1, pull_ = 0, count_ = 0, times_ = 1;
-  float maximum_ = -1e38f, sum_ = 0;  // finite, so that inf - inf cannot occur before the first key
+ private:
+  void attend(std::int64_t j, std::int64_t count) {
+    this->score(j, count);
+    const float shrink = query_.weigh(scores_, count);
+    if (shrink != 1) this->scale_outputs(shrink);
+    this->mix_all(j, count);
+  }
+
+  Query query_;
 };
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

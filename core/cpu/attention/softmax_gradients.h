@@ -5,12 +5,12 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Computes P and dS = P (dP - D) from the scores and dP of a block, and stores both as packed
-/// words. dS is also multiplied by a factor. Both are 0 for keys that a query does not see. For
-/// entmax, the formula of dS uses the square roots of P instead of P. If `make_p` is false, P is
-/// already in place of the scores. If `make_ds` is false, only P is computed. If `shifted` is true,
-/// c_i - c_j is added to the scores, and the row sums and column sums of dS are accumulated.
-/// `first` is the index of the block's first key in the range.
+/// Computes P and dS from the scores and dP of a block, and stores both as packed words. dS is also
+/// multiplied by a factor. Both are 0 for keys that a query does not see. The rule computes P and
+/// dS from a number of each key, its weight(): P itself, or the square root of P for entmax. If
+/// `make_p` is false, this number is already in place of the scores. If `make_ds` is false, only P
+/// is computed. If `shifted` is true, c_i - c_j is added to the scores, and the row sums and column
+/// sums of dS are accumulated. `first` is the index of the block's first key in the range.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -29,7 +29,7 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
       return Rule::template weight<Product, shifted>(x, scale, log, shift, key_shifts + r);
     };
     const auto gradient = [&](int r, Vec p) {
-      const Vec x = p * (load(space.ds + r * panel + t) - own);
+      const Vec x = Rule::score_gradient(p, load(space.ds + r * panel + t), own);
       return Product::rounds ? times * x : x;
     };
     const auto put = [&](int r, Vec p0, Vec p1, Vec d0, Vec d1) {
@@ -69,7 +69,9 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
 /// The functions of softmax for the backward pass. The other rules inherit them.
 struct SoftmaxGradients {
   using Formula = rules::Softmax;
-  // The position of the first query that sees exactly one key, so that P = 1.
+  // True if the weights of a row sum to 1, apart from a sink.
+  static constexpr bool normalized = true;
+  // The position of the first query that sees exactly one key.
   static constexpr std::int64_t lone_query = 0;
 
   /// P = 2^(s - log). If the product rounds, x still lacks the factor `scale`.
@@ -79,6 +81,7 @@ struct SoftmaxGradients {
     return exp2(Product::rounds ? fma(scale, x, -less) : x - less);
   }
   static Vec probability(Vec p) { return p; }
+  static Vec score_gradient(Vec p, Vec dp, Vec d) { return p * (dp - d); }
 
   /// Reads log_sum and converts it to base 2.
   template <class T, class Product>
@@ -88,7 +91,7 @@ struct SoftmaxGradients {
       rows.space.logs[t] = t < rows.count ? log2_of_e * *log_sum.row(rows.row + t) : 1e30f;
     }
   }
-  /// The tensor whose row i has the dot product D_i with dy_i.
+  /// The tensor whose row i has the dot product D_i with dy_i. Empty if the rule has no D.
   template <class T>
   static HeadRows<const T> mean(const AttentionGradients<T>& task) {
     return task.y;

@@ -43,8 +43,49 @@ template <class Product, class Power>
   return any(before != m);
 }
 
+/// Softmax of a single query, with a running maximum and a running sum.
+struct SoftmaxQuery {
+  using Formula = rules::Softmax;
+  static constexpr bool saves = true;
+  // The maximum is finite, so that inf - inf cannot occur before the first key.
+  float maximum = lowest, denominator = 0;
+
+  template <class T>
+  void start(const AttentionRows<T>& task, std::int64_t) {
+    if (!task.sink) return;
+    const float sink = *task.sink * log2_of_e;
+    maximum = sink > maximum ? sink : maximum;
+    denominator = 1;
+  }
+  /// p_j = 2^(s_j - m), where m is the maximum score so far, including this block. Returns
+  /// 2^(m' - m), where m' is the maximum before this block.
+  float weigh(float* s, std::int64_t) {
+    Vec greatest = load(s);
+    for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(s + r));
+    const float before = maximum, now = max(greatest);
+    maximum = before > now ? before : now;
+    Vec total(0.0f);
+    for (std::int64_t r = 0; r < block; r += lanes) {
+      const Vec p = exp2(load(s + r) - Vec(maximum));
+      store(s + r, p);
+      total += p;
+    }
+    const Vec factor = exp2(Vec(before) - Vec(maximum));
+    denominator = sum(fma(factor, Vec(denominator / static_cast<float>(lanes)), total));
+    return first_lane(factor);
+  }
+  static constexpr bool spent() { return false; }
+  float share() const { return 1.0f / denominator; }
+  template <class T>
+  void save(const AttentionRows<T>& task, std::int64_t row) const {
+    if (!task.log_sum) return;
+    *task.log_sum.row(row) = first_lane(fma(Vec(maximum), Vec(ln_of_2), log(Vec(denominator))));
+  }
+};
+
 struct SoftmaxRows {
   using Formula = rules::Softmax;
+  using Query = SoftmaxQuery;
 
   /// Initializes the maxima and sums with the sink.
   template <class T>

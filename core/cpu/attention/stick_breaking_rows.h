@@ -5,10 +5,38 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
+/// Stick-breaking of a single query. `left` is the remaining length of the stick.
+struct StickBreakingQuery {
+  using Formula = rules::Stick;
+  static constexpr bool saves = false;
+  float left = 1;
+
+  template <class T>
+  void start(const AttentionRows<T>&, std::int64_t) {}
+  /// Computes the share of each key of a block, then multiplies it by the remaining length of the
+  /// stick, from the last key to the first.
+  float weigh(float* s, std::int64_t count) {
+    float kept[block];
+    for (std::int64_t r = 0; r < block; r += lanes) {
+      const auto broken = Formula::broken(load(s + r));
+      store(s + r, broken.taken);
+      store(kept + r, broken.kept);
+    }
+    for (std::int64_t r = count - 1; r >= 0; --r) {
+      s[r] *= left;
+      left *= kept[r];
+    }
+    return 1;
+  }
+  bool spent() const { return left < Formula::spent; }
+  static float share() { return 1; }
+};
+
 /// Stick-breaking of the rows of a panel. `sums` contains the weight of each row that is not yet
 /// assigned to a key, which is the remaining length of its stick.
 struct StickBreakingRows {
   using Formula = rules::Stick;
+  using Query = StickBreakingQuery;
 
   template <class T>
   static void start(const PanelRows<T>& rows) {

@@ -1,28 +1,21 @@
-#include "core/cpu/attention/forward_rows.h"
-#include "core/cpu/attention/gradient_work.h"
 #include "core/cpu/attention/softmax_gradients.h"
 #include "core/cpu/attention/softmax_rows.h"
+#include "core/cpu/attention/tables.h"
 #include "core/cpu/isa.h"
 
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-/// The kernels of avx512bf16, with `fast` and `bf16` replaced by kernels on tile registers. Single
-/// queries still use vectors.
+/// Replaces the kernels of `fast` and `bf16` by kernels on tile registers.
 template <class T>
-ByProduct<AttentionKernels<T>> forward_on_tiles() {
-  ByProduct<AttentionKernels<T>> all = kernels<ByProduct<AttentionKernels<T>>, Isa::avx512bf16>();
-  all.fast = forward_kernels<T, Tiled<TileRegisters, 2>, SoftmaxRows>;
-  all.bf16 = forward_kernels<T, Tiled<TileRegisters, 1>, SoftmaxRows>;
-  return all;
-}
-template <class T>
-ByProduct<AttentionGradientKernels<T>> backward_on_tiles() {
-  ByProduct<AttentionGradientKernels<T>> all =
-      kernels<ByProduct<AttentionGradientKernels<T>>, Isa::avx512bf16>();
-  all.fast = gradient_kernels<T, Tiled<TileRegisters, 2>, SoftmaxGradients>;
-  all.bf16 = gradient_kernels<T, Tiled<TileRegisters, 1>, SoftmaxGradients>;
+PassKernels<T> on_tiles(PassKernels<T> all) {
+  using Split = Tiled<TileRegisters, 2>;
+  using Rounded = Tiled<TileRegisters, 1>;
+  all.forward.fast = forward_kernels<T, Split, SoftmaxRows>;
+  all.forward.bf16 = forward_kernels<T, Rounded, SoftmaxRows>;
+  all.backward.fast = gradient_kernels<T, Split, SoftmaxGradients>;
+  all.backward.bf16 = gradient_kernels<T, Rounded, SoftmaxGradients>;
   return all;
 }
 
@@ -30,28 +23,11 @@ ByProduct<AttentionGradientKernels<T>> backward_on_tiles() {
 }  // namespace LONGHAND_ISA::attention
 
 template <>
-const ByProduct<AttentionKernels<float>>&
-kernels<ByProduct<AttentionKernels<float>>, Isa::LONGHAND_ISA>() {
-  static const auto table = LONGHAND_ISA::attention::forward_on_tiles<float>();
-  return table;
-}
-template <>
-const ByProduct<AttentionKernels<bf16>>&
-kernels<ByProduct<AttentionKernels<bf16>>, Isa::LONGHAND_ISA>() {
-  static const auto table = LONGHAND_ISA::attention::forward_on_tiles<bf16>();
-  return table;
-}
-template <>
-const ByProduct<AttentionGradientKernels<float>>&
-kernels<ByProduct<AttentionGradientKernels<float>>, Isa::LONGHAND_ISA>() {
-  static const auto table = LONGHAND_ISA::attention::backward_on_tiles<float>();
-  return table;
-}
-template <>
-const ByProduct<AttentionGradientKernels<bf16>>&
-kernels<ByProduct<AttentionGradientKernels<bf16>>, Isa::LONGHAND_ISA>() {
-  static const auto table = LONGHAND_ISA::attention::backward_on_tiles<bf16>();
-  return table;
+const KernelsOf<SoftmaxRule>& kernels<KernelsOf<SoftmaxRule>, Isa::LONGHAND_ISA>() {
+  using LONGHAND_ISA::attention::on_tiles;
+  const auto& vectors = kernels<KernelsOf<SoftmaxRule>, Isa::avx512bf16>();
+  static const KernelsOf<SoftmaxRule> all{on_tiles(vectors.f32), on_tiles(vectors.narrow)};
+  return all;
 }
 
 }  // namespace longhand::cpu

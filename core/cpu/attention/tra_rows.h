@@ -5,11 +5,29 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
+/// Threshold relative attention of a single query. `count` is the number of positive scores so far.
+struct TraQuery : SoftmaxQuery {
+  using Formula = rules::Tra;
+  static constexpr bool saves = false;
+  float pull = 0, count = 0;
+
+  template <class T>
+  void start(const AttentionRows<T>& task, std::int64_t row) {
+    pull = log2_of_e * *task.pull.row(row);
+  }
+  float weigh(float* s, std::int64_t keys) {
+    for (std::int64_t r = keys - 1; r >= 0; --r) s[r] = Formula::logit(s[r], pull, count);
+    return SoftmaxQuery::weigh(s, keys);
+  }
+  float share() const { return denominator == 0 ? 0.0f : 1.0f / denominator; }
+};
+
 /// Threshold relative attention of the rows of a panel: a softmax of logits, which are computed
 /// from the nearest key to the first. `counts` contains the number of positive scores of each row
 /// so far.
 struct TraRows {
   using Formula = rules::Tra;
+  using Query = TraQuery;
   static constexpr bool bounds = true;
 
   template <class T>

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/contract/scores.h"
 #include "core/cpu/attention/kernels.h"
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
-#include "core/rule_tensors.h"
 
 /// Divides the work of the attention family by segment, head and rows. The division does not depend
 /// on the number of threads.
@@ -44,42 +44,6 @@ struct WorkList {
 
 /// Number of heads that an item must contain to be worth passing to a thread, at most `heads`.
 std::int64_t heads_together(double cost_of_head, std::int64_t heads);
-
-/// Minimum sequence length for products of split operands. For shorter sequences, packing costs
-/// more time than these products save.
-inline constexpr std::int64_t least_split_keys = 256;
-
-/// True if products use tile registers on processors that have them. Only softmax uses tiles. TRA
-/// requires f32 products, entmax must compute the same bits of a mean in two places, ChaCAL and
-/// DeltaFormer solve rows between their products, and stick-breaking stops early.
-constexpr bool suits_tiles(Rule rule, bool solved, Math math, std::int64_t longest) {
-  if (rule != Rule::softmax || solved) return false;
-  return math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);
-}
-
-/// The kernels for a math mode.
-template <class Kernels>
-const Kernels& by_math(const ByProduct<Kernels>& all, Math math) {
-  return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
-}
-
-/// The kernels of a rule.
-template <class Kernels>
-const Kernels& kernels_of(const Crew& crew, Rule rule, bool solved, Math math,
-                          std::int64_t longest) {
-  const bool tiles = suits_tiles(rule, solved, math, longest);
-  const Isa isa = tiles ? crew.isa : std::min(crew.isa, Isa::avx512bf16);
-  const auto& all = rule == Rule::softmax ? kernels_for<ByProduct<Kernels>>(isa)
-                                          : kernels_for<ByRule<Kernels>>(isa).of(rule);
-  return by_math(all, math);
-}
-
-/// The kernels of ChaCAL or of DeltaFormer.
-template <class Kernels>
-const Kernels& solve_kernels(const Crew& crew, bool chacal, Math math) {
-  const auto& all = kernels_for<BySolve<Kernels>>(std::min(crew.isa, Isa::avx512bf16));
-  return by_math(chacal ? all.chacal : all.deltaformer, math);
-}
 
 /// The Scores of an operation that has only q, k, their segments and a scale.
 template <class Op>

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+
+#include "autograd/attention.h"
+#include "autograd/catalog/catalog.h"
+
+/// The operations of an attention rule other than softmax: the fused one, the composed one and the
+/// weights. Their cases are the same for all rules.
+namespace longhand::catalog {
+
+struct DescribedRule {
+  std::string name, formula;
+  RuleVars (*vars)(const Call& call);
+  std::optional<Argument> input = {};  // the rule's own input
+  // The sign of a score decides whether its key has a weight. No case then has scores near 0, where
+  // rounding changes their sign, and all products of scores are f32.
+  bool by_sign = false;
+  double error_terms = 1;  // see Operation::error_terms; for the fused operation
+};
+
+std::vector<Operation> rule_operations(const DescribedRule& rule);
+
+}  // namespace longhand::catalog

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "autograd/composed_attention.h"
+
+/// The scores of one sequence as matrices, for the composed mechanisms.
+namespace longhand {
+
+/// One sequence in the rows of the tensors: its index, first query, number of queries, first key
+/// and number of keys.
+struct Sequence {
+  std::int64_t number, query, queries, key, keys;
+};
+Sequence sequence_of(const Segments& queries, const Segments& keys, std::int64_t number);
+
+/// The heads of x in the rows first .. first + count - 1, as matrices [heads, count, width].
+Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count);
+
+/// A tensor that is not differentiated, on the backend and with the type of `like`.
+Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& values);
+
+/// The scores of one sequence. A rule's file in autograd/rules/ defines the function
+///   Var weigh(const SequenceScores& scores, const NAMEVars& rule)
+/// which returns the weights P, [q.heads, queries, keys].
+struct SequenceScores {
+  const ScoreVars& vars;
+  const Sequence& at;
+  const AddToScores& more;
+
+  /// The scores [q.heads, queries, keys] in the master type. `math` is the mode of the products
+  /// q . k, by default that of the operation.
+  Var scores() const { return scores(vars.math); }
+  Var scores(std::optional<Math> math) const;
+
+  /// A mask [queries, keys]: 1 if the query sees the key. Without own_key, a query does not see the
+  /// key at its own position. `like` gives the backend and the type.
+  Var seen(const Var& like, bool own_key = true) const;
+
+  /// The rows of this sequence's queries in a [tokens, q.heads] tensor, as [q.heads, queries, 1].
+  Var by_query(const Var& x) const;
+};
+
+}  // namespace longhand

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/cpu/attention/passes.h"
+#include "core/cpu/softmax/kernels.h"
+
+namespace longhand::cpu {
+namespace {
+
+/// Minimum sequence length for products of split operands. For shorter sequences, packing costs
+/// more time than these products save.
+constexpr std::int64_t least_split_keys = 256;
+
+/// Returns the sum of a row's weights if the softmax has a sink:
+///   sum_j exp(s_j) / (sum_j exp(s_j) + exp(b))
+float left_by(float sink, std::span<const float> scores) {
+  const float top = std::max(sink, *std::max_element(scores.begin(), scores.end()));
+  double sum = 0;
+  for (const float s : scores) sum += static_cast<double>(std::exp(s - top));
+  return static_cast<float>(sum / (sum + static_cast<double>(std::exp(sink - top))));
+}
+
+}  // namespace
+
+Crew without_tiles(const Crew& crew) { return {crew.threads, std::min(crew.isa, Isa::avx512bf16)}; }
+
+Crew softmax_crew(const Crew& crew, Math math, std::int64_t longest) {
+  const bool tiles = math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);
+  return tiles ? crew : without_tiles(crew);
+}
+
+void run(CpuBackend& backend, const Attention& op, const SoftmaxRule& rule) {
+  const Math math = backend.math(op.scores.math);
+  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math,
+                      Forward{.scores = op.scores,
+                              .v = op.v,
+                              .y = op.y,
+                              .sink = rule.sink,
+                              .log_sum = rule.log_denominator});
+}
+
+void run(CpuBackend& backend, const AttentionBackward& op, const SoftmaxGradient& rule) {
+  const Math math = backend.math(op.scores.math);
+  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math,
+                      Backward{.scores = op.scores,
+                               .v = op.v,
+                               .dy = op.dy,
+                               .dq = op.dq,
+                               .dk = op.dk,
+                               .dv = op.dv,
+                               .dscores = op.dscores,
+                               .mean = rule.y,
+                               .log_sum = rule.log_denominator,
+                               .sink = rule.sink,
+                               .dsink = rule.dsink});
+}
+
+void run(CpuBackend& backend, const AttentionWeights& op, const SoftmaxRule& rule) {
+  const auto& softmax = kernels_for<SoftmaxKernels<float>>(backend.isa());
+  const bool own_key = SoftmaxRule::Formulas::own_key;
+  write_weights(backend, op, own_key, [&](std::span<float> row, std::int64_t, std::int64_t head) {
+    const float left = rule.sink ? left_by(rule.sink.data<float>()[head], row) : 1.0f;
+    softmax.forward(row.data(), row.data(), {}, 0, 1, std::ssize(row), 0);
+    if (rule.sink)
+      std::transform(row.begin(), row.end(), row.begin(), [&](float p) { return left * p; });
+  });
+}
+
+}  // namespace longhand::cpu

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <type_traits>
+
+#include "core/cpu/attention/forward_rows.h"
+#include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/attention/single.h"
+
+/// The tables of kernels of a mechanism. NAME_rows.h contains its forward rule and NAME_gradients.h
+/// its backward rule.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+template <class Product>
+std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t chunk,
+                     std::int64_t) {
+  return most(Space<Product>(width, value_width, chunk, nullptr).floats,
+              single_scratch(width, value_width));
+}
+
+template <class T, class Product, class Rule>
+inline constexpr AttentionKernels<T> forward_kernels{
+    scratch<Product>,
+    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
+      Rows<T, Product, Rule>(task, chunk, at).begin();
+    },
+    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, std::int64_t from,
+       std::int64_t to, float* at) { Rows<T, Product, Rule>(task, chunk, at).before(from, to); },
+    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
+      Rows<T, Product, Rule>(task, chunk, at).own();
+    },
+    Rule::Query::saves,
+    [](const AttentionRows<T>& task, std::int64_t row, float* at) {
+      Single<T, typename Rule::Query>(task, row, at).run();
+    }};
+
+/// Maximum number of keys in a range. Queries are packed once per range. On vectors, ranges of a
+/// quarter of this length were 10% slower for heads of width 768, and were not faster for narrow
+/// heads. On tiles, packing takes a larger share of the time, so ranges are twice as long. This was
+/// 10% faster for all widths.
+template <class Product>
+inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
+
+template <class T, class Product, class Rule>
+inline constexpr AttentionGradientKernels<T> gradient_kernels{
+    Rule::Formula::leftward,
+    keys_of_range<Product>,
+    [](std::int64_t width, std::int64_t value_width, std::int64_t range) {
+      return GradientSpace<Product>(width, value_width, range, nullptr).floats;
+    },
+    packed_width,
+    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).begin(); },
+    [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
+      Work<T, Product, Rule>(task, at).begin_head(head);
+    },
+    [](const AttentionGradients<T>& task, std::int64_t head, std::int64_t row, float* at) {
+      Work<T, Product, Rule>(task, at).panel_of(head, row);
+    },
+    [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
+      Work<T, Product, Rule>(task, at).end_head(head);
+    },
+    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
+
+/// The kernels of one pass of a mechanism with products on vectors. On vectors, Math::fast uses the
+/// same products as Math::exact. If scores must be exact, so does Math::bf16.
+template <class T, class Rule,
+          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
+inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{
+    forward_kernels<T, Exact, Rule>, forward_kernels<T, Exact, Rule>,
+    forward_kernels<T, Narrow, Rule>};
+template <class T, class Rule,
+          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
+inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{
+    gradient_kernels<T, Exact, Rule>, gradient_kernels<T, Exact, Rule>,
+    gradient_kernels<T, Narrow, Rule>};
+
+/// All kernels of a mechanism with products on vectors.
+template <class Mechanism, class ForwardRule, class BackwardRule>
+inline constexpr KernelsOf<Mechanism> on_vectors{
+    .f32 = {forward_on_vectors<float, ForwardRule>, gradients_on_vectors<float, BackwardRule>},
+    .narrow = {forward_on_vectors<bf16, ForwardRule>, gradients_on_vectors<bf16, BackwardRule>}};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/cpu/attention/passes.h"
+
+namespace longhand::cpu {
+
+void run(CpuBackend& backend, const Attention& op, const TraRule& rule) {
+  attend<TraRule>(crew_of(backend), backend.math(op.scores.math),
+                  Forward{.scores = op.scores,
+                          .v = op.v,
+                          .y = op.y,
+                          .pull = rule.count_bias,
+                          .log_sum = rule.log_denominator,
+                          .residue = rule.residue});
+}
+
+void run(CpuBackend& backend, const AttentionBackward& op, const TraGradient& rule) {
+  attend<TraRule>(crew_of(backend), backend.math(op.scores.math),
+                  Backward{.scores = op.scores,
+                           .v = op.v,
+                           .dy = op.dy,
+                           .dq = op.dq,
+                           .dk = op.dk,
+                           .dv = op.dv,
+                           .dscores = op.dscores,
+                           .mean = rule.y,
+                           .residue = rule.residue,
+                           .log_sum = rule.log_denominator,
+                           .pull = rule.count_bias,
+                           .dpull = rule.dcount_bias});
+}
+
+void run(CpuBackend& backend, const AttentionWeights& op, const TraRule& rule) {
+  using Formulas = TraRule::Formulas;
+  const auto* const count_bias = rule.count_bias.data<float>();
+  const std::int64_t heads = op.scores.q.heads;
+  write_weights(backend, op, Formulas::own_key,
+                [=](std::span<float> row, std::int64_t query, std::int64_t head) {
+                  const float pull = count_bias[query * heads + head];
+                  float kept = 0, sum = 0;
+                  for (auto s = row.rbegin(); s != row.rend(); ++s) {
+                    *s = Formulas::logit(*s, pull, kept);
+                  }
+                  const float top = kept > 0 ? *std::max_element(row.begin(), row.end()) : 0;
+                  for (float& x : row) sum += x = std::exp(x - top);
+                  for (float& x : row) x = kept > 0 ? x / sum : x;
+                });
+}
+
+}  // namespace longhand::cpu
