@@ -54,7 +54,11 @@ struct EntmaxVars {
   EntmaxRule value() const { return {}; }
   Var input() const { return {}; }
 };
-using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars>;
+struct SigmoidVars {
+  SigmoidRule value() const { return {}; }
+  Var input() const { return {}; }
+};
+using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars, SigmoidVars>;
 
 /// The rule with the values of its tensors. The tensors for a backward pass are empty.
 AttentionRule value_of(const RuleVars& rule);

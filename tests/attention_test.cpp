@@ -70,8 +70,8 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
 }
 
 BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
-  for (const char* name :
-       {"attention", "fal", "chacal", "stick_attention", "tra_attention", "entmax_attention"}) {
+  for (const char* name : {"attention", "fal", "chacal", "stick_attention", "tra_attention",
+                           "entmax_attention", "sigmoid_attention"}) {
     const catalog::Operation& fused = catalog::find(name);
     const catalog::Operation& composed = catalog::find(std::string("composed_") + name);
     Rng rng(2, Purpose::test);
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(large_scores_do_not_overflow) {
 }
 
 BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
-  for (const char* name :
-       {"attention", "fal", "chacal", "stick_attention", "tra_attention", "entmax_attention"}) {
+  for (const char* name : {"attention", "fal", "chacal", "stick_attention", "tra_attention",
+                           "entmax_attention", "sigmoid_attention"}) {
     const catalog::Operation& op = catalog::find(name);
     Rng rng(4, Purpose::test);
     catalog::Case both;
@@ -318,6 +318,7 @@ BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
     const Var y = recorded(tape, [&] {
       if (op == "stick") return attention(s, v, StickBreakingVars{});
       if (op == "entmax") return attention(s, v, EntmaxVars{});
+      if (op == "sigmoid") return attention(s, v, SigmoidVars{});
       if (op == "tra") {
         return attention(s, v, TraVars{Tensor::zeros(*backend, {tokens, 1}, DType::f32)});
       }
@@ -328,7 +329,7 @@ BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
     tape.backward(y, Tensor::zeros(*backend, y.shape(), DType::f32));
     return backend->memory().use().peak;
   };
-  for (const char* op : {"attention", "fal", "chacal", "stick", "tra", "entmax"}) {
+  for (const char* op : {"attention", "fal", "chacal", "stick", "tra", "entmax", "sigmoid"}) {
     const std::size_t one = peak(op, 768), two = peak(op, 1536);
     BOOST_TEST_CONTEXT(op << ": " << one << " and " << two << " bytes") {
       BOOST_TEST(two < one * 5 / 2);

@@ -34,8 +34,8 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::fast, Math::bf16}) {
       const auto backend = make_cpu_backend({.threads = 2, .math = math}, isa);
-      for (const char* name :
-           {"attention", "stick_attention", "entmax_attention", "tra_attention"}) {
+      for (const char* name : {"attention", "stick_attention", "entmax_attention", "tra_attention",
+                               "sigmoid_attention"}) {
         const catalog::Operation& operation = catalog::find(name);
         for (const double gate : {0.0, 0.5, 0.97}) {
           if (gate > 0 && operation.name == "tra_attention")
@@ -58,7 +58,8 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
 // because the sums of dS over rows and over columns are computed from the same numbers.
 BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_nothing) {
   const auto backend = make_cpu_backend({.threads = 2, .math = Math::bf16});
-  for (const char* name : {"attention", "stick_attention", "entmax_attention", "chacal"}) {
+  for (const char* name :
+       {"attention", "stick_attention", "entmax_attention", "sigmoid_attention", "chacal"}) {
     const catalog::Operation& operation = catalog::find(name);
     Rng rng(3, Purpose::test);
     int shifted = 0;

@@ -74,7 +74,9 @@ std::vector<nn::DecoderConfig> models() {
       "ssmax:1x4,fox:2x4,sink:1x4{learned_sink=1};alibi:4/2x4,sink:1x8{sink=-1}", 16);
   nn::DecoderConfig ruled = parallel;
   ruled.mixers = nn::parse_layers(
-      "stick:1x4,stick:1x4{forgets=1},tra:2/1x4;entmax:1x4{forgets=1},delta:2/1x4,lstm:1x4", 16);
+      "stick:1x4,stick:1x4{forgets=1},tra:2/"
+      "1x4;entmax:1x4{forgets=1},sigmoid:1x4,delta:1x4,lstm:1x4",
+      16);
   return {parallel, sequential, gated, scored, ruled};
 }
 

@@ -121,6 +121,7 @@ std::map<std::string, DecoderConfig> variants() {
   add("threshold relative attention", heads("tra:4/2x4{tra_bias=1}"));
   add("other rules that forget", heads("stick:2x4{forgets=1},tra:2/1x4{forgets=1,forget_bias=3};"
                                        "entmax:2x4{forgets=1},stick:1x8{forgets=1,forget_bias=2}"));
+  add("sigmoid attention", heads("sigmoid:4/2x4;sigmoid:2x4{forgets=1},fal:1x8"));
   add("learned sinks", heads("sink:2x4{sink=-0.5,learned_sink=1},sink:1x8{sink=1}"));
   add("GPT-2 with all of it", [&](DecoderConfig& c) {
     chained(c);

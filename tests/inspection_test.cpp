@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_reproduce_the_outputs_of_both_h
   const auto n = std::ssize(tokens);
   for (const char* kind :
        {"softmax:2", "ssmax:2", "fox:2", "sink:2", "alibi:2", "stick:2", "stick:2{forgets=1}",
-        "entmax:2", "entmax:2{forgets=1}", "tra:2{head_norm=none}"}) {
+        "entmax:2", "entmax:2{forgets=1}", "tra:2{head_norm=none}", "sigmoid:2"}) {
     nn::Decoder model(*backend,
                       {.vocabulary = 5,
                        .width = width,

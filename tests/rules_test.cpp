@@ -105,6 +105,25 @@ BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   check_close(v.data.grad().to_doubles(), expected, 1e-14);
 }
 
+BOOST_AUTO_TEST_CASE(a_sigmoid_subtracts_the_logarithm_of_the_number_of_keys) {
+  const auto backend = make_reference_backend();
+  const ScoreVars s = of_keys(*backend, {0, std::log(3), std::log(9)});
+  const Doubles expected{0.25, 0.5, 0.75};
+  check_close(last_row(attention_weights(s, SigmoidVars{})), expected, 1e-15);
+  const HeadVars v{Var(column(*backend, {4, 2, 8}), true), 0, 1, 1};
+  Tape tape;
+  const Var y = recorded(tape, [&] { return attention(s, v, SigmoidVars{}); });
+  BOOST_TEST(std::abs(y.value().to_doubles()[2] - 8) < 1e-14);
+  tape.backward(y, column(*backend, {0, 0, 1}));
+  check_close(s.k.data.grad().to_doubles(), {3.0 / 16 * 4, 0.25 * 2, 3.0 / 16 * 8}, 1e-14);
+  check_close(v.data.grad().to_doubles(), expected, 1e-15);
+
+  // With a window of two keys, n is 2: the scores are ln 3 and ln 9, less ln 2.
+  ScoreVars narrow = s;
+  narrow.window = 2;
+  check_close(last_row(attention_weights(narrow, SigmoidVars{})), {0, 3.0 / 5, 9.0 / 11}, 1e-15);
+}
+
 // Scores that are more than 2 below the largest have no weight. If this applies to all others, the
 // largest has the whole weight.
 BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
@@ -141,7 +160,8 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
       return Tensor::from(*backend, {std::ssize(values), 1}, type, values);
     };
     for (const RuleVars& rule : {RuleVars(SoftmaxVars{}), RuleVars(StickBreakingVars{}),
-                                 RuleVars(TraVars{of(Doubles(5, -0.3))}), RuleVars(EntmaxVars{})}) {
+                                 RuleVars(TraVars{of(Doubles(5, -0.3))}), RuleVars(EntmaxVars{}),
+                                 RuleVars(SigmoidVars{})}) {
       const auto scores = [&](const Doubles& of_keys) {
         return ScoreVars{.q = {Var(of(Doubles(5, 1.0))), 0, 1, 1},
                          .k = {Var(of(of_keys)), 0, 1, 1},
@@ -252,12 +272,14 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
         0x1p-24 * 4 * deviation * (20 * deviation * deviation + std::sqrt(1500.0));
     const StickBreakingVars stick;
     const EntmaxVars entmax;
+    const SigmoidVars sigmoid;
     const auto tra = [](const HeadProblem& of) {
       return TraVars{Tensor::from(of.q.backend(), {1500, 1}, DType::f32, Doubles(1500, -0.01))};
     };
     check_close(output(same, stick), output(p, stick), of_sticks);
     check_close(output(same, tra(same)), output(p, tra(p)), 1e-5 * deviation * deviation);
     check_close(output(same, entmax), output(p, entmax), 1e-5 * deviation * deviation);
+    check_close(output(same, sigmoid), output(p, sigmoid), 1e-5 * deviation * deviation);
     for (const double gate :
          {-0.0625, 0.015625}) {  // exact in f32, because TRA depends on the sign of a score
       check_close(output(same, stick, gate), output(p, stick, gate), of_sticks);

@@ -181,6 +181,7 @@ struct Tensors {
             attend("stick, nothing taken", opposed, StickBreakingRule{}, StickBreakingGradient{y}),
             attend("tra", scores, TraRule{pull, log_sum}, TraGradient{pull, y, {}, log_sum, dpull}),
             attend("entmax", scores, EntmaxRule{log_sum, mean}, EntmaxGradient{log_sum, mean}),
+            attend("sigmoid", scores, SigmoidRule{}, SigmoidGradient{}),
             fal("fal", q, k),
             fal("fal without a match", positive, against),
             {"delta",

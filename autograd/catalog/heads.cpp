@@ -295,7 +295,9 @@ Case balanced(Rng& rng) {
       for (std::size_t h = 0; h < 2; ++h) {
         const std::size_t at = row * 8 + h * 4;
         q.values[at] = 1;
+        q.values[at + 1] = 1.8 * j;
         k.values[at] = -1.8 * j;
+        k.values[at + 1] = 1;
       }
     }
   }

@@ -5,6 +5,7 @@
 
 #include "core/contract/scores.h"
 #include "core/rules/entmax.h"
+#include "core/rules/sigmoid.h"
 #include "core/rules/softmax.h"
 #include "core/rules/stick_breaking.h"
 #include "core/rules/tra.h"
@@ -82,7 +83,17 @@ struct EntmaxRule {
   }
 };
 
-using AttentionRule = std::variant<SoftmaxRule, StickBreakingRule, TraRule, EntmaxRule>;
+/// sigmoid: P_ij = sigmoid(s_ij - ln n_i), where n_i is the number of keys that query i sees. The
+/// weights of a row need not sum to 1. Nothing is saved.
+struct SigmoidRule {
+  using Formulas = rules::Sigmoid;
+  using Gradient = struct SigmoidGradient;
+
+  static void list(auto&, const auto&) {}
+};
+
+using AttentionRule =
+    std::variant<SoftmaxRule, StickBreakingRule, TraRule, EntmaxRule, SigmoidRule>;
 
 /// y_i = sum_j P_ij v_j. y and all saved heads have q.heads heads of v.width.
 struct Attention {
@@ -158,8 +169,13 @@ struct EntmaxGradient {
   }
 };
 
-using AttentionGradient =
-    std::variant<SoftmaxGradient, StickBreakingGradient, TraGradient, EntmaxGradient>;
+/// dS_ij = P_ij (1 - P_ij) dP_ij
+struct SigmoidGradient {
+  static void list(auto&, const auto&) {}
+};
+
+using AttentionGradient = std::variant<SoftmaxGradient, StickBreakingGradient, TraGradient,
+                                       EntmaxGradient, SigmoidGradient>;
 
 /// Computes the gradients of q, k and v from the rule's dS:
 ///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i

@@ -1,0 +1,32 @@
+#include <cmath>
+
+#include "core/cpu/attention/passes.h"
+
+namespace longhand::cpu {
+
+void run(CpuBackend& backend, const Attention& op, const SigmoidRule&) {
+  attend<SigmoidRule>(crew_of(backend), backend.math(op.scores.math),
+                      Forward{.scores = op.scores, .v = op.v, .y = op.y});
+}
+
+void run(CpuBackend& backend, const AttentionBackward& op, const SigmoidGradient&) {
+  attend<SigmoidRule>(crew_of(backend), backend.math(op.scores.math),
+                      Backward{.scores = op.scores,
+                               .v = op.v,
+                               .dy = op.dy,
+                               .dq = op.dq,
+                               .dk = op.dk,
+                               .dv = op.dv,
+                               .dscores = op.dscores});
+}
+
+void run(CpuBackend& backend, const AttentionWeights& op, const SigmoidRule&) {
+  using Formulas = SigmoidRule::Formulas;
+  write_weights(backend, op, Formulas::own_key,
+                [](std::span<float> row, std::int64_t, std::int64_t) {
+                  const float log_count = std::log2(static_cast<float>(row.size()));
+                  for (float& x : row) x = Formulas::weight(Formulas::unit * x - log_count);
+                });
+}
+
+}  // namespace longhand::cpu

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/cpu/attention/sigmoid_rows.h"
+#include "core/cpu/attention/softmax_gradients.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// Sigmoid attention: dS = P (1 - P) dP. There is no D.
+struct SigmoidGradients : SoftmaxGradients {
+  using Formula = rules::Sigmoid;
+  static constexpr bool normalized = false;
+
+  template <class Product, bool shifted>
+  static Vec weight(Vec x, Vec scale, Vec log_count, Vec shift, const float* key_shift) {
+    const Vec s = score_of<Product, Formula, shifted>(x, scale, shift, key_shift);
+    return Formula::weight(s - log_count);
+  }
+  static Vec score_gradient(Vec p, Vec dp, Vec) { return Formula::gradient(p, dp); }
+
+  /// Computes log2(n) of each query.
+  template <class T, class Product>
+  static void start(const GradientPanel<T, Product>& rows) {
+    const SegmentShape& shape = rows.task.shape;
+    for (std::int64_t t = 0; t < panel; ++t) {
+      const std::int64_t row = rows.row + least(t, rows.count - 1);
+      rows.space.logs[t] = first_lane(log_of_keys(shape.offset + row, shape));
+    }
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention
