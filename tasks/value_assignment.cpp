@@ -14,7 +14,9 @@ class ValueAssignment final : public CharacterTask {
  public:
   static constexpr std::string_view letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  static constexpr std::string_view figures = "0123456789";
+  /// Characters that may be values.
+  static constexpr std::string_view symbols =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   static constexpr std::int64_t longest_string = 1 << 14;
 
   ValueAssignment(const OptionValues& options, Range pairs, Range length, std::string values)
@@ -30,7 +32,7 @@ class ValueAssignment final : public CharacterTask {
 
  private:
   static const std::string& characters() {
-    static const std::string all = std::string(letters) + std::string(figures) + " =";
+    static const std::string all = std::string(symbols) + " =";
     return all;
   }
 
@@ -73,8 +75,8 @@ class ValueAssignment final : public CharacterTask {
       if (letters.find(table[i]) == std::string_view::npos) {
         return text("the table: expected a letter, got ", quote(table.substr(i, 1)));
       }
-      if (figures.find(table[i + 1]) == std::string_view::npos) {
-        return text("the table: expected a digit, got ", quote(table.substr(i + 1, 1)));
+      if (symbols.find(table[i + 1]) == std::string_view::npos) {
+        return text("the table: expected a letter or a digit, got ", quote(table.substr(i + 1, 1)));
       }
       if (find(table, table[i]) != i) {
         return text("the table: has ", quote(table.substr(i, 1)), " twice");
@@ -118,10 +120,11 @@ std::string read_values(const OptionValues& options) {
   const std::string& values = options.text("values");
   std::string once = values;
   std::ranges::sort(once);
-  LONGHAND_CHECK(!values.empty() && std::ranges::adjacent_find(once) == once.end() &&
-                     values.find_first_not_of(ValueAssignment::figures) == std::string::npos,
-                 "task value-assignment: option values: expected digits, each once, got ",
-                 quote(values));
+  LONGHAND_CHECK(
+      !values.empty() && std::ranges::adjacent_find(once) == once.end() &&
+          values.find_first_not_of(ValueAssignment::symbols) == std::string::npos,
+      "task value-assignment: option values: expected letters and digits, each once, got ",
+      quote(values));
   return values;
 }
 
@@ -133,7 +136,7 @@ TaskKind value_assignment() {
        .summary = "translate a string with a table of letters and values",
        .options = {{"pairs", "5", "pairs in the table: a number or a range"},
                    {"length", "5", "length of the string in letters: a number or a range"},
-                   {"values", "01", "digits that are used as values"}},
+                   {"values", "01", "letters and digits that are used as values"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD",
                           [](OptionValues& v) {
