@@ -1,12 +1,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace longhand::tasks {
 
-/// One line of a file with answers to check: {"prompt": "...", "answer": "..."}. Other members are
+/// Optional members of a record that describe its tokens.
+struct RecordMarks {
+  /// {"pairs": [[i, j], ...]}: token i depends on the earlier token j. Tokens of prompt and answer
+  /// are numbered together, from 0.
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+  /// {"scored": [i, ...]}: indices of the answer's tokens that are trained and scored, ascending.
+  /// No value: all of them.
+  std::optional<std::vector<std::int32_t>> scored;
+};
+
+/// A record, which is one line of a file: {"prompt": "...", "answer": "..."}. Other members are
 /// ignored.
 struct Answer {
   static constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes
@@ -15,6 +29,8 @@ struct Answer {
 
   /// Throws an Error that begins with `source` if the line has another form.
   static Answer parse(std::string_view line, std::string_view source);
+  /// As above. Also reads the members of RecordMarks.
+  static Answer parse(std::string_view line, std::string_view source, RecordMarks& marks);
 };
 
 }  // namespace longhand::tasks

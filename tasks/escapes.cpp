@@ -41,4 +41,20 @@ std::string unescaped(const OptionValues& options, std::string_view name) {
   return out;
 }
 
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kinds = "ntrs\\", meanings = "\n\t\r \\", digits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (const std::size_t place = meanings.find(c); place != std::string_view::npos) {
+      out += {'\\', kinds[place]};
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace longhand::tasks

@@ -10,5 +10,7 @@ namespace longhand::tasks {
 /// The value of a text option, in which the escapes \n, \t, \r, \\ and \xHH mean the same as in C,
 /// and \s is a space.
 std::string unescaped(const OptionValues& options, std::string_view name);
+/// Writes a text as the value of such an option. Spaces and control characters are escaped.
+std::string escaped(std::string_view text);
 
 }  // namespace longhand::tasks

@@ -14,10 +14,12 @@
 #include "tasks/flip_flop.h"
 #include "tasks/increment.h"
 #include "tasks/multiplication.h"
+#include "tasks/own_task.h"
 #include "tasks/recall.h"
 #include "tasks/reversal.h"
 #include "tasks/sorting.h"
 #include "tasks/successor.h"
+#include "tasks/task_files.h"
 #include "tasks/text.h"
 #include "tasks/tokens.h"
 #include "tasks/value_assignment.h"
@@ -68,21 +70,26 @@ void Task::add_answer(const Sample& sample, std::span<const std::int32_t> said, 
   tally.add_share("tokens", right, total);
 }
 
-const Distribution& TaskKind::distribution(std::string_view wanted) const {
-  const auto place = std::ranges::find(distributions, wanted, &Distribution::name);
-  LONGHAND_CHECK(place != distributions.end(), "task ", name, ": expected a distribution of ",
-                 names_of(distributions), ", got ", quote(wanted));
-  return *place;
+std::vector<Distribution> TaskKind::distributions_of(const OptionValues& values) const {
+  std::vector<Distribution> all = distributions;
+  if (!further) return all;
+  for (Distribution& more : further(values)) all.push_back(std::move(more));
+  // Checkpoints are compared by the training distribution if there is no other.
+  if (all.size() == 1) all.front().compared = true;
+  return all;
 }
 
 std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wanted) const {
   if (wanted.empty()) return make_with(values);
-  const Distribution& changed = distribution(wanted);
+  const std::vector<Distribution> all = distributions_of(values);
+  const auto changed = std::ranges::find(all, wanted, &Distribution::name);
+  LONGHAND_CHECK(changed != all.end(), "task ", name, ": expected a distribution of ",
+                 names_of(all), ", got ", quote(wanted));
   try {
-    changed.change(values);
+    changed->change(values);
     return make_with(values);
   } catch (const Error& error) {
-    if (&changed == &distributions.front()) throw;
+    if (changed == all.begin()) throw;
     // Names the distribution, because it set the invalid value, not the user.
     fail(error.what(), " (distribution ", wanted, ')');
   }
@@ -92,7 +99,7 @@ std::span<const TaskKind> all_tasks() {
   static const std::vector<TaskKind> kinds{
       flip_flop(), cycle_tracing(),    chains(),    words(),    recall(),   copying(),
       sorting(),   increment(),        boxes(),     reversal(), addition(), multiplication(),
-      ffml(),      value_assignment(), successor(), own_text(), tokens()};
+      ffml(),      value_assignment(), successor(), own_text(), tokens(),   own_task()};
   return kinds;
 }
 
@@ -101,8 +108,14 @@ const TaskKind& task_kind(std::string_view name) {
   if (place != all_tasks().end()) return *place;
   std::vector<std::string> known;
   for (const TaskKind& kind : all_tasks()) known.push_back(kind.name);
-  fail("expected a task of ", names_of(all_tasks()), ", got ", quote(name),
-       did_you_mean(name, known));
+  fail("expected a task of ", names_of(all_tasks()), ", or a folder of JSONL files, got ",
+       quote(name), did_you_mean(name, known));
+}
+
+NamedTask named_task(std::string_view word) {
+  const bool is_kind = std::ranges::find(all_tasks(), word, &TaskKind::name) != all_tasks().end();
+  if (!is_kind && names_task_files(word)) return {task_kind("files"), std::string(word)};
+  return {task_kind(word)};
 }
 
 }  // namespace longhand::tasks

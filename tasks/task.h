@@ -27,6 +27,12 @@ struct Outputs {
   bool says_next = true;
 };
 
+/// The tokens to which a model must attend for an output.
+struct ReferenceRow {
+  std::int32_t row = 0;               // index of the token at which the prediction is made
+  std::vector<std::int32_t> columns;  // indices of tokens at or before `row`
+};
+
 /// One sequence of a task. Output i * groups + g is prediction g at token i. If outputs predict the
 /// next token, output i predicts token i + 1.
 struct Sample {
@@ -39,12 +45,8 @@ struct Sample {
       {};  // position ids of the tokens; empty: consecutive numbers (tasks/position_ids.h)
   std::vector<std::int32_t> asked = {};  // the outputs to be scored, ascending; each has a target
   int head = 0;                          // index of the output head
-};
-
-/// The tokens to which a model must attend for an output.
-struct ReferenceRow {
-  std::int32_t row = 0;               // index of the token at which the prediction is made
-  std::vector<std::int32_t> columns;  // indices of tokens at or before `row`
+  /// Reference attention that a file states for this sample; empty if the task computes it.
+  std::vector<ReferenceRow> stated = {};
 };
 
 /// A task with given options: it generates samples and scores answers. Tasks are immutable, so
@@ -161,10 +163,16 @@ struct TaskKind {
   /// The files from which samples are made, by name. A tokenizer's files are not included. Null:
   /// the task reads no files.
   std::function<NamedPaths(const OptionValues&)> files = {};
+  /// Distributions that depend on options and follow `distributions`. Null: there are none.
+  std::function<std::vector<Distribution>(const OptionValues&)> further = {};
+  /// Replaces values that stand for contents of files, such as an empty list of tokens, by these
+  /// contents. The values then describe the model without the files. Null: there are no such
+  /// values.
+  std::function<void(OptionValues&)> complete = {};
 
   OptionValues defaults() const { return {name, options}; }
-  // Throws an Error if there is no such distribution.
-  const Distribution& distribution(std::string_view wanted) const;
+  /// All distributions of the task with these options. The first is the training distribution.
+  std::vector<Distribution> distributions_of(const OptionValues& values) const;
   /// Makes the task with these options and the changes of a distribution; by default, the training
   /// task.
   std::unique_ptr<Task> make(OptionValues values, std::string_view distribution = {}) const;
@@ -172,5 +180,14 @@ struct TaskKind {
 
 std::span<const TaskKind> all_tasks();
 const TaskKind& task_kind(std::string_view name);  // throws an Error if there is none
+
+/// A kind of task, and the files if the user named files instead of a kind.
+struct NamedTask {
+  const TaskKind& kind;
+  std::string files = {};  // value of the option `files` of the kind `files`; empty: not given
+};
+/// Finds the task that a word names: a kind of task, or a folder or list of JSONL files. Throws an
+/// Error if it is neither.
+NamedTask named_task(std::string_view word);
 
 }  // namespace longhand::tasks

@@ -60,9 +60,15 @@ class Text final : public Task {
     return {vocabulary_->decode(tokens.first(given)), vocabulary_->decode(tokens.subspan(given))};
   }
 
-  /// Adds no score: a text model is judged by its loss.
-  void score(const Sample& sample, std::span<const std::int32_t> said, Tally&) const override {
-    count_right(sample, said);
+  /// Scores the answers of records. In a plain text, no token is scored: a text model is judged by
+  /// its loss.
+  void score(const Sample& sample, std::span<const std::int32_t> said,
+             Tally& tally) const override {
+    if (sample.asked.empty()) {
+      count_right(sample, said);
+    } else {
+      add_answer(sample, said, tally);
+    }
   }
 
   std::int64_t target_bytes(const Sample& sample) const override {

@@ -1,66 +1,12 @@
 #include <algorithm>
 
-#include "core/data_file.h"
 #include "core/error.h"
 #include "tasks/answers.h"
+#include "tasks/record_file.h"
 #include "tasks/text_source.h"
 
 namespace longhand::tasks {
 namespace {
-
-/// The non-empty lines of a file. Only their offsets are in memory.
-class Lines {
- public:
-  explicit Lines(const std::filesystem::path& path) : name_(path.string()), file_(path) {
-    Line line{.number = 1};
-    bool is_blank = true;
-    const auto end_line = [&](std::uint64_t end) {
-      line.end = end;
-      require_short(line);
-      if (!is_blank) places_.push_back(line);
-      line = {.begin = end + 1, .number = line.number + 1};
-      is_blank = true;
-    };
-    std::string piece;
-    for (std::uint64_t begin = 0; begin < file_.size(); begin += piece.size()) {
-      piece.resize(std::min<std::uint64_t>(file_.size() - begin, 1 << 20));
-      file_.read(begin, std::as_writable_bytes(std::span(piece)));
-      for (std::size_t i = 0; i < piece.size(); ++i) {
-        const char c = piece[i];
-        if (c == '\n') {
-          end_line(begin + i);
-        } else if (c != ' ' && c != '\t' && c != '\r') {
-          is_blank = false;
-        }
-      }
-    }
-    if (line.begin < file_.size()) end_line(file_.size());
-  }
-
-  std::uint64_t size() const { return places_.size(); }
-  std::string place(std::uint64_t i) const { return text(name_, ':', places_.at(i).number); }
-  Answer operator[](std::uint64_t i) const {
-    const Line& place = places_.at(i);
-    std::string line(place.end - place.begin, ' ');
-    file_.read(place.begin, std::as_writable_bytes(std::span(line)));
-    return Answer::parse(line, this->place(i));
-  }
-
- private:
-  struct Line {
-    std::uint64_t begin = 0, end = 0;
-    std::int64_t number = 0;
-  };
-  void require_short(const Line& line) const {
-    LONGHAND_CHECK(line.end - line.begin <= Answer::longest_line, name_, ':', line.number,
-                   ": expected a line of at most ", Answer::longest_line, " bytes, got ",
-                   line.end - line.begin);
-  }
-
-  std::string name_;
-  DataFile file_;
-  std::vector<Line> places_;
-};
 
 class Records final : public TextSource {
  public:
@@ -73,12 +19,12 @@ class Records final : public TextSource {
     const std::string& name = settings.file().string();
     before_ = settings.instruction;
     if (settings.examples > 0) {
-      const Lines first(settings.text);
+      const RecordFile first(settings.text);
       const auto wanted = static_cast<std::uint64_t>(settings.examples);
       LONGHAND_CHECK(first.size() >= wanted, settings.text.string(), ": expected at least ", wanted,
                      " records, which are shown as examples, got ", first.size());
       for (std::uint64_t i = 0; i < wanted; ++i) {
-        const Answer example = first[i];
+        const Answer example = Answer::parse(first.line(i), first.place(i));
         before_ += example.prompt + example.answer + "\n";
       }
     }
@@ -99,7 +45,7 @@ class Records final : public TextSource {
   Sample sample_at(std::uint64_t number, double) const override {
     LONGHAND_CHECK(number < count_, "expected a record below ", count_, ", got ", number);
     const std::uint64_t line = begin_ + number;
-    const Answer record = lines_[line];
+    const Answer record = Answer::parse(lines_.line(line), lines_.place(line));
     Sample sample;
     std::vector<std::int32_t> answer;
     try {
@@ -126,11 +72,14 @@ class Records final : public TextSource {
     sample.targets.assign(sample.tokens.size(), Sample::not_counted);
     std::copy(sample.tokens.begin() + static_cast<std::ptrdiff_t>(prompt), sample.tokens.end(),
               sample.targets.begin() + static_cast<std::ptrdiff_t>(prompt) - 1);
+    for (std::size_t i = prompt; i < sample.tokens.size(); ++i) {
+      sample.asked.push_back(static_cast<std::int32_t>(i - 1));
+    }
     return sample;
   }
 
  private:
-  Lines lines_;
+  RecordFile lines_;
   std::size_t length_;
   bool cuts_;
   std::int32_t size_;  // size of the vocabulary

@@ -45,9 +45,10 @@ class TokenizerVocabulary final : public Vocabulary {
   std::int32_t size_;
 };
 
-/// True if the value of a task's option `tokenizer` is a path, not `bytes` or `characters`.
+/// True if the value of a task's option `tokenizer` is a path, not `bytes`, `characters` or
+/// `spaces`.
 inline bool names_tokenizer(std::string_view tokenizer) {
-  return tokenizer != "bytes" && tokenizer != "characters";
+  return tokenizer != "bytes" && tokenizer != "characters" && tokenizer != "spaces";
 }
 
 /// The tokenizer of a file or folder. While one caller uses it and the files are unchanged, all

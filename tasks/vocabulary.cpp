@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/utf8.h"
 
 namespace longhand::tasks {
 
@@ -63,8 +64,10 @@ std::vector<std::int32_t> WordVocabulary::encode(std::string_view text) const {
     }
     auto token = find(text.substr(place, length));
     while (!token && length > 1 && separator_.empty()) token = find(text.substr(place, --length));
-    LONGHAND_CHECK(token.has_value(), "text: no token fits at character ", place + 1, ": ",
-                   quote(text.substr(place, 12)));
+    LONGHAND_CHECK(
+        token.has_value(), "text: no token fits at character ",
+        std::ranges::count_if(text.substr(0, place + 1), [](char c) { return !continues_utf8(c); }),
+        ": ", quote(text.substr(place, 12)));
     tokens.push_back(*token);
     place += length;
   }

@@ -1,6 +1,7 @@
 // Properties of every task with every distribution.
 #include "tasks/task.h"
 
+#include <fstream>
 #include <functional>
 #include <set>
 #include "tests/check.h"
@@ -8,6 +9,7 @@
 #include "core/error.h"
 #include "tests/paths.h"
 #include "tests/refusal.h"
+#include "tests/temporary_folder.h"
 
 BOOST_AUTO_TEST_SUITE(task_test)
 
@@ -21,6 +23,20 @@ struct Case {
   std::unique_ptr<Task> task;
 };
 
+/// A file of records for the task `files`: each letter of the prompt twice.
+std::string own_file() {
+  static const TemporaryFolder folder;
+  const std::string path = (folder / "train.jsonl").string();
+  std::ofstream file(path);
+  for (char a = 'a'; a <= 'h'; ++a) {
+    for (char b = 'a'; b <= 'h'; ++b) {
+      file << R"({"prompt": ")" << a << b << R"(=", "answer": ")" << a << a << b << b
+           << R"(", "pairs": [[3, 0], [4, 0], [5, 1], [6, 1]]})" << '\n';
+    }
+  }
+  return path;
+}
+
 /// Every task, distribution and value of the options with choices.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
@@ -28,7 +44,11 @@ std::vector<Case> all_cases() {
     std::vector<OptionValues> variants{kind.defaults()};
     // any file can be read as bytes
     if (kind.name == "text") variants.front().set("text", built_program);
-    if (kind.name == "flip-flop") {
+    if (kind.name == "files") {
+      variants.front().set("files", own_file());
+      variants.front().set("held_out", "0.5");
+      kind.complete(variants.front());
+    } else if (kind.name == "flip-flop") {
       variants.front().set("instructions", "64");
       variants.push_back(variants.front());
       variants.back().set("loss", "all");
@@ -74,7 +94,7 @@ std::vector<Case> all_cases() {
       }
     }
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      for (const Distribution& distribution : kind.distributions) {
+      for (const Distribution& distribution : kind.distributions_of(variants[i])) {
         cases.push_back({text(kind.name, ' ', i, ' ', distribution.name),
                          kind.make(variants[i], distribution.name)});
       }

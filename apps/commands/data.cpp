@@ -3,6 +3,7 @@
 #include "apps/compute.h"
 #include "apps/report.h"
 #include "apps/run/run_folder.h"
+#include "apps/run/sample_records.h"
 #include "core/npy.h"
 #include "core/quote.h"
 #include "core/text_file.h"
@@ -86,6 +87,71 @@ void show(const Arguments& arguments) {
     if (arguments.flag("mask")) line["mask"] = rows;
     std::cout << line << '\n';
   }
+}
+
+/// Writes the task as a folder of files that `--task FOLDER` reads.
+void write_files(const Arguments& arguments) {
+  for (const char* other : {"on", "head", "text"}) {
+    if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --out");
+  }
+  const Config config = Config::from(arguments);
+  const std::string& folder = arguments.word("out");
+  const RecordCounts counts{
+      .train = arguments.given("count") ? arguments.integer("count", 1, 1 << 30) : 10'000,
+      .test = arguments.integer("test-count", 1, 1 << 30),
+      .with_pairs = arguments.flag("mask")};
+  const WrittenTask written = write_records(config, folder, counts);
+  Report report({{"file", "file"}, {"samples", "samples"}});
+  for (const auto& [file, samples] : written.files) {
+    report.add({{"file", file.string()}, {"samples", samples}});
+  }
+  const std::string command = text("longhand train --task ", folder, "/", written.flags);
+  report.set("command", command);
+  report.print(std::cout, arguments.json());
+  if (!arguments.json()) std::cout << "\n" << command << '\n';
+}
+
+/// Divides a table of prompts and answers into the files of a task.
+void split(const Arguments& arguments, const std::string& table) {
+  if (!arguments.given("out")) wrong_usage("split: expected --out FOLDER");
+  TableSplit how;
+  how.held_out = arguments.number("held-out", 0, 1);
+  const std::string& fields = arguments.word("fields");
+  const std::size_t comma = fields.find(',');
+  if (comma == std::string::npos) wrong_usage("--fields: expected PROMPT,ANSWER");
+  how.prompt = fields.substr(0, comma);
+  how.answer = fields.substr(comma + 1);
+  const std::string& measured = arguments.word("length-of");
+  if (measured != "prompt" && measured != "answer") {
+    wrong_usage("--length-of: expected prompt or answer, got ", quote(measured));
+  }
+  how.by_prompt = measured == "prompt";
+  if (arguments.given("lengths")) {
+    std::string_view rest = arguments.word("lengths");
+    while (true) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      how.longest.push_back(parse_integer("--lengths", rest.substr(0, end), 1, 1 << 20));
+      if (how.longest.size() > 1 && how.longest[how.longest.size() - 2] >= how.longest.back()) {
+        wrong_usage("--lengths: expected ascending numbers, got ",
+                    quote(arguments.word("lengths")));
+      }
+      if (end == rest.size()) break;
+      rest.remove_prefix(end + 1);
+    }
+  }
+  const std::string& folder = arguments.word("out");
+  const SplitTable made = split_table(table, folder, how);
+  Report report({{"file", "file"}, {"rows", "rows"}});
+  for (const auto& [file, rows] : made.files) {
+    report.add({{"file", file.string()}, {"rows", rows}});
+  }
+  const std::string command = text("longhand train --task ", folder, "/");
+  report.set("left", made.left);
+  report.set("command", command);
+  report.print(std::cout, arguments.json());
+  if (arguments.json()) return;
+  if (made.left > 0) std::cout << made.left << " rows are longer than all lengths\n";
+  std::cout << "\n" << command << '\n';
 }
 
 /// The settings of the run given as an argument, or those given by flags if no run is given.
@@ -208,42 +274,66 @@ void run(const Arguments& arguments) {
   const auto& words = arguments.plain();
   if (arguments.given("step")) {
     if (words.size() > 1) wrong_usage("--step: expected one run folder at most");
-    for (const char* other : {"on", "count", "mask", "head"}) {
+    for (const char* other : {"on", "count", "test-count", "mask", "head"}) {
       if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --step");
     }
     return show_step(arguments);
   }
-  if (arguments.given("out")) wrong_usage("--out needs --step");
+  const bool splits = words.size() == 2 && words[0] == "split";
+  for (const char* flag : {"fields", "length-of", "lengths", "held-out"}) {
+    if (arguments.given(flag) && !splits) wrong_usage("--", flag, ": needs split FILE");
+  }
+  if (splits) return split(arguments, words[1]);
+  if (arguments.given("test-count") && !arguments.given("out")) {
+    wrong_usage("--test-count needs --out");
+  }
+  if (arguments.given("out")) {
+    if (!words.empty()) wrong_usage("--out: expected --step after a run, or a task without a run");
+    return write_files(arguments);
+  }
   if (words.empty()) return show(arguments);
   if (words.size() != 2 || words[0] != "check") {
-    wrong_usage("expected no arguments, check FILE, or a run folder with --step");
+    wrong_usage("expected no arguments, check FILE, split FILE, or a run folder with --step");
   }
   check(arguments, words[1]);
 }
 
 const Register command{
     {.name = "data",
-     .summary =
-         "prints samples of a task or the batches of a training step, or checks a file of answers",
+     .summary = "prints or writes samples of a task, prints batches of a step, or checks answers "
+                "in a file",
      .usage = {"--task NAME [--on NAME] [--count N]", "--task NAME --text SAMPLE [--mask]",
+               "--task NAME --out FOLDER [--count N] [--test-count N] [--mask]",
                "RUN --step N [--out FILE]", "--task NAME [flags of train] --step N [--out FILE]",
-               "check FILE --task NAME"},
-     .options =
-         join({{"count", "N", "number of samples", "10"},
-               {"on", "NAME", "a distribution of the task; default: the one used for training"},
-               {"head", "N", "output head that is evaluated", "0"},
-               {"mask", "", "with --json or --text: the positions that each answer depends on"},
-               {"step", "N", "print the batches of training step N"},
-               {"out", "FILE", "with --step: write the batches as .npz or .safetensors"},
-               {"config", "FILE", "a config.ini; options override its settings"}},
-              join(config_options({"batch", "seed"}), {json_option()})),
+               "check FILE --task NAME", "split FILE.csv --out FOLDER [--lengths N,N...]"},
+     .options = join(
+         {{"count", "N", "number of samples; with --out FOLDER: of the training file, 10000", "10"},
+          {"test-count", "N", "with --out FOLDER: samples of each test file", "1000"},
+          {"on", "NAME", "a distribution of the task; default: the one used for training"},
+          {"head", "N", "output head that is evaluated", "0"},
+          {"mask", "", "with --json, --text or --out FOLDER: the positions that answers depend on"},
+          {"step", "N", "print the batches of training step N"},
+          {"out", "PATH",
+           "a folder for the task's files; with --step: a .npz or .safetensors file for batches"},
+          {"config", "FILE", "a config.ini; options override its settings"},
+          {"fields", "P,A", "split: the columns of prompts and answers", "prompt,answer"},
+          {"lengths", "N,N...", "split: maximum length for training, then for each test file"},
+          {"length-of", "WHAT", "split: measures the prompt or the answer", "answer"},
+          {"held-out", "X", "split: share of the short rows for tests", "0.1"}},
+         join(config_options({"batch", "seed"}), {json_option()})),
      .examples = {"data --task flip-flop --task.instructions 16 --count 3",
                   "data --task reversal --text dh13=31hd --mask", "data runs/flip-flop-1 --step 7",
                   "data runs/flip-flop-1 --step 7 --out 7.npz",
+                  "data --task reversal --out my-task --count 5000",
+                  "data split table.csv --lengths 10,20,40 --out my-task",
                   "data check answers.jsonl --task cycle-tracing"},
      .notes =
          "`check` reads one object {\"prompt\": ..., \"answer\": ...} per line and judges each by\n"
          "the task's definition. The exit status is 1 if an answer is wrong.\n"
+         "--out FOLDER writes train.jsonl, id.jsonl (other samples of the training distribution)\n"
+         "and a file for each other distribution. `train --task FOLDER/` reads them.\n"
+         "`split` writes train.jsonl and id.jsonl, and for each further N of --lengths a file\n"
+         "len-N.jsonl with longer rows, or with one N the file ood.jsonl. Lengths are characters.\n"
          "--step prints, for each sequence in quotes, the positions of the scored tokens and\n"
          "their targets: the number, and also the text if the target is the next token. FILE\n"
          "contains for each batch K the arrays batches.K.tokens, lengths, targets [tokens,\n"

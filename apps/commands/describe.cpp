@@ -81,7 +81,7 @@ Json facts_of(const fs::path& path) {
   if (!model.wants_reference()) set_up_training(config, model);
 
   Json facts{{"run", path.string()},
-             {"task", config.kind().name},
+             {"task", config.task_title()},
              {"about", config.kind().summary},
              {"state", summary.state},
              {"step", summary.step},

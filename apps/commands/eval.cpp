@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 
 #include "apps/compute.h"
 #include "apps/html/page.h"
@@ -15,17 +17,19 @@
 namespace longhand::app::eval_command {
 namespace {
 
-void add_rows(Report& report, const std::string& name, const tasks::Tally& tally) {
-  for (const tasks::Metric& metric : tally.metrics()) {
-    Json row{{"on", name}, {"metric", metric.name}, {"value", metric.mean()}, {"low", {}},
-             {"high", {}}, {"count", metric.count}};
-    if (metric.is_share) {
-      const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
-      row["low"] = interval.low;
-      row["high"] = interval.high;
-    }
-    report.add(row);
+Json row_of(const std::string& name, const tasks::Metric& metric) {
+  Json row{{"on", name}, {"metric", metric.name}, {"value", metric.mean()}, {"low", {}},
+           {"high", {}}, {"count", metric.count}};
+  if (metric.is_share) {
+    const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
+    row["low"] = interval.low;
+    row["high"] = interval.high;
   }
+  return row;
+}
+
+void add_rows(Report& report, const std::string& name, const tasks::Tally& tally) {
+  for (const tasks::Metric& metric : tally.metrics()) report.add(row_of(name, metric));
 }
 
 void add_skipped(Report& report, const std::string& name, const std::string& why) {
@@ -37,10 +41,60 @@ void add_skipped(Report& report, const std::string& name, const std::string& why
               {"count", 0}});
 }
 
+/// Scores by the length of the answer: the number of its scored tokens, without its end.
+class LengthScores {
+ public:
+  explicit LengthScores(const tasks::Task& task) : task_(task), ends_(task.ends()) {}
+
+  void add(std::span<const tasks::Sample> samples,
+           std::span<const std::vector<std::int32_t>> said) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const tasks::Sample& sample = samples[i];
+      if (sample.asked.empty()) continue;
+      const std::int32_t last = sample.targets[static_cast<std::size_t>(sample.asked.back())];
+      const bool is_ended = std::ranges::count(ends_, last) > 0;
+      task_.score(sample, said[i], scores_[std::ssize(sample.asked) - (is_ended ? 1 : 0)]);
+    }
+  }
+
+  /// Adds rows for each length. If there are more than 12 lengths, a row covers several.
+  void add_rows(Report& report, const std::string& name) const {
+    if (scores_.empty()) return;
+    constexpr std::int64_t most_rows = 12;
+    const std::int64_t first = scores_.begin()->first, last = scores_.rbegin()->first;
+    std::int64_t width = 1;
+    if (std::ssize(scores_) > most_rows) {
+      // 1, 2, 5, 10, 20, 50, ...
+      for (int i = 0; last / width - first / width >= most_rows; ++i) {
+        width = i % 3 == 1 ? width * 5 / 2 : width * 2;
+      }
+    }
+    for (auto score = scores_.begin(); score != scores_.end();) {
+      const std::int64_t from = score->first, range = from / width;
+      std::int64_t to = from;
+      tasks::Tally tally;
+      for (; score != scores_.end() && score->first / width == range; ++score) {
+        tally.add(score->second);
+        to = score->first;
+      }
+      for (const tasks::Metric& metric : tally.metrics()) {
+        Json row = row_of(name, metric);
+        row["length"] = from == to ? text(from) : text(from, '-', to);
+        report.add(row);
+      }
+    }
+  }
+
+ private:
+  const tasks::Task& task_;
+  std::vector<std::int32_t> ends_;
+  std::map<std::int64_t, tasks::Tally> scores_;
+};
+
 /// Refuses flags about samples if the tokens come from a file.
 void require_alone(const Arguments& arguments) {
   for (const char* other :
-       {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed"}) {
+       {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed", "by-length"}) {
     if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --token-file");
   }
 }
@@ -62,6 +116,8 @@ void run(const Arguments& arguments) {
   }
   if (axes.empty() && arguments.given("figure")) wrong_usage("--figure needs --sweep");
   if (arguments.given("token-file")) require_alone(arguments);
+  const bool by_length = arguments.flag("by-length");
+  if (by_length && !axes.empty()) wrong_usage("--by-length cannot be combined with --sweep");
   if (arguments.given("out") && !axes.empty()) wrong_usage("--out cannot be combined with --sweep");
   if (arguments.given("out")) array_file_from(arguments, "out");
   if (arguments.flag("logits") && !arguments.given("out")) {
@@ -73,19 +129,19 @@ void run(const Arguments& arguments) {
   LoadedRun loaded = load_run(folder, load_options(arguments));
   std::vector<std::string> wanted = arguments.words("on");
   if (arguments.given("text")) {
-    LONGHAND_CHECK(loaded.config.kind().name == "text",
-                   "--text: expected a run of the task text, got one of the task ",
-                   loaded.config.kind().name);
-    loaded.config.set("task.validation", arguments.word("text"));
-    wanted = {"validation"};
+    wanted = {as_usage("text", [&] { return loaded.config.add_file(arguments.word("text")); })};
   }
   options.head = static_cast<int>(arguments.integer("head", 0, loaded.task->heads() - 1));
-  Report report({{"on", "distribution"},
-                 {"metric", "metric"},
-                 {"value", "value", "%.4f"},
-                 {"low", "95% from", "%.4f"},
-                 {"high", "to", "%.4f"},
-                 {"count", "of"}});
+  std::vector<Report::Column> columns{{"on", "distribution"},     {"metric", "metric"},
+                                      {"value", "value", "%.4f"}, {"low", "95% from", "%.4f"},
+                                      {"high", "to", "%.4f"},     {"count", "of"}};
+  if (by_length) {
+    columns.insert(columns.begin() + 1, {"length", "answer length", {}, [](const Json& row) {
+                                           const Json* const length = row.find("length");
+                                           return length ? length->string() : std::string("all");
+                                         }});
+  }
+  Report report(std::move(columns));
   report.set("run", folder);
   report.set("step", loaded.step);
   report.set("seed", options.seed);
@@ -114,13 +170,14 @@ void run(const Arguments& arguments) {
     }
   } else {
     if (wanted.empty()) {
-      for (const tasks::Distribution& d : loaded.config.kind().distributions) {
+      for (const tasks::Distribution& d : loaded.config.distributions()) {
         wanted.push_back(d.name);
       }
     }
     std::vector<std::unique_ptr<tasks::Task>> tests;
     for (const std::string& name : wanted) {
-      tests.push_back(as_usage("on", [&] { return loaded.config.task(name); }));
+      const auto make = [&] { return loaded.config.task(name); };
+      tests.push_back(arguments.given("on") ? as_usage("on", make) : make());
     }
     for (std::size_t i = 0; i < tests.size(); ++i) {
       const std::string why = unreadable(loaded.model->config(), *tests[i]);
@@ -130,10 +187,13 @@ void run(const Arguments& arguments) {
         continue;
       }
       SampleScores scores(*loaded.model, *tests[i], wanted[i], arguments.flag("logits"));
-      if (arguments.given("out")) {
-        options.told = [&](auto samples, auto said) { scores.add(samples, said); };
-      }
+      LengthScores lengths(*tests[i]);
+      options.told = [&](auto samples, auto said) {
+        if (arguments.given("out")) scores.add(samples, said);
+        if (by_length) lengths.add(samples, said);
+      };
       add_rows(report, wanted[i], evaluate(*loaded.model, *tests[i], options));
+      if (by_length) lengths.add_rows(report, wanted[i]);
       if (!arguments.given("out")) continue;
       const std::vector<NamedTensor> its = scores.arrays(*host);
       arrays.insert(arrays.end(), its.begin(), its.end());
@@ -148,14 +208,16 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "eval",
      .summary = "scores a run on the distributions of its task",
-     .usage = {"RUN [--on NAME]... [--samples N] [--out FILE]", "RUN --text FILE [--samples N]",
+     .usage = {"RUN [--on NAME]... [--samples N] [--out FILE]",
+               "RUN --text FILE [--by-length] [--reading HOW]",
                "RUN --token-file FILE [--out FILE]",
                "RUN --sweep OPTION=VALUES... [--figure FILE]"},
      .options = join(
          run_options(),
          {{"seed", "N", "seed of the samples", "1"},
           {"on", "NAME", "a distribution of the task; default: all", {}, true},
-          {"text", "FILE", "task text: the file to score; default: the run's own"},
+          {"text", "FILE", "tasks text and files: the file to score; default: the run's own"},
+          {"by-length", "", "also score answers of each length, in tokens without the end"},
           {"sweep", "OPTION=VALUES", "a task option and the values to evaluate it at", {}, true},
           {"figure", "FILE", "with --sweep: write a page with the metrics against the values"},
           {"head", "N", "output head that is evaluated", "0"},
@@ -167,6 +229,7 @@ const Register command{
           json_option()}),
      .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
                   "eval runs/gemma --text book.txt --samples 20",
+                  "eval runs/own-1 --text longer.jsonl --by-length --reading decoded",
                   "eval runs/cycle-tracing-1 --reading decoded --samples 100",
                   "eval runs/sorting-1 --reading decoded --sweep length=2..100 --figure fig.html",
                   "eval runs/sorting-1 --sweep length=20,50,100 --sweep repeat=2..5 --json",

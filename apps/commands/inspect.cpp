@@ -92,7 +92,7 @@ void run(const Arguments& arguments) {
   }
   const std::size_t shown = std::min(sample.tokens.size(), static_cast<std::size_t>(most));
 
-  const std::string name = on.empty() ? loaded.config.kind().distributions[0].name : on;
+  const std::string name = on.empty() ? loaded.config.distributions()[0].name : on;
   html::Page page(folder.filename().string() + ", inspected",
                   arguments.given("prompt")
                       ? text("Step ", loaded.step, "; ", arguments.word("prompt"))

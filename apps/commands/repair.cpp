@@ -37,7 +37,7 @@ Tests tests_of(const Config& config, const Arguments& arguments) {
     if (arguments.given("figure")) wrong_usage("--figure needs --sweep");
     tests.names = arguments.words("on");
     if (tests.names.empty()) {
-      for (const auto& distribution : config.kind().distributions) {
+      for (const auto& distribution : config.distributions()) {
         tests.names.push_back(distribution.name);
       }
     }
@@ -216,7 +216,7 @@ void run(const Arguments& arguments) {
   }
   const Config& theirs = start.folder.config();
   const std::string task = arguments.given("task") ? arguments.word("task") : theirs.kind().name;
-  as_usage("task", [&] { return &tasks::task_kind(task); });
+  as_usage("task", [&] { return tasks::named_task(task); });
   Config config = reinforces ? Config::from_run(theirs, task) : repaired(theirs, *method, task);
   config.set_flags(arguments);
   config.check();

@@ -16,7 +16,7 @@ Json row_of(const fs::path& path) {
            {"metric", {}},         {"value", {}}, {"minutes", {}}, {"error", {}}};
   try {
     const RunSummary run = summarize(path);
-    row["task"] = run.config.kind().name;
+    row["task"] = run.config.task_title();
     const ModelSettings model = run.config.model_settings();
     row["heads"] = model.heads;
     row["layers"] = model.decoder.layers;

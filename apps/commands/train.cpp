@@ -13,7 +13,7 @@ namespace {
 std::filesystem::path fresh_folder(const Config& config) {
   for (int number = 1;; ++number) {
     const auto path =
-        std::filesystem::path("runs") / (config.kind().name + "-" + std::to_string(number));
+        std::filesystem::path("runs") / (config.task_title() + "-" + std::to_string(number));
     if (!std::filesystem::exists(path)) return path;
   }
 }

@@ -5,6 +5,7 @@
 #include "apps/run/head_columns.h"
 #include "core/quote.h"
 #include "core/text_file.h"
+#include "tasks/task_files.h"
 #include "tasks/text_vocabulary.h"
 
 namespace longhand::app {
@@ -90,13 +91,15 @@ auto made_of(const std::string& place, F make) {
 }  // namespace
 
 Config::Config(std::string_view task) {
-  settings_.push_back({"task.name", std::string(task)});
-  for (const tasks::TaskOption& option : tasks::task_kind(task).options) {
+  const tasks::NamedTask named = tasks::named_task(task);
+  settings_.push_back({"task.name", named.kind.name});
+  for (const tasks::TaskOption& option : named.kind.options) {
     settings_.push_back({"task." + option.name, option.default_value});
   }
   for (const SectionSpec& spec : all_specs()) {
     settings_.push_back({spec.key(), spec.option.default_value});
   }
+  if (!named.files.empty()) set("task.files", named.files);
 }
 
 Config Config::read(const std::filesystem::path& file) {
@@ -134,7 +137,8 @@ Config Config::parse(std::string_view ini, const std::string& source) {
   LONGHAND_CHECK(named != lines.end(), source,
                  ": expected a [task] section that contains the setting \"name\"");
   const auto place = [&](const Line& line) { return source + ":" + std::to_string(line.number); };
-  Config config = made_of(place(*named), [&] { return Config(named->value); });
+  Config config =
+      made_of(place(*named), [&] { return Config(tasks::task_kind(named->value).name); });
   for (const Line& line : lines) {
     LONGHAND_CHECK(config.knows(line.key), place(line), ": unknown setting ", quote(line.key));
     LONGHAND_CHECK(config.origin(line.key).empty(), place(line), ": ", line.key,
@@ -155,9 +159,12 @@ Config Config::from(const Arguments& arguments) {
                       ? parse(read_text_or_pipe(arguments.word("config"), largest_ini),
                               arguments.word("config"))
                       : as_usage("task", [&] { return Config(arguments.word("task")); });
-  if (arguments.given("config") && arguments.given("task") &&
-      arguments.word("task") != config.text("task.name")) {
-    wrong_usage("--task: expected the task of the configuration, ", config.text("task.name"));
+  if (arguments.given("config") && arguments.given("task")) {
+    const auto named = as_usage("task", [&] { return tasks::named_task(arguments.word("task")); });
+    if (named.kind.name != config.text("task.name")) {
+      wrong_usage("--task: expected the task of the configuration, ", config.text("task.name"));
+    }
+    if (!named.files.empty()) config.set_files(named.files);
   }
   config.set_flags(arguments);
   config.check();
@@ -166,9 +173,11 @@ Config Config::from(const Arguments& arguments) {
 
 Config Config::from_run(const Config& run, std::string_view task) {
   Config config(task);
+  const std::string kind = config.text("task.name");
+  const std::string files = kind == "files" ? config.text("task.files") : "";
   for (const Setting& setting : run.settings_) {
     const std::string& key = setting.key;
-    const bool of_task = key.starts_with("task.") && task == run.text("task.name");
+    const bool of_task = key.starts_with("task.") && kind == run.text("task.name");
     if (of_task || key.starts_with("model.") || key.starts_with("compute.")) {
       config.set(key, setting.value);
     }
@@ -180,6 +189,7 @@ Config Config::from_run(const Config& run, std::string_view task) {
       config.set(key, run.text(key));
     }
   }
+  if (!files.empty()) config.set_files(files);
   // Settings derived from the run's task are kept for another task.
   config.set("model.longest", std::to_string(run.model(*run.task()).longest));
   return config;
@@ -206,6 +216,20 @@ void Config::set_flags(const Arguments& arguments) {
     if (!found) {
       wrong_usage(shown_flag(option.name), ": task ", text("task.name"), " has no such option");
     }
+  }
+  if (!kind().complete) return;
+  tasks::OptionValues values = task_values();
+  kind().complete(values);
+  for (const tasks::TaskOption& option : kind().options) {
+    settings_[index_of("task." + option.name)].value = values.text(option.name);
+  }
+}
+
+void Config::set_files(const std::string& files) {
+  set("task.files", files);
+  // These settings describe the files. The tokens are kept, because the model depends on them.
+  for (const char* key : {"task.held_out", "task.longest"}) {
+    set(key, Config("files").text(key));
   }
 }
 
@@ -273,6 +297,44 @@ tasks::OptionValues Config::task_values() const {
   return values;
 }
 
+std::string Config::add_file(const std::string& path) {
+  if (kind().name == "text") {
+    set("task.validation", path);
+    return "validation";
+  }
+  LONGHAND_CHECK(kind().name == "files", "expected a run of the task text or files, got one of ",
+                 kind().name);
+  std::vector<tasks::TaskFile> files = tasks::find_task_files(path);
+  LONGHAND_CHECK(files.size() == 1, "expected one file, got ", files.size());
+  const std::filesystem::path& file = files.front().path;
+  for (const tasks::TaskFile& known : tasks::parse_task_files(text("task.files"))) {
+    if (known.path == file) return known.name;
+  }
+  const std::string stem = file.stem().string();
+  const bool is_taken = std::ranges::any_of(
+      distributions(), [&](const tasks::Distribution& d) { return d.name == stem; });
+  const std::string name = is_taken || !tasks::is_task_file_name(stem) ? "text" : stem;
+  std::erase_if(files = tasks::parse_task_files(text("task.files")),
+                [&](const tasks::TaskFile& other) { return other.name == name; });
+  files.push_back({name, path});
+  set("task.files", tasks::list_of(files));
+  return name;
+}
+
+std::vector<tasks::Distribution> Config::distributions() const {
+  return kind().distributions_of(task_values());
+}
+
+std::string Config::task_title() const {
+  if (kind().name != "files" || text("task.files").empty()) return kind().name;
+  const std::vector<tasks::TaskFile> files = tasks::parse_task_files(text("task.files"));
+  const std::filesystem::path& path = files.front().path;
+  const bool is_single = files.size() == 1;
+  const std::string name =
+      is_single ? path.stem().string() : path.parent_path().filename().string();
+  return name.empty() ? kind().name : name;
+}
+
 std::unique_ptr<tasks::Task> Config::task(std::string_view distribution) const {
   return positioned(kind().make(task_values(), distribution));
 }
@@ -283,7 +345,7 @@ std::int64_t Config::longest_for(const tasks::Task& task) const {
   if (settings.position_ids == tasks::PositionIds::places) return task.longest();
   if (settings.position_ids == tasks::PositionIds::random) return random_positions;
   std::int64_t most = 1;
-  for (const tasks::Distribution& d : kind().distributions) {
+  for (const tasks::Distribution& d : distributions()) {
     most = std::max(most, kind().make(task_values(), d.name)->coupled_positions());
   }
   return std::max(most, 2 * kind().make(task_values())->coupled_positions());
@@ -357,7 +419,8 @@ std::vector<CliFlag> config_options(std::initializer_list<std::string_view> show
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     names += (names.empty() ? "" : ", ") + kind.name;
   }
-  options.push_back({"task", "NAME", names, tasks::all_tasks().front().name, false, "task"});
+  options.push_back({"task", "NAME", names + "; or a folder of JSONL files",
+                     tasks::all_tasks().front().name, false, "task"});
   // A flag may have different meanings in different tasks. Each meaning is listed once, after the
   // tasks that share it.
   struct Meaning {

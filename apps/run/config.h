@@ -28,7 +28,8 @@ constexpr std::int64_t random_positions = 2048;
 ///   [compute]   backend, threads, math
 class Config {
  public:
-  /// The default values, including those of the task's options.
+  /// The default values, including those of the task's options. `task` is a kind of task, or a
+  /// folder or list of the user's own files.
   explicit Config(std::string_view task);
 
   /// Reads a config.ini. An unknown section or key is an Error that names the line.
@@ -38,14 +39,16 @@ class Config {
   /// The configuration given by the flags of `train`, on top of the file of --config or the
   /// defaults. The result is checked.
   static Config from(const Arguments& arguments);
-  /// The configuration of a new run with the model and compute settings of `run`. If the task is
-  /// the same, its settings are kept too; otherwise only the tokenizer and chat template are kept.
+  /// The configuration of a new run with the model and compute settings of `run`. If the task is of
+  /// the same kind, its settings are kept too; otherwise only the tokenizer and chat template are
+  /// kept.
   /// All other settings have defaults.
   static Config from_run(const Config& run, std::string_view task);
   /// As above, but with the task selected by the flags of `train` (default: the run's task) and
   /// with the other flags applied. The result is checked.
   static Config from_run(const Config& run, const Arguments& arguments);
-  /// Applies the given flags without checking the result.
+  /// Applies the given flags and reads the task's files if settings depend on them. Does not check
+  /// the result.
   void set_flags(const Arguments& arguments);
   std::string ini() const;
   /// All keys and values, in order.
@@ -60,11 +63,18 @@ class Config {
   const std::string& text(std::string_view key) const { return settings_[index_of(key)].value; }
   /// Sets a value. Messages name `origin` as the value's source: "--rate" or "run.ini:7".
   void set(std::string_view key, std::string value, std::string origin = {});
+  /// Adds a file that the run did not read to the task, for scoring, and returns the name of its
+  /// distribution. Throws an Error unless the task is `text` or `files`.
+  std::string add_file(const std::string& path);
   bool knows(std::string_view key) const;
   // True if the setting has its default because nothing set it.
   bool is_default(std::string_view key) const { return origin(key).empty(); }
 
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
+  /// The distributions of the task with its options. The first is the training distribution.
+  std::vector<tasks::Distribution> distributions() const;
+  /// The name of the task for people: its kind, or the folder of the user's own files.
+  std::string task_title() const;
   tasks::OptionValues task_values() const;
   /// The training task, or the task of another distribution.
   std::unique_ptr<tasks::Task> task(std::string_view distribution = {}) const;
@@ -84,6 +94,7 @@ class Config {
   void check() const;
 
  private:
+  void set_files(const std::string& files);
   /// Maximum number of positions for the task.
   std::int64_t longest_for(const tasks::Task& task) const;
   struct Setting {

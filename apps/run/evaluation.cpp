@@ -257,6 +257,7 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
   std::size_t group = 0;
   LossSum loss;
   std::int64_t bytes = 0;
+  bool is_asked = false;
   for_samples(task, together, [&](std::span<const tasks::Sample> samples) {
     const Answers answers = left.empty()
                                 ? answers_to(samples, model, task, options.reading)
@@ -264,11 +265,15 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
     for (std::size_t i = 0; i < samples.size(); ++i) {
       task.score(samples[i], answers.said[i], tally);
       bytes += task.target_bytes(samples[i]);
+      is_asked = is_asked || !samples[i].asked.empty();
     }
     loss.sum += answers.loss.sum;
     loss.weight += answers.loss.weight;
     if (options.told) options.told(samples, answers.said);
   });
+  LONGHAND_CHECK(is_asked || options.reading == Reading::forced,
+                 "decoding: expected samples with answers, got none: a plain text has no answers "
+                 "to decode, a file of records {\"prompt\", \"answer\"} has");
   if (bytes > 0) {
     tally.add_ratio("loss", loss.sum, std::llround(loss.weight));
     tally.add_ratio("perplexity", std::exp(loss.mean()), 1);

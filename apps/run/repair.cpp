@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 5> names{"columns", "rope-off", "bias-mat
 /// Maximum number of tokens of a sample in any distribution.
 std::int64_t longest_sample(const Config& config) {
   std::int64_t longest = 1;
-  for (const tasks::Distribution& d : config.kind().distributions) {
+  for (const tasks::Distribution& d : config.distributions()) {
     longest = std::max(longest, config.task(d.name)->longest());
   }
   return longest;
@@ -52,7 +52,13 @@ std::string repair_names() { return nn::listed(names); }
 
 Config repaired(const Config& run, Repair method, std::string_view task) {
   Config config = Config::from_run(run, task);
-  if (method != Repair::rope_off) config.set("training.train_on", "ood");
+  // The user's own files may have no distribution of this name.
+  const std::vector<tasks::Distribution> all = config.distributions();
+  const bool has_ood = std::ranges::find(all, "ood", &tasks::Distribution::name) != all.end();
+  if (method != Repair::rope_off) {
+    config.set("training.train_on",
+               has_ood || config.kind().name != "files" ? "ood" : all.back().name);
+  }
   switch (method) {
     case Repair::columns:
       config.set("training.columns", "last");

@@ -28,7 +28,7 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   chart.y_low = 0;
   chart.y_high = 1;
   std::vector<std::vector<std::string>> rows;
-  for (const tasks::Distribution& d : folder.config().kind().distributions) {
+  for (const tasks::Distribution& d : folder.config().distributions()) {
     for (const auto& [key, value] : last->members()) {
       if (!key.starts_with(d.name + "/") || !value.is_number()) continue;
       const std::string metric = key.substr(d.name.size() + 1);
@@ -64,7 +64,7 @@ std::string main_metric(const RunFolder& folder, const std::vector<Json>& metric
                         const tasks::Task& task) {
   const std::string name(task.main_metric());
   html::LineChart chart{.x_label = "step", .y_label = name, .series = {}};
-  for (const tasks::Distribution& d : folder.config().kind().distributions) {
+  for (const tasks::Distribution& d : folder.config().distributions()) {
     const std::string key = d.name + "/" + name;
     html::Series series = curve(d.title, metrics, key);
     const bool is_share = std::ranges::any_of(metrics, [&](const Json& line) {
@@ -210,7 +210,7 @@ std::string run_report(const RunFolder& folder) {
   }
   const std::string name = folder.path().filename().string();
   html::Page page(name.empty() ? folder.path().parent_path().filename().string() : name,
-                  "A model trained on " + config.kind().name + ": " + config.kind().summary);
+                  "A model trained on " + config.task_title() + ": " + config.kind().summary);
   const auto task = config.task();
   page.add("Evaluation", evaluations(folder, metrics) + main_metric(folder, metrics, *task));
   const std::string samples = samples_over_training(metrics);

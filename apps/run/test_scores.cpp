@@ -29,7 +29,7 @@ TestScores::TestScores(const Config& config, nn::Communicator& ranks)
     : options_{.samples = config.training().evaluate_samples,
                .seed = config.training().seed,
                .ranks = &ranks} {
-  for (const tasks::Distribution& d : config.kind().distributions) {
+  for (const tasks::Distribution& d : config.distributions()) {
     tests_.push_back({d.name, d.title, config.task(d.name), d.compared});
   }
 }

@@ -38,6 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const tasks::Task& task = *(named == all.end() ? all.front() : *named).task;
   const std::string_view line = input.substr(std::min(end + 1, input.size()));
   tasks::Answer pair;
+  tasks::RecordMarks marks;
+  done_or_refused([&] { tasks::Answer::parse(line, source, marks); });
   if (!done_or_refused([&] { pair = tasks::Answer::parse(line, source); })) return 0;
   for (int head = 0; head < task.heads(); ++head) {
     const auto verdict = task.check(pair.prompt, pair.answer, head);

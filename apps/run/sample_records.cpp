@@ -1,0 +1,184 @@
+#include "apps/run/sample_records.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "core/atomic_file.h"
+#include "core/crc32c.h"
+#include "core/error.h"
+#include "core/utf8.h"
+#include "tasks/table_file.h"
+
+namespace longhand::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Index of each token's first character in the text of a sample, and the number of characters. If
+/// a separator divides the tokens, a word counts as one character.
+std::vector<std::int32_t> places_of(const tasks::Vocabulary& vocabulary,
+                                    std::span<const std::int32_t> tokens) {
+  std::vector<std::int32_t> places{0};
+  for (const std::int32_t token : tokens) {
+    const bool is_word = !vocabulary.separator().empty();
+    const std::size_t size = is_word ? 1 : count_code_points(vocabulary.text(token));
+    places.push_back(places.back() + static_cast<std::int32_t>(size));
+  }
+  return places;
+}
+
+bool is_ended(const tasks::Task& task, const tasks::Sample& sample) {
+  return task.as_text(sample).second.ends_with('\n');
+}
+
+}  // namespace
+
+Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs) {
+  LONGHAND_CHECK(!sample.asked.empty(), "expected a sample with scored tokens, got none");
+  auto [prompt, answer] = task.as_text(sample);
+  const bool is_joined =
+      task.outputs().says_next && task.vocabulary().decode(sample.tokens) == prompt + answer;
+  if (is_joined) {
+    // A task may put scored tokens into its prompt. A record's prompt ends before them.
+    const auto given = static_cast<std::size_t>(sample.asked.front()) + 1;
+    const std::string whole = prompt + answer;
+    prompt = task.vocabulary().decode(std::span(sample.tokens).first(given));
+    answer = whole.substr(prompt.size());
+  }
+  const std::string separator(is_joined ? task.vocabulary().separator() : "");
+  if (!separator.empty() && answer.starts_with(separator)) answer.erase(0, separator.size());
+  if (answer.ends_with('\n')) {
+    answer.pop_back();
+    if (!separator.empty() && answer.ends_with(separator)) {
+      answer.resize(answer.size() - separator.size());
+    }
+  }
+  Json line{{"prompt", std::move(prompt)}, {"answer", std::move(answer)}};
+  LONGHAND_CHECK(is_joined || !with_pairs,
+                 "--mask: expected a task whose tokens are those of prompt and answer, got one "
+                 "with labels or a chat template");
+  if (!is_joined) return line;
+  const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens);
+  const auto place = [&](std::int64_t token) { return places[static_cast<std::size_t>(token)]; };
+  const std::int32_t begin = place(sample.asked.front() + 1);
+  std::vector<std::int32_t> scored;
+  for (const std::int32_t output : sample.asked) {
+    for (std::int32_t at = place(output + 1); at < place(output + 2); ++at) {
+      scored.push_back(at - begin);
+    }
+  }
+  if (std::ssize(scored) < places.back() - begin) line["scored"] = scored;
+  if (!with_pairs) return line;
+  LONGHAND_CHECK(places.size() == static_cast<std::size_t>(places.back()) + 1,
+                 "--mask: expected a task with one token per character, got longer tokens");
+  Json pairs = Json::array();
+  for (const tasks::ReferenceRow& row : task.reference(sample)) {
+    for (const std::int32_t column : row.columns) {
+      pairs.push_back(std::vector<std::int32_t>{row.row + 1, column});
+    }
+  }
+  line["pairs"] = std::move(pairs);
+  return line;
+}
+
+SplitTable split_table(const fs::path& table, const fs::path& folder, const TableSplit& split) {
+  tasks::TableFile rows(table);
+  const std::size_t prompt = rows.column(split.prompt), answer = rows.column(split.answer);
+  const std::size_t measured = split.by_prompt ? prompt : answer;
+  const Folder made = Folder::make(folder);
+  struct Part {
+    std::string name;
+    std::unique_ptr<AtomicFile> file = {};  // null: no row so far
+    std::int64_t rows = 0;
+  };
+  std::vector<Part> parts;
+  parts.push_back({"train.jsonl"});
+  parts.push_back({"id.jsonl"});
+  for (std::size_t i = 1; i < split.longest.size(); ++i) {
+    parts.push_back({text("len-", split.longest[i], ".jsonl")});
+  }
+  if (split.longest.size() == 1) parts.push_back({"ood.jsonl"});
+  for (const Part& part : parts) {
+    LONGHAND_CHECK(!made.contains(part.name), (folder / part.name).string(), ": already exists");
+  }
+  SplitTable result;
+  while (const auto row = rows.next()) {
+    LONGHAND_CHECK(!(*row)[answer].empty(), rows.place(),
+                   ": expected an answer, got an empty cell");
+    const auto length = static_cast<std::int64_t>(count_code_points((*row)[measured]));
+    // Number of limits that the row exceeds.
+    const auto above = static_cast<std::size_t>(std::ranges::lower_bound(split.longest, length) -
+                                                split.longest.begin());
+    std::size_t part = above + 1;
+    if (above == 0) {
+      Rng rng(split.seed, Purpose::data, 2, crc32c((*row)[prompt]));
+      part = rng.chance(split.held_out) ? 1 : 0;
+    }
+    if (part >= parts.size()) {
+      ++result.left;
+      continue;
+    }
+    Part& chosen = parts[part];
+    if (!chosen.file) chosen.file = std::make_unique<AtomicFile>(made, chosen.name);
+    const Json line{{"prompt", (*row)[prompt]}, {"answer", (*row)[answer]}};
+    chosen.file->write(line.dump() + "\n");
+    ++chosen.rows;
+  }
+  LONGHAND_CHECK(parts.front().rows > 0, table.string(), ": expected rows for training, got none ",
+                 split.longest.empty() ? "" : "of this length");
+  for (const Part& part : parts) {
+    if (!part.file) continue;
+    part.file->commit();
+    result.files.emplace_back(folder / part.name, part.rows);
+  }
+  return result;
+}
+
+WrittenTask write_records(const Config& config, const fs::path& folder,
+                          const RecordCounts& counts) {
+  const Folder made = Folder::make(folder);
+  const std::uint64_t seed = config.training().seed;
+  WrittenTask written;
+  std::set<std::string> last;  // last words or characters of the training prompts
+  bool ends = true;
+  const auto write = [&](const std::string& name, const std::string& distribution,
+                         std::int64_t count, Purpose purpose, std::uint64_t stream) {
+    const auto task = config.task(distribution);
+    LONGHAND_CHECK(task->count() == 0, "--out: expected a task that draws samples, got the task ",
+                   config.kind().name, ", which reads them from files");
+    const std::string file = name + ".jsonl";
+    LONGHAND_CHECK(!made.contains(file), (folder / file).string(), ": already exists");
+    AtomicFile out(made, file);
+    std::int64_t lines = 0;
+    for (std::uint32_t i = 0; lines < count; ++i) {
+      LONGHAND_CHECK(i < 1000 || lines > 0, "task ", config.kind().name,
+                     ": expected samples with scored tokens, got none");
+      Rng rng(seed, purpose, stream, i);
+      const tasks::Sample sample = task->sample(rng, 0);
+      if (sample.asked.empty()) continue;
+      const Json record = record_of(*task, sample, counts.with_pairs);
+      out.write(record.dump() + "\n");
+      ++lines;
+      ends = ends && is_ended(*task, sample);
+      const std::string& prompt = record["prompt"].string();
+      last.insert(prompt.empty() ? "" : prompt.substr(prompt.size() - 1));
+    }
+    out.commit();
+    written.files.emplace_back(folder / file, lines);
+  };
+  const std::vector<tasks::Distribution> all = config.distributions();
+  write("train", all.front().name, counts.train, Purpose::data, 1);
+  write("id", all.front().name, counts.test, Purpose::evaluation, 0);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    write(all[i].name, all[i].name, counts.test, Purpose::evaluation, 0);
+  }
+  const auto task = config.task();
+  if (!task->vocabulary().separator().empty()) written.flags += " --tokenizer spaces";
+  // Labels are no continuation of the prompt, so the defaults of the task `files` fit them.
+  if (task->outputs().says_next && last.size() > 1) written.flags += " --task.between none";
+  if (task->outputs().says_next && !ends) written.flags += " --task.after none";
+  return written;
+}
+
+}  // namespace longhand::app
