@@ -247,6 +247,17 @@ BOOST_AUTO_TEST_CASE(values_of_a_table_are_distinct_while_there_are_enough) {
   }
 }
 
+// The sample is one of the paper's generator.
+BOOST_AUTO_TEST_CASE(values_of_a_table_may_be_letters) {
+  const auto task = make_task("value-assignment", {{"values", "u7d"}, {"pairs", "3"}});
+  const Sample sample = task->sample_of("A3EuB3F2L3KdI5Gu BBBIE=3335u");
+  BOOST_TEST(task->as_text(sample).second == "3335u\n");
+  BOOST_TEST(contains(refusal([&] { task->sample_of("A3Eu E=3"); }), "expected \"u\", got \"3\""));
+  const auto [prompt, answer] = drawn_text(*task, 1);
+  BOOST_TEST(answer.find_first_not_of("u7d\n") == std::string::npos);
+  BOOST_TEST(!task->check(prompt, answer).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(an_invalid_sample_is_refused_in_one_line) {
   const auto says = [](std::string_view name, std::string_view sample, std::string_view what) {
     BOOST_TEST(contains(refusal([&] { make_task(name)->sample_of(sample); }), what));
