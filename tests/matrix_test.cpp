@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "tests/check.h"
@@ -137,6 +138,43 @@ BOOST_AUTO_TEST_CASE(mechanisms_and_tasks_are_selected_by_name_or_refused) {
   options.mechanisms = "rope";
   options.tasks = "sort";
   BOOST_TEST(usage_error(options).find("there are flip-flop, recall, ") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_of_the_user_is_a_task_whose_files_are_its_tests) {
+  const TemporaryFolder folder;
+  const fs::path mine = folder / "mine";
+  fs::create_directories(mine);
+  const auto write = [&](const char* name, const char* word) {
+    std::ofstream file(mine / name);
+    for (int i = 0; i < 20; ++i) {
+      file << R"({"prompt":")" << word << i << R"(=","answer":")" << i << word << "\"}\n";
+    }
+  };
+  write("train.jsonl", "ab");
+  write("id.jsonl", "ba");
+  write("long.jsonl", "abababab");
+  RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
+  options.mechanisms = "rope";
+  options.tasks = "parity," + mine.string();
+  const Choice choice = choose(options);
+  BOOST_REQUIRE(choice.tasks.size() == 2u);
+  BOOST_TEST(choice.tasks[1]->name == "mine");
+  options.tasks = mine.string();
+  const RecipeResult result = recipes().at("matrix").run(options);
+  BOOST_TEST(!result.stopped);
+  std::string columns;
+  for (const Row& row : result.rows) {
+    if (row.in_table) columns += row.column + " ";
+  }
+  BOOST_TEST(columns == "id long ");
+  const Cell cell{&mechanism_of("rope"), choose(options).tasks[0]};
+  BOOST_TEST(read_cell(cell, options).has_value());
+  write("long.jsonl", "abbaabba");  // another file gives other figures
+  BOOST_TEST(!read_cell(cell, options).has_value());
+  options.tasks = mine.string() + "," + mine.string();
+  BOOST_TEST(usage_error(options) == "--tasks: \"mine\" is named twice");
+  options.tasks = (folder / "none").string();
+  BOOST_TEST(usage_error(options).find("no such file or folder") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(published_figures_belong_to_cells) {

@@ -319,6 +319,35 @@ BOOST_AUTO_TEST_CASE(data_writes_a_folder_that_train_reads) {
   refuses(2, "data --task reversal --out other --head 0", "--head: cannot be combined with --out");
 }
 
+BOOST_AUTO_TEST_CASE(attention_is_compared_with_pairs_of_records_and_repaired) {
+  BOOST_TEST((*this)("data --task reversal --task.length 2-3 --mask --out mine --count 60 "
+                     "--test-count 6")
+                 .status == 0);
+  const std::string size =
+      " --layers 1 --width 16 --heads softmax:2 --evaluate-samples 4 --threads 1 --quiet ";
+  BOOST_TEST((*this)("train --task mine --out run --steps 3" + size).status == 0);
+  const Json attention = json("inspect run --reference --samples 6 --json");
+  BOOST_TEST(!attention.members().empty());
+  const Outcome repaired = (*this)(
+      "repair run --method reinforce --top 1 --delta 1 --threshold 0 --samples 6 "
+      "--search-samples 6 --out repaired --quiet");
+  BOOST_TEST_CONTEXT(repaired.err) { BOOST_TEST(repaired.status == 0); }
+  BOOST_TEST(contains(repaired.out, "ood"));
+  BOOST_TEST(
+      (*this)("repair run --method columns --steps 1 --samples 6 --out columns --quiet").status ==
+      0);
+  const Json both = json("compare run repaired --json");
+  BOOST_TEST(!both.members().empty());
+  BOOST_TEST(
+      (*this)("sweep --task mine --grid rate=1e-3,1e-2 --steps 1 --out grid" + size).status == 0);
+
+  // Without pairs there is nothing to compare with.
+  file(*this, "plain/train.jsonl", reversals(3, 20));
+  file(*this, "plain/id.jsonl", reversals(3, 5));
+  BOOST_TEST((*this)("train --task plain --out bare --steps 1" + size).status == 0);
+  refuses(1, "inspect bare --reference", "reference attention: the task's samples have none");
+}
+
 BOOST_AUTO_TEST_CASE(a_table_is_split_by_length_without_a_prompt_in_two_files) {
   std::string table = "\xef\xbb\xbfid,question,reply\r\n";
   for (int i = 0; i < 60; ++i) {

@@ -400,7 +400,8 @@ const Register command{
            "matrix and attentionspan/mechanisms: mechanisms to run, such as rope,fal; default: "
            "those of the scale"},
           {"tasks", "LIST",
-           "matrix, fal/table1 and attentionspan's recipes: tasks to run, such as "
+           "matrix, fal/table1 and attentionspan's recipes: tasks to run; for matrix also "
+           "folders of your own files, such as my-task/; for example "
            "flip-flop,recall"},
           {"only", "K/N|NAME",
            "train only part K of N of a grid's runs, or the run with this name; no table"},

@@ -147,6 +147,7 @@ std::string heat_tables(const Made& made) {
 std::string charts(const Made& made) {
   std::string all;
   for (const MatrixTask* task : made.choice.tasks) {
+    if (!task->files.empty()) continue;  // the lengths of its samples are not known
     html::LineChart chart{.x_label = text("times ", task->trained(made.options.scale), ' ',
                                           task->length, ", the longest in training"),
                           .y_label = "score",
@@ -225,6 +226,7 @@ std::string choices(const Made& made) {
 std::string published_figures(const Made& made) {
   std::vector<std::vector<std::string>> rows;
   for (const MatrixTask* task : made.choice.tasks) {
+    if (!task->files.empty()) continue;
     std::string none;
     for (const Mechanism* mechanism : made.choice.mechanisms) {
       const std::string_view said = published(*task, *mechanism);
@@ -268,6 +270,10 @@ std::string protocol(const Made& made) {
            "as in training (ID), or have exactly 2, 4 and 8 times the maximum training length, "
            "and none was seen in training. In the report and in the book the colour shows the "
            "share above guessing, where guessing always answers with the most frequent target. ");
+  if (std::ranges::any_of(made.choice.tasks,
+                          [](const MatrixTask* t) { return !t->files.empty(); })) {
+    counted += "The columns of a task of one's own are its files. ";
+  }
   counted += runs == 1 ? "One seed; intervals are Wilson's, 95%. "
                        : text("The median of ", runs,
                               " seeds, and below it the worst. --json prints the figure of each "

@@ -41,6 +41,8 @@ struct MatrixTask {
   Scale from = Scale::laptop;
   /// Further distributions of the task on which models are tested.
   std::span<const std::string_view> others = {};
+  /// The user's own files, each of which is a test; empty: a built-in task.
+  std::string_view files = {};
 
   std::int64_t trained(Scale scale) const { return longest[static_cast<std::size_t>(scale)]; }
 };
@@ -49,7 +51,8 @@ std::span<const MatrixTask> matrix_tasks();
 /// A sentence with the published results of a mechanism on a task; empty if none was found.
 std::string_view published(const MatrixTask& task, const Mechanism& mechanism);
 
-/// The mechanisms and tasks selected by --mechanisms and --tasks; by default those of the scale.
+/// The mechanisms and tasks selected by --mechanisms and --tasks; by default those of the scale. A
+/// task may also be a folder or file of the user.
 struct Choice {
   std::vector<const Mechanism*> mechanisms;
   std::vector<const MatrixTask*> tasks;

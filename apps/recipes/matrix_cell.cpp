@@ -6,6 +6,7 @@
 
 #include "apps/recipes/matrix.h"
 #include "apps/run/config_mixers.h"
+#include "apps/run/data_files.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_summary.h"
 #include "apps/version.h"
@@ -80,6 +81,9 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   for (const std::string_view rate : rates(options.scale)) {
     for (std::int64_t i = 0; i < seeds(options); ++i) add(cell_run(cell, rate, i, options));
   }
+  for (const RunData& data : data_of(cell_run(cell, rates(options.scale)[0], 0, options).config)) {
+    sum = crc32c(data.content(), sum);
+  }
   return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
 }
 
@@ -153,6 +157,16 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
   return load_run(options.out / run.run, how);
 }
 
+/// The task with new samples of the training distribution. For files it is the file `id`, or the
+/// held-out records; without them it is the training file.
+std::unique_ptr<tasks::Task> selecting_task(const Config& config) {
+  for (const tasks::Distribution& d : config.distributions()) {
+    const bool is_new = d.name == "id" || d.name == "held-out" || d.name == "validation";
+    if (config.kind().name == "files" && is_new) return config.task(d.name);
+  }
+  return config.task();
+}
+
 /// Trains a run and computes its loss on samples of the training distribution.
 std::optional<CellRun> make_run(const GridRun& run, const Guess& guess,
                                 const RecipeOptions& options) {
@@ -160,7 +174,8 @@ std::optional<CellRun> make_run(const GridRun& run, const Guess& guess,
   if (!result) return result;
   if (result->end != diverged) {
     const LoadedRun loaded = load(*result, options);
-    result->loss = evaluate_loss(*loaded.model, *loaded.task, validation(options));
+    const auto task = selecting_task(loaded.config);
+    result->loss = evaluate_loss(*loaded.model, *task, validation(options));
   }
   if (!options.manner.quiet) {
     std::fprintf(stderr, "%s  %s, step %lld, loss %.4f\n", run.name.c_str(), result->end.c_str(),
@@ -240,6 +255,13 @@ namespace {
 /// Number of given positions that a model needs so that samples of `times` the trained length fit.
 std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& cell,
                           const RecipeOptions& options) {
+  if (!cell.task->files.empty()) {
+    std::int64_t longest = random_positions;
+    for (const std::string_view test : cell.task->others) {
+      longest = std::max(longest, config.task(test)->longest());
+    }
+    return longest;
+  }
   Config longer = config;
   const std::int64_t length = times * cell.task->trained(options.scale);
   for (const auto& [option, value] : cell.task->options(options.scale, length, true)) {
@@ -255,7 +277,9 @@ std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& 
 
 GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
                  const RecipeOptions& options) {
-  Config config = recipe_config(cell.task->kind);
+  const bool is_own = !cell.task->files.empty();
+  Config config = recipe_config(is_own ? cell.task->files : cell.task->kind);
+  if (is_own) config.read_files();
   for (const auto& [option, value] :
        cell.task->options(options.scale, cell.task->trained(options.scale), false)) {
     config.set("task." + option, value);
@@ -294,7 +318,8 @@ std::vector<GridRun> cell_runs(const Cell& cell, const RecipeOptions& options) {
 }
 
 std::vector<Test> tests_of(const MatrixTask& task) {
-  std::vector<Test> tests{{"ID", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}};
+  std::vector<Test> tests;
+  if (task.files.empty()) tests = {{"ID", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}};
   for (const std::string_view other : task.others) tests.push_back({std::string(other), 0});
   return tests;
 }

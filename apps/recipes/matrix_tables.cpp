@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <list>
 
 #include "apps/recipes/chosen.h"
 #include "apps/recipes/matrix.h"
+#include "core/quote.h"
+#include "tasks/task_files.h"
 
 /// The rows (mechanisms) and columns (tasks) of the matrix.
 namespace longhand::app::matrix {
@@ -294,9 +297,76 @@ std::string_view published(const MatrixTask& task, const Mechanism& mechanism) {
   return {};
 }
 
+namespace {
+
+/// A task made from the user's files, with the texts to which it refers.
+struct OwnTask {
+  std::string files, title;
+  std::vector<std::string> names;
+  std::vector<std::string_view> others;
+  MatrixTask task;
+
+  explicit OwnTask(std::string_view word) : files(word) {
+    Config config(files);
+    config.read_files();
+    title = config.task_title();
+    const auto all = config.distributions();
+    for (std::size_t i = 1; i < all.size(); ++i) names.push_back(all[i].name);
+    LONGHAND_CHECK(!names.empty(), files, ": expected test files beside train.jsonl, got none");
+    others.assign(names.begin(), names.end());
+    task = {.name = title,
+            .title = title,
+            .kind = "files",
+            .length = "",
+            .longest = {},
+            .options = [](Scale, std::int64_t, bool) { return Settings(); },
+            .best = "",
+            .others = others,
+            .files = files};
+  }
+  OwnTask(const OwnTask&) = delete;
+  OwnTask& operator=(const OwnTask&) = delete;
+};
+
+/// The task of these files. Tasks are kept until the program ends, because cells refer to them.
+const MatrixTask* own_task(std::string_view word) {
+  static std::list<OwnTask> all;
+  const auto known = std::ranges::find(all, word, &OwnTask::files);
+  return known != all.end() ? &known->task : &all.emplace_back(word).task;
+}
+
+std::vector<const MatrixTask*> chosen_tasks(const RecipeOptions& options) {
+  if (options.tasks.empty()) return chosen("tasks", "", options.scale, matrix_tasks());
+  std::vector<const MatrixTask*> own;
+  std::string built_in;
+  bool has_built_in = false;
+  for (std::string_view rest = options.tasks;;) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    const bool is_known =
+        std::ranges::find(matrix_tasks(), word, &MatrixTask::name) != matrix_tasks().end();
+    if (!is_known && tasks::names_task_files(word)) {
+      own.push_back(as_usage("tasks", [&] { return own_task(word); }));
+      const auto same = std::ranges::count(own, own.back()->name, &MatrixTask::name);
+      if (same > 1) wrong_usage("--tasks: ", quote(own.back()->name), " is named twice");
+    } else {
+      built_in += (has_built_in ? "," : "") + std::string(word);
+      has_built_in = true;
+    }
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (!has_built_in) return own;
+  std::vector<const MatrixTask*> all = app::chosen("tasks", built_in, matrix_tasks());
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+}  // namespace
+
 Choice choose(const RecipeOptions& options) {
   return {chosen("mechanisms", options.mechanisms, options.scale, mechanisms()),
-          chosen("tasks", options.tasks, options.scale, matrix_tasks())};
+          chosen_tasks(options)};
 }
 
 bool Cell::exists() const {

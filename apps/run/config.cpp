@@ -217,6 +217,10 @@ void Config::set_flags(const Arguments& arguments) {
       wrong_usage(shown_flag(option.name), ": task ", text("task.name"), " has no such option");
     }
   }
+  read_files();
+}
+
+void Config::read_files() {
   if (!kind().complete) return;
   tasks::OptionValues values = task_values();
   kind().complete(values);

@@ -50,6 +50,8 @@ class Config {
   /// Applies the given flags and reads the task's files if settings depend on them. Does not check
   /// the result.
   void set_flags(const Arguments& arguments);
+  /// Reads the task's files and sets the settings that depend on them (TaskKind::complete).
+  void read_files();
   std::string ini() const;
   /// All keys and values, in order.
   std::vector<std::pair<std::string, std::string>> settings() const;
