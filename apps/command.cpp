@@ -7,6 +7,7 @@
 
 #include "apps/terminal.h"
 #include "core/nearest.h"
+#include "tasks/task.h"
 
 namespace longhand::app {
 namespace {
@@ -219,7 +220,12 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
 
 std::string Command::help(const Arguments& beside, bool rich) const {
   const bool all = std::ranges::count(beside.plain(), "all") > 0;
-  const std::string task = beside.given("task") ? beside.word("task") : "";
+  std::string task = beside.given("task") ? beside.word("task") : "";
+  try {
+    task = tasks::named_task(task).kind.name;
+  } catch (const Error&) {
+    // An unknown task has no options to list.
+  }
   struct Line {
     std::string flag, meaning;
   };

@@ -288,6 +288,11 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
           "strange.jsonl:2: text: no token fits at character 2");
   std::filesystem::rename(folder / "gone", folder / "mine");
 
+  const Outcome help = (*this)("train --task mine --help");
+  BOOST_TEST(contains(help.out, "--task.between"));
+  const Outcome listed = (*this)("runs .");
+  BOOST_TEST(contains(listed.out, "id/sequences"));
+
   // Another folder can continue a run, with the tokens of the first.
   file(*this, "next/train.jsonl", reversals(4, 40));
   BOOST_TEST((*this)("train --from run --task next --out on --steps 1" + size).status == 0);

@@ -79,7 +79,8 @@ const Register command{
      .options = {json_option()},
      .examples = {"runs", "runs runs/fal-table1-smoke"},
      .notes = "FOLDER defaults to runs/. The score is the task's main metric on its first\n"
-              "distribution in the last evaluation. Minutes are those of the training steps.",
+              "distribution in the last evaluation, for your own files on the first test file.\n"
+              "Minutes are those of the training steps.",
      .takes_words = true,
      .run = run}};
 

@@ -329,6 +329,12 @@ std::vector<tasks::Distribution> Config::distributions() const {
   return kind().distributions_of(task_values());
 }
 
+std::string Config::main_distribution() const {
+  const std::vector<tasks::Distribution> all = distributions();
+  const auto first = std::ranges::find(all, true, &tasks::Distribution::compared);
+  return kind().further && first != all.end() ? first->name : all.front().name;
+}
+
 std::string Config::task_title() const {
   if (kind().name != "files" || text("task.files").empty()) return kind().name;
   const std::vector<tasks::TaskFile> files = tasks::parse_task_files(text("task.files"));

@@ -75,6 +75,9 @@ class Config {
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
   /// The distributions of the task with its options. The first is the training distribution.
   std::vector<tasks::Distribution> distributions() const;
+  /// The distribution by whose main metric runs are listed and compared: the training distribution,
+  /// or, if the user's files contain test samples, the first of them.
+  std::string main_distribution() const;
   /// The name of the task for people: its kind, or the folder of the user's own files.
   std::string task_title() const;
   tasks::OptionValues task_values() const;

@@ -17,8 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string main_metric_of(const Config& config) {
-  const std::string& distribution = config.kind().distributions.front().name;
-  return text(distribution, "/", config.task()->main_metric());
+  return text(config.main_distribution(), "/", config.task()->main_metric());
 }
 
 class RunFinder {

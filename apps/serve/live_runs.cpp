@@ -162,7 +162,7 @@ void LiveRun::read_config() {
     steps = config.training().schedule.steps;
     evaluate_samples = config.training().evaluate_samples;
     const tasks::TaskKind& kind = config.kind();
-    metric = text(kind.distributions.front().name, "/",
+    metric = text(config.main_distribution(), "/",
                   // The main metric does not depend on the options.
                   kind.make(kind.defaults())->main_metric());
   } catch (const std::exception& failure) {
