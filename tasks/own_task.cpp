@@ -417,6 +417,7 @@ void complete(OptionValues& values) {
   const std::vector<TaskFile> files = find_task_files(values.text("files"));
   values.set("files", list_of(files));
   if (values.text("held_out") == "auto") values.set("held_out", files.size() == 1 ? "0.1" : "0");
+  OwnSettings{values};  // checks the options
   const std::string& tokenizer = values.text("tokenizer");
   const bool of_words = tokenizer == "spaces";
   const bool collects = learns_tokens(tokenizer) && values.text("tokens").empty();

@@ -117,6 +117,12 @@ BOOST_AUTO_TEST_CASE(a_broken_line_is_named_by_file_and_number) {
   says(record("a", "b", R"(,"scored":[-1])"), ":3: \"scored\": expected ascending", all);
   says(record(std::string(1 << 20, 'a'), "b"), ":3: expected at most 1048576 tokens", all);
   says(std::string((16 << 20) + 1, 'x'), ":3: expected a line of at most 16777216 bytes");
+  says(R"({"prompt":"\ud800=","answer":"b"})", ":3: expected {");
+  const std::string sound = file(*this, "sound.jsonl", record("a=", "b") + record("b=", "a"));
+  BOOST_TEST(contains(refusal([&] {
+                        completed(sound, {{"after", "\\xff"}});
+                      }),
+                      "options between and after: expected UTF-8"));
   // Errors in a test file are found before training starts.
   const std::string train = file(*this, "train.jsonl", record("a=", "b"));
   const std::string ood = file(*this, "ood.jsonl", record("a=", "b") + record("b=", ""));
