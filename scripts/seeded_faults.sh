@@ -106,16 +106,16 @@ fault "missing __syncthreads" "softmax, forward" attention/attend.h "attention: 
 fault "missing __syncwarp" "softmax, forward" attention/scores.h "attention: $parity" '    __syncwarp();
 #pragma unroll 1' '#pragma unroll 1'
 fault "off by one in shared memory" "softmax, forward" attention/attend.h "attention: $parity" 'return padding<Product, slice>(q, r);' 'return padding<Product, slice>(q, r) + 1;'
-fault "missing copy wait" "softmax, forward" attention/attend.h "attention: $long" '    if (!chacal && !both) {
-      wait_for_copies<0>();' '    if (!chacal && !both) {
-      wait_for_copies<1>();'
+fault "missing copy wait" "softmax, forward" attention/attend.h "attention: $long" '      if (!chacal && !both) {
+        wait_for_copies<0>();' '      if (!chacal && !both) {
+        wait_for_copies<1>();'
 fault "wrong mma lane" "softmax, tf32 products" attention/product.h "attention: $parity" 'x[t][1] = to_tf32(p[t][i][2]);' 'x[t][1] = to_tf32(p[t][i][1]);'
 fault "wrong mma lane" "softmax, bf16 products" attention/product.h "attention: $parity" 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[2], y[3]);' 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[3], y[2]);'
-fault "divergent barrier" "softmax, gradients of queries" attention/query_gradients.cu "attention: $parity" '      settle_values<Product, slice, step>(v, task);
-      __syncthreads();' '      settle_values<Product, slice, step>(v, task);
-      if (busy) __syncthreads();'
-fault "missing __syncthreads" "softmax, gradients of queries" attention/query_gradients.cu "attention: $parity" '      settle_values<Product, slice, step>(v, task);
-      __syncthreads();' '      settle_values<Product, slice, step>(v, task);'
+fault "divergent barrier" "softmax, gradients of queries" attention/query_gradients.cu "attention: $parity" '    settle_values<Product, slice, step>(v, task);
+    __syncthreads();' '    settle_values<Product, slice, step>(v, task);
+    if (busy) __syncthreads();'
+fault "missing __syncthreads" "softmax, gradients of queries" attention/query_gradients.cu "attention: $parity" '    settle_values<Product, slice, step>(v, task);
+    __syncthreads();' '    settle_values<Product, slice, step>(v, task);'
 fault "missing __syncthreads" "softmax, gradients of keys" attention/key_gradients.cu "attention: $unseen" '  if (first_head == last_head) __syncthreads();
 ' ''
 fault "off by one in shared memory" "softmax, gradients of keys" attention/key_gradients.cu "attention: $parity" 'facts[1 - turn][threadIdx.x] = coming;' 'facts[1 - turn][threadIdx.x + 1] = coming;'
@@ -135,8 +135,8 @@ fault "missing __syncthreads" "DeltaFormer" attention/deltaformer.cu "chain: $pa
       __syncthreads();' '      space.weights[thread] = p;'
 fault "missing __syncthreads" "rules, forward" attention/rule_forward.h "stick: $parity" '    put_tile(s, 1, walk_stride, p);
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'
-fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity" '        put_tile(s, wave_stride, 1, x);
-        __syncthreads();' '        put_tile(s, wave_stride, 1, x);'
+fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity" '    put_tile(s, wave_stride, 1, x);
+    __syncthreads();' '    put_tile(s, wave_stride, 1, x);'
 fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity:$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
 fault "missing __syncthreads" entmax attention/entmax.cu "entmax: $parity" '      put_tile(s, 1, walk_stride, x);
       __syncthreads();' '      put_tile(s, 1, walk_stride, x);'

@@ -71,112 +71,191 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
                                       tile_size<Product, slice>*(bands +
                                                                  2 * pairs<Product, slice, bands>);
 
+/// A thread block that computes one tile of queries of one head. Its steps are member functions, in
+/// the order in which run() calls them.
+///
+/// Small arrays are stored in the padding of tiles, because some tiles fill all 99 KiB that a block
+/// may have on devices of compute capability 8.6, 8.9 and 12. The padding of row r of q contains
+/// four floats: the factor of query r, c of query r, and c of key r of the current and of the
+/// previous block of keys. Other warps may still read the previous one.
 template <class Product, int slice, int bands, Walk walk, bool shifted>
-__device__ void attend(const AttentionTask& task, const Tile& tile, int head, int part,
-                       int key_part = 0) {
-  constexpr bool chacal = walk == Walk::chacal;
+struct AttentionBlock {
   using Element = typename Product::Element;
-  constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
-  constexpr int size = tile_size<Product, slice>;
+  static constexpr bool chacal = walk == Walk::chacal;
+  static constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
+  static constexpr int size = tile_size<Product, slice>;
   // true if these template arguments are used only for heads that are at most one slice wide
-  constexpr bool one_slice = slice < 128 || bands == 2;
-  constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  Element* const q = shared_memory<Element>();
-  Element* const ring = q + bands * size;
+  static constexpr bool one_slice = slice < 128 || bands == 2;
+  // true if the values of a block of keys are loaded together with its keys
+  static constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
+  static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-  const ScoresView& scores = task.scores;
-  const SegmentView at = scores.segments[tile.segment];
-  const int rows = min(block_rows, at.queries - tile.first);
-  // The queries of the tile have the positions start .. stop - 1.
-  const int start = at.offset() + tile.first, stop = start + rows;
-  const int first_row = static_cast<int>(at.query) + tile.first,
-            first_key = static_cast<int>(at.key);
-  const int key_head = head / scores.group, first_value = part * slice;
-  const int warp_row = 16 * bands * warp_index();
-  const bool busy = warp_row < rows;
-  const int first_of_warp = start + warp_row,
-            last_of_warp = min(first_of_warp + 16 * bands, stop) - 1;
-  const float g = chacal ? task.gamma[head * task.gamma_step] : 0.0f;
+  // The types of the numbers that a thread has in registers. run() declares these numbers. If they
+  // were members, a kernel that computes one tile after another would need more registers.
+  struct Sums {
+    float out[bands][n][4], level[bands][2], sum[bands][2];  // o, b and l
+  };
+  using Weights = float[bands][m][4];
+  using Factors = float[bands][2];
 
-  // Small arrays are stored in the padding of tiles, because some tiles fill all 99 KiB that a
-  // block may have on devices of compute capability 8.6, 8.9 and 12. The padding of row r of q
-  // contains four floats: the factor of query r, c of query r, and c of key r of the current and of
-  // the previous block of keys. Other warps may still read the previous one.
-  const auto of_row = [&](int r) { return padding<Product, slice>(q, r); };
-  // Values that are needed only at the end. They are in shared memory because registers are scarce.
+  const AttentionTask& task;
+  const ScoresView& scores;
+  const Tile tile;
+  const int head, part, key_part;  // part: slice of y; key_part: part of the keys (parts.cu)
+  const SegmentView at;
+  Element *const q, *const ring;   // in shared memory: the queries, and one or two pairs of tiles
+  const int rows;                  // number of queries
+  const int start, stop;           // the queries have the positions start .. stop - 1
+  const int first_row, first_key;  // row of the tile's first query, and of the segment's first key
+  const int key_head, first_value;
+  const int warp_row;                     // the warp's first row in the tile
+  const int first_of_warp, last_of_warp;  // positions of the warp's queries
+  const bool busy;                        // false if the warp has no query
+  const float g;                          // of ChaCAL
+  int first_block, until;                 // the keys that this thread block processes
+
+  __device__ __forceinline__ AttentionBlock(const AttentionTask& of, const Tile& of_tile,
+                                            int of_head, int of_part, int of_key_part)
+      : task(of),
+        scores(of.scores),
+        tile(of_tile),
+        head(of_head),
+        part(of_part),
+        key_part(of_key_part),
+        at(scores.segments[tile.segment]),
+        q(shared_memory<Element>()),
+        ring(q + bands * size),
+        rows(min(block_rows, at.queries - tile.first)),
+        start(at.offset() + tile.first),
+        stop(start + rows),
+        first_row(static_cast<int>(at.query) + tile.first),
+        first_key(static_cast<int>(at.key)),
+        key_head(head / scores.group),
+        first_value(part * slice),
+        warp_row(16 * bands * warp_index()),
+        first_of_warp(start + warp_row),
+        last_of_warp(min(first_of_warp + 16 * bands, stop) - 1),
+        busy(warp_row < rows),
+        g(chacal ? task.gamma[head * task.gamma_step] : 0.0f) {}
+
+  __device__ __forceinline__ void run() {
+    store_query_numbers();
+    Sums sums;
+    begin_sums(sums);
+    Weights p;  // the scores of a block of keys, and then their weights
+    choose_keys();
+    load_first();
+    int end = 0, now = 0;  // now: offset in the ring of the tiles of this block of keys
+    int turn = 0;
+    for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
+      end = end_of(begin);
+      if (shifted) store_key_shifts(begin, end, turn);
+      // For ChaCAL, the values are loaded later, and they overwrite the keys.
+      Element *const k = ring + now, *const v = chacal ? k : k + size;
+      now = both ? 2 * size - now : now;
+      receive_keys(k, v, ring + now, begin, end);
+      // True if a query of this warp sees a key of this block.
+      const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
+      multiply(p, k, begin, sees);
+      if (!chacal && !both) {
+        wait_for_copies<0>();
+        settle<Product, slice, key_rows>(v, task.v);
+        __syncthreads();
+        bring(k, scores.k, end, 0);
+        commit_copies();
+      }
+      if (sees) weigh(p, sums, begin, end, turn);
+      if constexpr (chacal) load_chacal_values(v, begin, end);
+      if (sees) Product::mix(sums.out, p, v);
+    }
+    finish(sums, p);
+  }
+
+  __device__ __forceinline__ float* of_row(int r) const { return padding<Product, slice>(q, r); }
+  /// Values that are needed only at the end. They are in shared memory because registers are
+  /// scarce.
   struct Kept {
     int row, head, part;
   };
-  auto* const kept = reinterpret_cast<Kept*>(padding<Product, slice>(ring, 0));
-  if (threadIdx.x == 0) *kept = {first_row, head, part};
-  for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
-    const float tau = scores.tau_of(first_row + r, head, r < rows);
-    const float factor = scores.scale * tau * log2_of_e;
-    // A masked score is -infinity, which becomes NaN if it is multiplied by 0. A factor of 0 is
-    // therefore replaced by 2^-100.
-    of_row(r)[0] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;
-    if (shifted) of_row(r)[1] = r < rows ? scores.shift_of(first_key + start + r, head) : 0.0f;
+  __device__ __forceinline__ Kept* kept() const {
+    return reinterpret_cast<Kept*>(padding<Product, slice>(ring, 0));
   }
-  float out[bands][n][4], level[bands][2], sum[bands][2];
-  float p[bands][m][4];  // first the scores of a block of keys, then their weights
-#pragma unroll
-  for (int t = 0; t < bands; ++t) {
-    clear(out[t]);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      level[t][i] = -infinity;
-      sum[t][i] = 0;
-      if (walk == Walk::part || !task.sink) continue;
-      level[t][i] = task.sink[head] * log2_of_e;
-      // Four lanes share a row. Only one of them counts the sink's term, which is 1.
-      sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;
+
+  __device__ __forceinline__ void store_query_numbers() const {
+    if (threadIdx.x == 0) *kept() = {first_row, head, part};
+    for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
+      const float tau = scores.tau_of(first_row + r, head, r < rows);
+      const float factor = scores.scale * tau * log2_of_e;
+      // A masked score is -infinity, which becomes NaN if it is multiplied by 0. A factor of 0 is
+      // therefore replaced by 2^-100.
+      of_row(r)[0] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;
+      if (shifted) of_row(r)[1] = r < rows ? scores.shift_of(first_key + start + r, head) : 0.0f;
     }
   }
 
-  // Blocks of keys begin at the multiples of 64 before `start`, at `start`, and every 64 keys after
-  // `start`. If keys are divided into parts, blocks begin at multiples of 64 only.
-  int first_block = scores.first_key(start) / key_rows * key_rows, until = stop;
-  if constexpr (walk == Walk::part) {
-    const int blocks = (stop - first_block + key_rows - 1) / key_rows;
-    const int length = (blocks + task.key_parts - 1) / task.key_parts * key_rows;
-    first_block = min(first_block + key_part * length, stop);
-    until = min(first_block + length, stop);
+  __device__ __forceinline__ void begin_sums(Sums& sums) const {
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+      clear(sums.out[t]);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        sums.level[t][i] = -infinity;
+        sums.sum[t][i] = 0;
+        if (walk == Walk::part || !task.sink) continue;
+        sums.level[t][i] = task.sink[head] * log2_of_e;
+        // Four lanes share a row. Only one of them counts the sink's term, which is 1.
+        sums.sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;
+      }
+    }
   }
-  const auto end_of = [&](int begin) {
+
+  /// Blocks of keys begin at the multiples of 64 before `start`, at `start`, and every 64 keys
+  /// after `start`. If keys are divided into parts, blocks begin at multiples of 64 only.
+  __device__ __forceinline__ void choose_keys() {
+    first_block = scores.first_key(start) / key_rows * key_rows;
+    until = stop;
+    if constexpr (walk == Walk::part) {
+      const int blocks = (stop - first_block + key_rows - 1) / key_rows;
+      const int length = (blocks + task.key_parts - 1) / task.key_parts * key_rows;
+      first_block = min(first_block + key_part * length, stop);
+      until = min(first_block + length, stop);
+    }
+  }
+  __device__ __forceinline__ int end_of(int begin) const {
     return min(begin + key_rows, walk != Walk::part && begin < start ? start : until);
-  };
-  const auto bring = [&](Element* to, const HeadsView& x, int begin, int column) {
+  }
+
+  /// Starts to copy a block of keys or values, unless all keys are processed.
+  __device__ __forceinline__ void bring(Element* to, const HeadsView& x, int begin,
+                                        int column) const {
     if (begin < until) {
       stage<Product, slice, key_rows>(to, x, first_key + begin, end_of(begin) - begin, key_head,
                                       column);
     }
-  };
-  const auto bring_queries = [&](int column) {
+  }
+  __device__ __forceinline__ void bring_queries(int column) const {
     stage<Product, slice, block_rows>(q, scores.q, first_row, rows, head, column);
-  };
-  if (one_slice || task.key_slices == 1) bring_queries(0);
-  if (!chacal) bring(ring, scores.k, first_block, 0);
-  if (both) bring(ring + size, task.v, first_block, first_value);
-  commit_copies();
-  wait_for_copies<0>();
-  if (one_slice || task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
+  }
 
-  int end = 0, now = 0;  // now: offset in the ring of the tiles of this block of keys
-  int turn = 0;
-  for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
-    const bool own = begin == start;
-    end = end_of(begin);
-    if (shifted && static_cast<int>(threadIdx.x) < key_rows) {
-      const int key = begin + static_cast<int>(threadIdx.x);
-      of_row(static_cast<int>(threadIdx.x))[2 + turn] =
-          key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
-    }
-    // For ChaCAL, the values are loaded later, and they overwrite the keys.
-    Element *const k = ring + now, *const v = chacal ? k : k + size;
-    now = both ? 2 * size - now : now;
-    Element* const next = ring + now;
+  __device__ __forceinline__ void load_first() const {
+    if (one_slice || task.key_slices == 1) bring_queries(0);
+    if (!chacal) bring(ring, scores.k, first_block, 0);
+    if (both) bring(ring + size, task.v, first_block, first_value);
+    commit_copies();
+    wait_for_copies<0>();
+    if (one_slice || task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
+  }
 
+  __device__ __forceinline__ void store_key_shifts(int begin, int end, int turn) const {
+    const int r = static_cast<int>(threadIdx.x), key = begin + r;
+    if (r >= key_rows) return;
+    of_row(r)[2 + turn] = key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
+  }
+
+  /// Waits for the keys of this block (and for the values, if `both`), and starts the copies that
+  /// come next.
+  __device__ __forceinline__ void receive_keys(Element* k, Element* v, Element* next, int begin,
+                                               int end) const {
     if (chacal) {
       __syncthreads();
       bring(k, scores.k, begin, 0);
@@ -193,220 +272,239 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       bring(v, task.v, begin, first_value);
     }
     commit_copies();
+  }
 
-    // True if a query of this warp sees a key of this block.
-    const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
+  /// p = q . k for a block of keys.
+  __device__ __forceinline__ void multiply(Weights& p, Element* k, int begin, bool sees) const {
 #pragma unroll
     for (int t = 0; t < bands; ++t) clear(p[t]);
     const Element* const own_q = q + warp_row * Product::stride(slice);
     if (one_slice || task.key_slices == 1) {
       if (sees) Product::template dots<slice>(p, own_q, k);
-    } else {
-      for (int s = 0; s < task.key_slices; ++s) {
-        __syncthreads();
-        bring_queries(s * slice);
-        if (s > 0) bring(k, scores.k, begin, s * slice);
-        commit_copies();
-        wait_for_copies<0>();
-        settle<Product, slice, block_rows>(q, scores.q);
-        if (s > 0) settle<Product, slice, key_rows>(k, scores.k);
-        __syncthreads();
-        if (sees) Product::template dots<slice>(p, own_q, k);
-      }
+      return;
     }
-    if (!chacal && !both) {
-      wait_for_copies<0>();
-      settle<Product, slice, key_rows>(v, task.v);
+    for (int s = 0; s < task.key_slices; ++s) {
       __syncthreads();
-      bring(k, scores.k, end, 0);
+      bring_queries(s * slice);
+      if (s > 0) bring(k, scores.k, begin, s * slice);
       commit_copies();
+      wait_for_copies<0>();
+      settle<Product, slice, block_rows>(q, scores.q);
+      if (s > 0) settle<Product, slice, key_rows>(k, scores.k);
+      __syncthreads();
+      if (sees) Product::template dots<slice>(p, own_q, k);
     }
+  }
 
-    if (sees) {
-      const int lane = lane_register(), row = warp_row + lane / 4;
-      float factor[bands][2];
+  /// Replaces the products in p by weights relative to 2^level, and adds the weights to `sum`.
+  __device__ __forceinline__ void weigh(Weights& p, Sums& sums, int begin, int end,
+                                        int turn) const {
+    const int lane = lane_register(), row = warp_row + lane / 4;
+    Factors factor;
 #pragma unroll
-      for (int t = 0; t < bands; ++t) {
+    for (int t = 0; t < bands; ++t) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) factor[t][i] = of_row(row + 16 * t + 8 * i)[0];
-      }
-      if constexpr (shifted) {
-        // The factor is applied to the scores here and is then set to 1, so that it is not applied
-        // again.
+      for (int i = 0; i < 2; ++i) factor[t][i] = of_row(row + 16 * t + 8 * i)[0];
+    }
+    if constexpr (shifted) {
+      add_shifts(p, factor, row, lane, turn);
+    } else {
+      make_positive(p, factor);
+    }
+    if (end > first_of_warp || end - begin < key_rows || scores.window > 0) {
+      mask(p, begin, end, row, lane);
+    }
+    raise_levels(p, factor, sums);
 #pragma unroll
-        for (int t = 0; t < bands; ++t) {
+    for (int t = 0; t < bands; ++t) {
 #pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const float of_query = of_row(row + 16 * t + 8 * i)[1];
+      for (int i = 0; i < 2; ++i) {
+        const float base = sums.level[t][i] == -infinity ? 0.0f : sums.level[t][i];
 #pragma unroll
-            for (int c = 0; c < m; ++c) {
+        for (int c = 0; c < m; ++c) {
 #pragma unroll
-              for (int j = 0; j < 2; ++j) {
-                float& s = p[t][c][2 * i + j];
-                const float of_key = of_row(8 * c + 2 * (lane % 4) + j)[2 + turn];
-                s = s * factor[t][i] + (of_query - of_key) * log2_of_e;
-              }
-            }
-            factor[t][i] = 1;
-          }
-        }
-      } else {
-#pragma unroll
-        for (int t = 0; t < bands; ++t) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            if (!(factor[t][i] < 0)) continue;
-            factor[t][i] = -factor[t][i];
-#pragma unroll
-            for (int c = 0; c < m; ++c) {
-              p[t][c][2 * i] = -p[t][c][2 * i];
-              p[t][c][2 * i + 1] = -p[t][c][2 * i + 1];
-            }
-          }
-        }
-      }
-      if (end > first_of_warp || end - begin < key_rows || scores.window > 0) {
-        const int column = begin + 2 * (lane % 4);
-#pragma unroll
-        for (int t = 0; t < bands; ++t) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const int position = start + row + 16 * t + 8 * i;
-            const int first = scores.first_key(position) - column,
-                      last = min(position, end - 1) - column;
-#pragma unroll
-            for (int c = 0; c < m; ++c) {
-#pragma unroll
-              for (int j = 0; j < 2; ++j) {
-                float& s = p[t][c][2 * i + j];
-                s = 8 * c + j >= first && 8 * c + j <= last ? s : -infinity;
-              }
-            }
-          }
-        }
-      }
-      float top[bands][2];
-      bool higher = false;
-#pragma unroll
-      for (int t = 0; t < bands; ++t) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          float highest = fmaxf(p[t][0][2 * i], p[t][0][2 * i + 1]);
-#pragma unroll
-          for (int c = 1; c < m; ++c) {
-            highest = fmaxf(highest, fmaxf(p[t][c][2 * i], p[t][c][2 * i + 1]));
-          }
-          top[t][i] = row_max(highest) * factor[t][i];
-          higher = higher || top[t][i] > level[t][i] + slack;
-        }
-      }
-      if (__any_sync(full_warp, higher)) {
-#pragma unroll
-        for (int t = 0; t < bands; ++t) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            if (!(top[t][i] > level[t][i] + slack)) continue;
-            const float shrink = power_of_two(level[t][i] - top[t][i]);
-            level[t][i] = top[t][i];
-            sum[t][i] *= shrink;
-#pragma unroll
-            for (int c = 0; c < n; ++c) {
-              out[t][c][2 * i] *= shrink;
-              out[t][c][2 * i + 1] *= shrink;
-            }
-          }
-        }
-      }
-#pragma unroll
-      for (int t = 0; t < bands; ++t) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const float base = level[t][i] == -infinity ? 0.0f : level[t][i];
-#pragma unroll
-          for (int c = 0; c < m; ++c) {
-#pragma unroll
-            for (int j = 0; j < 2; ++j) {
-              float& s = p[t][c][2 * i + j];
-              s = power_of_two(s * factor[t][i] - base);
-              sum[t][i] += s;
-            }
+          for (int j = 0; j < 2; ++j) {
+            float& s = p[t][c][2 * i + j];
+            s = power_of_two(s * factor[t][i] - base);
+            sums.sum[t][i] += s;
           }
         }
       }
     }
+  }
 
-    if constexpr (chacal) {
-      // When the tile of this block's last key is finished, y is known for all keys of this block.
-      std::int32_t* const done =
-          task.progress + 1 +
-          ((scores.segments.query_begin[tile.segment] / tile_rows + tile.segment) *
-               std::int64_t{scores.heads} +
-           head) *
-              task.value_slices +
-          part;
-      const std::int64_t step = std::int64_t{scores.heads} * task.value_slices;
-      if (!own && end > at.offset()) {
-        wait_for(done + (end - 1 - at.offset()) / tile_rows * step);
-      } else {
-        __syncthreads();
+  /// Multiplies the scores by their factors and adds the shifts. The factors are then 1.
+  __device__ __forceinline__ void add_shifts(Weights& p, Factors& factor, int row, int lane,
+                                             int turn) const {
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float of_query = of_row(row + 16 * t + 8 * i)[1];
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+#pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            float& s = p[t][c][2 * i + j];
+            const float of_key = of_row(8 * c + 2 * (lane % 4) + j)[2 + turn];
+            s = s * factor[t][i] + (of_query - of_key) * log2_of_e;
+          }
+        }
+        factor[t][i] = 1;
       }
-      stage_chacal<Product, slice>(v, tile_rows, task.v, at.key + begin, end - begin, key_head,
-                                   first_value, g, [&](float(&y)[8], int r, int column) {
-                                     if (own) return;
-                                     const int j = begin + r;
-                                     if (j < at.offset()) {
-                                       load_eight(y, task.earlier, at.key + j, head, column);
-                                     } else {
-                                       load_eight(y, task.y, at.query + j - at.offset(), head,
-                                                  column);
-                                     }
-                                   });
+    }
+  }
+
+  /// Changes the signs of the scores of rows with a negative factor, and of the factor.
+  __device__ __forceinline__ static void make_positive(Weights& p, Factors& factor) {
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (!(factor[t][i] < 0)) continue;
+        factor[t][i] = -factor[t][i];
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+          p[t][c][2 * i] = -p[t][c][2 * i];
+          p[t][c][2 * i + 1] = -p[t][c][2 * i + 1];
+        }
+      }
+    }
+  }
+
+  /// Sets the scores of keys that a query does not see to -infinity.
+  __device__ __forceinline__ void mask(Weights& p, int begin, int end, int row, int lane) const {
+    const int column = begin + 2 * (lane % 4);
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int position = start + row + 16 * t + 8 * i;
+        const int first = scores.first_key(position) - column,
+                  last = min(position, end - 1) - column;
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+#pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            float& s = p[t][c][2 * i + j];
+            s = 8 * c + j >= first && 8 * c + j <= last ? s : -infinity;
+          }
+        }
+      }
+    }
+  }
+
+  /// Sets the level of a row to its largest score if this is more than `slack` above the level.
+  __device__ __forceinline__ static void raise_levels(const Weights& p, const Factors& factor,
+                                                      Sums& sums) {
+    float top[bands][2];
+    bool higher = false;
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float highest = fmaxf(p[t][0][2 * i], p[t][0][2 * i + 1]);
+#pragma unroll
+        for (int c = 1; c < m; ++c) {
+          highest = fmaxf(highest, fmaxf(p[t][c][2 * i], p[t][c][2 * i + 1]));
+        }
+        top[t][i] = row_max(highest) * factor[t][i];
+        higher = higher || top[t][i] > sums.level[t][i] + slack;
+      }
+    }
+    if (!__any_sync(full_warp, higher)) return;
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (!(top[t][i] > sums.level[t][i] + slack)) continue;
+        const float shrink = power_of_two(sums.level[t][i] - top[t][i]);
+        sums.level[t][i] = top[t][i];
+        sums.sum[t][i] *= shrink;
+#pragma unroll
+        for (int c = 0; c < n; ++c) {
+          sums.out[t][c][2 * i] *= shrink;
+          sums.out[t][c][2 * i + 1] *= shrink;
+        }
+      }
+    }
+  }
+
+  /// Loads U of earlier keys, or (1 - g) v of the keys at the positions of this block's queries.
+  /// When the tile of the last key is finished, y is known for all keys of this block.
+  __device__ __forceinline__ void load_chacal_values(Element* v, int begin, int end) const {
+    const bool own = begin == start;
+    std::int32_t* const done =
+        task.progress + 1 +
+        ((scores.segments.query_begin[tile.segment] / tile_rows + tile.segment) *
+             std::int64_t{scores.heads} +
+         head) *
+            task.value_slices +
+        part;
+    const std::int64_t step = std::int64_t{scores.heads} * task.value_slices;
+    if (!own && end > at.offset()) {
+      wait_for(done + (end - 1 - at.offset()) / tile_rows * step);
+    } else {
       __syncthreads();
     }
-    if (sees) Product::mix(out, p, v);
+    stage_chacal<Product, slice>(v, tile_rows, task.v, at.key + begin, end - begin, key_head,
+                                 first_value, g, [&](float(&y)[8], int r, int column) {
+                                   if (own) return;
+                                   const int j = begin + r;
+                                   if (j < at.offset()) {
+                                     load_eight(y, task.earlier, at.key + j, head, column);
+                                   } else {
+                                     load_eight(y, task.y, at.query + j - at.offset(), head,
+                                                column);
+                                   }
+                                 });
+    __syncthreads();
   }
 
-  // If there are no keys, this is the first barrier between writing and reading `kept`.
-  if constexpr (walk == Walk::part) __syncthreads();
-  const int lane = lane_register(), row = warp_row + lane / 4;
-  const int y_row = kept->row, y_head = kept->head, y_part = kept->part;
-  float inverse[bands][2];
+  /// Stores y, and log_sum or the numbers of a part.
+  __device__ __forceinline__ void finish(const Sums& sums, const Weights& p) const {
+    // If there are no keys, this is the first barrier between writing and reading *kept().
+    if constexpr (walk == Walk::part) __syncthreads();
+    const int lane = lane_register(), row = warp_row + lane / 4;
+    const Kept of = *kept();
+    Factors inverse;
 #pragma unroll
-  for (int t = 0; t < bands; ++t) {
+    for (int t = 0; t < bands; ++t) {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int r = row + 16 * t + 8 * i;
-      const float total = row_sum(sum[t][i]);
-      inverse[t][i] = walk == Walk::part ? 1.0f : 1.0f / total;
-      if constexpr (walk == Walk::part) {
-        if (y_part == 0 && lane % 4 == 0 && start + r < stop) {
-          task.stats[(key_part * task.query_rows + y_row + r) * scores.heads + y_head] = {
-              level[t][i], total};
+      for (int i = 0; i < 2; ++i) {
+        const int r = row + 16 * t + 8 * i;
+        const float total = row_sum(sums.sum[t][i]);
+        inverse[t][i] = walk == Walk::part ? 1.0f : 1.0f / total;
+        if (of.part > 0 || lane % 4 > 0 || start + r >= stop) continue;
+        if constexpr (walk == Walk::part) {
+          task.stats[(key_part * task.query_rows + of.row + r) * scores.heads + of.head] = {
+              sums.level[t][i], total};
+        } else if (task.log_sum) {
+          task.log_sum[std::int64_t{of.row + r} * scores.heads + of.head] =
+              (sums.level[t][i] + log2f(total)) * ln_of_2;
         }
-        continue;
       }
-      if (task.log_sum && y_part == 0 && lane % 4 == 0 && start + r < stop) {
-        task.log_sum[std::int64_t{y_row + r} * scores.heads + y_head] =
-            (level[t][i] + log2f(total)) * ln_of_2;
+    }
+    if constexpr (chacal) {
+      solve_own_tile(of, row, sums, p, inverse);
+    } else {
+      HeadsView y = task.y;
+      if constexpr (walk == Walk::part) {
+        y.at = static_cast<float*>(y.at) + key_part * task.query_rows * y.columns;
+      }
+      if (busy && (walk != Walk::part || first_block < until)) {
+        store_rows<Product>(q + warp_row * Product::stride(slice), y, of.row + warp_row,
+                            stop - first_of_warp, of.head, of.part * slice, sums.out, inverse);
       }
     }
   }
 
-  if constexpr (walk == Walk::part) {
-    HeadsView o = task.y;
-    o.at = static_cast<float*>(o.at) + key_part * task.query_rows * o.columns;
-    if (busy && first_block < until) {
-      store_rows<Product>(q + warp_row * Product::stride(slice), o, y_row + warp_row,
-                          stop - first_of_warp, y_head, y_part * slice, out, inverse);
-    }
-  } else if constexpr (!chacal) {
-    if (busy) {
-      store_rows<Product>(q + warp_row * Product::stride(slice), task.y, y_row + warp_row,
-                          stop - first_of_warp, y_head, y_part * slice, out, inverse);
-    }
-  } else {
-    float* const sums = shared_memory<float>();
-    float* const links = sums + tile_rows * sums_stride<slice>;
+  /// Adds the terms of the keys at the positions of this block's queries, by substitution, and
+  /// stores y.
+  __device__ __forceinline__ void solve_own_tile(const Kept& of, int row, const Sums& sums,
+                                                 const Weights& p, const Factors& inverse) const {
+    float* const y = shared_memory<float>();
+    float* const links = y + tile_rows * sums_stride<slice>;
     __syncthreads();
     if (busy) {
 #pragma unroll
@@ -416,7 +514,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
           const int r = row + 8 * i, c0 = 2 * lane_column() + j;
 #pragma unroll
           for (int c = 0; c < n; ++c) {
-            sums[r * sums_stride<slice> + 8 * c + c0] = out[0][c][2 * i + j] * inverse[0][i];
+            y[r * sums_stride<slice> + 8 * c + c0] = sums.out[0][c][2 * i + j] * inverse[0][i];
           }
 #pragma unroll
           for (int c = 0; c < m; ++c) {
@@ -426,14 +524,20 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       }
     }
     __syncthreads();
-    substitute<slice>(sums, links, rows);
+    substitute<slice>(y, links, rows);
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < rows * (slice / 2); i += attention_threads) {
       const int r = i / (slice / 2), c = i % (slice / 2) * 2;
-      store_pair(task.y, y_row + r, y_head, y_part * slice + c, sums[r * sums_stride<slice> + c],
-                 sums[r * sums_stride<slice> + c + 1]);
+      store_pair(task.y, of.row + r, of.head, of.part * slice + c, y[r * sums_stride<slice> + c],
+                 y[r * sums_stride<slice> + c + 1]);
     }
   }
+};
+
+template <class Product, int slice, int bands, Walk walk, bool shifted>
+__device__ __forceinline__ void attend(const AttentionTask& task, const Tile& tile, int head,
+                                       int part, int key_part = 0) {
+  AttentionBlock<Product, slice, bands, walk, shifted>(task, tile, head, part, key_part).run();
 }
 
 /// Creates a task with the members that softmax attention and ChaCAL share, and calls

@@ -31,57 +31,97 @@ constexpr std::size_t chacal_backward_bytes = std::max(sizeof(typename Product::
                                                            tile_rows * Product::stride(slice),
                                                        substitution_bytes<slice>);
 
+/// A thread block that computes the rows of W of one tile of keys. Its steps are member functions,
+/// in the order in which run() calls them.
 template <class Product, int slice>
-__device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, int first, int head,
-                                 int part, std::int32_t* done, float* dgamma) {
+struct ChacalBlock {
   using Element = typename Product::Element;
-  constexpr int n = slice / 8, m = tile_rows / 8, stride = Product::stride(slice);
-  __shared__ float factors[tile_rows], log_sums[tile_rows], block_sums[32];
-  Element* const k = shared_memory<Element>();
-  Element* const q = k + tile_rows * stride;
-  Element* const w = q;  // loaded after the scores are computed
+  static constexpr int n = slice / 8, m = tile_rows / 8, stride = Product::stride(slice);
+  using Weights = float[m][4];
+  struct Shared {
+    float factors[tile_rows], log_sums[tile_rows], sums[32];
+  };
 
-  const ScoresView& scores = task.scores;
-  const int rows = min(tile_rows, at.keys - first), key_head = head / scores.group;
-  const int column = part * slice;
-  const int warp = warp_index(), row = 16 * warp + lane_row();
-  const bool busy = 16 * warp < rows;
-  const float g = task.gamma[head * task.gamma_step];
-  const std::int64_t first_row = at.query + first;
+  const ChacalTask& task;
+  const ScoresView& scores;
+  Shared& shared;
+  const SegmentView& at;
+  const int first, rows;                   // the keys first .. first + rows - 1 of the segment
+  const int head, key_head, part, column;  // column: first column of this block's slice of W
+  Element *const k, *const q;              // in shared memory: own keys; queries, and then W
+  const int warp, row;                     // row: index of this thread's first key in the tile
+  const bool busy;                         // false if the warp has no key
+  const float g;
+  const std::int64_t first_row;
+  const float first_shift;  // c of the tile's first key
 
-  // c of this thread's keys minus c of the tile's first key. Such differences are small, so they
-  // have small rounding errors.
-  const float first_shift = scores.shift_of(at.key + first, head);
-  float shift[2];
+  __device__ __forceinline__ ChacalBlock(const ChacalTask& of, Shared& in,
+                                         const SegmentView& segment, int first_of, int of_head,
+                                         int of_part)
+      : task(of),
+        scores(of.scores),
+        shared(in),
+        at(segment),
+        first(first_of),
+        rows(min(tile_rows, at.keys - first)),
+        head(of_head),
+        key_head(head / scores.group),
+        part(of_part),
+        column(part * slice),
+        k(shared_memory<Element>()),
+        q(k + tile_rows * stride),
+        warp(warp_index()),
+        row(16 * warp + lane_row()),
+        busy(16 * warp < rows),
+        g(task.gamma[head * task.gamma_step]),
+        first_row(at.query + first),
+        first_shift(scores.shift_of(at.key + first, head)) {}
+
+  /// `done` is the progress of this tile. Stores this block's part of dgamma.
+  __device__ __forceinline__ void run(const std::int32_t* done, float* dgamma) const {
+    float b[n][4], shift[2];
+    load_shifts(shift);
+    clear(b);
+    if (task.key_slices == 1) {
+      stage<Product, slice, tile_rows>(k, scores.k, at.key + first, rows, key_head, 0);
+      commit_copies();
+      wait_for_copies<0>();
+      settle<Product, slice, tile_rows>(k, scores.k);
+    }
+    Weights p;
+    for (int begin = (at.keys - 1) / tile_rows * tile_rows; begin >= first; begin -= tile_rows) {
+      const int count = min(tile_rows, at.keys - begin);
+      multiply(p, begin, count);
+      if (busy) weigh(p, shift, begin, count);
+      if (begin == first) break;
+      wait_for(done +
+               (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));
+      stage<Product, slice, tile_rows>(q, task.w, at.query + begin, count, head, column);
+      commit_copies();
+      wait_for_copies<0>();
+      settle<Product, slice, tile_rows>(q, task.w);
+      __syncthreads();
+      if (busy) mix<Product>(b, p, q);
+    }
+    solve(b, p, dgamma);
+  }
+
+  /// c of this thread's keys minus c of the tile's first key. Such differences are small, so they
+  /// have small rounding errors.
+  __device__ __forceinline__ void load_shifts(float (&shift)[2]) const {
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int r = min(row + 8 * i, rows - 1);
-    shift[i] = (scores.shift_of(at.key + first + r, head) - first_shift) * log2_of_e;
+    for (int i = 0; i < 2; ++i) {
+      const int r = min(row + 8 * i, rows - 1);
+      shift[i] = (scores.shift_of(at.key + first + r, head) - first_shift) * log2_of_e;
+    }
   }
-  float b[n][4], p[m][4];
-  clear(b);
-  if (task.key_slices == 1) {
-    stage<Product, slice, tile_rows>(k, scores.k, at.key + first, rows, key_head, 0);
-    commit_copies();
-    wait_for_copies<0>();
-    settle<Product, slice, tile_rows>(k, scores.k);
-  }
-  for (int begin = (at.keys - 1) / tile_rows * tile_rows; begin >= first; begin -= tile_rows) {
-    const bool own = begin == first;
-    const int count = min(tile_rows, at.keys - begin);
+
+  /// p = k . q for the queries begin .. begin + count - 1.
+  __device__ __forceinline__ void multiply(Weights& p, int begin, int count) const {
     clear(p);
     for (int s = 0; s < task.key_slices; ++s) {
       __syncthreads();
-      if (s == 0 && static_cast<int>(threadIdx.x) < tile_rows) {
-        const int r = static_cast<int>(threadIdx.x);
-        const std::int64_t token = at.query + begin + r;
-        factors[r] = scores.scale * scores.tau_of(token, head, r < count) * log2_of_e;
-        log_sums[r] = 0;
-        if (r < count) {
-          const float own_shift = scores.shift_of(at.key + begin + r, head) - first_shift;
-          log_sums[r] = (task.log_sum[token * scores.heads + head] - own_shift) * log2_of_e;
-        }
-      }
+      if (s == 0) store_query_numbers(begin, count);
       if (task.key_slices > 1) {
         stage<Product, slice, tile_rows>(k, scores.k, at.key + first, rows, key_head, s * slice);
       }
@@ -93,54 +133,77 @@ __device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, 
       __syncthreads();
       if (busy) dots<Product, slice>(p, k + 16 * warp * stride, q);
     }
+  }
+  __device__ __forceinline__ void store_query_numbers(int begin, int count) const {
+    const int r = static_cast<int>(threadIdx.x);
+    if (r >= tile_rows) return;
+    const std::int64_t token = at.query + begin + r;
+    shared.factors[r] = scores.scale * scores.tau_of(token, head, r < count) * log2_of_e;
+    shared.log_sums[r] = 0;
+    if (r < count) {
+      const float own_shift = scores.shift_of(at.key + begin + r, head) - first_shift;
+      shared.log_sums[r] = (task.log_sum[token * scores.heads + head] - own_shift) * log2_of_e;
+    }
+  }
+
+  /// Replaces the products in p by the weights P.
+  __device__ __forceinline__ void weigh(Weights& p, const float (&shift)[2], int begin,
+                                        int count) const {
+#pragma unroll
+    for (int c = 0; c < m; ++c) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int r = 8 * c + 2 * lane_column() + e % 2, key = first + row + 8 * (e / 2);
+        p[c][e] = power_of_two(p[c][e] * shared.factors[r] - shared.log_sums[r] - shift[e / 2]);
+        if (r >= count || begin + r < key) p[c][e] = 0;
+      }
+    }
+  }
+
+  /// Computes W of the tile from the sums b of later tiles and the weights p of the tile's own
+  /// queries. Stores W and this block's part of dgamma.
+  __device__ __forceinline__ void solve(const float (&b)[n][4], const Weights& p,
+                                        float* dgamma) const {
+    float* const sums = shared_memory<float>();
+    float* const links = sums + tile_rows * sums_stride<slice>;
+    float* const diagonal = links + tile_rows * links_stride;
+    __syncthreads();
     if (busy) {
 #pragma unroll
-      for (int c = 0; c < m; ++c) {
+      for (int i = 0; i < 2; ++i) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int r = 8 * c + 2 * lane_column() + e % 2, key = first + row + 8 * (e / 2);
-          p[c][e] = power_of_two(p[c][e] * factors[r] - log_sums[r] - shift[e / 2]);
-          if (r >= count || begin + r < key) p[c][e] = 0;
+        for (int j = 0; j < 2; ++j) {
+          const int r = row + 8 * i, c0 = 2 * lane_column() + j;
+#pragma unroll
+          for (int c = 0; c < n; ++c) sums[r * sums_stride<slice> + 8 * c + c0] = b[c][2 * i + j];
+#pragma unroll
+          for (int c = 0; c < m; ++c) {
+            links[(8 * c + c0) * links_stride + r] = p[c][2 * i + j];
+            if (8 * c + c0 == r) diagonal[r] = p[c][2 * i + j];
+          }
         }
       }
     }
-    if (own) break;
-    wait_for(done + (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));
-    stage<Product, slice, tile_rows>(w, task.w, at.query + begin, count, head, column);
-    commit_copies();
-    wait_for_copies<0>();
-    settle<Product, slice, tile_rows>(w, task.w);
     __syncthreads();
-    if (busy) mix<Product>(b, p, w);
-  }
-
-  float* const sums = shared_memory<float>();
-  float* const links = sums + tile_rows * sums_stride<slice>;
-  float* const diagonal = links + tile_rows * links_stride;
-  __syncthreads();
-  if (busy) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const int r = row + 8 * i, c0 = 2 * lane_column() + j;
-#pragma unroll
-        for (int c = 0; c < n; ++c) sums[r * sums_stride<slice> + 8 * c + c0] = b[c][2 * i + j];
-#pragma unroll
-        for (int c = 0; c < m; ++c) {
-          links[(8 * c + c0) * links_stride + r] = p[c][2 * i + j];
-          if (8 * c + c0 == r) diagonal[r] = p[c][2 * i + j];
-        }
+    float gamma_sum = substitute_back(sums, links, diagonal);
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < rows * slice; i += attention_threads) {
+      const int r = i / slice, c = i % slice;
+      if (column + c < task.w.width) {
+        store_one(task.w, first_row + r, head, column + c, sums[r * sums_stride<slice> + c]);
       }
     }
+    gamma_sum = block_sum(gamma_sum, shared.sums);
+    if (threadIdx.x == 0) *dgamma = gamma_sum;
   }
-  __syncthreads();
 
-  // Adds P_sr W_s to the sum of every earlier row r, where P_sr is links[s][r]. Each thread handles
-  // one column.
-  const int own_column = static_cast<int>(threadIdx.x);
-  float gamma_sum = 0;
-  if (own_column < slice && column + own_column < task.v.width) {
+  /// Replaces the sums of later tiles by W. Adds P_sr W_s to the sum of every earlier row r, where
+  /// P_sr is links[s][r]. Each thread handles one column. Returns its part of dgamma.
+  __device__ __forceinline__ float substitute_back(float* sums, const float* links,
+                                                   const float* diagonal) const {
+    const int own_column = static_cast<int>(threadIdx.x);
+    float gamma_sum = 0;
+    if (own_column >= slice || column + own_column >= task.v.width) return gamma_sum;
     for (int panel = (rows - 1) / 16 * 16; panel >= 0; panel -= 16) {
       float own[16];
 #pragma unroll
@@ -166,20 +229,13 @@ __device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, 
         sums[(panel + s) * sums_stride<slice> + own_column] = w_s;
       }
     }
+    return gamma_sum;
   }
-  __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < rows * slice; i += attention_threads) {
-    const int r = i / slice, c = i % slice;
-    if (column + c < task.w.width) {
-      store_one(task.w, first_row + r, head, column + c, sums[r * sums_stride<slice> + c]);
-    }
-  }
-  gamma_sum = block_sum(gamma_sum, block_sums);
-  if (threadIdx.x == 0) *dgamma = gamma_sum;
-}
+};
 
 template <class Product, int slice>
 __global__ void __launch_bounds__(attention_threads) chacal_backward_kernel(ChacalTask task) {
+  __shared__ typename ChacalBlock<Product, slice>::Shared shared;
   const SegmentsView& segments = task.scores.segments;
   const int heads = task.scores.heads, parts = task.value_slices;
   const int ranks = most_tiles(segments.key_length, segments.count);
@@ -193,8 +249,8 @@ __global__ void __launch_bounds__(attention_threads) chacal_backward_kernel(Chac
     const std::int64_t slot = at.key / tile_rows + next.segment + tile;
     const std::int64_t own = (slot * heads + next.head) * parts + next.slice;
     std::int32_t* const done = task.progress + 1 + own;
-    chacal_tile_back<Product, slice>(task, at, tile * tile_rows, next.head, next.slice, done,
-                                     task.dgamma + own);
+    ChacalBlock<Product, slice>(task, shared, at, tile * tile_rows, next.head, next.slice)
+        .run(done, task.dgamma + own);
     publish(done);
   }
 }

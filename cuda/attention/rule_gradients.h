@@ -153,152 +153,194 @@ __global__ void __launch_bounds__(attention_threads)
 struct KeyTile {
   SegmentView at;
   int first, rows, key_head, part;
-
-  /// The first query of the step in which a query sees `key` for the first time.
-  __device__ int first_query_of(int key) const { return max(0, key - at.offset()) / steps * steps; }
 };
 
-/// Adds the dS of a step's queries to `sum`, for this thread's key. `ds` is the tile of dS in
-/// shared memory. A barrier comes before the first and after the last access.
-__device__ __forceinline__ void add_key_sum(float& sum, const float* ds, int rows) {
-  const int thread = static_cast<int>(threadIdx.x);
-  __syncthreads();
-  for (int query = 0; thread < rows && query < steps; ++query) {
-    sum += ds[thread * wave_stride + query];
-  }
-  __syncthreads();
-}
-
-/// Stores dc of this thread's key, if the thread has one. `sum` is the sum of dS over the queries.
-__device__ __forceinline__ void store_shift_gradient(const RuleGradientTask& task,
-                                                     const KeyTile& tile, int head, float sum) {
-  const int thread = static_cast<int>(threadIdx.x), position = tile.first + thread;
-  if (thread >= tile.rows) return;
-  const SegmentView& at = tile.at;
-  const std::int64_t heads = task.scores.heads;
-  sum = -sum;
-  if (task.row_sums && position >= at.offset()) {
-    sum += task.row_sums[(at.query + position - at.offset()) * heads + head];
-  }
-  float* const to = task.dshift + (at.key + position) * heads + head;
-  *to = task.add_shift ? *to + sum : sum;
-}
-
-/// Computes dk and dv of a tile of keys. `done` is this tile's progress. `behind` is the progress
-/// of the tile of the following keys, or null if there is none.
+/// A thread block that computes dk and dv of a tile of keys. Its steps are member functions, in the
+/// order in which run() calls them.
 template <class Product, class Walker>
-__device__ void key_tile(const RuleGradientTask& task, const typename Walker::Tensors& tensors,
-                         const KeyTile& tile, std::int32_t* done, const std::int32_t* behind) {
+struct KeyTileBlock {
   using Element = typename Product::Element;
-  constexpr int n = slice / 8, m = steps / 8;
-  constexpr bool leftward = Walker::Formulas::leftward;
-  Element* const k = shared_memory<Element>();
-  Element* const v = k + tile_entries<Product>;
-  Element *const q = v + tile_entries<Product>, *const dy = q + step_entries<Product>;
-  auto* const s = reinterpret_cast<float*>(dy + step_entries<Product>);
-  float* const dp = s + wave_floats;
+  static constexpr int n = slice / 8, m = steps / 8;
+  static constexpr bool leftward = Walker::Formulas::leftward;
 
-  const ScoresView& scores = task.scores;
-  const SegmentView& at = tile.at;
-  const int first = tile.first, rows = tile.rows, key_head = tile.key_head, part = tile.part;
-  const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
-  const bool busy = row < rows;
-  const int first_query = tile.first_query_of(first);
-  const int last_query = scores.last_position(first + rows - 1, at.keys) - at.offset() + 1;
-  const int steps_of_head = (at.queries + steps - 1) / steps;
+  const RuleGradientTask& task;
+  const typename Walker::Tensors& tensors;
+  const KeyTile& tile;
+  const ScoresView& scores;
+  const SegmentView& at;
+  Element *const k, *const v, *const q, *const dy;  // in shared memory: own keys, queries of a step
+  float *const s, *const dp;                        // in shared memory: products, then P and dS
+  const int thread, row;                            // row: the warp's first row in the tile
+  const bool busy;                                  // false if the warp has no key
+  const bool has_shift;                             // true if this block computes dc
 
-  float dk[1][n][4], dv[1][n][4];
-  clear(dk[0]);
-  clear(dv[0]);
-  const auto bring_keys = [&](int of) {
-    fetch<Product, tile_rows>(k, scores.k, at.key + first, rows, key_head, of);
-  };
-  const auto bring_values = [&](int of) {
-    fetch<Product, tile_rows>(v, task.v, at.key + first, rows, key_head, of);
-  };
-  if (task.key_slices == 1) bring_keys(0);
-  if (task.value_slices == 1) bring_values(0);
-  const bool has_shift = task.dshift && part == 0;
-  for (int g = 0; g < scores.group; ++g) {
-    const int head = key_head * scores.group + g;
-    float shift_sum = 0;
-    for (int begin = first_query; begin < last_query; begin += steps) {
-      const int count = min(steps, at.queries - begin), number = g * steps_of_head + begin / steps;
-      const bool first_of_walk =
-          !leftward || !behind || begin < tile.first_query_of(first + tile_rows);
-      if (!first_of_walk) wait_for(behind, number + 1);
-      Walker walker;
-      if (thread < steps) start_walk(walker, scores, tensors, at, begin + thread, head);
-      volatile Pair<float>* state = nullptr;
-      if constexpr (leftward) {
-        state = task.states +
-                ((part * task.query_rows + at.query + begin + thread) * scores.heads + head);
-        if (!first_of_walk && thread < count) walker.resume({state->first, state->second});
-      }
-      if (__syncthreads_or(thread < steps && walker.there && !walker.finished())) {
-        const auto bring_queries = [&](int of) {
-          fetch<Product, steps>(q, scores.q, at.query + begin, count, head, of);
-        };
-        const auto bring_dy = [&](int of) {
-          fetch<Product, steps>(dy, task.dy, at.query + begin, count, head, of);
-        };
-        float x[m][4];
-        dots_of_slices<Product>(x, v, dy, task.value_slices, busy, bring_values, bring_dy);
-        put_tile(dp, wave_stride, 1, x);
-        dots_of_slices<Product>(x, k, q, task.key_slices, busy, bring_keys, bring_queries);
-        put_tile(s, wave_stride, 1, x);
-        __syncthreads();
-        if (task.key_slices > 1 && part < task.key_slices) bring_queries(part);
-        if (task.value_slices > 1 && part < task.value_slices) bring_dy(part);
-        if (thread < steps) {
-          GradientSums unused;
-          weigh_gradients<Product>(walker, scores, first, rows, s + thread, dp + thread,
-                                   wave_stride, unused);
+  __device__ __forceinline__ KeyTileBlock(const RuleGradientTask& of,
+                                          const typename Walker::Tensors& of_rule,
+                                          const KeyTile& of_keys)
+      : task(of),
+        tensors(of_rule),
+        tile(of_keys),
+        scores(of.scores),
+        at(of_keys.at),
+        k(shared_memory<Element>()),
+        v(k + tile_entries<Product>),
+        q(v + tile_entries<Product>),
+        dy(q + step_entries<Product>),
+        s(reinterpret_cast<float*>(dy + step_entries<Product>)),
+        dp(s + wave_floats),
+        thread(static_cast<int>(threadIdx.x)),
+        row(16 * warp_index()),
+        busy(row < tile.rows),
+        has_shift(task.dshift && tile.part == 0) {}
+
+  /// `done` is this tile's progress. `behind` is the progress of the tile of the following keys, or
+  /// null if there is none.
+  __device__ __forceinline__ void run(std::int32_t* done, const std::int32_t* behind) const {
+    float dk[1][n][4], dv[1][n][4];
+    clear(dk[0]);
+    clear(dv[0]);
+    if (task.key_slices == 1) bring_keys(0);
+    if (task.value_slices == 1) bring_values(0);
+    const int first_query = first_query_of(tile.first);
+    const int last_query =
+        scores.last_position(tile.first + tile.rows - 1, at.keys) - at.offset() + 1;
+    const int steps_of_head = (at.queries + steps - 1) / steps;
+    for (int g = 0; g < scores.group; ++g) {
+      const int head = tile.key_head * scores.group + g;
+      float shift_sum = 0;
+      for (int begin = first_query; begin < last_query; begin += steps) {
+        const int number = g * steps_of_head + begin / steps;
+        // True if no later tile has keys that queries of this step see.
+        const bool first_of_walk =
+            !leftward || !behind || begin < first_query_of(tile.first + tile_rows);
+        if (!first_of_walk) wait_for(behind, number + 1);
+        Walker walker;
+        if (thread < steps) start_walk(walker, scores, tensors, at, begin + thread, head);
+        if constexpr (leftward) {
+          if (!first_of_walk && walker.there) load_state(walker, head, begin);
         }
-        if (has_shift) add_key_sum(shift_sum, dp, rows);
-        if (thread < steps) {
-          const float tau = scores.tau_of(at.query + begin + thread, head, thread < count);
-          for (int key = 0; key < rows; ++key) dp[key * wave_stride + thread] *= tau;
+        if (__syncthreads_or(thread < steps && walker.there && !walker.finished())) {
+          add_step(dk, dv, shift_sum, walker, head, begin);
         }
-        __syncthreads();
-        if (busy) {
-          get_tile(s, wave_stride, 1, x);
-          if (part < task.value_slices) mix<Product>(dv[0], x, dy);
-          get_tile(dp, wave_stride, 1, x);
-          if (part < task.key_slices) mix<Product>(dk[0], x, q);
+        if constexpr (leftward) {
+          if (walker.there) store_state(walker, head, begin);
+          publish(done, number + 1);
         }
       }
-      if constexpr (leftward) {
-        if (thread < count) {
-          const Pair<float> now = walker.state();
-          state->first = now.first;
-          state->second = now.second;
-        }
-        publish(done, number + 1);
-      }
+      if (has_shift) store_shift_gradient(head, shift_sum);
     }
-    if (has_shift) store_shift_gradient(task, tile, head, shift_sum);
+    if constexpr (leftward) {
+      publish(done, scores.group * steps_of_head);
+    } else {
+      // The results overwrite k and v in shared memory. If no query sees these keys, the block has
+      // not passed a barrier yet, and other threads may still copy keys and values there.
+      __syncthreads();
+    }
+    store(dk, dv);
   }
-  if constexpr (leftward) {
-    publish(done, scores.group * steps_of_head);
-  } else {
-    // The results overwrite k and v in shared memory. If no query sees these keys, the block has
-    // not passed a barrier yet, and other threads may still copy keys and values there.
+
+  /// The first query of the step in which a query sees `key` for the first time.
+  __device__ __forceinline__ int first_query_of(int key) const {
+    return max(0, key - at.offset()) / steps * steps;
+  }
+  __device__ __forceinline__ void bring_keys(int of) const {
+    fetch<Product, tile_rows>(k, scores.k, at.key + tile.first, tile.rows, tile.key_head, of);
+  }
+  __device__ __forceinline__ void bring_values(int of) const {
+    fetch<Product, tile_rows>(v, task.v, at.key + tile.first, tile.rows, tile.key_head, of);
+  }
+
+  /// The state of this thread's query, which blocks of other keys read and write.
+  __device__ __forceinline__ volatile Pair<float>* state_of(int head, int begin) const {
+    const std::int64_t query = at.query + begin + thread;
+    return task.states + ((tile.part * task.query_rows + query) * scores.heads + head);
+  }
+  __device__ __forceinline__ void load_state(Walker& walker, int head, int begin) const {
+    const volatile Pair<float>* const from = state_of(head, begin);
+    walker.resume({from->first, from->second});
+  }
+  __device__ __forceinline__ void store_state(const Walker& walker, int head, int begin) const {
+    volatile Pair<float>* const to = state_of(head, begin);
+    const Pair<float> state = walker.state();
+    to->first = state.first;
+    to->second = state.second;
+  }
+
+  /// Adds the terms of a step's queries to dk and dv, and their dS to shift_sum of this thread's
+  /// key.
+  __device__ __forceinline__ void add_step(float (&dk)[1][n][4], float (&dv)[1][n][4],
+                                           float& shift_sum, Walker& walker, int head,
+                                           int begin) const {
+    const int count = min(steps, at.queries - begin), part = tile.part;
+    const auto bring_queries = [&](int of) {
+      fetch<Product, steps>(q, scores.q, at.query + begin, count, head, of);
+    };
+    const auto bring_dy = [&](int of) {
+      fetch<Product, steps>(dy, task.dy, at.query + begin, count, head, of);
+    };
+    float x[m][4];
+    dots_of_slices<Product>(
+        x, v, dy, task.value_slices, busy, [&](int of) { bring_values(of); }, bring_dy);
+    put_tile(dp, wave_stride, 1, x);
+    dots_of_slices<Product>(
+        x, k, q, task.key_slices, busy, [&](int of) { bring_keys(of); }, bring_queries);
+    put_tile(s, wave_stride, 1, x);
     __syncthreads();
+    if (task.key_slices > 1 && part < task.key_slices) bring_queries(part);
+    if (task.value_slices > 1 && part < task.value_slices) bring_dy(part);
+    if (thread < steps) {
+      GradientSums unused;
+      weigh_gradients<Product>(walker, scores, tile.first, tile.rows, s + thread, dp + thread,
+                               wave_stride, unused);
+    }
+    if (has_shift) {
+      __syncthreads();
+      for (int query = 0; thread < tile.rows && query < steps; ++query) {
+        shift_sum += dp[thread * wave_stride + query];
+      }
+      __syncthreads();
+    }
+    if (thread < steps) {
+      const float tau = scores.tau_of(at.query + begin + thread, head, thread < count);
+      for (int key = 0; key < tile.rows; ++key) dp[key * wave_stride + thread] *= tau;
+    }
+    __syncthreads();
+    if (!busy) return;
+    get_tile(s, wave_stride, 1, x);
+    if (part < task.value_slices) mix<Product>(dv[0], x, dy);
+    get_tile(dp, wave_stride, 1, x);
+    if (part < task.key_slices) mix<Product>(dk[0], x, q);
   }
-  if (!busy) return;
-  const std::int64_t first_row = at.key + first + row;
-  if (task.dk && part < task.key_slices) {
-    const float factors[1][2] = {{scores.scale, scores.scale}};
-    store_rows<Product>(k + row * Product::stride(slice), task.dk, first_row, rows - row, key_head,
-                        part * slice, dk, factors);
+
+  /// Stores dc of this thread's key. `sum` is the sum of dS over the queries.
+  __device__ __forceinline__ void store_shift_gradient(int head, float sum) const {
+    const int position = tile.first + thread;
+    if (thread >= tile.rows) return;
+    sum = -sum;
+    if (task.row_sums && position >= at.offset()) {
+      sum += task.row_sums[(at.query + position - at.offset()) * scores.heads + head];
+    }
+    float* const to = task.dshift + (at.key + position) * scores.heads + head;
+    *to = task.add_shift ? *to + sum : sum;
   }
-  if (task.dv && part < task.value_slices) {
-    const float factors[1][2] = {{1, 1}};
-    store_rows<Product>(v + row * Product::stride(slice), task.dv, first_row, rows - row, key_head,
-                        part * slice, dv, factors);
+
+  __device__ __forceinline__ void store(const float (&dk)[1][n][4],
+                                        const float (&dv)[1][n][4]) const {
+    if (!busy) return;
+    const std::int64_t first_row = at.key + tile.first + row;
+    const int count = tile.rows - row, part = tile.part;
+    if (task.dk && part < task.key_slices) {
+      const float factors[1][2] = {{scores.scale, scores.scale}};
+      store_rows<Product>(k + row * Product::stride(slice), task.dk, first_row, count,
+                          tile.key_head, part * slice, dk, factors);
+    }
+    if (task.dv && part < task.value_slices) {
+      const float factors[1][2] = {{1, 1}};
+      store_rows<Product>(v + row * Product::stride(slice), task.dv, first_row, count,
+                          tile.key_head, part * slice, dv, factors);
+    }
   }
-}
+};
 
 template <class Product, class Walker>
 __global__ void __launch_bounds__(attention_threads)
@@ -318,9 +360,9 @@ __global__ void __launch_bounds__(attention_threads)
     std::int32_t* const done = task.progress + 1 + (slot * heads + next.head) * parts + next.slice;
     const std::int64_t slot_step = std::int64_t{heads} * parts;
     const int first = tile * tile_rows;
-    key_tile<Product, Walker>(task, tensors,
-                              {at, first, min(tile_rows, at.keys - first), next.head, next.slice},
-                              done, tile + 1 < tiles ? done + slot_step : nullptr);
+    const KeyTile keys{at, first, min(tile_rows, at.keys - first), next.head, next.slice};
+    KeyTileBlock<Product, Walker>(task, tensors, keys)
+        .run(done, tile + 1 < tiles ? done + slot_step : nullptr);
   }
 }
 
