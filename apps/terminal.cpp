@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <ostream>
 
 #include "core/error.h"
 
@@ -29,12 +30,44 @@ std::size_t table_columns(int descriptor) {
   return size.ws_col;
 }
 
+std::size_t status_columns() {
+  winsize size = {};
+  if (!is_rich_terminal(STDERR_FILENO)) return 0;
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2 ? 80 : size.ws_col;
+}
+
 std::string bold(std::string_view words, bool rich) {
   return rich ? text("\033[1m", words, "\033[0m") : std::string(words);
 }
 
 std::string alarming(std::string_view words, bool rich) {
   return rich ? text("\033[1;31m", words, "\033[0m") : std::string(words);
+}
+
+constexpr std::chrono::seconds status_interval(10);
+
+StatusLine::StatusLine(std::ostream& out, std::size_t columns)
+    : out_(out),
+      columns_(columns),
+      next_(std::chrono::steady_clock::now() +
+            (columns == 0 ? status_interval : std::chrono::seconds(0))) {}
+
+StatusLine::~StatusLine() {
+  if (open_) out_ << "\r\033[K" << std::flush;
+}
+
+void StatusLine::show(std::string_view text) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return;
+  if (columns_ == 0) {
+    next_ = now + status_interval;
+    out_ << text << std::endl;
+    return;
+  }
+  next_ = now + std::chrono::milliseconds(100);
+  // A line that fills the last column would wrap.
+  out_ << '\r' << text.substr(0, columns_ - 1) << "\033[K" << std::flush;
+  open_ = true;
 }
 
 }  // namespace longhand::app

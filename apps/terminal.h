@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -14,8 +16,31 @@ bool is_rich_terminal(int descriptor);
 /// otherwise the width of the terminal; 0 if there is no limit.
 std::size_t table_columns(int descriptor);
 
+/// Number of columns of a line that is overwritten on standard error; 0 if it cannot be
+/// overwritten.
+std::size_t status_columns();
+
 /// The text in bold, or in bold red, if `rich`; otherwise unchanged.
 std::string bold(std::string_view text, bool rich);
 std::string alarming(std::string_view text, bool rich);
+
+/// Shows what a long command does, on a terminal as one line that is overwritten and finally
+/// erased. Otherwise a line is printed at most every ten seconds, and none in the first ten.
+class StatusLine {
+ public:
+  /// Writes to `out`, which outlives the object. `columns` is the width of the terminal; 0: `out`
+  /// is not a terminal.
+  StatusLine(std::ostream& out, std::size_t columns);
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+  void show(std::string_view text);
+
+ private:
+  std::ostream& out_;
+  std::size_t columns_;
+  std::chrono::steady_clock::time_point next_;  // time of the next line that is printed
+  bool open_ = false;
+};
 
 }  // namespace longhand::app

@@ -121,8 +121,12 @@ BOOST_AUTO_TEST_CASE(drawn_mechanisms_follow_their_formulas) {
 BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
   const longhand::TemporaryFolder folder;
   const fs::path out = folder / "book";
-  const BookFacts facts = write_book(
-      {.source = fs::path(longhand::test_data).parent_path(), .out = out, .checks = false});
+  std::int64_t lines = 0;
+  const BookFacts facts = write_book({.source = fs::path(longhand::test_data).parent_path(),
+                                      .out = out,
+                                      .checks = false,
+                                      .doing = [&](std::string_view) { ++lines; }});
+  BOOST_TEST(lines > facts.pages);
   BOOST_TEST(facts.pages > 100);
   BOOST_TEST(facts.formulas > 1000);
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(out)) {

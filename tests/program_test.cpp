@@ -84,6 +84,10 @@ BOOST_AUTO_TEST_CASE(help_shows_common_options_those_of_a_task_or_all) {
   const std::string sorting = (*this)("train --task sorting --help").out;
   BOOST_TEST(sorting.find("helper task: none, successor") != std::string::npos);
   BOOST_TEST(sorting.find("--task.group") == std::string::npos);
+  // Options are named as flags, not as settings of config.ini.
+  for (const char* section : {"training.", "model.", "compute."}) {
+    BOOST_TEST(all.find(section) == std::string::npos, section);
+  }
   for (const std::string& text : {often, all, sorting}) {
     std::istringstream each(text.substr(0, text.find("\nexamples")));
     for (std::string line; std::getline(each, line);) BOOST_TEST(line.size() <= 84u, line);
@@ -103,6 +107,7 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
   BOOST_TEST((*this)("generate run --prompt abc= --temp 0 --max-new-tokens 32").out == likeliest);
   refuses(2, "train --lr 1 --rate 2", "--rate is given 2 times");
   refuses(2, "train --task words --lr much", "--rate: ");
+  refuses(2, "train --task words --heads 4", "; softmax:4 is a list of softmax heads");
   refuses(2, "info --lr 1", "there is no option --lr");
   BOOST_TEST(contains((*this)("train --help all").out, "same as --rate"));
   BOOST_TEST(contains((*this)("man train").out, "same as \\-\\-rate"));

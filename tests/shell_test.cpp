@@ -1,5 +1,6 @@
 // Shell completions and the manual page, which are made from the same tables as the help.
 #include "apps/command.h"
+#include "apps/terminal.h"
 #include "core/atomic_file.h"
 #include "tests/program.h"
 
@@ -64,6 +65,18 @@ BOOST_AUTO_TEST_CASE(each_command_has_a_page_with_its_options) {
   const std::string train = (*this)("man train").out;
   BOOST_TEST(contains(train, "\n.B \\-\\-batch\\-tokens \\fIN\\fR\n"));
   refuses(2, "man trian", "did you mean train?");
+}
+
+BOOST_AUTO_TEST_CASE(a_status_line_is_overwritten_and_erased_only_on_terminals) {
+  std::ostringstream terminal, file;
+  {
+    app::StatusLine status(terminal, 8), silent(file, 0);
+    status.show("checking 1 of 2");
+    status.show("checking 2 of 2");  // too soon after the line before
+    silent.show("checking 1 of 2");  // in the first ten seconds
+  }
+  BOOST_TEST(terminal.str() == "\rcheckin\033[K\r\033[K");
+  BOOST_TEST(file.str() == "");
 }
 
 BOOST_AUTO_TEST_CASE(colours_are_used_only_on_terminals_that_allow_them) {

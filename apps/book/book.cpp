@@ -133,6 +133,7 @@ class Book {
 
   void save(const fs::path& name, std::string_view content) {
     const fs::path file = options_.out / name;
+    options_.doing(text("writing ", printable(name.string())));
     fs::create_directories(file.parent_path());
     write_atomically(file, content);
     options_.written(name.string());
@@ -143,7 +144,10 @@ class Book {
     const auto reference = make_reference_backend();
     const auto exact = make_cpu_backend({.math = Math::exact});
     const auto bf16 = make_cpu_backend({.math = Math::bf16});
+    std::size_t number = 0;
     for (const catalog::Operation& operation : catalog::operations()) {
+      options_.doing(text("checking operation ", ++number, " of ", catalog::operations().size(),
+                          ": ", operation.name));
       Checked checked{.operation = &operation};
       checked.derivative = gradcheck(operation, *reference, options_.seed);
       const auto beside = [&](Backend& backend, DType type) {

@@ -1,9 +1,11 @@
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "apps/book/book.h"
 #include "apps/command.h"
 #include "apps/report.h"
+#include "apps/terminal.h"
 #include "core/error.h"
 #include "core/quote.h"
 
@@ -25,12 +27,18 @@ fs::path find_source() {
 
 void run(const Arguments& arguments) {
   if (!arguments.given("out")) wrong_usage("--out: expected the folder for the book");
-  const book::BookOptions options{
+  book::BookOptions options{
       .source = arguments.given("source") ? fs::path(arguments.word("source")) : find_source(),
       .out = arguments.word("out"),
       .checks = !arguments.flag("no-checks"),
       .seed = static_cast<std::uint64_t>(arguments.integer("seed", 0, std::int64_t{1} << 53))};
+  std::optional<StatusLine> status;
+  if (!arguments.json()) {
+    status.emplace(std::cerr, status_columns());
+    options.doing = [&](std::string_view line) { status->show(line); };
+  }
   const book::BookFacts facts = book::write_book(options);
+  status.reset();
   Report report({{"what", ""}, {"count", "count"}});
   report.add({{"what", "pages"}, {"count", facts.pages}});
   report.add({{"what", "formulas"}, {"count", facts.formulas}});

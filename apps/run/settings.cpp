@@ -40,7 +40,7 @@ void ModelSettings::declare_decoder(nn::Options& options) {
       "position_ids", position_ids,
       "position ids: places, random, coupled or abacus; places: index of the token; random: "
       "ascending random numbers; coupled: equal ids for tokens that belong together, as defined by "
-      "the task; abacus: place of a digit in its number; ids except places are below model.longest",
+      "the task; abacus: place of a digit in its number; ids except places are below --longest",
       {tasks::position_ids_names.begin(), tasks::position_ids_names.end()});
   options.integer("longest", d.longest, 0, 1 << 24,
                   "number of learned positions; 0: length of the task's longest sample; for random "
@@ -62,8 +62,8 @@ void TrainingSettings::declare(nn::Options& options) {
   options.integer("steps", schedule.steps, 0, longest_training, "optimizer steps").common = true;
   options.integer("batch", batch, 1, 1 << 24, "batch size, in sequences").common = true;
   options.integer("batch_tokens", batch_tokens, 0, 1 << 30,
-                  "batch size in tokens, filled with whole sequences; replaces training.batch; 0: "
-                  "use training.batch");
+                  "batch size in tokens, filled with whole sequences; replaces --batch; 0: "
+                  "use --batch");
   options.integer("set", set, 0, largest_training_set,
                   "samples in the training set; 0: new samples in every step");
   options.integer("parts", parts, 1, 1 << 16,

@@ -10,11 +10,16 @@
 namespace longhand::nn {
 namespace {
 
+bool is_count(std::string_view part) {
+  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 [[noreturn]] void not_heads(std::string_view text, std::string_view part) {
   fail("heads ", quote(text),
        ": expected a list, separated by commas, of KIND:COUNT or KIND:COUNTxWIDTH, where "
        "COUNT/KEYS sets fewer key heads and KIND is ",
-       kind_names(), ", got ", quote(part));
+       kind_names(), ", got ", quote(part),
+       is_count(part) ? longhand::text("; softmax:", part, " is a list of softmax heads") : "");
 }
 
 std::optional<std::int64_t> positive(std::string_view digits) {

@@ -127,6 +127,17 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
     return coloured > 150;
   })())"),
          view, "no curves are drawn");
+  // The axis of a share reaches from 0 to 1, and no axis includes negative numbers without need.
+  for (const char* figure : {"train/sequences", "accuracy"}) {
+    const Json range = browser.evaluate(text("(() => { const r = new Chart('", figure,
+                                             "', null).range(0, 0); return [r.low, r.high]; })()"));
+    expect(range[0].number() > -0.1 && range[1].number() >= 1 && range[1].number() < 1.1, view,
+           text("the axis of ", figure, " is ", range.dump()));
+  }
+  const Json range = browser.evaluate(
+      "(() => { const r = new Chart('gradient_norm', null).range(0, 0); return [r.low, r.high]; "
+      "})()");
+  expect(range[0].number() >= 0, view, "the axis of gradient_norm is " + range.dump());
   const Json middle = middle_of(browser, ".chart .layers");
   browser.move_pointer(middle[0].number(), middle[1].number());
   expect(browser.wait_for("[...document.querySelectorAll('.chart .tip')].some(t => !t.hidden && "
