@@ -69,7 +69,9 @@ ConversationFormat TextSettings::format(const Vocabulary& vocabulary) const {
 
 TextSettings::FilePart TextSettings::part_of(std::uint64_t count) const {
   if (another_file()) return {0, count};
-  const auto learned = count - static_cast<std::uint64_t>(held_out * static_cast<double>(count));
+  auto held = static_cast<std::uint64_t>(held_out * static_cast<double>(count));
+  if (held_out > 0) held = std::max<std::uint64_t>(held, of_records ? 1 : 2);
+  const auto learned = count - std::min(held, count);
   return validates ? FilePart{learned, count} : FilePart{0, learned};
 }
 

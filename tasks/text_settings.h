@@ -48,7 +48,8 @@ struct TextSettings {
   std::vector<std::int32_t> end_of_document(const Vocabulary& vocabulary) const;
   ConversationFormat format(const Vocabulary& vocabulary) const;
   /// The part [begin, end) of a file with `count` tokens or records from which samples are made. If
-  /// training and validation use the same file, validation uses its end.
+  /// training and validation use the same file, validation uses its end: the share `held_out`, but
+  /// at least one record or two tokens.
   struct FilePart {
     std::uint64_t begin, end;
   };

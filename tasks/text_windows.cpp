@@ -58,7 +58,8 @@ class Windows final : public TextSource {
     LONGHAND_CHECK(
         tokens_ >= fewest, name_, ": expected at least ", fewest, " tokens for ",
         validates_ ? "validation" : "training", ", got ", tokens_,
-        settings.another_file() ? "" : text(" (a share of ", settings.held_out, " is held out)"));
+        settings.another_file() ? "" : text(" (a share of ", settings.held_out, " is held out)"),
+        validates_ ? "" : "; a smaller --task.length needs fewer tokens");
   }
 
   std::uint64_t count() const override {

@@ -30,7 +30,8 @@ struct Talk : Program {
   }
   Outcome say(const std::string& lines, const std::string& words = "") const {
     write_atomically(folder / "lines", lines);
-    return (*this)("chat run " + words + " <lines");
+    const bool warm = words.find("--temperature") != std::string::npos;
+    return (*this)("chat run " + words + (warm ? "" : " --temperature 0") + " <lines");
   }
 };
 
@@ -110,6 +111,18 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
   BOOST_TEST(contains(too_long.err, "too long"));
   BOOST_TEST(too_long.out == "meow\n");
   BOOST_TEST(too_long.status == 0);
+
+  // If an answer could be longer than the context, the conversation is still not forgotten.
+  const Outcome two = say("cat?\ndog?\n", "--context 64 --tokens 512");
+  BOOST_TEST(!contains(two.err, "forgotten"));
+  const Outcome cut = say("dog?\n", "--context 8");
+  BOOST_TEST(cut.out == "woof\n");
+  BOOST_TEST(contains(cut.err, "the model reads at most 8 tokens"));
+  // `generate` stops at the separator that ends an answer.
+  BOOST_TEST((*this)("generate run --prompt 'cat?' --temp 0").out == "cat?meow\n");
+  BOOST_TEST((*this)("generate run --prompt 'cat?' --temp 0 --stop o").out == "cat?me\n");
+  BOOST_TEST((*this)("generate run --prompt 'cat?' --temp 0 --stop '' --tokens 5")
+                 .out.starts_with("cat?meow\n"));
 }
 
 BOOST_AUTO_TEST_CASE(an_interrupt_ends_the_answer_but_not_the_program) {

@@ -63,6 +63,39 @@ BOOST_FIXTURE_TEST_CASE(each_sequence_has_its_own_limit_and_ends_at_the_stop_tok
   BOOST_TEST(answers[3].size() == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_sequence_that_fills_the_context_continues_without_its_oldest_tokens,
+                        Fixture) {
+  constexpr std::size_t context = 8, kept = 2;
+  std::vector<std::vector<std::int64_t>> remaining(prompts.size());
+  const auto answers = generate(
+      decoder, prompts,
+      {.most = 20, .context = context, .kept = kept, .dropped = [&](std::size_t i, auto count) {
+         remaining[i].push_back(count);
+       }});
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    Tokens held = prompts[i], expected;
+    while (expected.size() < 20u) {
+      if (held.size() > context) {
+        // Room for half of the unkept context, or for the tokens that are still needed.
+        const std::size_t room = std::min<std::size_t>(19 - expected.size(), 3);
+        Tokens shorter(held.begin(), held.begin() + kept);
+        shorter.insert(shorter.end(), held.end() - (context - kept - room), held.end());
+        held = shorter;
+      }
+      expected.push_back(slowly(held, 1)[0]);
+      held.push_back(expected.back());
+    }
+    BOOST_TEST(answers[i] == expected, boost::test_tools::per_element());
+    BOOST_TEST(remaining[i].size() >= 3u);
+    for (const std::int64_t count : remaining[i]) BOOST_TEST((count >= 5 && count <= 8));
+  }
+  // The sampled tokens use the same random numbers with and without a limit that is never reached.
+  const Sampling warm{.temperature = 1};
+  BOOST_TEST((generate(decoder, prompts, {.most = 9, .context = 40, .sampling = warm, .seed = 4}) ==
+              generate(decoder, prompts, {.most = 9, .sampling = warm, .seed = 4})));
+  BOOST_CHECK_THROW(generate(decoder, prompts, {.most = 1, .context = 3, .kept = 2}), Error);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_cache_accepts_no_more_tokens_than_its_capacity, Fixture) {
   KeyValueCache cache = decoder.make_cache(std::vector<std::int32_t>{3, 6});
   cache.extend(Tokens{3, 1});

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(training_prints_its_plan_first) {
   BOOST_TEST(contains(trained.err, "of disk free"));
   BOOST_TEST(contains((*this)("train --resume run").err,
                       "run: finished after step 4; nothing is left to train. `longhand train "
-                      "--from run --steps N` trains a copy of its model further\n"));
+                      "--resume run --steps N` trains it further\n"));
   std::filesystem::remove(folder / "run/checkpoints/step-4/score");
   BOOST_TEST(contains((*this)("train --resume run").err, "# continues after step 4; 4 steps"));
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "nn/models/hugging_face.h"
@@ -14,6 +15,7 @@
 #include "tests/check.h"
 #include "tests/gguf_writer.h"
 #include "tests/paths.h"
+#include "tests/program.h"
 #include "tests/refusal.h"
 
 BOOST_AUTO_TEST_SUITE(gguf_test)
@@ -204,6 +206,37 @@ BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_as_gguf_and_as_safetensors) {
     const Parameter& b = theirs.parameters().all()[i];
     BOOST_TEST_CONTEXT(a.name()) { BOOST_TEST((a.value().to_doubles() == b.value().to_doubles())); }
   }
+
+  // `generate` and `chat` read the file directly, with the same result as from an imported run.
+  const Program program;
+  write_atomically(program.folder / "numbers.gguf", bytes);
+  writer.text("tokenizer.ggml.model", "gpt2");
+  writer.text("tokenizer.ggml.pre", "smollm");
+  std::vector<std::string> tokens{"<|end|>", "a", "b", "\u0120", "1", "ab"};
+  while (std::ssize(tokens) < foreign.config.vocabulary) {
+    tokens.push_back(text("word", tokens.size()));
+  }
+  writer.texts("tokenizer.ggml.tokens", tokens);
+  writer.integers("tokenizer.ggml.token_type", std::vector<std::int32_t>(tokens.size(), 1));
+  writer.texts("tokenizer.ggml.merges", {"a b"});
+  write_atomically(program.folder / "words.gguf", writer.file());
+  const auto same = [&](const std::string& command, const std::string& name,
+                        const std::string& words) {
+    const Program::Outcome direct = program(command + " " + name + ".gguf " + words);
+    BOOST_TEST(direct.status == 0, direct.err);
+    BOOST_TEST(direct.out.size() > 8u);
+    BOOST_TEST(direct.out == program(command + " " + name + " " + words).out);
+  };
+  for (const char* name : {"numbers", "words"}) {
+    program.json(text("import ", name, ".gguf --out ", name, " --json"));
+  }
+  same("generate", "numbers", "--prompt '3 1 4' --tokens 8");
+  same("generate", "words", "--prompt 'ab 1' --tokens 8");
+  write_atomically(program.folder / "lines", "ab\n1\n");
+  same("chat", "words", "--tokens 8 <lines");
+  program.refuses(1, "chat numbers.gguf", "expected a run of the task text");
+  program.refuses(1, "chat nope.gguf", "nope.gguf: expected a run folder or a GGUF file");
+  program.refuses(1, "generate words.gguf --prompt a --step 3", "--step selects a checkpoint");
 }
 
 BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_the_file) {

@@ -47,6 +47,7 @@ BOOST_AUTO_TEST_CASE(an_imported_folder_is_a_run_and_exports_unchanged) {
     const std::string family = golden.substr(0, golden.rfind('_'));
     folder(golden, golden);
     const Json made = longhand.json("import " + golden + " --out run-" + golden + " --json");
+    BOOST_TEST(longhand.json("describe run-" + golden + " --json")["state"] == "imported");
     BOOST_TEST(made["rows"][0]["family"] == family);
     BOOST_TEST(made["rows"][0]["vocabulary"] == 11);
     const Json said =

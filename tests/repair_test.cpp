@@ -166,6 +166,7 @@ BOOST_AUTO_TEST_CASE(the_repaired_run_has_the_best_settings_of_reinforced_heads)
     }
   }
   BOOST_TEST(chosen == tried[0]["heads"].integer());
+  BOOST_TEST(longhand.json("describe second --json")["state"] == "repaired");
   // Scoring the run separately gives the same result.
   const Json scored = longhand.json("eval second --samples 8 --json");
   for (std::size_t i = 0; i < scored["rows"].size(); ++i) {

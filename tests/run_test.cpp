@@ -105,6 +105,36 @@ BOOST_AUTO_TEST_CASE(invalid_settings_are_refused_in_one_line_and_leave_no_folde
   BOOST_TEST(!fs::exists(folder / "runs"));
 }
 
+BOOST_AUTO_TEST_CASE(a_finished_run_can_be_trained_for_more_steps) {
+  const std::string constant = "--schedule constant --warm_up 1 ";
+  train("a", constant);
+  std::string nine = tiny;
+  nine.replace(nine.find("--steps 6"), 9, "--steps 9");
+  json("train " + nine + constant + "--quiet --json --out b");
+  const Outcome longer = (*this)("train --resume a --steps 9 --threads 2");
+  BOOST_TEST(longer.status == 0);
+  BOOST_TEST(contains(longer.err, "# extended from 6 to 9 steps; the result has the same bits"));
+  BOOST_TEST((checkpoint("a", 9) == checkpoint("b", 9)));
+  BOOST_TEST(contains(contents(path("a/config.ini")), "steps = 9\n"));
+  std::vector<Json> losses[2];
+  for (int i = 0; i < 2; ++i) {
+    for (const Json& line : metrics(i == 0 ? "a" : "b")) {
+      if (line.contains("loss")) losses[i].push_back(line["loss"]);
+    }
+  }
+  BOOST_TEST(losses[0].size() == 9u);
+  BOOST_TEST((losses[0] == losses[1]));
+
+  // The linear schedule ends at a rate near 0 and is stretched over the new number of steps.
+  train("c", "--warm_up 1 --rate 1e-3");
+  const Outcome stretched = (*this)("train --resume c --steps 11");
+  BOOST_TEST(stretched.status == 0);
+  BOOST_TEST(contains(stretched.err,
+                      "# extended from 6 to 11 steps; the linear schedule now covers "
+                      "all 11 steps: the rate is 0.0002 in step 6 and 0.0005 in step 7"));
+  BOOST_TEST(contains((*this)("train --resume c").err, "c: finished after step 11"));
+}
+
 BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   train("a");
   refuses(1, "train " + tiny + "--out a", "a: already holds a run");
@@ -114,7 +144,8 @@ BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   refuses(1, "check a/config.ini", "a/config.ini: holds no run: expected a folder, got a file");
   fs::copy_file(folder / "a/config.ini", folder / "model.gguf");
   refuses(1, "chat model.gguf", "expected a folder, got a file; `longhand import` makes a run");
-  refuses(2, "train --resume a --steps 9", "--steps");
+  refuses(2, "train --resume a --rate 9", "--rate: cannot be combined with --resume");
+  refuses(2, "train --resume a --steps 2", "--steps: expected more than the ");
   refuses(2, "eval", "run folder");
   refuses(1, "eval absent", "absent");
   refuses(1, "eval a --step 3", "step 3");

@@ -193,6 +193,12 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
   BOOST_TEST(held_out->count() == 1u);
   BOOST_TEST(text_of(*held_out, 0) == "3+3=[six!\n]");
 
+  // A small share of few records is still one record.
+  const auto few = make({{"text", file}, {"separator", "\\n"}}, "validation");
+  BOOST_TEST(few->count() == 1u);
+  BOOST_TEST(text_of(*few, 0) == "3+3=[six!\n]");
+  BOOST_TEST(make({{"text", file}, {"separator", "\\n"}})->count() == 2u);
+
   const auto shown = make({{"text", file},
                            {"held_out", "0"},
                            {"end", "46"},
@@ -268,14 +274,15 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_continues_it) {
   BOOST_TEST((*this)("eval run --text absent").status == 1);
   BOOST_TEST((*this)("eval run --text strange --on train").status == 2);
 
-  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 12").out ==
+  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 12 --temp 0").out ==
              "the cat sat on the mat.\n");
-  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 12 --stop mat").out ==
+  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 12 --temp 0 --stop mat").out ==
              "the cat sat on the \n");
   const std::string warm = "generate run --prompt 'the ' --temperature 1 --tokens 40 --seed ";
   BOOST_TEST((*this)(warm + "5").out == (*this)(warm + "5 --threads 1").out);
   BOOST_TEST((*this)(warm + "5").out != (*this)(warm + "6").out);
-  const Json two = json("generate run --prompt 'the c' --prompt 'the d' --tokens 2 --json");
+  const Json two =
+      json("generate run --prompt 'the c' --prompt 'the d' --tokens 2 --temp 0 --json");
   BOOST_TEST(two["continuations"][0]["text"] == "at");
   BOOST_TEST(two["continuations"][1]["text"] == "og");
   BOOST_TEST(two["continuations"][1]["log_probabilities"][0].number() > -0.5);
@@ -284,9 +291,23 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_continues_it) {
   const SafetensorsFile logits = SafetensorsFile::open(folder / "l.safetensors");
   BOOST_TEST((logits.at("logits").shape == Shape{7, 256}));
 
+  // The default temperature is 0.8. A text that is longer than the trained windows is continued
+  // from its end.
+  const std::string plain = "generate run --prompt 'the ' --tokens 25";
+  BOOST_TEST((*this)(plain).out == (*this)(plain + " --temperature 0.8").out);
+  const Outcome beyond =
+      (*this)("generate run --prompt 'the dog ran to the cat. the cat sat' --tokens 30 --temp 0");
+  BOOST_TEST(beyond.out.starts_with("the dog ran to the cat. the cat sat on the mat. the dog ran"));
+  BOOST_TEST(contains(beyond.err, "the model reads at most 33 tokens at once"));
+  const Outcome unlimited = (*this)("generate run --prompt 'the cat' --tokens 60 --context 0");
+  BOOST_TEST(unlimited.err == "");
+  write_atomically(folder / "long", sentences(4000));
+  BOOST_TEST((*this)("generate run --prompt - --tokens 8 --temp 0 <long").status == 0);
+  refuses(2, "generate run --prompt x --context 1", "--context: expected 0 or at least 2, got 1");
+
   // The model can be used without its text.
   std::filesystem::remove(folder / "book");
-  BOOST_TEST((*this)("generate run --prompt 'the c' --tokens 2").out == "the cat\n");
+  BOOST_TEST((*this)("generate run --prompt 'the c' --tokens 2 --temp 0").out == "the cat\n");
   BOOST_TEST((*this)("eval run --samples 5").status == 1);
   BOOST_TEST((*this)("eval run --text strange").status == 0);
 }
@@ -317,7 +338,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_a_tokenizer_contains_it) {
       "--quiet --out run");
   BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
   std::filesystem::remove(folder / "t.json");
-  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 3")
+  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 3 --temp 0")
                  .out.starts_with("the cat sat on the"));
   // A resumed run in another folder finds its tokens and its tokenizer.
   BOOST_TEST((*this)("eval run --samples 5").status == 0);

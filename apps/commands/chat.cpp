@@ -10,7 +10,7 @@
 
 #include "apps/compute.h"
 #include "apps/run/continuation.h"
-#include "apps/run/run_folder.h"
+#include "apps/run/published_model.h"
 #include "core/quote.h"
 #include "tasks/text_settings.h"
 
@@ -129,9 +129,11 @@ class Chat {
     nn::GenerateOptions options = settings_.generate;
     options.most = std::min(options.most, settings_.context - std::ssize(prompt));
     options.seed += static_cast<std::uint64_t>(answers_++);
+    bool ended = false;
     options.said = [&](std::size_t, const nn::Choice& choice) {
       said.add(choice, std::ranges::count(options.stops, choice.token) == 0);
       const bool goes_on = !said.cut_at(cut_) && !interrupted;
+      ended = !goes_on || std::ranges::count(options.stops, choice.token) > 0;
       std::cout << said.fresh(cut_, false) << std::flush;
       return goes_on;
     };
@@ -139,21 +141,27 @@ class Chat {
     interrupted = false;
     nn::generate(*loaded_.model, {&prompt, 1}, options);
     std::cout << said.fresh(cut_, true) << std::endl;
+    if (!ended && options.most < settings_.generate.most) {
+      std::cerr << "(the answer ends here, because the model reads at most " << settings_.context
+                << " tokens)\n";
+    }
     interrupted = false;
     messages_.push_back({Role::assistant, said.text()});
   }
 
  private:
   /// The conversation as tokens. If the conversation and the longest answer together exceed the
-  /// context, the oldest questions are dropped with their answers. The last question is never
-  /// dropped; its answer may use all of the remaining context.
+  /// context, the oldest questions are dropped with their answers. At most half of the context is
+  /// reserved for an answer. The last question is never dropped; its answer may use all of the
+  /// remaining context.
   Tokens prompt_that_fits() {
     std::size_t forgotten = 0;
+    const std::int64_t reserved = std::min(settings_.generate.most, settings_.context / 2);
     for (;;) {
       Tokens prompt = format_.prompt(messages_);
       const std::int64_t size = std::ssize(prompt);
       const bool is_last = messages_.size() <= first_ + 1;
-      if (size + settings_.generate.most <= settings_.context || is_last) {
+      if (size + reserved <= settings_.context || is_last) {
         LONGHAND_CHECK(size < settings_.context, "the line is too long: expected at most ",
                        settings_.context - 1, " tokens with the chat template, got ", size);
         LONGHAND_CHECK(size > 0, "expected a line of at least one token");
@@ -186,13 +194,16 @@ tasks::ConversationFormat format_of(const LoadedRun& loaded, const Arguments& ar
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder or GGUF file");
   const std::string& folder = arguments.plain()[0];
   Chat::Settings settings{.system = arguments.given("system") ? arguments.word("system") : "",
                           .generate = {.most = arguments.integer("tokens", 1, 1 << 24),
                                        .sampling = sampling_from(arguments),
                                        .seed = seed_from(arguments)}};
-  const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
+  if (!arguments.given("temperature")) {
+    settings.generate.sampling.temperature = text_temperature;
+  }
+  const LoadedRun loaded = load_for_prompts(folder, load_options(arguments));
   LONGHAND_CHECK(loaded.config.kind().name == "text", folder,
                  ": expected a run of the task text, got one of the task ",
                  loaded.config.kind().name);
@@ -228,7 +239,7 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "chat",
      .summary = "chats with a run's language model, line by line",
-     .usage = {"RUN [--template NAME] [--system TEXT] [--tokens N] [--temperature X]"},
+     .usage = {"RUN|FILE.gguf [--template NAME] [--system TEXT] [--tokens N] [--temperature X]"},
      .options = join(
          run_options(),
          join(sampling_options(),

@@ -4,7 +4,7 @@
 
 #include "apps/compute.h"
 #include "apps/run/continuation.h"
-#include "apps/run/run_folder.h"
+#include "apps/run/published_model.h"
 #include "apps/run/token_arrays.h"
 #include "nn/models/decode.h"
 
@@ -85,8 +85,29 @@ Json in_json(const Continuation& c, const std::string& prompt) {
           {"log_probabilities", probabilities}};
 }
 
+/// Sets the limit of the context from --context. By default, a text model reads at most as many
+/// tokens as in training, and other models have no limit.
+void limit_context(nn::GenerateOptions& options, const LoadedRun& loaded,
+                   const std::vector<Tokens>& prompts, const Arguments& arguments) {
+  if (loaded.config.kind().name == "text") {
+    options.context = loaded.model->config().longest;
+    // The tokens that the tokenizer puts before a text are kept.
+    const Tokens beginning = loaded.task->vocabulary().beginning();
+    const bool begin = std::ranges::all_of(prompts, [&](const Tokens& prompt) {
+      return prompt.size() >= beginning.size() &&
+             std::ranges::equal(beginning, std::span(prompt).first(beginning.size()));
+    });
+    if (begin) options.kept = std::ssize(beginning);
+  }
+  if (!arguments.given("context")) return;
+  options.context = arguments.integer("context", 0, 1 << 24);
+  if (options.context != 0 && options.context < options.kept + 2) {
+    wrong_usage("--context: expected 0 or at least ", options.kept + 2, ", got ", options.context);
+  }
+}
+
 void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder or GGUF file");
   const std::string& folder = arguments.plain()[0];
   for (const char* file : {"out", "logits"}) {
     if (arguments.given(file)) array_file_from(arguments, file);
@@ -97,7 +118,7 @@ void run(const Arguments& arguments) {
                               .sampling = sampling_from(arguments),
                               .seed = seed_from(arguments),
                               .probabilities = arguments.json() || arguments.given("out")};
-  const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
+  const LoadedRun loaded = load_for_prompts(folder, load_options(arguments));
   options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
   options.positions = given_positions(*loaded.model, *loaded.task, options.seed);
   if (!loaded.task->outputs().says_next) {
@@ -105,12 +126,15 @@ void run(const Arguments& arguments) {
   }
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
   const bool is_text = loaded.config.kind().name == "text";
-  const Tokens ends = loaded.task->ends();
+  if (is_text && !arguments.given("temperature")) options.sampling.temperature = text_temperature;
+  const Tokens end = arguments.given("stop") ? Tokens{} : end_of_text(loaded.config, vocabulary);
+  Tokens ends = loaded.task->ends();
+  if (end.size() == 1) ends.push_back(end[0]);
   options.stops = ends;
   if (!stop.empty() && !is_text) {
     options.stops.push_back(as_usage("stop", [&] { return vocabulary.at(stop); }));
   }
-  const std::string cut = is_text ? stop : "";
+  const std::string cut = !is_text ? "" : end.size() > 1 ? vocabulary.decode(end) : stop;
 
   std::vector<Continuation> all;
   std::vector<Tokens> read;
@@ -127,6 +151,10 @@ void run(const Arguments& arguments) {
     if (prompts.size() != 1) wrong_usage("--logits: expected one prompt");
     write_logits(loaded, read[0], options, arguments.word("logits"));
   }
+
+  bool drops = false;
+  options.dropped = [&](std::size_t, std::int64_t) { drops = true; };
+  limit_context(options, loaded, read, arguments);
 
   // With a single prompt, the text is printed while it is generated.
   const bool streams = prompts.size() == 1 && !arguments.json();
@@ -147,17 +175,24 @@ void run(const Arguments& arguments) {
     return goes_on;
   };
   nn::generate(*loaded.model, read, options);
+  const auto say_what_was_dropped = [&] {
+    if (!drops) return;
+    std::cout.flush();
+    std::cerr << "longhand generate: the model reads at most " << options.context
+              << " tokens at once, so it did not read the oldest tokens; --context sets another "
+                 "limit\n";
+  };
   if (arguments.given("out")) write_answers(all, arguments.word("out"));
   if (streams) {
     std::cout << all[0].fresh(cut, true) << '\n';
-    return;
+    return say_what_was_dropped();
   }
   if (!arguments.json()) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i > 0) std::cout << "----\n";
       std::cout << shown(i) << vocabulary.separator() << all[i].text() << '\n';
     }
-    return;
+    return say_what_was_dropped();
   }
   Json whole{{"run", folder}, {"step", loaded.step}};
   if (all.size() == 1) {
@@ -171,12 +206,13 @@ void run(const Arguments& arguments) {
     whole["continuations"] = continuations;
   }
   std::cout << whole << '\n';
+  say_what_was_dropped();
 }
 
 const Register command{
     {.name = "generate",
      .summary = "continues a prompt with a run's model",
-     .usage = {"RUN --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]",
+     .usage = {"RUN|FILE.gguf --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]",
                "RUN --token-file FILE [--tokens N] [--out FILE]"},
      .options =
          join(run_options(),
@@ -184,14 +220,18 @@ const Register command{
                    {{"prompt", "TEXT", "text to continue; - for standard input", {}, true},
                     {"tokens", "N", "maximum number of new tokens", "32"},
                     {"stop", "TEXT",
-                     "stop before this text; for tasks whose tokens are words: after this token"},
+                     "stop before this text; for tasks whose tokens are words: after this token; "
+                     "default for text: the separator or the end of an answer"},
+                    {"context", "N",
+                     "maximum number of tokens that the model reads at once; 0: no limit; default "
+                     "for text: the longest sequence of the training, otherwise 0"},
                     {"head", "N", "output head", "0"},
                     {"token-file", "FILE", "prompts as tokens, instead of --prompt; see below"},
                     {"out", "FILE", "also write the generated tokens, as arrays"},
                     {"logits", "FILE", "also write the logits at every token of the prompt"},
                     json_option()})),
      .examples = {"generate runs/flip-flop-1 --prompt w1i0i0r --tokens 1",
-                  "generate runs/book --prompt \"Once upon\" --temperature 0.8 --top-p 0.95",
+                  "generate runs/book --prompt \"Once upon\" --top-p 0.95",
                   "generate runs/book --prompt - --json < prompt.txt",
                   "generate runs/book --token-file prompts.npy --out answers.npz"},
      .notes = "--prompt may be given several times; the prompts are continued as one batch. The\n"

@@ -163,6 +163,7 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
   reinforce(*made, ranking, best.heads, best.amount);
   RunFolder folder = RunFolder::create(to, own, start.checkpoint);
   folder.open(&made->parameters());
+  folder.write_origin("repaired");
 
   Report report({{"heads", "heads"},
                  {"delta", "delta"},

@@ -28,6 +28,7 @@ struct Plan {
   std::filesystem::path path;
   std::optional<Config> config = {};  // empty: resume the existing run
   std::optional<std::filesystem::path> start = {};
+  std::optional<std::int64_t> steps = {};  // new number of steps of the existing run
 };
 
 /// Sets the default of training.parts for a run that starts on several ranks.
@@ -59,12 +60,14 @@ Plan plan_of(const Arguments& arguments) {
     const std::vector<CliFlag> others{
         {"out", "", ""}, {"config", "", ""}, {"from", "", ""}, {"epochs", "", ""}};
     for (const CliFlag& option : join(config_options(), others)) {
-      if (option.name != "threads" && arguments.given(option.name)) {
+      if (option.name != "threads" && option.name != "steps" && arguments.given(option.name)) {
         wrong_usage(shown_flag(option.name),
                     ": cannot be combined with --resume, because a run keeps its settings");
       }
     }
-    return {.path = arguments.word("resume")};
+    Plan plan{.path = arguments.word("resume")};
+    if (arguments.given("steps")) plan.steps = arguments.integer("steps", 1, longest_training);
+    return plan;
   }
   const auto path_for = [&](const Config& config) {
     return arguments.given("out") ? std::filesystem::path(arguments.word("out"))
@@ -92,6 +95,13 @@ RunFolder folder_of(const Arguments& arguments, nn::Communicator& ranks) {
     } else {
       folder.emplace(plan.path);
     }
+    if (!plan.steps) return;
+    const std::int64_t steps = folder->config().training().schedule.steps;
+    if (*plan.steps <= steps) {
+      wrong_usage("--steps: expected more than the ", steps, " steps of ", plan.path.string(),
+                  ", got ", *plan.steps);
+    }
+    folder->extend(*plan.steps);
   });
   return std::move(*folder);
 }
@@ -147,12 +157,13 @@ const Register command{
     {.name = "train",
      .summary = "trains a model on a task and writes a run folder",
      .usage = {"--task NAME [flags] [--out DIR]", "--config FILE [flags] [--out DIR]",
-               "--from RUN [--from-step N] [flags] [--out DIR]", "--resume DIR [--from-step N]"},
+               "--from RUN [--from-step N] [flags] [--out DIR]",
+               "--resume DIR [--steps N] [--from-step N]"},
      .options = join(
          {{"out", "DIR", "the run folder; default: runs/TASK-N"},
           rarely({"config", "FILE", "a config.ini; options override its settings"}),
           {"from", "RUN", "start from a run's model, task and best weights"},
-          {"resume", "DIR", "resume a run from its latest checkpoint"},
+          {"resume", "DIR", "resume a run; with --steps N, up to step N"},
           rarely({"epochs", "N", "epochs of a text or a training set; replaces --steps"}),
           rarely({"from-step", "N", "with --resume or --from: use the checkpoint of step N"}),
           rarely({"dump-step", "N", "write data, activations, gradients and moments of step N"}),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/utf8.h"
+#include "tasks/text_settings.h"
 
 namespace longhand::app {
 
@@ -50,8 +51,8 @@ bool Continuation::is_whole(std::size_t until) const {
 
 std::vector<CliFlag> sampling_options() {
   return {{"temperature", "X",
-           "sampling temperature; 0: always the most probable token; 1: the model's probabilities",
-           "0"},
+           "sampling temperature; 0: always the most probable token; 1: the model's "
+           "probabilities; default: 0.8 for text, otherwise 0"},
           {"top-k", "N", "sample from the N most probable tokens; 0: from all", "0"},
           {"top-p", "X", "sample from the fewest tokens with at least this total probability", "1"},
           {"min-p", "X", "minimum probability of a token, relative to the most probable one", "0"},
@@ -60,12 +61,22 @@ std::vector<CliFlag> sampling_options() {
           {"seed", "N", "seed of the random numbers", "1"}};
 }
 
+std::vector<std::int32_t> end_of_text(const Config& config, const tasks::Vocabulary& vocabulary) {
+  if (config.kind().name != "text") return {};
+  const tasks::TextSettings settings(config.task_values());
+  if (settings.of_records || settings.chat_template != "none") {
+    return settings.format(vocabulary).end();
+  }
+  return settings.end_of_document(vocabulary);
+}
+
 nn::Sampling sampling_from(const Arguments& arguments) {
-  return {.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3),
-          .temperature = arguments.number("temperature", 0, 1e3),
-          .top_k = arguments.integer("top-k", 0, 1 << 24),
-          .top_p = arguments.number("top-p", 0, 1),
-          .min_p = arguments.number("min-p", 0, 1)};
+  return {
+      .repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3),
+      .temperature = arguments.given("temperature") ? arguments.number("temperature", 0, 1e3) : 0,
+      .top_k = arguments.integer("top-k", 0, 1 << 24),
+      .top_p = arguments.number("top-p", 0, 1),
+      .min_p = arguments.number("min-p", 0, 1)};
 }
 
 }  // namespace longhand::app

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "apps/run/config.h"
 #include "nn/models/decode.h"
 #include "tasks/task.h"
 #include "tasks/vocabulary.h"
@@ -46,8 +47,15 @@ decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& mode
                                                          const tasks::Task& task,
                                                          std::uint64_t seed);
 
+/// The tokens that end a document of a text, an answer in a record of a text, or an answer in its
+/// chat template. Empty for other tasks, and if the text has no ends.
+std::vector<std::int32_t> end_of_text(const Config& config, const tasks::Vocabulary& vocabulary);
+
 /// The flags that control sampling, including --seed.
 std::vector<CliFlag> sampling_options();
 nn::Sampling sampling_from(const Arguments& arguments);
+/// Default temperature of text, whose most probable continuation repeats itself. The default of
+/// tasks with right answers is 0.
+constexpr double text_temperature = 0.8;
 
 }  // namespace longhand::app

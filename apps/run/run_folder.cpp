@@ -83,6 +83,12 @@ RunFolder RunFolder::create(const fs::path& path, const Config& config,
   return {path, config, std::move(start)};
 }
 
+void RunFolder::extend(std::int64_t steps) {
+  former_steps_ = config_.training().schedule.steps;
+  config_.set("training.steps", std::to_string(steps));
+  config_.check();
+}
+
 void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& data) {
   Folder folder = Folder::make(path_);
   FolderLock lock(folder);
@@ -103,9 +109,18 @@ void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& d
     write_atomically(folder, data_file, data_json(data));
   }
   if (fresh_) write_atomically(folder, config_file, config_.ini());
+  if (former_steps_) {
+    Config written = Config::read(path_ / config_file);
+    written.set("training.steps", config_.text("training.steps"));
+    write_atomically(folder, config_file, written.ini());
+  }
   fresh_ = false;
   folder_ = std::move(folder);
   lock_.emplace(std::move(lock));
+}
+
+void RunFolder::write_origin(std::string_view origin) {
+  write_atomically(*folder_, "origin", text(origin, '\n'));
 }
 
 void RunFolder::open_logs(std::int64_t step, bool evaluated) {
@@ -175,13 +190,15 @@ std::int64_t find_step(const RunFolder& run, std::optional<std::int64_t> step) {
   return *step;
 }
 
+void LoadOptions::change(Config& config) const {
+  for (const auto& [flag, value] : compute) config.set("compute." + flag, value, "--" + flag);
+  config.check();
+}
+
 LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
   const RunFolder folder(path);
   Config config = folder.config();
-  for (const auto& [flag, value] : options.compute) {
-    config.set("compute." + flag, value, "--" + flag);
-  }
-  config.check();
+  options.change(config);
   const std::int64_t step = find_step(folder, options.step);
   const fs::path checkpoint = nn::CheckpointStore(folder.checkpoints(), 1).path(step);
 

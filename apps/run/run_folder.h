@@ -21,6 +21,7 @@ void require_run(const std::filesystem::path& folder);
 
 /// The folder of a run. It contains these files:
 ///   config.ini       every setting on which the run depends
+///   origin           "imported" or "repaired" if the run's parameters were not trained by the run
 ///   data.json        for runs on text: size and checksum of each data file
 ///   tokenizer/       for runs on text: the tokenizer's files
 ///   metrics.jsonl    one JSON object per line: the figures of a step or of an evaluation
@@ -47,12 +48,19 @@ class RunFolder {
   const Config& config() const { return config_; }
   const std::optional<std::filesystem::path>& start() const { return start_; }
 
+  /// Sets the number of steps of an existing run. open() then writes the new config.ini.
+  void extend(std::int64_t steps);
+  /// The number of steps before extend(); no value if it was not called.
+  std::optional<std::int64_t> former_steps() const { return former_steps_; }
+
   /// Creates the folder if it does not exist, opens and locks it, and removes temporary files of
   /// killed processes. From now on all files are written to this folder even if its path changes.
   /// `values` are the initial parameters of a new run if they are not drawn from the seed; they are
   /// stored in the checkpoint of step 0 before config.ini marks the folder as a run. `data` is
   /// written to data.json; an existing data.json is kept.
   void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {});
+  /// Records how the parameters of step 0 were made: "imported" or "repaired".
+  void write_origin(std::string_view origin);
   /// Opens metrics.jsonl and an events file for appending. Lines after `step` are removed. The
   /// evaluation at `step` is also removed unless `evaluated`.
   void open_logs(std::int64_t step, bool evaluated = true);
@@ -78,6 +86,7 @@ class RunFolder {
   std::filesystem::path path_;
   Config config_;
   std::optional<std::filesystem::path> start_;
+  std::optional<std::int64_t> former_steps_ = {};
   bool fresh_ = false;  // true if the folder must not contain a run yet
   std::optional<Folder> folder_;
   std::optional<FolderLock> lock_;
@@ -91,6 +100,8 @@ struct LoadOptions {
   /// Overrides of backend, threads and math; default: the run's.
   std::map<std::string, std::string> compute = {};
   std::optional<DType> matrices = {};  // storage type of matrices, f32 or bf16; default: as stored
+
+  void change(Config& config) const;  // applies `compute`
 };
 
 /// The step of the checkpoint to load: the given step, which must exist; by default the best

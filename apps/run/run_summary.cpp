@@ -108,12 +108,21 @@ RunSummary summarize(const fs::path& path) {
     if (const Json* const seconds = line.find("seconds")) summary.seconds += seconds->number();
     if (const Json* const value = line.find(summary.metric)) summary.value = value->number();
   });
-  if (writer_of(Folder(path))) {
-    summary.state = "training";
-  } else {
-    summary.state = is_finished(path, summary.config) ? "finished" : "stopped";
-  }
+  const Folder folder(path);
+  summary.state = writer_of(folder)
+                      ? "training"
+                      : idle_state(folder, is_finished(path, summary.config), summary.step);
   return summary;
+}
+
+std::string idle_state(const Folder& run, bool finished, std::int64_t step, Links links) {
+  if (finished) return "finished";
+  const std::optional<std::string> origin =
+      step == 0 ? run.read("origin", 64, links) : std::nullopt;
+  for (const char* known : {"imported", "repaired"}) {
+    if (origin == text(known, '\n')) return known;
+  }
+  return "stopped";
 }
 
 bool is_finished(const fs::path& run, std::int64_t steps, std::int64_t evaluate_samples) {

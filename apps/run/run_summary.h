@@ -13,7 +13,7 @@ namespace longhand::app {
 struct RunSummary {
   Config config;
   std::int64_t step = 0, steps = 0;
-  std::string state = {};            // "finished", "training" or "stopped"
+  std::string state = {};            // "training" or a value of idle_state()
   std::string metric = {};           // main metric of the task in the task's first distribution
   std::optional<double> value = {};  // value of that metric in the last evaluation that contains it
   double seconds = 0;                // total duration of the run's steps
@@ -26,6 +26,11 @@ RunSummary summarize(const std::filesystem::path& run);
 bool is_finished(const std::filesystem::path& run, std::int64_t steps,
                  std::int64_t evaluate_samples);
 bool is_finished(const std::filesystem::path& run, const Config& config);
+
+/// The state of a run that no process trains: "finished", or "stopped". If no step was trained, the
+/// run may also be "imported" or "repaired".
+std::string idle_state(const Folder& run, bool finished, std::int64_t step,
+                       Links links = Links::follow);
 
 /// The main metric in a run's evaluation after a step; no value if there was no evaluation.
 std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step);

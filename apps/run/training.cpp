@@ -1,6 +1,7 @@
 #include "apps/run/training.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 
 #include "apps/run/batches.h"
@@ -110,6 +111,22 @@ std::string changes_line(const Config& config) {
     if (!same_setting(config, defaults, key)) line += ", " + key + " = " + value;
   }
   return line + "; --show-config prints all settings";
+}
+
+/// How the rate continues in a run whose number of steps was changed after `step` steps.
+std::string extension_line(nn::Schedule schedule, std::int64_t former, std::int64_t step) {
+  nn::Schedule before = schedule;
+  before.steps = former;
+  const std::string line = text("# extended from ", former, " to ", schedule.steps, " steps; ");
+  if (step == 0 || before.at(step) == schedule.at(step)) {
+    return line + "the result has the same bits as that of a run that began with this number\n";
+  }
+  char rates[128];
+  std::snprintf(rates, sizeof rates, "%.3g in step %lld and %.3g in step %lld\n", before.at(step),
+                static_cast<long long>(step), schedule.at(step + 1),
+                static_cast<long long>(step + 1));
+  return text(line, "the ", name_of(schedule.curve), " schedule now covers all ", schedule.steps,
+              " steps: the rate is ", rates);
 }
 
 /// Checksum of the parameter values, which must be equal on all ranks.
@@ -292,17 +309,20 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
       ranks.size() > 1 ? text("# ", ranks.size(), " ranks, each ", settings.parts / ranks.size(),
                               " of the ", settings.parts, " parts of a step\n")
                        : "";
+  const std::string extended =
+      folder.former_steps()
+          ? extension_line(settings.schedule, *folder.former_steps(), trainer->step())
+          : "";
   const std::string plan =
       quiet ? "" : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
-  progress.say(nothing_left
-                   ? text(folder.path().string(), ": finished after step ", steps,
-                          "; nothing is left to train. `longhand train --from ",
-                          folder.path().string(), " --steps N` trains a copy of its model further")
-                   : "# " + folder.path().string() + ", " +
-                         std::to_string(model.parameters().count()) + " parameters\n# " + plan +
-                         "\n# " + memory + "\n" + shared +
-                         (learning.empty() ? "" : "# " + learning + "\n") +
-                         (manner.show_config ? config.ini() : changes_line(config)));
+  progress.say(nothing_left ? text(folder.path().string(), ": finished after step ", steps,
+                                   "; nothing is left to train. `longhand train --resume ",
+                                   folder.path().string(), " --steps N` trains it further")
+                            : "# " + folder.path().string() + ", " +
+                                  std::to_string(model.parameters().count()) + " parameters\n# " +
+                                  plan + "\n# " + memory + "\n" + shared + extended +
+                                  (learning.empty() ? "" : "# " + learning + "\n") +
+                                  (manner.show_config ? config.ini() : changes_line(config)));
   if (writes) {
     for (const std::string& damage : folder.read_metrics().damage) progress.say(damage);
   }

@@ -234,7 +234,7 @@ Json LivePage::row_of(int number, LiveRun& run, Clock::time_point until) {
            {"figures", run.curves.figures()},
            {"whole", whole}};
   const bool finished = run.curves.step() >= run.steps && run.complete;
-  const char* state = writer ? "training" : finished ? "finished" : "stopped";
+  const std::string state = writer ? "training" : finished ? "finished" : run.idle;
   const std::string& error = run.error.empty() ? run.unread : run.error;
   row["state"] = error.empty() ? state : "unreadable";
   row["here"] = writer && writer->process != 0;

@@ -132,6 +132,15 @@ void LiveRuns::add(const fs::path& path, const Folder& top) {
   run.top = top;
   run.read_config();
   run.complete = run.error.empty() && run.has_last_checkpoint();
+  run.idle = run.find_idle_state();
+}
+
+std::string LiveRun::find_idle_state() const {
+  try {
+    return idle_state(folder(), false, curves.step(), Links::refuse);
+  } catch (const std::exception&) {
+    return "stopped";
+  }
 }
 
 bool LiveRun::has_last_checkpoint() const {

@@ -38,6 +38,7 @@ struct LiveRun {
   std::int64_t steps = 0, evaluate_samples = 0;
   std::int64_t configured = 0;  // time at which config.ini was written, in nanoseconds
   bool complete = false;  // at the last scan, the checkpoint and score of the last step existed
+  std::string idle = "stopped";  // state at the last scan if no process trains the run
   bool present = true;
 
   /// Opens the run's folder. Throws an Error if the folder is gone or a link leads to it.
@@ -49,6 +50,7 @@ struct LiveRun {
   /// Reads config.ini again if it has changed.
   void read_config();
   bool has_last_checkpoint() const;
+  std::string find_idle_state() const;
   /// Opens metrics.jsonl. If it cannot be read, the descriptor is invalid and `unread` states the
   /// reason.
   FileDescriptor open_metrics();

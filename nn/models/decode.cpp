@@ -18,6 +18,16 @@ std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) 
   return best.to_ints();
 }
 
+/// Drops the oldest tokens of a sequence that exceeds the context, except the first options.kept.
+/// `left` is the number of tokens that are still to be generated.
+void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
+                 const GenerateOptions& options, std::size_t index) {
+  const std::int64_t free = options.context - options.kept;
+  const std::int64_t last = free - std::min(left - 1, free / 2);  // tokens to keep at the end
+  sequence.erase(sequence.begin() + options.kept, sequence.end() - last);
+  if (options.dropped) options.dropped(index, std::ssize(sequence));
+}
+
 }  // namespace
 
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch) {
@@ -35,63 +45,80 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
                  options.most_each.size());
   std::vector<std::int64_t> left(count, options.most);
   if (!options.most_each.empty()) left = options.most_each;
-
-  std::vector<std::int32_t> tokens, fresh(count), capacities(count);
+  LONGHAND_CHECK(options.context == 0 || options.context >= options.kept + 2,
+                 "decoding: expected a context of at least ", options.kept + 2, " tokens, got ",
+                 options.context);
   for (std::size_t i = 0; i < count; ++i) {
     LONGHAND_CHECK(!prompts[i].empty(), "decoding: prompt ", i, " is empty");
-    if (left[i] <= 0) continue;  // this sequence is finished
-    tokens.insert(tokens.end(), prompts[i].begin(), prompts[i].end());
-    fresh[i] = static_cast<std::int32_t>(prompts[i].size());
-    capacities[i] = fresh[i] + static_cast<std::int32_t>(left[i]) - 1;
   }
 
   std::vector<std::vector<std::int32_t>> answers(count), whole(prompts.begin(), prompts.end());
+  std::vector<std::vector<std::int32_t>> held = whole;  // the tokens in the context
+  const auto exceeds_context = [&](std::size_t i) {
+    return options.context > 0 && std::ssize(held[i]) > options.context;
+  };
   using Wanted = CachedDecoder::Wanted;
   const bool greedy = options.sampling.greedy() && !options.probabilities;
-  CachedDecoder reader(decoder, capacities, options.head,
-                       greedy ? Wanted::likeliest : Wanted::logits);
-  const auto positions = [&] {
-    std::vector<std::int32_t> all;
-    for (std::size_t i = 0; options.positions && i < count; ++i) {
-      if (fresh[i] == 0) continue;
-      const auto own = options.positions(i, whole[i], capacities[i]);
-      LONGHAND_CHECK(own.size() == whole[i].size(), "decoding: expected ", whole[i].size(),
-                     " positions, one for each token, got ", own.size());
-      all.insert(all.end(), own.end() - fresh[i], own.end());
+  for (;;) {
+    std::vector<std::int32_t> tokens, fresh(count), capacities(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (left[i] <= 0) continue;  // this sequence is finished
+      if (exceeds_context(i)) drop_oldest(held[i], left[i], options, i);
+      tokens.insert(tokens.end(), held[i].begin(), held[i].end());
+      fresh[i] = static_cast<std::int32_t>(held[i].size());
+      std::int64_t capacity = std::ssize(held[i]) + left[i] - 1;
+      if (options.context > 0) capacity = std::min(capacity, options.context);
+      capacities[i] = static_cast<std::int32_t>(capacity);
     }
-    return all;
-  };
-  while (!tokens.empty()) {
-    const Tensor read = reader.read({.tokens = tokens, .lengths = fresh, .positions = positions()});
-    std::vector<Choice> next;
-    if (greedy) {
-      for (const std::int32_t token : read.to_ints()) next.push_back({token});
-    } else {
-      const std::vector<double> numbers = read.to_doubles();
-      const std::vector<float> all(numbers.begin(), numbers.end());
-      const auto classes = static_cast<std::size_t>(read.columns());
+    if (tokens.empty()) return answers;
+
+    CachedDecoder reader(decoder, capacities, options.head,
+                         greedy ? Wanted::likeliest : Wanted::logits);
+    const auto positions = [&] {
+      std::vector<std::int32_t> all;
+      for (std::size_t i = 0; options.positions && i < count; ++i) {
+        if (fresh[i] == 0) continue;
+        const auto own = options.positions(i, held[i], capacities[i]);
+        LONGHAND_CHECK(own.size() == held[i].size(), "decoding: expected ", held[i].size(),
+                       " positions, one for each token, got ", own.size());
+        all.insert(all.end(), own.end() - fresh[i], own.end());
+      }
+      return all;
+    };
+    // Continues the sequences until each is finished or has filled the context.
+    while (!tokens.empty()) {
+      const Tensor read =
+          reader.read({.tokens = tokens, .lengths = fresh, .positions = positions()});
+      std::vector<Choice> next;
+      if (greedy) {
+        for (const std::int32_t token : read.to_ints()) next.push_back({token});
+      } else {
+        const std::vector<double> numbers = read.to_doubles();
+        const std::vector<float> all(numbers.begin(), numbers.end());
+        const auto classes = static_cast<std::size_t>(read.columns());
+        for (std::size_t i = 0; i < count; ++i) {
+          if (fresh[i] == 0) continue;
+          Rng rng(options.seed, Purpose::sampling, i,
+                  static_cast<std::uint32_t>(answers[i].size()));
+          next.push_back(choose(std::span(all).subspan(next.size() * classes, classes), whole[i],
+                                options.sampling, rng));
+        }
+      }
+
+      tokens.clear();
+      std::size_t row = 0;
       for (std::size_t i = 0; i < count; ++i) {
         if (fresh[i] == 0) continue;
-        Rng rng(options.seed, Purpose::sampling, i, static_cast<std::uint32_t>(answers[i].size()));
-        next.push_back(choose(std::span(all).subspan(next.size() * classes, classes), whole[i],
-                              options.sampling, rng));
+        const Choice choice = next[row++];
+        for (auto* sequence : {&answers[i], &whole[i], &held[i]}) sequence->push_back(choice.token);
+        const bool wanted = !options.said || options.said(i, choice);
+        const bool stopped = std::ranges::count(options.stops, choice.token) > 0;
+        left[i] = wanted && !stopped ? left[i] - 1 : 0;
+        fresh[i] = left[i] > 0 && !exceeds_context(i) ? 1 : 0;
+        if (fresh[i] != 0) tokens.push_back(choice.token);
       }
     }
-
-    tokens.clear();
-    std::size_t row = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (fresh[i] == 0) continue;
-      const Choice choice = next[row++];
-      answers[i].push_back(choice.token);
-      whole[i].push_back(choice.token);
-      const bool wanted = !options.said || options.said(i, choice);
-      const bool stopped = std::ranges::count(options.stops, choice.token) > 0;
-      fresh[i] = wanted && !stopped && --left[i] > 0 ? 1 : 0;
-      if (fresh[i] != 0) tokens.push_back(choice.token);
-    }
   }
-  return answers;
 }
 
 std::vector<std::vector<std::int32_t>> decode_asked(

@@ -20,7 +20,14 @@ struct GenerateOptions {
   /// Maximum number of new tokens of each prompt; if empty, `most` applies to every prompt.
   std::vector<std::int64_t> most_each = {};
   std::vector<std::int32_t> stops = {};  // tokens that end a sequence
-  std::int64_t head = 0;                 // index of the output layer
+  /// Maximum number of tokens that the model reads at once; 0: no limit. Before a sequence exceeds
+  /// this number, its oldest tokens are dropped, except the first `kept` tokens: about half of the
+  /// context, or less if fewer new tokens are needed. The model reads the remaining tokens anew.
+  std::int64_t context = 0;
+  std::int64_t kept = 0;
+  /// Called when tokens of a sequence are dropped, with the number of tokens that remain.
+  std::function<void(std::size_t sequence, std::int64_t remaining)> dropped = {};
+  std::int64_t head = 0;  // index of the output layer
   Sampling sampling = {};
   /// Seed of the random choices. The choice of token n of sequence i depends only on (seed, i, n)
   /// and the logits.

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "apps/command.h"
+#include "apps/run/run_folder.h"
+#include "core/gguf_file.h"
+#include "nn/models/hugging_face.h"
+
+/// Models in published formats: folders in Hugging Face's format, and GGUF files.
+namespace longhand::app {
+
+/// A published model. The values of its weights are not read yet.
+struct PublishedModel {
+  std::filesystem::path path;
+  nn::ForeignConfig foreign;
+  std::unique_ptr<nn::Weights> weights;
+  std::optional<GgufFile> gguf;  // empty for a folder
+};
+PublishedModel open_published(const std::filesystem::path& path);
+
+/// The settings of a run of the model. The model's settings come from its file, all others from
+/// defaults and flags. `arguments` may be null. The task is text if the model has a tokenizer,
+/// otherwise tokens. The tokenizer of a GGUF file is written to the run folder `folder`.
+Config config_of(const PublishedModel& published, const std::filesystem::path& folder,
+                 const Arguments* arguments);
+
+/// Makes a decoder with the model's weights. Parameters that the model does not contain, such as
+/// those of other kinds of heads, are initialized. By default, matrices have the type bf16 if the
+/// model's matrices do.
+std::unique_ptr<nn::Decoder> read_published(const PublishedModel& published, const Config& config,
+                                            Backend& backend,
+                                            std::optional<DType> matrices = std::nullopt);
+
+/// Loads a model for prompts, from a run folder or directly from a published model.
+LoadedRun load_for_prompts(const std::filesystem::path& path, const LoadOptions& options);
+
+}  // namespace longhand::app
