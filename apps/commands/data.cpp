@@ -289,6 +289,12 @@ void run(const Arguments& arguments) {
   }
   if (arguments.given("out")) {
     if (!words.empty()) wrong_usage("--out: expected --step after a run, or a task without a run");
+    const std::string& name = arguments.word("out");
+    for (const char* ending : {".npy", ".npz", ".safetensors"}) {
+      if (name.ends_with(ending)) {
+        wrong_usage("--out needs --step for a file of arrays; without --step it names a folder");
+      }
+    }
     return write_files(arguments);
   }
   if (words.empty()) return show(arguments);

@@ -271,7 +271,8 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
     loss.weight += answers.loss.weight;
     if (options.told) options.told(samples, answers.said);
   });
-  LONGHAND_CHECK(is_asked || options.reading == Reading::forced,
+  // Only samples of text have bytes.
+  LONGHAND_CHECK(is_asked || bytes == 0 || options.reading == Reading::forced,
                  "decoding: expected samples with answers, got none: a plain text has no answers "
                  "to decode, a file of records {\"prompt\", \"answer\"} has");
   if (bytes > 0) {
