@@ -338,7 +338,7 @@ void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t lines)
          static_cast<int>(together));
 }
 
-/// `length` is the number of entries of a line.
+/// Chooses how many lanes process a line. A line has `length` entries of the memory.
 template <class Step>
 void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t length,
                 std::int64_t lines) {

@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(block_threads)
 
 // Row reductions.
 
-/// The function of an entry x whose values a reduction combines. A minimum is computed as the
-/// negative of the maximum of -x.
+/// A reduction combines f(x) of all entries x of a row. An Entry selects f. A minimum is computed
+/// as the negative of the maximum of -x.
 enum class Entry { plain, negative, square, nonfinite };
 
 __device__ __forceinline__ float entry(Entry kind, float x) {

@@ -465,8 +465,8 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_the_reference_on_every_instruc
     run(Fal{d.q, d.k, d.v, d.queries, d.keys, d.y, d.match});
     run(FalBackward{d.q, d.k, d.v, d.queries, d.keys, d.match, d.dy, {d.dq}, {d.dk}, {d.dv}});
   };
-  // `share` determines the distance to the last agreeing key: short if many keys agree, several
-  // blocks if few do.
+  // `share` is the share of keys with a positive score. It determines the distance to the last of
+  // them: a few keys for 1, several blocks for 0.005. For 0 there is none.
   for (const double share : {1.0, 0.005, 0.0}) {
     for (Problem p : cases) {
       p.matching = share;

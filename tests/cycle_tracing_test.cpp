@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(sizes_start_numbers_and_edge_order_are_uniform) {
   std::vector<double> hundreds(10);
   // Counts by the position of the first edge of the walk in the list of 4 edges.
   std::vector<double> start_edge(4);
-  // Counts by the positions of the first two edges of the walk in this list.
+  // Counts by the positions of the first and second edge of the walk in the list of 4 edges.
   std::vector<double> next_edge(12);
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Parts parts = parts_of(text_of(*task, index));

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   BOOST_TEST(take(*first) == before);   // it is used repeatedly
   BOOST_TEST(take(*second) == before);  // another repeated piece of work also uses it
   void* const plain = take_plain();
-  BOOST_TEST(plain != before);  // other requests do not use it
+  BOOST_TEST(plain != before);  // requests outside of repeated work do not use the block
   BOOST_TEST(take_plain() == plain);
   memory.drop_cached();
   BOOST_TEST(memory.use().cached == 1024u);

@@ -15,7 +15,8 @@ tolerance::Result result(tolerance::Values values, DType type = DType::f32) {
   return {{static_cast<std::int64_t>(values.size())}, type, std::move(values)};
 }
 
-/// Compares `got` with y = (1, -2, 0), whose standard deviation is 1e-5 (in units of 2^-24).
+/// Compares `got` with y = (1, -2, 0), whose rounding errors have the standard
+/// deviation 1e-5. All errors here are in units of 2^-24.
 tolerance::Worst compared(const tolerance::Results& got, tolerance::Values y = {1, -2, 0}) {
   tolerance::Noise noise;
   for (int t = 0; t < tolerance::trials; ++t) {

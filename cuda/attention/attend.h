@@ -49,7 +49,9 @@ struct AttentionTask {
 
 /// Variants of the kernel. whole: a block processes all keys that its queries see. part: a block
 /// processes one part of these keys, and parts.cu combines the parts. chacal: a block processes all
-/// keys with the values of ChaCAL and ends with the substitution.
+/// keys with the values of ChaCAL and ends with
+/// the forward substitution, which computes the rows at the own keys of the block one after
+/// another.
 enum class Walk { whole, part, chacal };
 
 inline constexpr int key_rows = 64;  // keys per block of keys

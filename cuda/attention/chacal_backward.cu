@@ -301,8 +301,8 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         }
       });
 
-  // W is stored in f32, but the products for dP round it. D must be the sum of P dP for these dP,
-  // so W is rounded here in the same way.
+  // dP_ij = W_i . U_j, and D_i must be the sum of P_ij dP_ij. W is stored in f32, but the products
+  // for dP round it, so W is rounded in the same way for D.
   Math math = backend.math(scores.math);
   if (math != Math::exact && scores.q.data.dtype() == DType::bf16) math = Math::bf16;
   const Tensor dots = row_dots(backend, math, w_heads, op.y);

@@ -7,8 +7,8 @@
 /// First-After-Last. In the forward pass a block has 32 queries of one head, eight per warp. It
 /// processes the keys before them from the last to the first, 32 at a time, with one key per lane.
 /// For each query, one ballot finds the last of the 32 keys with a positive score. The block stops
-/// when all its queries have a match. If matches are near, it reads two blocks of keys. If there
-/// are none, it reads each earlier key once.
+/// when all its queries have a match: after two steps if the matches are near, and at the first key
+/// of the segment if a query has no match.
 ///
 /// The backward pass first computes dq, and score and dscore of each pair of query and match, with
 /// one warp per query. In the second kernel, a block has 32 keys and scans the matches of all later
@@ -199,7 +199,8 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
       if (chosen) choices[before + __popc(mask & ((1u << lane) - 1))] = {t, slot};
       __syncthreads();
 
-      // Row r of the tile belongs to warp r % fal_warps. Slot s is row s of dv and row s - 1 of dk.
+      // Row r of the tile belongs to warp r % fal_warps. A choice of slot s adds to row s of dv and
+      // to row s - 1 of dk, because FAL reads the value after the key that matches.
       for (int i = 0; i < all; ++i) {
         const Choice choice = choices[i];
         const bool value = choice.slot < rows && choice.slot % fal_warps == warp;

@@ -232,8 +232,8 @@ struct KeyBlock {
         }
       }
     }
-    // A step needs no mask if all its queries come after the tile's last position, unless the
-    // step or the tile is incomplete or there is a window.
+    // A mask is required if a query comes before the tile's last position, if the step or the tile
+    // is incomplete, or if there is a window.
     const int first_position = at.offset() + begin, count = at.queries - begin;
     if (first_position < tile.first + rows || count < step || rows < tile_rows ||
         scores.window > 0) {

@@ -43,7 +43,8 @@ struct TensorCoreModel {
 /// The model of this arithmetic, which is not TensorCores::plain.
 TensorCoreModel model_of(TensorCores arithmetic);
 
-/// The sum of c and the products of a group. All numbers are finite.
+/// The sum of c and the products a_i b_i, which a tensor core adds in one step. All numbers are
+/// finite.
 float fused_sum(int bits, float c, std::span<const Parts> a, std::span<const Parts> b);
 
 /// The arithmetic that set_tensor_cores() has chosen.

@@ -167,7 +167,7 @@ class DeviceMemory final : public MemorySource {
   }
 
   static inline std::mutex unordered_mutex_;
-  static inline std::vector<DeviceMemory*> unordered_;  // sources without a queue
+  static inline std::vector<DeviceMemory*> unordered_;  // those with an empty queue_
   std::weak_ptr<Queue> queue_;
   std::size_t limit_, out_ = 0;
 };

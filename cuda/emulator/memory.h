@@ -36,8 +36,8 @@ void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work
 /// caching allocator reuses a block while earlier work of its stream is pending. `limit`: total
 /// bytes of the device.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
-/// Sets the queue of the memory sources that have none. The first stream that is created after a
-/// source calls this function.
+/// Gives this queue to all results of device_memory() that do not have a queue yet. A new stream
+/// calls this function with its own queue.
 void order_memory(const std::shared_ptr<Queue>& queue);
 
 /// The first address of the device memory.

@@ -82,7 +82,7 @@ class Device {
 
   std::mutex mutex_;
   std::vector<Queue*> queues_;
-  Queue* last_ = nullptr;  // the queue whose work was done last; compared, but not used if closed
+  Queue* last_ = nullptr;  // the queue whose work was done last; may be a closed queue
   bool deferred_ = false;
   std::mt19937_64 random_;
 };

@@ -337,7 +337,7 @@ class Crew {
     member.turn.release();
   }
 
-  /// Runs until another slot continues.
+  /// Executes block b, and the blocks that follow it in its slot, until another slot has the turn.
   void work(Machine& m, Block& b) {
     try {
       Block* next = &b;

@@ -20,7 +20,7 @@ struct Symbol {
 struct Symbols {
   std::vector<Symbol> functions, variables;
   std::uintptr_t moved = 0;         // address in memory minus address in the program's file
-  std::uintptr_t known_offset = 0;  // of the variable from which thread_begin() is computed
+  std::uintptr_t known_offset = 0;  // offset of the variable that thread_begin() uses
 };
 /// Throws an Error if the program is stripped.
 Symbols read_symbols();

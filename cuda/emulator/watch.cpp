@@ -247,7 +247,8 @@ struct Watch {
     if (!slot->of_statics->has(at)) return nullptr;  // memory of the thread itself
     return plane_of_static(at - slot->statics, bytes);
   }
-  /// The plane for the static variable at this offset, or nullptr if there is none.
+  /// The records of accesses (Plane) to the static variable at this offset, or nullptr if there is
+  /// no such variable.
   Plane* plane_of_static(std::uintptr_t at, std::size_t bytes) {
     const auto& all = symbols.variables;
     const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);

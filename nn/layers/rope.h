@@ -22,8 +22,9 @@ struct RopeOptions {
   std::int64_t original = 8192;
 
   void declare(Options& options);
-  /// The argument `dims` of frequencies() for a head of this width. Entries are rotated in pairs:
-  /// an odd n means n + 1 rotated entries and is reduced by one if the head has only n entries.
+  /// The argument `dims` of frequencies() for a head of this width: the share `share` of the width,
+  /// rounded down. Entries are rotated in pairs, so if dims is odd, dims + 1 entries are rotated.
+  /// If the head has fewer than dims + 1 entries, dims is one less.
   std::int64_t dims(std::int64_t width) const;
   /// The frequencies for all p with 2p < dims: base^(-2p/dims), changed as described above.
   /// Computed in f32, as in the published models.

@@ -42,8 +42,8 @@ Tensor rule_weights(Scores scores, AttentionRule rule, std::int64_t head, std::i
   return attention_weights(scores, rule).reshape({length, length});
 }
 
-/// Adds the head's amount to each weight that belongs to a reference pair of the sequence and
-/// exceeds the threshold.
+/// Adds the head's delta (Reinforcement::amounts) to each weight that belongs to a reference pair
+/// of the sequence and exceeds the threshold.
 Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
                   std::int32_t begin, std::int32_t length) {
   const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];

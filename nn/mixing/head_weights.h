@@ -16,9 +16,9 @@ Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64
                     std::int64_t head, DType type = DType::f32);
 
 /// The weight of each token's value in the head's output, computed from the attention weights P.
-/// For most heads, these are P. For ChaCAL heads with gamma g, they are (1 - g) (I - g P-)^-1 P,
-/// where P- is the part of P below the diagonal. This is a sum over chains of attention of all
-/// lengths.
+/// For most heads, the result is P. For ChaCAL heads with gamma g, it is (1 - g) (I - g P-)^-1 P,
+/// where P- is the part of P below the diagonal. This matrix is a sum over chains of attention of
+/// all lengths.
 Tensor value_weights(const MixerView& view, const Tensor& weights, std::int64_t head);
 
 }  // namespace longhand::nn

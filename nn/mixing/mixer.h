@@ -153,7 +153,8 @@ class Mixer {
   /// returned backward function, if any, writes the mixer's columns of the projection's gradient.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
-  /// The mixer's own parameters. Mixing lists one of them as an input of its tape entry.
+  /// The mixer's own parameters. Mixing records its operation if one of them requires
+  /// a gradient.
   virtual std::vector<Var> learned() const { return {}; }
   /// Parameters that were added to a trained model, as low-rank products are. They are trained
   /// while the model is frozen. Loading the values of a model without them leaves them unchanged.

@@ -339,7 +339,8 @@ const Family& family_of(const DecoderConfig& config) {
 
 namespace {
 
-/// The inverse of ends_of(): no value, a number, or a list of numbers.
+/// The value of the field eos_token_id for these tokens: nothing, a number or a list of numbers.
+/// The inverse of ends_of().
 Json ends_json(const std::vector<std::int32_t>& ends) {
   if (ends.empty()) return {};
   return ends.size() == 1 ? Json(ends.front()) : Json(ends);

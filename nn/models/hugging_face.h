@@ -35,7 +35,7 @@ class Fields {
   std::string word(const char* key, const char* otherwise) const;
   Activation activation(const char* key, const char* otherwise) const;
   const Json* find(const char* key) const;  // null if the field is missing or null in JSON
-  /// Throws an Error if a field has another value.
+  /// Throws an Error if the field is not `value`. A missing field is `otherwise`.
   void must_be(const char* key, bool value, bool otherwise) const;
 
  private:

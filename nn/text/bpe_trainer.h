@@ -23,7 +23,7 @@ struct BpeTraining {
 /// A byte-level byte-pair encoding: special tokens, the 256 bytes, and one token per merge.
 struct TrainedBpe {
   WordPattern pattern;
-  std::size_t special = 0;          // number of special tokens, the first in `tokens`
+  std::size_t special = 0;          // `tokens` begins with this number of special tokens
   std::vector<std::string> tokens;  // the bytes of each token
   std::vector<std::pair<TokenId, TokenId>> merges;
   std::size_t distinct_words = 0;

@@ -15,7 +15,7 @@ enum class WordPattern {
   gpt2,         // 's|'t|'re|'ve|'m|'ll|'d| ?L+| ?N+| ?[^SLN]+|S+(?!\S)|S+
   llama3,       // (?i:...)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
   qwen2,        // llama3 with N instead of N{1,3}
-  digits_gpt2,  // each N is a word; gpt2 for the text between them
+  digits_gpt2,  // each character N is a word; other text is split as by gpt2
   /// Gemma: a word ends at every place that no merge can cross (SpacesScanner in encoder.cpp)
   spaces,
 };
