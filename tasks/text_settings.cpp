@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/commas.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "tasks/escapes.h"
@@ -12,16 +13,14 @@ namespace {
 
 /// Parses "none" or token ids separated by commas.
 std::vector<std::int32_t> read_ends(std::string_view words) {
+  if (words == "none") return {};
   std::vector<std::int32_t> ends;
-  for (std::string_view rest = words; rest != "none";) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
+  for (const std::string_view word : at_commas(words)) {
     std::int32_t token = -1;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + comma, token);
-    LONGHAND_CHECK(error == std::errc() && end == rest.data() + comma && token >= 0,
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
+    LONGHAND_CHECK(error == std::errc() && end == word.data() + word.size() && token >= 0,
                    "task text: option end: expected none or numbers of tokens, got ", quote(words));
     ends.push_back(token);
-    if (comma == rest.size()) break;
-    rest.remove_prefix(comma + 1);
   }
   return ends;
 }

@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <iostream>
 
 #include "apps/compute.h"
 #include "apps/report.h"
 #include "apps/run/run_folder.h"
 #include "apps/run/sample_records.h"
+#include "core/commas.h"
 #include "core/npy.h"
 #include "core/quote.h"
 #include "core/text_file.h"
@@ -127,16 +131,11 @@ void split(const Arguments& arguments, const std::string& table) {
   }
   how.by_prompt = measured == "prompt";
   if (arguments.given("lengths")) {
-    std::string_view rest = arguments.word("lengths");
-    while (true) {
-      const std::size_t end = std::min(rest.find(','), rest.size());
-      how.longest.push_back(parse_integer("--lengths", rest.substr(0, end), 1, 1 << 20));
-      if (how.longest.size() > 1 && how.longest[how.longest.size() - 2] >= how.longest.back()) {
-        wrong_usage("--lengths: expected ascending numbers, got ",
-                    quote(arguments.word("lengths")));
-      }
-      if (end == rest.size()) break;
-      rest.remove_prefix(end + 1);
+    for (const std::string_view length : at_commas(arguments.word("lengths"))) {
+      how.longest.push_back(parse_integer("--lengths", length, 1, 1 << 20));
+    }
+    if (std::ranges::adjacent_find(how.longest, std::greater_equal()) != how.longest.end()) {
+      wrong_usage("--lengths: expected ascending numbers, got ", quote(arguments.word("lengths")));
     }
   }
   const std::string& folder = arguments.word("out");
@@ -289,11 +288,9 @@ void run(const Arguments& arguments) {
   }
   if (arguments.given("out")) {
     if (!words.empty()) wrong_usage("--out: expected --step after a run, or a task without a run");
-    const std::string& name = arguments.word("out");
-    for (const char* ending : {".npy", ".npz", ".safetensors"}) {
-      if (name.ends_with(ending)) {
-        wrong_usage("--out needs --step for a file of arrays; without --step it names a folder");
-      }
+    const std::filesystem::path out(arguments.word("out"));
+    if (out.has_extension() && is_array_file(out)) {
+      wrong_usage("--out needs --step for a file of arrays; without --step it names a folder");
     }
     return write_files(arguments);
   }

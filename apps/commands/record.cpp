@@ -5,6 +5,7 @@
 #include "apps/recipes/claims.h"
 #include "apps/recipes/results_page.h"
 #include "core/atomic_file.h"
+#include "core/commas.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/text_file.h"
@@ -35,13 +36,8 @@ bool rewrite(const fs::path& file, std::string_view block, const std::string& co
 }
 
 std::vector<fs::path> files_of(std::string_view list) {
-  std::vector<fs::path> files;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    files.emplace_back(list.substr(0, comma));
-    if (comma == list.npos) return files;
-    list.remove_prefix(comma + 1);
-  }
+  const std::vector<std::string_view> names = at_commas(list);
+  return {names.begin(), names.end()};
 }
 
 /// The relative path from the folder of `file` to `folder`, to be prefixed to page names in links.

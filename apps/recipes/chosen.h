@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "core/commas.h"
 #include "core/quote.h"
 
 namespace longhand::app {
@@ -16,8 +17,7 @@ namespace longhand::app {
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, std::span<const T> all) {
   std::vector<const T*> found;
-  while (true) {
-    const std::string_view name = list.substr(0, list.find(','));
+  for (const std::string_view name : at_commas(list)) {
     const auto one = std::ranges::find(all, name, &T::name);
     if (one == all.end()) {
       std::string names;
@@ -28,9 +28,8 @@ std::vector<const T*> chosen(std::string_view flag, std::string_view list, std::
       wrong_usage("--", flag, ": ", quote(name), " is named twice");
     }
     found.push_back(&*one);
-    if (name.size() == list.size()) return found;
-    list.remove_prefix(name.size() + 1);
   }
+  return found;
 }
 
 }  // namespace longhand::app

@@ -3,6 +3,7 @@
 
 #include "apps/recipes/chosen.h"
 #include "apps/recipes/matrix.h"
+#include "core/commas.h"
 #include "core/quote.h"
 #include "tasks/task_files.h"
 
@@ -340,9 +341,7 @@ std::vector<const MatrixTask*> chosen_tasks(const RecipeOptions& options) {
   std::vector<const MatrixTask*> own;
   std::string built_in;
   bool has_built_in = false;
-  for (std::string_view rest = options.tasks;;) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    const std::string_view word = rest.substr(0, end);
+  for (const std::string_view word : at_commas(options.tasks)) {
     const bool is_known =
         std::ranges::find(matrix_tasks(), word, &MatrixTask::name) != matrix_tasks().end();
     if (!is_known && tasks::names_task_files(word)) {
@@ -353,8 +352,6 @@ std::vector<const MatrixTask*> chosen_tasks(const RecipeOptions& options) {
       built_in += (has_built_in ? "," : "") + std::string(word);
       has_built_in = true;
     }
-    if (end == rest.size()) break;
-    rest.remove_prefix(end + 1);
   }
   if (!has_built_in) return own;
   std::vector<const MatrixTask*> all = app::chosen("tasks", built_in, matrix_tasks());

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "core/commas.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "nn/training/parts.h"
@@ -59,9 +60,7 @@ std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t
     return number;
   };
   std::set<std::int64_t> columns;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view item = rest.substr(0, comma);
+  for (const std::string_view item : at_commas(text)) {
     const std::size_t dots = item.find("..");
     if (item == "last") {
       columns.insert(width - 1);
@@ -72,9 +71,8 @@ std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t
       LONGHAND_CHECK(first <= last, "columns: expected an ascending range, got ", quote(item));
       for (std::int64_t c = first; c <= last; ++c) columns.insert(c);
     }
-    if (comma == std::string_view::npos) return {columns.begin(), columns.end()};
-    rest.remove_prefix(comma + 1);
   }
+  return {columns.begin(), columns.end()};
 }
 
 void check_head_columns(const nn::DecoderConfig& model, std::string_view columns) {

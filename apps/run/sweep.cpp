@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "apps/html/page.h"
+#include "core/commas.h"
 #include "core/quote.h"
 
 namespace longhand::app {
@@ -51,12 +52,10 @@ SweepAxis parse_axis(std::string_view text) {
   LONGHAND_CHECK(equals != std::string_view::npos && equals > 0, "expected OPTION=VALUES, got ",
                  quote(text));
   SweepAxis axis{.option = std::string(text.substr(0, equals)), .values = {}};
-  for (std::string_view rest = text.substr(equals + 1);;) {
-    const std::size_t comma = rest.find(',');
-    add_values(rest.substr(0, comma), axis.values);
-    if (comma == std::string_view::npos) return axis;
-    rest.remove_prefix(comma + 1);
+  for (const std::string_view values : at_commas(text.substr(equals + 1))) {
+    add_values(values, axis.values);
   }
+  return axis;
 }
 
 std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<SweepAxis>& axes) {

@@ -11,6 +11,7 @@
 
 #include "apps/machine.h"
 #include "apps/serve/page_files.h"
+#include "core/commas.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/text_file.h"
@@ -61,11 +62,8 @@ std::int64_t number_in(const HttpRequest& request, std::string_view name, std::i
 std::vector<std::string> list_in(const HttpRequest& request, std::string_view name) {
   std::vector<std::string> words;
   const std::string all = parameter(request, name);
-  for (std::string_view rest = all; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view word = rest.substr(0, comma);
+  for (const std::string_view word : at_commas(all)) {
     if (!word.empty() && std::ranges::find(words, word) == words.end()) words.emplace_back(word);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   return words;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/low_rank.h"
+#include "core/commas.h"
 #include "core/contract/matmul.h"
 #include "core/error.h"
 #include "core/quote.h"
@@ -31,15 +32,12 @@ std::span<const std::string_view> lora_targets() { return names; }
 
 std::vector<std::string> parse_lora_targets(std::string_view list) {
   std::vector<std::string> found;
-  while (true) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    const std::string_view name = list.substr(0, end);
+  for (const std::string_view name : at_commas(list)) {
     LONGHAND_CHECK(std::ranges::count(names, name) > 0, "lora targets: expected ", listed(names),
                    ", got ", quote(name));
     if (std::ranges::count(found, name) == 0) found.emplace_back(name);
-    if (end == list.size()) return found;
-    list.remove_prefix(end + 1);
   }
+  return found;
 }
 
 void LoraOptions::declare(Options& options) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/commas.h"
 #include "core/error.h"
 #include "core/quote.h"
 
@@ -41,9 +42,7 @@ bool matches_part(std::string_view name, std::string_view pattern) {
 
 std::vector<Parameter> find_parts(const Parameters& parameters, std::string_view patterns) {
   std::vector<Parameter> found;
-  while (true) {
-    const std::size_t end = std::min(patterns.find(','), patterns.size());
-    const std::string_view pattern = patterns.substr(0, end);
+  for (const std::string_view pattern : at_commas(patterns)) {
     bool any = false;
     for (const Parameter& p : parameters.all()) {
       if (!matches_part(p.name(), pattern)) continue;
@@ -53,9 +52,8 @@ std::vector<Parameter> find_parts(const Parameters& parameters, std::string_view
     LONGHAND_CHECK(any, "parts: expected names of parameters such as ",
                    parameters.all().front().name(), ", got ", quote(pattern),
                    ", which matches no parameter");
-    if (end == patterns.size()) return found;
-    patterns.remove_prefix(end + 1);
   }
+  return found;
 }
 
 void train_only(const Parameters& parameters, std::span<const Parameter> learning) {
