@@ -9,13 +9,11 @@ namespace longhand::cpu {
 void run(CpuBackend& backend, const Chacal& op) {
   const Math math = backend.math(op.scores.math);
   const Crew crew = without_tiles(crew_of(backend));
-  const Forward pass{.scores = op.scores,
-                     .v = op.v,
-                     .y = op.y,
-                     .sink = op.sink,
-                     .log_sum = op.log_denominator,
-                     .earlier = op.earlier,
-                     .gamma = op.gamma};
+  Forward pass = forward_of(op);
+  pass.sink = op.sink;
+  pass.log_sum = op.log_denominator;
+  pass.earlier = op.earlier;
+  pass.gamma = op.gamma;
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run_forward<T>(crew, math, pass,
                    {by_math(kernels_of<SoftmaxRule, T>(crew).forward, math),
@@ -26,17 +24,11 @@ void run(CpuBackend& backend, const Chacal& op) {
 void run(CpuBackend& backend, const ChacalBackward& op) {
   const Math math = backend.math(op.scores.math);
   const Crew crew = crew_of(backend);
-  Backward pass{.scores = op.scores,
-                .v = op.v,
-                .dy = op.dy,
-                .dq = op.dq,
-                .dk = op.dk,
-                .dv = op.dv,
-                .dscores = op.dscores,
-                .mean = op.y,
-                .log_sum = op.log_denominator,
-                .sink = op.sink,
-                .dsink = op.dsink};
+  Backward pass = backward_of(op);
+  pass.mean = op.y;
+  pass.log_sum = op.log_denominator;
+  pass.sink = op.sink;
+  pass.dsink = op.dsink;
   // If gamma is 0 in every head, ChaCAL is softmax attention.
   const auto* const gamma = op.gamma.data<float>();
   if (!op.dgamma && std::all_of(gamma, gamma + op.gamma.size(), [](float g) { return g == 0; })) {

@@ -6,7 +6,7 @@ namespace longhand::cpu {
 
 void run(CpuBackend& backend, const DeltaFormer& op) {
   const Math math = backend.math(op.math);
-  const Crew crew = without_tiles(crew_of(backend));
+  const Crew crew = crew_of(backend);
   const Scores scores = plain_scores(op);
   const Forward pass{.scores = scores,
                      .v = op.v,

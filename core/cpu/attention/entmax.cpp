@@ -3,25 +3,17 @@
 namespace longhand::cpu {
 
 void run(CpuBackend& backend, const Attention& op, const EntmaxRule& rule) {
-  attend<EntmaxRule>(crew_of(backend), backend.math(op.scores.math),
-                     Forward{.scores = op.scores,
-                             .v = op.v,
-                             .y = op.y,
-                             .log_sum = rule.threshold,
-                             .mean = rule.root_mean});
+  Forward pass = forward_of(op);
+  pass.log_sum = rule.threshold;
+  pass.mean = rule.root_mean;
+  attend<EntmaxRule>(backend, pass);
 }
 
 void run(CpuBackend& backend, const AttentionBackward& op, const EntmaxGradient& rule) {
-  attend<EntmaxRule>(crew_of(backend), backend.math(op.scores.math),
-                     Backward{.scores = op.scores,
-                              .v = op.v,
-                              .dy = op.dy,
-                              .dq = op.dq,
-                              .dk = op.dk,
-                              .dv = op.dv,
-                              .dscores = op.dscores,
-                              .mean = rule.root_mean,
-                              .log_sum = rule.threshold});
+  Backward pass = backward_of(op);
+  pass.mean = rule.root_mean;
+  pass.log_sum = rule.threshold;
+  attend<EntmaxRule>(backend, pass);
 }
 
 void run(CpuBackend& backend, const AttentionWeights& op, const EntmaxRule&) {

@@ -16,8 +16,8 @@ constexpr PassKernels<T> entmax_passes{
     .forward = {entmax_kernels<T, Exact>, entmax_kernels<T, Exact>, entmax_kernels<T, Bf16>},
     .backward = gradients_on_vectors<T, EntmaxGradients>};
 
-constexpr KernelsOf<EntmaxRule> all_of_entmax{.f32 = entmax_passes<float>,
-                                              .narrow = entmax_passes<bf16>};
+constexpr KernelsOf<EntmaxRule> all_of_entmax{.of_f32 = entmax_passes<float>,
+                                              .of_bf16 = entmax_passes<bf16>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention

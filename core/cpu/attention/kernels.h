@@ -172,8 +172,8 @@ template <class Mechanism>
 struct KernelsOf {
   static constexpr Isa strongest = Isa::avx512bf16;
 
-  PassKernels<float> f32;
-  PassKernels<bf16> narrow;  // bf16
+  PassKernels<float> of_f32;
+  PassKernels<bf16> of_bf16;
 };
 /// Only softmax has products on tile registers. TRA requires f32 products, entmax must compute the
 /// same bits of a mean in two places, ChaCAL and DeltaFormer solve rows between their products, and
@@ -182,8 +182,8 @@ template <>
 struct KernelsOf<SoftmaxRule> {
   static constexpr Isa strongest = Isa::amx;
 
-  PassKernels<float> f32;
-  PassKernels<bf16> narrow;
+  PassKernels<float> of_f32;
+  PassKernels<bf16> of_bf16;
 };
 
 /// First-After-Last attention of one head in one segment. The window of the shape is ignored.

@@ -46,6 +46,22 @@ struct Backward {
   Target dgain = {};
 };
 
+/// The arguments that all operations of a kind have. The caller adds those of its mechanism.
+template <class Op>
+Forward forward_of(const Op& op) {
+  return {.scores = op.scores, .v = op.v, .y = op.y};
+}
+template <class Op>
+Backward backward_of(const Op& op) {
+  return {.scores = op.scores,
+          .v = op.v,
+          .dy = op.dy,
+          .dq = op.dq,
+          .dk = op.dk,
+          .dv = op.dv,
+          .dscores = op.dscores};
+}
+
 /// The kernels of a forward pass. If `solving` is not null, the output of a row depends on outputs
 /// of earlier rows, and `solving` computes the heads of DeltaFormer and those of ChaCAL with gamma
 /// != 0.
@@ -72,9 +88,9 @@ template <class Mechanism, class T>
 const PassKernels<T>& kernels_of(const Crew& crew) {
   const auto& all = kernels_for<KernelsOf<Mechanism>>(crew.isa);
   if constexpr (std::is_same_v<T, float>) {
-    return all.f32;
+    return all.of_f32;
   } else {
-    return all.narrow;
+    return all.of_bf16;
   }
 }
 
@@ -92,6 +108,11 @@ void attend(const Crew& crew, Math math, const Backward& b) {
   visit_activation(b.dy.data.dtype(), [&]<class T>(T) {
     run_backward<T>(crew, b, by_math(kernels_of<Mechanism, T>(crew).backward, math), false);
   });
+}
+
+template <class Mechanism, class Pass>
+void attend(CpuBackend& backend, const Pass& pass) {
+  attend<Mechanism>(crew_of(backend), backend.math(pass.scores.math), pass);
 }
 
 /// Restricts the instruction set to those without tile registers if products on tiles are not

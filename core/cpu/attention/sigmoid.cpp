@@ -5,19 +5,11 @@
 namespace longhand::cpu {
 
 void run(CpuBackend& backend, const Attention& op, const SigmoidRule&) {
-  attend<SigmoidRule>(crew_of(backend), backend.math(op.scores.math),
-                      Forward{.scores = op.scores, .v = op.v, .y = op.y});
+  attend<SigmoidRule>(backend, forward_of(op));
 }
 
 void run(CpuBackend& backend, const AttentionBackward& op, const SigmoidGradient&) {
-  attend<SigmoidRule>(crew_of(backend), backend.math(op.scores.math),
-                      Backward{.scores = op.scores,
-                               .v = op.v,
-                               .dy = op.dy,
-                               .dq = op.dq,
-                               .dk = op.dk,
-                               .dv = op.dv,
-                               .dscores = op.dscores});
+  attend<SigmoidRule>(backend, backward_of(op));
 }
 
 void run(CpuBackend& backend, const AttentionWeights& op, const SigmoidRule&) {

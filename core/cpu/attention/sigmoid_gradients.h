@@ -17,14 +17,9 @@ struct SigmoidGradients : SoftmaxGradients {
   }
   static Vec score_gradient(Vec p, Vec dp, Vec) { return Formula::gradient(p, dp); }
 
-  /// Computes log2(n) of each query.
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>& rows) {
-    const SegmentShape& shape = rows.task.shape;
-    for (std::int64_t t = 0; t < panel; ++t) {
-      const std::int64_t row = rows.row + least(t, rows.count - 1);
-      rows.space.logs[t] = first_lane(log_of_keys(shape.offset + row, shape));
-    }
+    log_counts(rows.task.shape.offset + rows.row, rows.task.shape, rows.space.logs);
   }
 };
 

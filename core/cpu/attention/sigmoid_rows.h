@@ -5,21 +5,25 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// log2(n), where n is the number of keys that a query sees.
-inline Vec log_of_keys(std::int64_t position, const SegmentShape& shape) {
-  const std::int64_t keys = least(position + 1, shape.window);
-  return Vec(log2_of_e) * log(Vec(static_cast<float>(keys)));
+/// Writes log2(n) of the queries of a panel, whose first position is `position`. n is the number of
+/// keys that a query sees.
+inline void log_counts(std::int64_t position, const SegmentShape& shape, float* to) {
+  for (std::int64_t t = 0; t < panel; ++t) {
+    to[t] = static_cast<float>(least(position + t + 1, shape.window));
+  }
+  for (int t = 0; t < panel; t += lanes) store(to + t, Vec(log2_of_e) * log(load(to + t)));
 }
 
 /// Sigmoid attention of a single query.
 struct SigmoidQuery {
   using Formula = rules::Sigmoid;
-  static constexpr bool saves = true;
+  static constexpr bool saves = false;
   Vec log_count;
 
   template <class T>
   void start(const AttentionRows<T>& task, std::int64_t row) {
-    log_count = log_of_keys(task.shape.offset + row, task.shape);
+    const std::int64_t keys = least(task.shape.offset + row + 1, task.shape.window);
+    log_count = Vec(log2_of_e) * log(Vec(static_cast<float>(keys)));
   }
   float weigh(float* s, std::int64_t) const {
     for (std::int64_t r = 0; r < block; r += lanes) {
@@ -28,8 +32,6 @@ struct SigmoidQuery {
     return 1;
   }
   static float share() { return 1; }
-  template <class T>
-  void save(const AttentionRows<T>&, std::int64_t) const {}
 };
 
 /// Sigmoid attention of the rows of a panel. `counts` contains log2(n) of each query.
@@ -39,10 +41,7 @@ struct SigmoidRows {
 
   template <class T>
   static void start(const PanelRows<T>& rows) {
-    for (std::int64_t t = 0; t < panel; ++t) {
-      const std::int64_t row = rows.row + least(t, rows.count - 1);
-      rows.state.counts[t] = first_lane(log_of_keys(rows.task.shape.offset + row, rows.task.shape));
-    }
+    log_counts(rows.task.shape.offset + rows.row, rows.task.shape, rows.state.counts);
   }
 
   /// Computes p from the scores of a block, as packed words. p is 0 for keys that a query does not

@@ -30,39 +30,32 @@ Crew softmax_crew(const Crew& crew, Math math, std::int64_t longest) {
 }
 
 void run(CpuBackend& backend, const Attention& op, const SoftmaxRule& rule) {
+  Forward pass = forward_of(op);
+  pass.sink = rule.sink;
+  pass.log_sum = rule.log_denominator;
   const Math math = backend.math(op.scores.math);
-  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math,
-                      Forward{.scores = op.scores,
-                              .v = op.v,
-                              .y = op.y,
-                              .sink = rule.sink,
-                              .log_sum = rule.log_denominator});
+  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math, pass);
 }
 
 void run(CpuBackend& backend, const AttentionBackward& op, const SoftmaxGradient& rule) {
+  Backward pass = backward_of(op);
+  pass.mean = rule.y;
+  pass.log_sum = rule.log_denominator;
+  pass.sink = rule.sink;
+  pass.dsink = rule.dsink;
   const Math math = backend.math(op.scores.math);
-  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math,
-                      Backward{.scores = op.scores,
-                               .v = op.v,
-                               .dy = op.dy,
-                               .dq = op.dq,
-                               .dk = op.dk,
-                               .dv = op.dv,
-                               .dscores = op.dscores,
-                               .mean = rule.y,
-                               .log_sum = rule.log_denominator,
-                               .sink = rule.sink,
-                               .dsink = rule.dsink});
+  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math, pass);
 }
 
 void run(CpuBackend& backend, const AttentionWeights& op, const SoftmaxRule& rule) {
   const auto& softmax = kernels_for<SoftmaxKernels<float>>(backend.isa());
   const bool own_key = SoftmaxRule::Formulas::own_key;
   write_weights(backend, op, own_key, [&](std::span<float> row, std::int64_t, std::int64_t head) {
+    // left_by() reads the scores, which forward() replaces by weights.
     const float left = rule.sink ? left_by(rule.sink.data<float>()[head], row) : 1.0f;
     softmax.forward(row.data(), row.data(), {}, 0, 1, std::ssize(row), 0);
-    if (rule.sink)
-      std::transform(row.begin(), row.end(), row.begin(), [&](float p) { return left * p; });
+    if (!rule.sink) return;
+    for (float& p : row) p *= left;
   });
 }
 

@@ -3,22 +3,16 @@
 namespace longhand::cpu {
 
 void run(CpuBackend& backend, const Attention& op, const StickBreakingRule& rule) {
-  attend<StickBreakingRule>(
-      crew_of(backend), backend.math(op.scores.math),
-      Forward{.scores = op.scores, .v = op.v, .y = op.y, .residue = rule.residue});
+  Forward pass = forward_of(op);
+  pass.residue = rule.residue;
+  attend<StickBreakingRule>(backend, pass);
 }
 
 void run(CpuBackend& backend, const AttentionBackward& op, const StickBreakingGradient& rule) {
-  attend<StickBreakingRule>(crew_of(backend), backend.math(op.scores.math),
-                            Backward{.scores = op.scores,
-                                     .v = op.v,
-                                     .dy = op.dy,
-                                     .dq = op.dq,
-                                     .dk = op.dk,
-                                     .dv = op.dv,
-                                     .dscores = op.dscores,
-                                     .mean = rule.y,
-                                     .residue = rule.residue});
+  Backward pass = backward_of(op);
+  pass.mean = rule.y;
+  pass.residue = rule.residue;
+  attend<StickBreakingRule>(backend, pass);
 }
 
 void run(CpuBackend& backend, const AttentionWeights& op, const StickBreakingRule&) {

@@ -76,7 +76,7 @@ inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{
 /// All kernels of a mechanism with products on vectors.
 template <class Mechanism, class ForwardRule, class BackwardRule>
 inline constexpr KernelsOf<Mechanism> on_vectors{
-    .f32 = {forward_on_vectors<float, ForwardRule>, gradients_on_vectors<float, BackwardRule>},
-    .narrow = {forward_on_vectors<bf16, ForwardRule>, gradients_on_vectors<bf16, BackwardRule>}};
+    .of_f32 = {forward_on_vectors<float, ForwardRule>, gradients_on_vectors<float, BackwardRule>},
+    .of_bf16 = {forward_on_vectors<bf16, ForwardRule>, gradients_on_vectors<bf16, BackwardRule>}};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

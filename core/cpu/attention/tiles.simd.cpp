@@ -26,7 +26,7 @@ template <>
 const KernelsOf<SoftmaxRule>& kernels<KernelsOf<SoftmaxRule>, Isa::LONGHAND_ISA>() {
   using LONGHAND_ISA::attention::on_tiles;
   const auto& vectors = kernels<KernelsOf<SoftmaxRule>, Isa::avx512bf16>();
-  static const KernelsOf<SoftmaxRule> all{on_tiles(vectors.f32), on_tiles(vectors.narrow)};
+  static const KernelsOf<SoftmaxRule> all{on_tiles(vectors.of_f32), on_tiles(vectors.of_bf16)};
   return all;
 }
 

@@ -6,29 +6,21 @@
 namespace longhand::cpu {
 
 void run(CpuBackend& backend, const Attention& op, const TraRule& rule) {
-  attend<TraRule>(crew_of(backend), backend.math(op.scores.math),
-                  Forward{.scores = op.scores,
-                          .v = op.v,
-                          .y = op.y,
-                          .pull = rule.count_bias,
-                          .log_sum = rule.log_denominator,
-                          .residue = rule.residue});
+  Forward pass = forward_of(op);
+  pass.pull = rule.count_bias;
+  pass.log_sum = rule.log_denominator;
+  pass.residue = rule.residue;
+  attend<TraRule>(backend, pass);
 }
 
 void run(CpuBackend& backend, const AttentionBackward& op, const TraGradient& rule) {
-  attend<TraRule>(crew_of(backend), backend.math(op.scores.math),
-                  Backward{.scores = op.scores,
-                           .v = op.v,
-                           .dy = op.dy,
-                           .dq = op.dq,
-                           .dk = op.dk,
-                           .dv = op.dv,
-                           .dscores = op.dscores,
-                           .mean = rule.y,
-                           .residue = rule.residue,
-                           .log_sum = rule.log_denominator,
-                           .pull = rule.count_bias,
-                           .dpull = rule.dcount_bias});
+  Backward pass = backward_of(op);
+  pass.mean = rule.y;
+  pass.residue = rule.residue;
+  pass.log_sum = rule.log_denominator;
+  pass.pull = rule.count_bias;
+  pass.dpull = rule.dcount_bias;
+  attend<TraRule>(backend, pass);
 }
 
 void run(CpuBackend& backend, const AttentionWeights& op, const TraRule& rule) {
