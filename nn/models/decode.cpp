@@ -28,6 +28,43 @@ void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
   if (options.dropped) options.dropped(index, std::ssize(sequence));
 }
 
+using Sequences = std::span<const std::vector<std::int32_t>>;
+
+/// The tokens after the prompts.
+std::vector<std::vector<std::int32_t>> answers_of(Sequences whole, Sequences prompts) {
+  std::vector<std::vector<std::int32_t>> answers;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    answers.emplace_back(whole[i].begin() + std::ssize(prompts[i]), whole[i].end());
+  }
+  return answers;
+}
+
+/// The tokens that a decoder read with Wanted::likeliest.
+std::vector<Choice> likeliest_choices(const Tensor& read) {
+  std::vector<Choice> next;
+  for (const std::int32_t token : read.to_ints()) next.push_back({token});
+  return next;
+}
+
+/// Draws the next token of each sequence with fresh tokens. `read` has one row of logits for each
+/// of these sequences.
+std::vector<Choice> drawn_choices(const Tensor& read, std::span<const std::int32_t> fresh,
+                                  Sequences whole, Sequences prompts,
+                                  const GenerateOptions& options) {
+  const std::vector<double> numbers = read.to_doubles();
+  const std::vector<float> all(numbers.begin(), numbers.end());
+  const auto classes = static_cast<std::size_t>(read.columns());
+  std::vector<Choice> next;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    if (fresh[i] == 0) continue;
+    const auto drawn = static_cast<std::uint32_t>(whole[i].size() - prompts[i].size());
+    Rng rng(options.seed, Purpose::sampling, i, drawn);
+    next.push_back(choose(std::span(all).subspan(next.size() * classes, classes), whole[i],
+                          options.sampling, rng));
+  }
+  return next;
+}
+
 }  // namespace
 
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch) {
@@ -52,7 +89,7 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
     LONGHAND_CHECK(!prompts[i].empty(), "decoding: prompt ", i, " is empty");
   }
 
-  std::vector<std::vector<std::int32_t>> answers(count), whole(prompts.begin(), prompts.end());
+  std::vector<std::vector<std::int32_t>> whole(prompts.begin(), prompts.end());
   std::vector<std::vector<std::int32_t>> held = whole;  // the tokens in the context
   const auto exceeds_context = [&](std::size_t i) {
     return options.context > 0 && std::ssize(held[i]) > options.context;
@@ -70,7 +107,7 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
       if (options.context > 0) capacity = std::min(capacity, options.context);
       capacities[i] = static_cast<std::int32_t>(capacity);
     }
-    if (tokens.empty()) return answers;
+    if (tokens.empty()) return answers_of(whole, prompts);
 
     CachedDecoder reader(decoder, capacities, options.head,
                          greedy ? Wanted::likeliest : Wanted::logits);
@@ -89,28 +126,15 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
     while (!tokens.empty()) {
       const Tensor read =
           reader.read({.tokens = tokens, .lengths = fresh, .positions = positions()});
-      std::vector<Choice> next;
-      if (greedy) {
-        for (const std::int32_t token : read.to_ints()) next.push_back({token});
-      } else {
-        const std::vector<double> numbers = read.to_doubles();
-        const std::vector<float> all(numbers.begin(), numbers.end());
-        const auto classes = static_cast<std::size_t>(read.columns());
-        for (std::size_t i = 0; i < count; ++i) {
-          if (fresh[i] == 0) continue;
-          Rng rng(options.seed, Purpose::sampling, i,
-                  static_cast<std::uint32_t>(answers[i].size()));
-          next.push_back(choose(std::span(all).subspan(next.size() * classes, classes), whole[i],
-                                options.sampling, rng));
-        }
-      }
-
+      const std::vector<Choice> next =
+          greedy ? likeliest_choices(read) : drawn_choices(read, fresh, whole, prompts, options);
       tokens.clear();
       std::size_t row = 0;
       for (std::size_t i = 0; i < count; ++i) {
         if (fresh[i] == 0) continue;
         const Choice choice = next[row++];
-        for (auto* sequence : {&answers[i], &whole[i], &held[i]}) sequence->push_back(choice.token);
+        whole[i].push_back(choice.token);
+        held[i].push_back(choice.token);
         const bool wanted = !options.said || options.said(i, choice);
         const bool stopped = std::ranges::count(options.stops, choice.token) > 0;
         left[i] = wanted && !stopped ? left[i] - 1 : 0;
