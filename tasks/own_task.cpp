@@ -1,8 +1,6 @@
 #include "tasks/own_task.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -10,36 +8,15 @@
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/utf8.h"
-#include "tasks/answers.h"
-#include "tasks/conversation.h"
 #include "tasks/escapes.h"
-#include "tasks/record_file.h"
-#include "tasks/task_files.h"
+#include "tasks/own_records.h"
 #include "tasks/text_vocabulary.h"
 
 namespace longhand::tasks {
 namespace {
 
-constexpr std::int64_t longest_record = 1 << 20;                  // tokens
 constexpr std::size_t largest_token_list = std::size_t{1} << 19;  // bytes in config.ini
 constexpr std::size_t longest_word = 256;                         // bytes
-constexpr std::string_view held_out_name = "held-out";
-constexpr std::string_view default_between = "\n";
-
-bool learns_tokens(std::string_view tokenizer) {
-  return tokenizer == "characters" || tokenizer == "spaces";
-}
-
-/// Splits a text into its tokens: characters, or words separated by spaces.
-void split_tokens(std::string_view text, bool into_words,
-                  const std::function<void(std::string_view)>& take) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t size = into_words ? std::min(text.find(' ', at), text.size()) - at
-                                        : decode_utf8(text.data() + at).length;
-    if (size > 0) take(text.substr(at, size));
-    at += size + (into_words ? 1 : 0);
-  }
-}
 
 /// A vocabulary whose encode() reads a prompt of the user and appends the text between prompt and
 /// answer.
@@ -91,167 +68,6 @@ std::unique_ptr<const Vocabulary> vocabulary_of(const OptionValues& options) {
   return std::make_unique<WordVocabulary>(std::move(texts), of_words ? " " : "");
 }
 
-/// The settings that all files of a task share.
-struct OwnSettings {
-  explicit OwnSettings(const OptionValues& options)
-      : files(parse_task_files(options.text("files"))),
-        tokenizer(options.text("tokenizer")),
-        chat_template(chat_template_name(options)),
-        between(unescaped(options, "between")),
-        after(unescaped(options, "after")),
-        part(options.text("part")),
-        longest(options.integer("longest", 0, longest_record)) {
-    LONGHAND_CHECK(find_broken_utf8(between + after) == std::string::npos,
-                   "task files: options between and after: expected UTF-8, got ",
-                   quote(between + after));
-    if (between == "auto") between = default_between;
-    if (between == "none") between.clear();
-    if (after == "none") after.clear();
-    if (options.text("held_out") != "auto") held_out = options.number("held_out", 0, 1);
-    LONGHAND_CHECK(chat_template == "none" || !learns_tokens(tokenizer),
-                   "task files: option template: needs a tokenizer (--tokenizer), got ",
-                   quote(chat_template), " with ", tokenizer);
-  }
-
-  bool has_template() const { return chat_template != "none"; }
-  /// True if prompt and answer are split into tokens independently of the tokens around them.
-  bool counts_tokens() const {
-    return !has_template() && (learns_tokens(tokenizer) || tokenizer == "bytes");
-  }
-
-  std::vector<TaskFile> files;  // the first is the training file
-  std::string tokenizer, chat_template;
-  std::string between, after;  // texts between prompt and answer, and after the answer
-  std::string part;            // name of a file, or held_out_name
-  double held_out = 0;         // share at the end of the training file
-  std::int64_t longest = 0;    // maximum tokens of a training sample; 0: not known
-};
-
-/// The records of one part of a task.
-class OwnRecords {
- public:
-  OwnRecords(const OwnSettings& settings, const Vocabulary& vocabulary,
-             const ConversationFormat& format)
-      : settings_(settings),
-        format_(format),
-        size_(vocabulary.size()),
-        records_(path_of(settings)) {
-    if (!settings.has_template()) between_ = vocabulary.encode_part(settings.between);
-    const std::string name = path_of(settings).string();
-    LONGHAND_CHECK(records_.size() > 0, name, ": expected one record per line, ",
-                   R"({"prompt": "...", "answer": "..."}, got none)");
-    end_ = records_.size();
-    const auto held_out = static_cast<std::uint64_t>(
-        std::ceil(settings.held_out * static_cast<double>(records_.size())));
-    if (settings.part == held_out_name) begin_ = end_ - held_out;
-    if (settings.part == "train") end_ -= held_out;
-    LONGHAND_CHECK(begin_ < end_, name, ": expected more than ", records_.size(),
-                   " records, because ", held_out, " are held out (--task.held_out)");
-    // Makes every sample once, so that errors are reported before training starts.
-    for (std::uint64_t i = 0; i < count(); ++i) {
-      longest_ = std::max(longest_, std::ssize(sample_at(i).tokens));
-    }
-  }
-
-  std::uint64_t count() const { return end_ - begin_; }
-  std::int64_t longest() const { return longest_; }
-  std::string place(std::uint64_t number) const { return records_.place(begin_ + number); }
-  Answer record(std::uint64_t number) const {
-    return Answer::parse(records_.line(begin_ + number), place(number));
-  }
-
-  Sample sample_at(std::uint64_t number) const {
-    LONGHAND_CHECK(number < count(), "expected a record below ", count(), ", got ", number);
-    const std::string place = this->place(number);
-    RecordMarks marks;
-    Answer record = Answer::parse(records_.line(begin_ + number), place, marks);
-    if (!settings_.after.empty() && record.answer.ends_with(settings_.after)) {
-      record.answer.resize(record.answer.size() - settings_.after.size());
-    }
-    LONGHAND_CHECK(!record.answer.empty(), place, ": expected an answer, got an empty one");
-    Sample sample;
-    std::vector<std::int32_t> answer;
-    try {
-      sample.tokens = format_.prompt(
-          std::vector<nn::ChatMessage>{{nn::ChatMessage::Role::user, record.prompt}});
-      answer = format_.answer(record.answer);
-    } catch (const Error& error) {
-      fail(place, ": ", error.what(),
-           learns_tokens(settings_.tokenizer)
-               ? "; the tokens are those of the files with which the run began (task.tokens)"
-               : "");
-    }
-    const auto prompt = std::ssize(sample.tokens);
-    sample.tokens.insert(sample.tokens.end(), between_.begin(), between_.end());
-    const auto begin = std::ssize(sample.tokens);
-    LONGHAND_CHECK(begin > 0, place, ": expected a prompt of at least one token, got none");
-    const auto length = std::ssize(answer);
-    LONGHAND_CHECK(begin + length <= longest_record, place, ": expected at most ", longest_record,
-                   " tokens, got ", begin + length);
-    sample.tokens.insert(sample.tokens.end(), answer.begin(), answer.end());
-    LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, place, ": expected tokens below ",
-                   size_, ", got ", std::ranges::max(sample.tokens));
-    sample.targets.assign(sample.tokens.size(), Sample::not_counted);
-    const auto score = [&](std::int64_t i) {
-      sample.asked.push_back(static_cast<std::int32_t>(begin + i - 1));
-      sample.targets[static_cast<std::size_t>(begin + i - 1)] = answer[static_cast<std::size_t>(i)];
-    };
-    if (marks.scored) {
-      for (const std::int32_t i : *marks.scored) {
-        LONGHAND_CHECK(i < length, place, ": \"scored\": expected indices below ", length,
-                       ", the tokens of the answer, got ", i);
-        score(i);
-      }
-    } else {
-      for (std::int64_t i = 0; i < length; ++i) score(i);
-    }
-    sample.stated = rows_of(marks, prompt, begin, std::ssize(sample.tokens), place);
-    return sample;
-  }
-
- private:
-  static const std::filesystem::path& path_of(const OwnSettings& settings) {
-    LONGHAND_CHECK(!settings.files.empty(), "task files: expected files (--task FOLDER), got none");
-    if (settings.part == held_out_name) return settings.files.front().path;
-    const auto file = std::ranges::find(settings.files, settings.part, &TaskFile::name);
-    LONGHAND_CHECK(file != settings.files.end(), "task files: expected a file named ",
-                   quote(settings.part), ", got none");
-    return file->path;
-  }
-
-  /// Converts pairs of a record, whose numbers skip the text between prompt and answer.
-  std::vector<ReferenceRow> rows_of(const RecordMarks& marks, std::int64_t prompt,
-                                    std::int64_t begin, std::int64_t end,
-                                    const std::string& place) const {
-    if (marks.pairs.empty()) return {};
-    LONGHAND_CHECK(settings_.counts_tokens(), place,
-                   ": \"pairs\": expected characters, spaces or bytes, got --tokenizer ",
-                   settings_.tokenizer);
-    const auto token_of = [&](std::int64_t i) {
-      return static_cast<std::int32_t>(i < prompt ? i : i - prompt + begin);
-    };
-    std::map<std::int32_t, std::set<std::int32_t>> rows;
-    for (const auto& [i, j] : marks.pairs) {
-      LONGHAND_CHECK(token_of(i) < end, place, ": \"pairs\": expected numbers below ",
-                     end - (begin - prompt), ", the tokens of prompt and answer, got ", i);
-      rows[token_of(i) - 1].insert(token_of(j));
-    }
-    std::vector<ReferenceRow> all;
-    for (const auto& [row, columns] : rows) {
-      all.push_back({.row = row, .columns = {columns.begin(), columns.end()}});
-    }
-    return all;
-  }
-
-  const OwnSettings& settings_;
-  const ConversationFormat& format_;
-  std::vector<std::int32_t> between_;
-  std::int32_t size_;  // size of the vocabulary
-  RecordFile records_;
-  std::uint64_t begin_ = 0, end_ = 0;
-  std::int64_t longest_ = 1;
-};
-
 class OwnTask final : public Task {
  public:
   explicit OwnTask(const OptionValues& options)
@@ -259,8 +75,7 @@ class OwnTask final : public Task {
         tokens_(vocabulary_of(options)),
         format_(*tokens_, chat_of(settings_, options),
                 settings_.has_template() ? std::vector<std::int32_t>() : encoded(settings_.after)) {
-    if (!settings_.has_template()) between_ = encoded(settings_.between);
-    if (between_.empty()) return;
+    if (settings_.has_template() || encoded(settings_.between).empty()) return;
     prompts_ = std::make_unique<PromptVocabulary>(vocabulary_of(options), settings_.between);
   }
 
@@ -378,7 +193,6 @@ class OwnTask final : public Task {
   OwnSettings settings_;
   std::unique_ptr<const Vocabulary> tokens_;
   ConversationFormat format_;
-  std::vector<std::int32_t> between_;
   std::unique_ptr<const Vocabulary> prompts_;  // null: there is no text between prompt and answer
   mutable std::mutex opening_;
   mutable std::unique_ptr<const OwnRecords> records_;
@@ -404,12 +218,91 @@ std::string last_token(std::string_view text, bool of_words) {
   return last;
 }
 
+/// The different tokens of the files, for a vocabulary that consists of them.
+class TokenList {
+ public:
+  explicit TokenList(bool of_words) : of_words_(of_words) {}
+
+  /// Adds the tokens of a text. `place` is the text's place in messages.
+  void add(std::string_view text, const std::string& place) {
+    split_tokens(text, of_words_, [&](std::string_view token) {
+      if (found_.contains(token)) return;
+      LONGHAND_CHECK(token.size() <= longest_word, place, ": expected words of at most ",
+                     longest_word, " bytes, got one of ", token.size());
+      bytes_ += escaped(token).size() + (of_words_ ? 2 : 0);
+      LONGHAND_CHECK(bytes_ <= largest_token_list, place,
+                     ": expected fewer different tokens; --tokenizer bytes needs no list of them");
+      found_.emplace(token);
+    });
+  }
+  bool contains(std::string_view token) const { return found_.contains(token); }
+
+  /// The value of the option `tokens`.
+  std::string option() const {
+    std::string list;
+    for (const std::string& token : found_) {
+      list += (of_words_ && !list.empty() ? escaped(" ") : "") + escaped(token);
+    }
+    return list;
+  }
+
+ private:
+  bool of_words_;
+  std::set<std::string, std::less<>> found_;
+  std::size_t bytes_ = 0;
+};
+
 /// A mark that no record contains, if the tokens of all records are known.
-std::string_view mark_outside(const std::set<std::string, std::less<>>& found, bool is_known) {
+std::string_view mark_outside(const TokenList& tokens, bool is_known) {
   for (const std::string_view mark : {"=", ">", "|"}) {
-    if (is_known && !found.contains(mark)) return mark;
+    if (is_known && !tokens.contains(mark)) return mark;
   }
   return default_between;
+}
+
+/// True if all prompts of the file end with the same token.
+bool ends_with_mark(const std::filesystem::path& file, bool of_words) {
+  const RecordFile records(file);
+  std::string last;
+  for (std::uint64_t i = 0; i < records.size(); ++i) {
+    const std::string prompt = Answer::parse(records.line(i), records.place(i)).prompt;
+    const std::string token = last_token(prompt, of_words);
+    if (token.empty() || (i > 0 && token != last)) return false;
+    last = token;
+  }
+  return records.size() > 0;
+}
+
+void add_records(TokenList& tokens, const std::filesystem::path& file) {
+  const RecordFile records(file);
+  for (std::uint64_t i = 0; i < records.size(); ++i) {
+    const std::string place = records.place(i);
+    const Answer record = Answer::parse(records.line(i), place);
+    tokens.add(record.prompt, place);
+    tokens.add(record.answer, place);
+  }
+}
+
+/// Sets the options `tokens` and `between` if they stand for contents of the files.
+void complete_tokens(OptionValues& values, const std::vector<TaskFile>& files) {
+  const std::string& tokenizer = values.text("tokenizer");
+  const bool of_words = tokenizer == "spaces";
+  const bool collects = learns_tokens(tokenizer) && values.text("tokens").empty();
+  TokenList tokens(of_words);
+  if (collects) {
+    for (const TaskFile& file : files) add_records(tokens, file.path);
+  }
+  if (values.text("between") == "auto") {
+    const bool needs_none =
+        values.text("template") != "none" || ends_with_mark(files.front().path, of_words);
+    values.set("between", needs_none ? "none" : escaped(mark_outside(tokens, collects)));
+  }
+  if (!collects) return;
+  for (const char* name : {"between", "after"}) {
+    const std::string text = unescaped(values, name);
+    if (text != "none") tokens.add(text, name);
+  }
+  values.set("tokens", tokens.option());
 }
 
 /// Sets the options whose values depend on the contents of the files.
@@ -418,57 +311,7 @@ void complete(OptionValues& values) {
   values.set("files", list_of(files));
   if (values.text("held_out") == "auto") values.set("held_out", files.size() == 1 ? "0.1" : "0");
   OwnSettings{values};  // checks the options
-  const std::string& tokenizer = values.text("tokenizer");
-  const bool of_words = tokenizer == "spaces";
-  const bool collects = learns_tokens(tokenizer) && values.text("tokens").empty();
-  const bool decides = values.text("between") == "auto";
-  if (collects || decides) {
-    std::set<std::string, std::less<>> found;
-    std::size_t bytes = 0;
-    const auto add = [&](std::string_view token, const std::string& place) {
-      if (found.contains(token)) return;
-      LONGHAND_CHECK(token.size() <= longest_word, place, ": expected words of at most ",
-                     longest_word, " bytes, got one of ", token.size());
-      bytes += escaped(token).size() + (of_words ? 2 : 0);
-      LONGHAND_CHECK(bytes <= largest_token_list, place,
-                     ": expected fewer different tokens; --tokenizer bytes needs no list of them");
-      found.emplace(token);
-    };
-    std::set<std::string> last;  // last tokens of the training prompts
-    for (const TaskFile& file : files) {
-      if (!collects && &file != &files.front()) break;
-      const RecordFile records(file.path);
-      for (std::uint64_t i = 0; i < records.size(); ++i) {
-        const std::string place = records.place(i);
-        const Answer record = Answer::parse(records.line(i), place);
-        if (&file == &files.front() && last.size() < 2) {
-          last.insert(last_token(record.prompt, of_words));
-        }
-        if (!collects) continue;
-        for (const std::string& text : {record.prompt, record.answer}) {
-          split_tokens(text, of_words, [&](std::string_view token) { add(token, place); });
-        }
-      }
-    }
-    if (decides) {
-      const bool is_marked = last.size() == 1 && !last.begin()->empty();
-      const bool is_framed = values.text("template") != "none";
-      values.set("between",
-                 is_marked || is_framed ? "none" : escaped(mark_outside(found, collects)));
-    }
-    if (collects) {
-      for (const char* name : {"between", "after"}) {
-        const std::string text = unescaped(values, name);
-        if (text == "none") continue;
-        split_tokens(text, of_words, [&](std::string_view token) { add(token, name); });
-      }
-      std::string list;
-      for (const std::string& token : found) {
-        list += (of_words && !list.empty() ? escaped(" ") : "") + escaped(token);
-      }
-      values.set("tokens", list);
-    }
-  }
+  complete_tokens(values, files);
   if (values.integer("longest", 0, longest_record) == 0) {
     values.set("longest", std::to_string(OwnTask(values).longest()));
   }

@@ -29,7 +29,7 @@ struct WrittenTask {
 WrittenTask write_records(const Config& config, const std::filesystem::path& folder,
                           const RecordCounts& counts);
 
-/// How a table of prompts and answers is divided into the files of a task.
+/// The settings with which split_table() divides a table into the files of a task.
 struct TableSplit {
   std::string prompt = "prompt", answer = "answer";  // names of the columns
   bool by_prompt = false;  // true: a row's length is that of its prompt; false: of its answer

@@ -113,7 +113,7 @@ std::string changes_line(const Config& config) {
   return line + "; --show-config prints all settings";
 }
 
-/// How the rate continues in a run whose number of steps was changed after `step` steps.
+/// Describes how the rate continues in a run whose number of steps was changed after `step` steps.
 std::string extension_line(nn::Schedule schedule, std::int64_t former, std::int64_t step) {
   nn::Schedule before = schedule;
   before.steps = former;

@@ -153,8 +153,8 @@ class Mixer {
   /// returned backward function, if any, writes the mixer's columns of the projection's gradient.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
-  /// The mixer's own parameters. Mixing records its operation if one of them requires
-  /// a gradient.
+  /// The mixer's own parameters. If one of them requires a gradient, Mixing records the mixers on
+  /// the tape.
   virtual std::vector<Var> learned() const { return {}; }
   /// Parameters that were added to a trained model, as low-rank products are. They are trained
   /// while the model is frozen. Loading the values of a model without them leaves them unchanged.

@@ -1,0 +1,160 @@
+#include "tasks/own_records.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+#include "tasks/escapes.h"
+
+namespace longhand::tasks {
+namespace {
+
+const std::filesystem::path& path_of(const OwnSettings& settings) {
+  LONGHAND_CHECK(!settings.files.empty(), "task files: expected files (--task FOLDER), got none");
+  if (settings.part == held_out_name) return settings.files.front().path;
+  const auto file = std::ranges::find(settings.files, settings.part, &TaskFile::name);
+  LONGHAND_CHECK(file != settings.files.end(), "task files: expected a file named ",
+                 quote(settings.part), ", got none");
+  return file->path;
+}
+
+}  // namespace
+
+bool learns_tokens(std::string_view tokenizer) {
+  return tokenizer == "characters" || tokenizer == "spaces";
+}
+
+void split_tokens(std::string_view text, bool into_words,
+                  const std::function<void(std::string_view)>& take) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = into_words ? std::min(text.find(' ', at), text.size()) - at
+                                        : decode_utf8(text.data() + at).length;
+    if (size > 0) take(text.substr(at, size));
+    at += size + (into_words ? 1 : 0);
+  }
+}
+
+OwnSettings::OwnSettings(const OptionValues& options)
+    : files(parse_task_files(options.text("files"))),
+      tokenizer(options.text("tokenizer")),
+      chat_template(chat_template_name(options)),
+      between(unescaped(options, "between")),
+      after(unescaped(options, "after")),
+      part(options.text("part")),
+      longest(options.integer("longest", 0, longest_record)) {
+  LONGHAND_CHECK(find_broken_utf8(between + after) == std::string::npos,
+                 "task files: options between and after: expected UTF-8, got ",
+                 quote(between + after));
+  if (between == "auto") between = default_between;
+  if (between == "none") between.clear();
+  if (after == "none") after.clear();
+  if (options.text("held_out") != "auto") held_out = options.number("held_out", 0, 1);
+  LONGHAND_CHECK(chat_template == "none" || !learns_tokens(tokenizer),
+                 "task files: option template: needs a tokenizer (--tokenizer), got ",
+                 quote(chat_template), " with ", tokenizer);
+}
+
+bool OwnSettings::counts_tokens() const {
+  return !has_template() && (learns_tokens(tokenizer) || tokenizer == "bytes");
+}
+
+OwnRecords::OwnRecords(const OwnSettings& settings, const Vocabulary& vocabulary,
+                       const ConversationFormat& format)
+    : settings_(settings), format_(format), size_(vocabulary.size()), records_(path_of(settings)) {
+  if (!settings.has_template()) between_ = vocabulary.encode_part(settings.between);
+  const std::string name = path_of(settings).string();
+  LONGHAND_CHECK(records_.size() > 0, name, ": expected one record per line, ",
+                 R"({"prompt": "...", "answer": "..."}, got none)");
+  end_ = records_.size();
+  const auto held_out = static_cast<std::uint64_t>(
+      std::ceil(settings.held_out * static_cast<double>(records_.size())));
+  if (settings.part == held_out_name) begin_ = end_ - held_out;
+  if (settings.part == "train") end_ -= held_out;
+  LONGHAND_CHECK(begin_ < end_, name, ": expected more than ", records_.size(),
+                 " records, because ", held_out, " are held out (--task.held_out)");
+  for (std::uint64_t i = 0; i < count(); ++i) {
+    longest_ = std::max(longest_, std::ssize(sample_at(i).tokens));
+  }
+}
+
+Answer OwnRecords::record(std::uint64_t number) const {
+  return Answer::parse(records_.line(begin_ + number), place(number));
+}
+
+Sample OwnRecords::sample_at(std::uint64_t number) const {
+  LONGHAND_CHECK(number < count(), "expected a record below ", count(), ", got ", number);
+  const std::string place = this->place(number);
+  RecordMarks marks;
+  Answer record = Answer::parse(records_.line(begin_ + number), place, marks);
+  if (!settings_.after.empty() && record.answer.ends_with(settings_.after)) {
+    record.answer.resize(record.answer.size() - settings_.after.size());
+  }
+  LONGHAND_CHECK(!record.answer.empty(), place, ": expected an answer, got an empty one");
+  Sample sample;
+  std::vector<std::int32_t> answer;
+  try {
+    sample.tokens =
+        format_.prompt(std::vector<nn::ChatMessage>{{nn::ChatMessage::Role::user, record.prompt}});
+    answer = format_.answer(record.answer);
+  } catch (const Error& error) {
+    fail(place, ": ", error.what(),
+         learns_tokens(settings_.tokenizer)
+             ? "; the tokens are those of the files with which the run began (task.tokens)"
+             : "");
+  }
+  const auto prompt = std::ssize(sample.tokens);
+  sample.tokens.insert(sample.tokens.end(), between_.begin(), between_.end());
+  const auto begin = std::ssize(sample.tokens);
+  LONGHAND_CHECK(begin > 0, place, ": expected a prompt of at least one token, got none");
+  const auto length = std::ssize(answer);
+  LONGHAND_CHECK(begin + length <= longest_record, place, ": expected at most ", longest_record,
+                 " tokens, got ", begin + length);
+  sample.tokens.insert(sample.tokens.end(), answer.begin(), answer.end());
+  LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, place, ": expected tokens below ", size_,
+                 ", got ", std::ranges::max(sample.tokens));
+  sample.targets.assign(sample.tokens.size(), Sample::not_counted);
+  const auto score = [&](std::int64_t i) {
+    sample.asked.push_back(static_cast<std::int32_t>(begin + i - 1));
+    sample.targets[static_cast<std::size_t>(begin + i - 1)] = answer[static_cast<std::size_t>(i)];
+  };
+  if (marks.scored) {
+    for (const std::int32_t i : *marks.scored) {
+      LONGHAND_CHECK(i < length, place, ": \"scored\": expected indices below ", length,
+                     ", the tokens of the answer, got ", i);
+      score(i);
+    }
+  } else {
+    for (std::int64_t i = 0; i < length; ++i) score(i);
+  }
+  sample.stated = rows_of(marks, prompt, begin, std::ssize(sample.tokens), place);
+  return sample;
+}
+
+std::vector<ReferenceRow> OwnRecords::rows_of(const RecordMarks& marks, std::int64_t prompt,
+                                              std::int64_t begin, std::int64_t end,
+                                              const std::string& place) const {
+  if (marks.pairs.empty()) return {};
+  LONGHAND_CHECK(settings_.counts_tokens(), place,
+                 ": \"pairs\": expected characters, spaces or bytes, got --tokenizer ",
+                 settings_.tokenizer);
+  const auto token_of = [&](std::int64_t i) {
+    return static_cast<std::int32_t>(i < prompt ? i : i - prompt + begin);
+  };
+  std::map<std::int32_t, std::set<std::int32_t>> rows;
+  for (const auto& [i, j] : marks.pairs) {
+    LONGHAND_CHECK(token_of(i) < end, place, ": \"pairs\": expected numbers below ",
+                   end - (begin - prompt), ", the tokens of prompt and answer, got ", i);
+    rows[token_of(i) - 1].insert(token_of(j));
+  }
+  std::vector<ReferenceRow> all;
+  for (const auto& [row, columns] : rows) {
+    all.push_back({.row = row, .columns = {columns.begin(), columns.end()}});
+  }
+  return all;
+}
+
+}  // namespace longhand::tasks

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/answers.h"
+#include "tasks/conversation.h"
+#include "tasks/options.h"
+#include "tasks/record_file.h"
+#include "tasks/task.h"
+#include "tasks/task_files.h"
+
+/// The settings and samples of a task made from the user's files (tasks/own_task.h).
+namespace longhand::tasks {
+
+inline constexpr std::int64_t longest_record = 1 << 20;  // tokens
+inline constexpr std::string_view held_out_name = "held-out";
+inline constexpr std::string_view default_between = "\n";
+
+/// True if the vocabulary consists of the characters or words of the files.
+bool learns_tokens(std::string_view tokenizer);
+
+/// Splits a text into its tokens: characters, or words separated by spaces.
+void split_tokens(std::string_view text, bool into_words,
+                  const std::function<void(std::string_view)>& take);
+
+/// The settings that all files of a task share.
+struct OwnSettings {
+  explicit OwnSettings(const OptionValues& options);
+
+  bool has_template() const { return chat_template != "none"; }
+  /// True if prompt and answer are split into tokens independently of the tokens around them.
+  bool counts_tokens() const;
+
+  std::vector<TaskFile> files;  // the first is the training file
+  std::string tokenizer, chat_template;
+  std::string between, after;  // texts between prompt and answer, and after the answer
+  std::string part;            // name of a file, or held_out_name
+  double held_out = 0;         // share at the end of the training file
+  std::int64_t longest = 0;    // maximum tokens of a training sample; 0: not known
+};
+
+/// The records of one part of a task.
+class OwnRecords {
+ public:
+  /// Makes every sample once, so that errors are reported before training starts.
+  OwnRecords(const OwnSettings& settings, const Vocabulary& vocabulary,
+             const ConversationFormat& format);
+
+  std::uint64_t count() const { return end_ - begin_; }
+  std::int64_t longest() const { return longest_; }  // tokens of the longest sample
+  std::string place(std::uint64_t number) const { return records_.place(begin_ + number); }
+  Answer record(std::uint64_t number) const;
+  Sample sample_at(std::uint64_t number) const;
+
+ private:
+  /// Converts pairs of a record, whose numbers skip the text between prompt and answer.
+  std::vector<ReferenceRow> rows_of(const RecordMarks& marks, std::int64_t prompt,
+                                    std::int64_t begin, std::int64_t end,
+                                    const std::string& place) const;
+
+  const OwnSettings& settings_;
+  const ConversationFormat& format_;
+  std::vector<std::int32_t> between_;
+  std::int32_t size_;  // size of the vocabulary
+  RecordFile records_;
+  std::uint64_t begin_ = 0, end_ = 0;
+  std::int64_t longest_ = 1;
+};
+
+}  // namespace longhand::tasks
