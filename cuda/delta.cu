@@ -338,7 +338,7 @@ void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t lines)
          static_cast<int>(together));
 }
 
-/// Chooses how many lanes process a line. A line has `length` entries of the memory.
+/// Chooses by the length of a line how many lanes hold it.
 template <class Step>
 void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t length,
                 std::int64_t lines) {

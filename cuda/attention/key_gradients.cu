@@ -186,7 +186,8 @@ struct KeyBlock {
     dots<Product, slice>(s, k + own, q);
     dots<Product, slice>(dp, v + own, dy);
   }
-  /// The same for wide heads. The slices that this block needs for dk and dv are loaded last.
+  /// Computes s and dp for heads of several slices, one slice after another. The last slices are
+  /// those that this block needs for dk and dv.
   __device__ __forceinline__ void multiply_slices(Products& s, Products& dp, Element* q, int head,
                                                   int begin) const {
     Element* const dy = q + step * stride;

@@ -154,7 +154,8 @@ struct QueryBlock {
     dots<Product, slice>(s, q + own, k);
     dots<Product, slice>(dp, dy + own, v);
   }
-  /// The same for wide heads. The slice of the keys that this block needs for dq is loaded last.
+  /// Computes s and dp for heads of several slices, one slice after another. The last slice of the
+  /// keys is the one that this block needs for dq.
   __device__ __forceinline__ void multiply_slices(Products& s, Products& dp, Element* k,
                                                   int begin) const {
     Element* const v = k + step * stride;
