@@ -23,6 +23,130 @@ constexpr double task_flops = 2e6;  // about 20 us of work per task, far more th
 constexpr std::int64_t enough_tasks = 32;
 constexpr double many_turns = 256;
 
+/// Number of units along k, at least 1.
+std::int64_t units_of_k(const Gemm& g, const GemmPlan& plan) {
+  return std::max<std::int64_t>(1, plan.units(g.k));
+}
+
+/// Number of blocks along k for which a panel of A fits in the first-level cache.
+std::int64_t blocks_of_k(const Gemm& g, const GemmPlan& plan) {
+  return divide_up(units_of_k(g, plan), plan.format->block_units);
+}
+
+/// Bytes of a packed row of A or column of B.
+std::int64_t packed_row_bytes(const Gemm& g, const GemmPlan& plan) {
+  const PanelFormat& format = *plan.format;
+  return round_up(units_of_k(g, plan), plan.block_k / format.k_per_unit) * format.unit_bytes;
+}
+
+std::int64_t tasks_of(const Gemm& g, const GemmPlan& plan) {
+  return g.batch * divide_up(g.m, plan.task_rows) * divide_up(g.n, plan.task_cols) * plan.chunks;
+}
+
+/// Chooses blocks of A and B that fit in the caches.
+void choose_blocks(const Gemm& g, GemmPlan& plan) {
+  const PanelFormat& format = *plan.format;
+  const std::int64_t mr = format.mr, nr = format.nr;
+  const std::int64_t block_units =
+      round_up(divide_up(units_of_k(g, plan), blocks_of_k(g, plan)), format.granule);
+  plan.block_k = block_units * format.k_per_unit;
+  const std::int64_t most_cols = std::clamp<std::int64_t>(
+      block_bytes / (block_units * format.unit_bytes) / nr * nr, 4 * nr, widest_block);
+  plan.block_cols = round_up(divide_up(g.n, divide_up(g.n, most_cols)), nr);
+  plan.panel_rows = divide_up(format.block_rows, mr) * mr;
+}
+
+/// Chooses the largest tasks, and whether they share B.
+void choose_tasks(const Gemm& g, GemmPlan& plan) {
+  const PanelFormat& format = *plan.format;
+  plan.share_b = g.m > private_rows;
+  const std::int64_t tallest =
+      plan.share_b ? plan.panel_rows : divide_up(private_rows, plan.panel_rows) * plan.panel_rows;
+  plan.task_rows = round_up(std::min(g.m, tallest), format.mr);
+  const std::int64_t widest = !plan.share_b ? plan.block_cols
+                              : plan.direct ? widest_direct
+                                            : widest_buffered;
+  const std::int64_t most = std::min<std::int64_t>(widest, format.most_task_cols);
+  plan.task_cols = round_up(divide_up(g.n, divide_up(g.n, most)), format.nr);
+}
+
+/// If k is long and even the finest division of c gives few blocks, divides k too.
+void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
+  const std::int64_t finest = g.batch * divide_up(g.m, std::int64_t{4} * plan.format->mr) *
+                              divide_up(g.n, std::int64_t{8} * plan.format->nr);
+  const std::int64_t blocks = blocks_of_k(g, plan), tasks = tasks_of(g, plan);
+  plan.chunk_k = std::max<std::int64_t>(1, g.k);
+  if (finest >= 16 || blocks < 4 || wanted <= tasks) return;
+  plan.share_b = false;
+  plan.chunk_k = divide_up(blocks, divide_up(wanted, tasks)) * plan.block_k;
+  plan.chunks = divide_up(g.k, plan.chunk_k);
+  plan.direct = plan.direct && plan.chunks == 1;
+}
+
+/// If there are too few tasks, makes them smaller. With a shared B, halves the rows first, but not
+/// below 4 panels of rows, so that enough rows use each block of B. Then halves the columns, and
+/// then the rows again. If each task packs its own B, halves the columns first.
+void shrink_tasks(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
+  const std::int64_t mr = plan.format->mr, nr = plan.format->nr;
+  const auto halve_rows = [&](std::int64_t least) {
+    const bool can = plan.task_rows > least * mr;
+    if (can) plan.task_rows = round_up(plan.task_rows / 2, mr);
+    return can;
+  };
+  const auto halve_cols = [&](std::int64_t least) {
+    const bool can = plan.task_cols > least * nr;
+    if (can) plan.task_cols = round_up(plan.task_cols / 2, nr);
+    return can;
+  };
+  while (tasks_of(g, plan) < wanted) {
+    if (plan.share_b ? !halve_rows(4) && !halve_cols(4) && !halve_rows(2)
+                     : !halve_cols(4) && !halve_rows(2)) {
+      break;
+    }
+  }
+  plan.block_cols = std::min(plan.block_cols, plan.task_cols);
+  plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
+}
+
+/// The tasks of a turn are adjacent, so all tasks except the first find their rows of A in the
+/// cache. Turns are therefore longer if there are many tasks.
+std::int64_t length_of_turn(double flops, std::int64_t tasks) {
+  const double each = flops / static_cast<double>(tasks);
+  const double plenty =
+      std::min(4 * task_flops / std::max(each, 1.0), static_cast<double>(tasks) / many_turns);
+  const double least = std::min(task_flops / 8 / std::max(each, 1.0), 1e6);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::max(least, plenty)));
+}
+
+/// Packing A requires a load and a store per element. This takes as long as about 16 columns of the
+/// product, so A is used in place if B is narrow. Long rows are packed nevertheless. In place, 14
+/// parallel rows would overload the prefetchers. If their stride were a power of two, these rows
+/// would also share a few sets of the first-level cache.
+bool use_a_in_place(const Gemm& g, const PanelFormat& format) {
+  if (g.n > std::int64_t{4} * format.nr) return false;
+  if (g.a.type == DType::f32) {
+    return format.in_place_f32 && (g.a.transposed || g.a.ld <= longest_in_place);
+  }
+  return format.in_place_bf16_rows && g.a.type == DType::bf16 && !g.a.transposed && g.k % 2 == 0 &&
+         g.a.ld % 2 == 0 && g.a.batch_stride % 2 == 0 && g.a.ld <= 2 * longest_in_place;
+}
+
+/// Chooses the operands that are used in place or packed in advance.
+void choose_packing(const Gemm& g, GemmPlan& plan) {
+  const PanelFormat& format = *plan.format;
+  plan.group_cols = g.n;
+  if (plan.share_b) {
+    const std::int64_t fit = group_bytes / packed_row_bytes(g, plan);
+    plan.group_cols =
+        std::min(g.n, std::max<std::int64_t>(1, fit / plan.task_cols) * plan.task_cols);
+  }
+  plan.a_in_place = use_a_in_place(g, format);
+  plan.b_in_place = format.in_place_f32 && g.b.type == DType::f32 && !g.b.transposed &&
+                    !plan.share_b && plan.task_rows <= std::int64_t{8} * format.mr;
+  plan.share_a = plan.share_b && !plan.a_in_place && g.n > plan.task_cols &&
+                 round_up(g.m, format.mr) * packed_row_bytes(g, plan) <= shared_a_bytes;
+}
+
 }  // namespace
 
 GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
@@ -32,8 +156,6 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   // product uses the format for small products.
   const bool small = std::min(g.m, g.n) < smallest_for_tiles || g.k < smallest_for_tiles;
   plan.format = small ? kernels.small[math] : kernels.format[math];
-  const PanelFormat& format = *plan.format;
-  const std::int64_t mr = format.mr, nr = format.nr;
 
   const Epilogue& e = g.epilogue;
   plan.direct = g.c.type == DType::f32 && g.k > 0 && !e.bias && !e.f && !e.pre.data &&
@@ -46,95 +168,16 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
     return plan;
   }
 
-  const std::int64_t units = std::max<std::int64_t>(1, plan.units(g.k));
-  const std::int64_t blocks = divide_up(units, format.block_units);
-  const std::int64_t block_units = round_up(divide_up(units, blocks), format.granule);
-  plan.block_k = block_units * format.k_per_unit;
-
-  const std::int64_t most_cols = std::clamp<std::int64_t>(
-      block_bytes / (block_units * format.unit_bytes) / nr * nr, 4 * nr, widest_block);
-  plan.block_cols = round_up(divide_up(g.n, divide_up(g.n, most_cols)), nr);
-  plan.panel_rows = divide_up(format.block_rows, mr) * mr;
-  plan.share_b = g.m > private_rows;
-  const std::int64_t tallest =
-      plan.share_b ? plan.panel_rows : divide_up(private_rows, plan.panel_rows) * plan.panel_rows;
-  plan.task_rows = round_up(std::min(g.m, tallest), mr);
-  const std::int64_t widest = !plan.share_b ? plan.block_cols
-                              : plan.direct ? widest_direct
-                                            : widest_buffered;
-  const std::int64_t most = std::min<std::int64_t>(widest, format.most_task_cols);
-  plan.task_cols = round_up(divide_up(g.n, divide_up(g.n, most)), nr);
-
   const double flops = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
                        static_cast<double>(g.k) * static_cast<double>(g.batch);
   const auto wanted = static_cast<std::int64_t>(
       std::clamp(flops / task_flops, 1.0, static_cast<double>(enough_tasks)));
-  const auto tasks = [&] {
-    return g.batch * divide_up(g.m, plan.task_rows) * divide_up(g.n, plan.task_cols);
-  };
-
-  // If k is long and even the finest division of c gives few blocks, k is divided too.
-  const std::int64_t finest = g.batch * divide_up(g.m, 4 * mr) * divide_up(g.n, 8 * nr);
-  plan.chunk_k = std::max<std::int64_t>(1, g.k);
-  if (finest < 16 && blocks >= 4 && wanted > tasks()) {
-    plan.share_b = false;
-    const std::int64_t each = divide_up(blocks, divide_up(wanted, tasks()));
-    plan.chunk_k = each * plan.block_k;
-    plan.chunks = divide_up(g.k, plan.chunk_k);
-    plan.direct = plan.direct && plan.chunks == 1;
-  }
-  // If there are too few tasks, makes them smaller. With a shared B, halves the rows first, but not
-  // below 4 panels of rows, so that enough rows use each block of B. Then halves the columns, and
-  // then the rows again. If each task packs its own B, halves the columns first.
-  const auto halve_rows = [&](std::int64_t least) {
-    const bool can = plan.task_rows > least * mr;
-    if (can) plan.task_rows = round_up(plan.task_rows / 2, mr);
-    return can;
-  };
-  const auto halve_cols = [&](std::int64_t least) {
-    const bool can = plan.task_cols > least * nr;
-    if (can) plan.task_cols = round_up(plan.task_cols / 2, nr);
-    return can;
-  };
-  while (tasks() * plan.chunks < wanted) {
-    if (plan.share_b ? !halve_rows(4) && !halve_cols(4) && !halve_rows(2)
-                     : !halve_cols(4) && !halve_rows(2)) {
-      break;
-    }
-  }
-  plan.block_cols = std::min(plan.block_cols, plan.task_cols);
-  plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
-  const double each = flops / static_cast<double>(tasks() * plan.chunks);
-  // The tasks of a turn are adjacent, so all tasks except the first find their rows of A in the
-  // cache. Turns are therefore longer if there are many tasks.
-  const double plenty = std::min(4 * task_flops / std::max(each, 1.0),
-                                 static_cast<double>(tasks() * plan.chunks) / many_turns);
-  const double least = std::min(task_flops / 8 / std::max(each, 1.0), 1e6);
-  plan.tasks_at_once =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(std::max(least, plenty)));
-
-  const std::int64_t all_units = round_up(units, block_units);
-  plan.group_cols = g.n;
-  if (plan.share_b) {
-    const std::int64_t fit = group_bytes / (all_units * format.unit_bytes);
-    plan.group_cols =
-        std::min(g.n, std::max<std::int64_t>(1, fit / plan.task_cols) * plan.task_cols);
-  }
-
-  // Packing A requires a load and a store per element. This takes as long as about 16 columns of
-  // the product, so A is used in place if B is narrow. Long rows are packed nevertheless. In place,
-  // 14 parallel rows would overload the prefetchers. If their stride were a power of two, these
-  // rows would also share a few sets of the first-level cache.
-  const bool narrow = g.n <= 4 * nr;
-  plan.a_in_place =
-      (format.in_place_f32 && g.a.type == DType::f32 && narrow &&
-       (g.a.transposed || g.a.ld <= longest_in_place)) ||
-      (format.in_place_bf16_rows && g.a.type == DType::bf16 && !g.a.transposed && g.k % 2 == 0 &&
-       g.a.ld % 2 == 0 && g.a.batch_stride % 2 == 0 && narrow && g.a.ld <= 2 * longest_in_place);
-  plan.b_in_place = format.in_place_f32 && g.b.type == DType::f32 && !g.b.transposed &&
-                    !plan.share_b && plan.task_rows <= 8 * mr;
-  plan.share_a = plan.share_b && !plan.a_in_place && g.n > plan.task_cols &&
-                 round_up(g.m, mr) * all_units * format.unit_bytes <= shared_a_bytes;
+  choose_blocks(g, plan);
+  choose_tasks(g, plan);
+  divide_k(g, wanted, plan);
+  shrink_tasks(g, wanted, plan);
+  plan.tasks_at_once = length_of_turn(flops, tasks_of(g, plan));
+  choose_packing(g, plan);
   return plan;
 }
 
