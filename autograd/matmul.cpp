@@ -6,6 +6,61 @@
 #include "core/contract/reduce.h"
 
 namespace longhand {
+namespace {
+
+/// True if `a` is [batch, m, k] and b is a single matrix. The tensors of `a` and of the result are
+/// then read as matrices with batch m rows.
+bool is_flat(const Var& a, const Var& b) { return a.shape().rank() == 3 && b.shape().rank() == 2; }
+
+/// Passes the gradient of c to all inputs. `pre` is the value before the activation.
+void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const Tensor& pre,
+                     const Tensor& dc) {
+  Backend& run = dc.backend();
+  o.residual.sink().add(dc);
+  Tensor dz = dc;
+  if (o.f && pre) {
+    dz = empty_like(dc);
+    run(ActivateBackward{.f = *o.f, .x = pre, .dy = dc, .dx = dz});
+  }
+  if (o.bias.wants_grad()) run(ColumnSum{.x = dz, .y = o.bias.sink().target()});
+
+  const auto rows = [&](const Tensor& x) {
+    return is_flat(a, b) ? x.reshape({x.rows(), x.columns()}) : x;
+  };
+  const Tensor left = rows(a.value());
+  const Tensor right = b.value();
+  dz = rows(dz);
+  const auto product = [&](const Tensor& x, bool tx, const Tensor& y, bool ty, Target into) {
+    run(Matmul{.a = x,
+               .b = y,
+               .transpose_a = tx,
+               .transpose_b = ty,
+               .alpha = o.alpha,
+               .c = rows(into.tensor),
+               .beta = into.add ? 1.0 : 0.0,
+               .math = o.math});
+  };
+  // da = dz op(b)^T if op(a) = a;  da = op(b) dz^T if op(a) = a^T
+  if (a.wants_grad()) {
+    const Target da = a.sink().target();
+    if (o.transpose_a) {
+      product(right, o.transpose_b, dz, true, da);
+    } else {
+      product(dz, false, right, !o.transpose_b, da);
+    }
+  }
+  // db = op(a)^T dz if op(b) = b;  db = dz^T op(a) if op(b) = b^T
+  if (b.wants_grad()) {
+    const Target db = b.sink().target();
+    if (o.transpose_b) {
+      product(dz, true, left, o.transpose_a, db);
+    } else {
+      product(left, !o.transpose_a, dz, false, db);
+    }
+  }
+}
+
+}  // namespace
 
 Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
   Backend& backend = a.backend();
@@ -20,8 +75,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
             .c = {},
             .math = o.math};
   const auto [batch, m, n, k] = extents(op);
-  const bool flat = a.shape().rank() == 3 && b.shape().rank() == 2;
-  const Shape shape = flat                    ? Shape{a.shape()[0], a.shape()[1], n}
+  const Shape shape = is_flat(a, b)           ? Shape{a.shape()[0], a.shape()[1], n}
                       : a.shape().rank() == 3 ? Shape{batch, m, n}
                                               : Shape{m, n};
   op.c = Tensor(backend, shape, o.out.value_or(a.value().dtype()));
@@ -31,54 +85,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
   backend(op);
 
   return record("matmul", {&a, &b, &o.bias, &o.residual}, op.c,
-                [a, b, o, flat, pre = op.pre](const Tensor& dc) {
-                  Backend& run = dc.backend();
-                  o.residual.sink().add(dc);
-                  Tensor dz = dc;
-                  if (o.f && pre) {
-                    dz = empty_like(dc);
-                    run(ActivateBackward{.f = *o.f, .x = pre, .dy = dc, .dx = dz});
-                  }
-                  if (o.bias.wants_grad()) run(ColumnSum{.x = dz, .y = o.bias.sink().target()});
-
-                  // If `a` is [batch, m, k] and b is a single matrix, these tensors are read as
-                  // matrices with batch m rows.
-                  const auto rows = [&](const Tensor& x) {
-                    return flat ? x.reshape({x.rows(), x.columns()}) : x;
-                  };
-                  const Tensor left = rows(a.value());
-                  const Tensor right = b.value();
-                  dz = rows(dz);
-                  const auto product = [&](const Tensor& x, bool tx, const Tensor& y, bool ty,
-                                           Target into) {
-                    run(Matmul{.a = x,
-                               .b = y,
-                               .transpose_a = tx,
-                               .transpose_b = ty,
-                               .alpha = o.alpha,
-                               .c = rows(into.tensor),
-                               .beta = into.add ? 1.0 : 0.0,
-                               .math = o.math});
-                  };
-                  // da = dz op(b)^T if op(a) = a;  da = op(b) dz^T if op(a) = a^T
-                  if (a.wants_grad()) {
-                    const Target da = a.sink().target();
-                    if (o.transpose_a) {
-                      product(right, o.transpose_b, dz, true, da);
-                    } else {
-                      product(dz, false, right, !o.transpose_b, da);
-                    }
-                  }
-                  // db = op(a)^T dz if op(b) = b;  db = dz^T op(a) if op(b) = b^T
-                  if (b.wants_grad()) {
-                    const Target db = b.sink().target();
-                    if (o.transpose_b) {
-                      product(dz, true, left, o.transpose_a, db);
-                    } else {
-                      product(left, !o.transpose_a, dz, false, db);
-                    }
-                  }
-                });
+                [a, b, o, pre = op.pre](const Tensor& dc) { matmul_backward(a, b, o, pre, dc); });
 }
 
 }  // namespace longhand

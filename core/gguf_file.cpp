@@ -112,6 +112,46 @@ class Cursor {
   std::size_t place_ = 0;
 };
 
+/// The beginning of every error message about a tensor.
+std::string subject_of(const GgufFile::Entry& entry, const std::string& file) {
+  return text(file, ": tensor ", quote(entry.name), ": ");
+}
+
+Shape read_shape(Cursor& cursor, const std::string& subject) {
+  const auto rank = cursor.number<std::uint32_t>();
+  LONGHAND_CHECK(rank <= Shape::max_rank, subject, "expected at most ", Shape::max_rank,
+                 " axes, got ", rank);
+  std::array<std::int64_t, Shape::max_rank> extents{};
+  for (std::uint32_t axis = rank; axis-- > 0;) {  // the file lists the fastest axis first
+    const auto extent = cursor.number<std::uint64_t>();
+    LONGHAND_CHECK(std::in_range<std::int64_t>(extent), subject,
+                   "expected extents below 2^63, got ", extent);
+    extents[axis] = static_cast<std::int64_t>(extent);
+  }
+  std::int64_t size = 1;
+  for (std::uint32_t axis = 0; axis < rank; ++axis) {
+    LONGHAND_CHECK(!__builtin_mul_overflow(size, extents[axis], &size), subject,
+                   "its element count exceeds 2^63");
+  }
+  return Shape(std::span(extents.data(), rank));
+}
+
+/// Reads the name, shape and type of a tensor.
+GgufFile::Entry read_entry(Cursor& cursor, const std::string& file) {
+  GgufFile::Entry entry{};
+  entry.name = cursor.name();
+  const std::string subject = subject_of(entry, file);
+  entry.shape = read_shape(cursor, subject);
+  const auto code = cursor.number<std::uint32_t>();
+  entry.type = gguf_type(code);
+  LONGHAND_CHECK(entry.type, subject, "expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, ",
+                 "Q5_1, Q4_K, Q5_K or Q6_K, got type ", code);
+  const std::int64_t row = entry.shape.rank() == 0 ? 1 : entry.shape.back();
+  LONGHAND_CHECK(row % entry.type->block == 0, subject, "expected rows of whole blocks of ",
+                 entry.type->block, ", got ", row);
+  return entry;
+}
+
 }  // namespace
 
 bool GgufFile::is_gguf(const std::filesystem::path& path) {
@@ -156,35 +196,9 @@ void GgufFile::read(std::span<const std::byte> bytes) {
     const auto [place, is_new] = values_.try_emplace(std::move(key), value);
     LONGHAND_CHECK(is_new, name_, ": value ", quote(place->first), ": given twice");
   }
-
   std::vector<std::uint64_t> offsets;
   for (std::uint64_t i = 0; i < tensors; ++i) {
-    Entry& entry = entries_.emplace_back();
-    entry.name = cursor.name();
-    const std::string subject = text(name_, ": tensor ", quote(entry.name), ": ");
-    const auto rank = cursor.number<std::uint32_t>();
-    LONGHAND_CHECK(rank <= Shape::max_rank, subject, "expected at most ", Shape::max_rank,
-                   " axes, got ", rank);
-    std::array<std::int64_t, Shape::max_rank> extents{};
-    for (std::uint32_t axis = rank; axis-- > 0;) {  // the file lists the fastest axis first
-      const auto extent = cursor.number<std::uint64_t>();
-      LONGHAND_CHECK(std::in_range<std::int64_t>(extent), subject,
-                     "expected extents below 2^63, got ", extent);
-      extents[axis] = static_cast<std::int64_t>(extent);
-    }
-    std::int64_t size = 1;
-    for (std::uint32_t axis = 0; axis < rank; ++axis) {
-      LONGHAND_CHECK(!__builtin_mul_overflow(size, extents[axis], &size), subject,
-                     "its element count exceeds 2^63");
-    }
-    entry.shape = Shape(std::span(extents.data(), rank));
-    const auto code = cursor.number<std::uint32_t>();
-    entry.type = gguf_type(code);
-    LONGHAND_CHECK(entry.type, subject, "expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, ",
-                   "Q5_1, Q4_K, Q5_K or Q6_K, got type ", code);
-    const std::int64_t row = rank == 0 ? 1 : extents[rank - 1];
-    LONGHAND_CHECK(row % entry.type->block == 0, subject, "expected rows of whole blocks of ",
-                   entry.type->block, ", got ", row);
+    entries_.push_back(read_entry(cursor, name_));
     offsets.push_back(cursor.number<std::uint64_t>());
   }
 
@@ -195,11 +209,15 @@ void GgufFile::read(std::span<const std::byte> bytes) {
   const std::uint64_t header = (cursor.place() + alignment - 1) / alignment * alignment;
   LONGHAND_CHECK(header <= bytes.size(), name_,
                  ": expected tensors after the header, got the end of the file");
-  const auto data = bytes.subspan(static_cast<std::size_t>(header));
+  place_entries(bytes.subspan(static_cast<std::size_t>(header)), offsets);
+}
+
+void GgufFile::place_entries(std::span<const std::byte> data,
+                             std::span<const std::uint64_t> offsets) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
-    const std::string subject = text(name_, ": tensor ", quote(entry.name), ": ");
+    const std::string subject = subject_of(entry, name_);
     const auto blocks = static_cast<std::uint64_t>(entry.shape.size() / entry.type->block);
     std::uint64_t size = 0;
     LONGHAND_CHECK(!__builtin_mul_overflow(blocks, std::uint64_t{entry.type->bytes}, &size) &&

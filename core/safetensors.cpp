@@ -206,20 +206,30 @@ std::vector<std::int32_t> SafetensorsFile::to_i32(std::string_view name) const {
 
 namespace {
 
-void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
-              const std::map<std::string, std::string, std::less<>>& metadata) {
-  const std::string path = file.target().string();
+/// The items in the order of their bytes in the file. Wide types come first, so all tensors are
+/// aligned.
+std::vector<const SafetensorsItem*> in_file_order(std::span<const SafetensorsItem> items) {
   std::vector<const SafetensorsItem*> order(items.size());
   std::ranges::transform(items, order.begin(), [](const SafetensorsItem& item) { return &item; });
   std::ranges::stable_sort(order, std::ranges::greater{},
                            [](const SafetensorsItem* item) { return size_of(item->dtype); });
+  return order;
+}
 
+struct NewHeader {
+  std::string text;
+  /// Index of the checksums of the tensors, which are zeros until the tensors are written.
+  std::size_t sums_begin;
+};
+
+NewHeader new_header(const std::string& path, std::span<const SafetensorsItem* const> order,
+                     const std::map<std::string, std::string, std::less<>>& metadata) {
   for (const std::string_view key : {checksums::tensors_key, checksums::header_key}) {
     LONGHAND_CHECK(!metadata.contains(key), path, ": metadata ", key,
                    ": expected no such key, because the writer adds it");
   }
   checksums::OfHeader header_sum(metadata);
-  std::string sums;  // checksums of the tensors, in the order of their bytes
+  std::string sums;
   for (const SafetensorsItem* item : order) {
     header_sum.add_tensor(item->name, type_name(item->dtype), item->shape);
     sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(0);
@@ -234,8 +244,8 @@ void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
   header += "},";
   std::set<std::string_view> names{"__metadata__"};
   std::uint64_t offset = 0;
-  LONGHAND_CHECK(items.size() <= SafetensorsFile::max_entries, path, ": expected at most ",
-                 SafetensorsFile::max_entries, " tensors, got ", items.size());
+  LONGHAND_CHECK(order.size() <= SafetensorsFile::max_entries, path, ": expected at most ",
+                 SafetensorsFile::max_entries, " tensors, got ", order.size());
   for (const SafetensorsItem* item : order) {
     LONGHAND_CHECK(item->name.size() <= SafetensorsFile::max_name, subject(path, item->name),
                    "expected a name of at most ", SafetensorsFile::max_name, " bytes, got ",
@@ -258,11 +268,18 @@ void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
   LONGHAND_CHECK(header.size() <= SafetensorsFile::max_header, path,
                  ": expected a header of at most ", SafetensorsFile::max_header, " bytes, got ",
                  header.size());
+  return {std::move(header), sums_begin};
+}
 
-  const std::uint64_t length = header.size();
+void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
+              const std::map<std::string, std::string, std::less<>>& metadata) {
+  const std::string path = file.target().string();
+  const std::vector<const SafetensorsItem*> order = in_file_order(items);
+  const NewHeader header = new_header(path, order, metadata);
+  const std::uint64_t length = header.text.size();
   file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(header);
-  sums.clear();
+  file.write(header.text);
+  std::string sums;
   for (const SafetensorsItem* item : order) {
     std::uint64_t written = 0;
     std::uint32_t sum = 0;
@@ -276,7 +293,7 @@ void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
                    written);
     sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(sum);
   }
-  file.rewrite(sizeof length + sums_begin, sums);
+  file.rewrite(sizeof length + header.sums_begin, sums);
   file.commit();
 }
 

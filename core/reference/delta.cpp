@@ -36,6 +36,25 @@ struct DeltaTokens {
   }
 };
 
+/// The memory before each token of a sequence and the memory after the last token:
+///   S_t = a_t S_(t-1) + beta_t k_t w_t^T
+std::vector<Memory> memories_of(const DeltaTokens& in, const Rows& error, const Sequence& s,
+                                std::int64_t h) {
+  std::vector<Memory> memories{Memory(static_cast<std::size_t>(in.width * in.v_width), 0.0)};
+  for (std::int64_t row = s.key; row < s.key + s.keys; ++row) {
+    Memory next = memories.back();
+    for (std::int64_t r = 0; r < in.width; ++r) {
+      for (std::int64_t c = 0; c < in.v_width; ++c) {
+        double& entry = next[r * in.v_width + c];
+        entry = in.a(row, h) * entry +
+                in.beta(row, h) * in.scale * in.k(row, h, r) * error(row, h * in.v_width + c);
+      }
+    }
+    memories.push_back(std::move(next));
+  }
+  return memories;
+}
+
 }  // namespace
 
 void run(ReferenceBackend&, const Delta& op) {
@@ -94,19 +113,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t h = 0; h < op.k.heads; ++h) {
       const auto w = [&](std::int64_t row, std::int64_t c) { return error(row, h * v_width + c); };
-      // The memory before each token and the memory after the last token.
-      std::vector<Memory> memories{Memory(static_cast<std::size_t>(width * v_width), 0.0)};
-      for (std::int64_t row = s.key; row < s.key + s.keys; ++row) {
-        Memory next = memories.back();
-        for (std::int64_t r = 0; r < width; ++r) {
-          for (std::int64_t c = 0; c < v_width; ++c) {
-            double& entry = next[r * v_width + c];
-            entry = in.a(row, h) * entry + in.beta(row, h) * in.scale * in.k(row, h, r) * w(row, c);
-          }
-        }
-        memories.push_back(std::move(next));
-      }
-
+      const std::vector<Memory> memories = memories_of(in, error, s, h);
       Memory d(static_cast<std::size_t>(width * v_width), 0.0);  // dS_t of the current token t
       for (std::int64_t t = s.keys - 1; t >= 0; --t) {
         const std::int64_t row = s.key + t;

@@ -30,6 +30,21 @@ void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
 
 using Sequences = std::span<const std::vector<std::int32_t>>;
 
+/// Checks the arguments of generate() and returns the maximum number of tokens for each prompt.
+std::vector<std::int64_t> checked_limits(Sequences prompts, const GenerateOptions& options) {
+  LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == prompts.size(),
+                 "decoding: expected one limit for each of ", prompts.size(), " prompts, got ",
+                 options.most_each.size());
+  LONGHAND_CHECK(options.context == 0 || options.context >= options.kept + 2,
+                 "decoding: expected a context of at least ", options.kept + 2, " tokens, got ",
+                 options.context);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    LONGHAND_CHECK(!prompts[i].empty(), "decoding: prompt ", i, " is empty");
+  }
+  if (!options.most_each.empty()) return options.most_each;
+  return std::vector<std::int64_t>(prompts.size(), options.most);
+}
+
 /// The tokens after the prompts.
 std::vector<std::vector<std::int32_t>> answers_of(Sequences whole, Sequences prompts) {
   std::vector<std::vector<std::int32_t>> answers;
@@ -77,18 +92,7 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
                                                 std::span<const std::vector<std::int32_t>> prompts,
                                                 const GenerateOptions& options) {
   const std::size_t count = prompts.size();
-  LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == count,
-                 "decoding: expected one limit for each of ", count, " prompts, got ",
-                 options.most_each.size());
-  std::vector<std::int64_t> left(count, options.most);
-  if (!options.most_each.empty()) left = options.most_each;
-  LONGHAND_CHECK(options.context == 0 || options.context >= options.kept + 2,
-                 "decoding: expected a context of at least ", options.kept + 2, " tokens, got ",
-                 options.context);
-  for (std::size_t i = 0; i < count; ++i) {
-    LONGHAND_CHECK(!prompts[i].empty(), "decoding: prompt ", i, " is empty");
-  }
-
+  std::vector<std::int64_t> left = checked_limits(prompts, options);
   std::vector<std::vector<std::int32_t>> whole(prompts.begin(), prompts.end());
   std::vector<std::vector<std::int32_t>> held = whole;  // the tokens in the context
   const auto exceeds_context = [&](std::size_t i) {

@@ -98,6 +98,22 @@ Json stretched(const GgufFile& file, double base, std::int64_t head) {
           {"original_max_position_embeddings", static_cast<std::int64_t>(original)}};
 }
 
+Json scaling_of(const GgufFile& file, const Values& values, double base, std::int64_t head) {
+  if (file.find("rope_freqs.weight")) return stretched(file, base, head);
+  if (!values.has("rope.scaling.type") || values.word("rope.scaling.type") == "none") return {};
+  return {{"rope_type", values.word("rope.scaling.type")},
+          {"factor", values.number("rope.scaling.factor", 1)}};
+}
+
+/// The tokens that end a text.
+Json ending_tokens(const GgufFile& file) {
+  Json ends = Json::array();
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+    if (file.has(key)) ends.push_back(file.integer(key));
+  }
+  return ends;
+}
+
 /// The name of a tensor in the GGUF file, and how the file's values differ from Hugging Face's.
 /// Reading reverses these changes.
 struct Renamed {
@@ -349,21 +365,8 @@ Json gguf_config(const GgufFile& file) {
             {"rms_norm_eps", values.number("attention.layer_norm_rms_epsilon")},
             {"rope_theta", base},
             {"tie_word_embeddings", file.find("output.weight") == nullptr}};
-  Json scaling;
-  if (file.find("rope_freqs.weight")) {
-    scaling = stretched(file, base, head);
-  } else if (values.has("rope.scaling.type") && values.word("rope.scaling.type") != "none") {
-    scaling = {{"rope_type", values.word("rope.scaling.type")},
-               {"factor", values.number("rope.scaling.factor", 1)}};
-  }
-  json["rope_scaling"] = scaling;
-  if (file.has("tokenizer.ggml.eos_token_id")) {
-    Json ends = Json::array();
-    for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
-      if (file.has(key)) ends.push_back(file.integer(key));
-    }
-    json["eos_token_id"] = ends;
-  }
+  json["rope_scaling"] = scaling_of(file, values, base, head);
+  if (file.has("tokenizer.ggml.eos_token_id")) json["eos_token_id"] = ending_tokens(file);
   switch (kind) {
     case Kind::llama:
       json["model_type"] = "llama";
