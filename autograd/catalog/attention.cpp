@@ -113,89 +113,97 @@ Operation fused_or_composed(bool fused) {
               }};
 }
 
+Operation attention_weights_operation() {
+  return {.name = "attention_weights",
+          .page = "attention",
+          .formula = "P, sequence after sequence, in each [heads, queries, keys]",
+          .inputs = head_inputs(score_arguments(), false),
+          .attributes = head_attributes(windowed_attributes(), false),
+          .outputs = {"weights"},
+          .run = [](const Call& c) -> std::vector<Output> {
+            return {{"weights", attention_weights(windowed_call(c), softmax_call(c))}};
+          },
+          .cases = score_cases,
+          .products = true,
+          .large = balanced_weights};
+}
+
+Operation find_bad_score_operation() {
+  return {.name = "find_bad_score",
+          .page = "attention",
+          .formula = "(sequence, query, key, head) of the first score that is not finite, or -1",
+          .inputs = head_inputs(score_arguments(), false),
+          .attributes = head_attributes(windowed_attributes(), false),
+          .outputs = {"found"},
+          .run = [](const Call& c) -> std::vector<Output> {
+            const Tensor found(c.backend(), {4}, DType::i32);
+            c.backend()(FindBadScore{.scores = windowed_call(c).value(), .found = found});
+            return {{"found", found}};
+          },
+          .cases =
+              [](Rng& rng) {
+                std::vector<Case> cases = score_cases(rng);
+                constexpr double infinity = std::numeric_limits<double>::infinity();
+                for (const double bad : {infinity, std::numeric_limits<double>::quiet_NaN()}) {
+                  for (const std::size_t at : {0u, 7u, 14u}) {
+                    cases.push_back(head_case(rng, {.lengths = {3, 2}, .width = 3, .v_width = 1}));
+                    cases.back().inputs.erase("v");
+                    cases.back().inputs["k"].values[at] = bad;
+                  }
+                }
+                return cases;
+              }};
+}
+
+Operation append_operation() {
+  return {.name = "append",
+          .page = "attention",
+          .formula = "the last positions of each sequence of the cache = x's tokens",
+          .inputs = {{"x", "[tokens, columns]", Role::activation, false},
+                     {"cache", "[cache tokens, columns]", Role::activation, false},
+                     {"lengths", "[sequences]: tokens of x in each", Role::index, false},
+                     {"begins", "[sequences]: where each starts in the cache", Role::index, false},
+                     {"cache_lengths", "[sequences]: tokens of each after appending", Role::index,
+                      false}},
+          .attributes = {{"heads", "1", "heads to copy"},
+                         {"width", "0", "entries of a head; 0: the cache's columns / heads"},
+                         {"x_column", "0", "x's column where the first head starts"}},
+          .outputs = {"cache"},
+          .run = [](const Call& c) -> std::vector<Output> {
+            const Tensor before = c.in("cache").value(), cache = empty_like(before);
+            c.backend()(Copy{.x = before, .y = cache});
+            const std::int64_t heads = c.integer("heads");
+            const std::int64_t width =
+                c.integer("width") ? c.integer("width") : cache.columns() / heads;
+            const Segments from(c.backend(), c.in("lengths").value().to_ints());
+            const Segments to(c.backend(), c.in("begins").value().to_ints(),
+                              c.in("cache_lengths").value().to_ints());
+            const Heads source{c.in("x").value(), c.integer("x_column"), heads, width};
+            c.backend()(Append{.x = source, .from = from, .y = {cache, 0, heads, width}, .to = to});
+            return {{"cache", cache}};
+          },
+          .cases =
+              [](Rng& rng) {
+                std::vector<Case> cases;
+                for (const std::int64_t width : {1, 3, 16, 70}) {
+                  for (const std::int64_t before : {0, 5}) {
+                    cases.push_back({{{"x", normals(rng, {4, 2 * width + before})},
+                                      {"cache", normals(rng, {20, 2 * width})},
+                                      {"lengths", {{3}, {1, 0, 3}}},
+                                      {"begins", {{3}, {0, 6, 12}}},
+                                      {"cache_lengths", {{3}, {5, 2, 3}}}},
+                                     {{"heads", "2"},
+                                      {"width", std::to_string(width)},
+                                      {"x_column", std::to_string(before)}}});
+                  }
+                }
+                return cases;
+              }};
+}
+
 std::vector<Operation> attention_operations() {
-  return {
-      fused_or_composed(true),
-      fused_or_composed(false),
-      {.name = "attention_weights",
-       .page = "attention",
-       .formula = "P, sequence after sequence, in each [heads, queries, keys]",
-       .inputs = head_inputs(score_arguments(), false),
-       .attributes = head_attributes(windowed_attributes(), false),
-       .outputs = {"weights"},
-       .run = [](const Call& c) -> std::vector<Output> {
-         return {{"weights", attention_weights(windowed_call(c), softmax_call(c))}};
-       },
-       .cases = score_cases,
-       .products = true,
-       .large = balanced_weights},
-      {.name = "find_bad_score",
-       .page = "attention",
-       .formula = "(sequence, query, key, head) of the first score that is not finite, or -1",
-       .inputs = head_inputs(score_arguments(), false),
-       .attributes = head_attributes(windowed_attributes(), false),
-       .outputs = {"found"},
-       .run = [](const Call& c) -> std::vector<Output> {
-         const Tensor found(c.backend(), {4}, DType::i32);
-         c.backend()(FindBadScore{.scores = windowed_call(c).value(), .found = found});
-         return {{"found", found}};
-       },
-       .cases =
-           [](Rng& rng) {
-             std::vector<Case> cases = score_cases(rng);
-             constexpr double infinity = std::numeric_limits<double>::infinity();
-             for (const double bad : {infinity, std::numeric_limits<double>::quiet_NaN()}) {
-               for (const std::size_t at : {0u, 7u, 14u}) {
-                 cases.push_back(head_case(rng, {.lengths = {3, 2}, .width = 3, .v_width = 1}));
-                 cases.back().inputs.erase("v");
-                 cases.back().inputs["k"].values[at] = bad;
-               }
-             }
-             return cases;
-           }},
-      {.name = "append",
-       .page = "attention",
-       .formula = "the last positions of each sequence of the cache = x's tokens",
-       .inputs = {{"x", "[tokens, columns]", Role::activation, false},
-                  {"cache", "[cache tokens, columns]", Role::activation, false},
-                  {"lengths", "[sequences]: tokens of x in each", Role::index, false},
-                  {"begins", "[sequences]: where each starts in the cache", Role::index, false},
-                  {"cache_lengths", "[sequences]: tokens of each after appending", Role::index,
-                   false}},
-       .attributes = {{"heads", "1", "heads to copy"},
-                      {"width", "0", "entries of a head; 0: the cache's columns / heads"},
-                      {"x_column", "0", "x's column where the first head starts"}},
-       .outputs = {"cache"},
-       .run = [](const Call& c) -> std::vector<Output> {
-         const Tensor before = c.in("cache").value(), cache = empty_like(before);
-         c.backend()(Copy{.x = before, .y = cache});
-         const std::int64_t heads = c.integer("heads");
-         const std::int64_t width =
-             c.integer("width") ? c.integer("width") : cache.columns() / heads;
-         const Segments from(c.backend(), c.in("lengths").value().to_ints());
-         const Segments to(c.backend(), c.in("begins").value().to_ints(),
-                           c.in("cache_lengths").value().to_ints());
-         const Heads source{c.in("x").value(), c.integer("x_column"), heads, width};
-         c.backend()(Append{.x = source, .from = from, .y = {cache, 0, heads, width}, .to = to});
-         return {{"cache", cache}};
-       },
-       .cases =
-           [](Rng& rng) {
-             std::vector<Case> cases;
-             for (const std::int64_t width : {1, 3, 16, 70}) {
-               for (const std::int64_t before : {0, 5}) {
-                 cases.push_back({{{"x", normals(rng, {4, 2 * width + before})},
-                                   {"cache", normals(rng, {20, 2 * width})},
-                                   {"lengths", {{3}, {1, 0, 3}}},
-                                   {"begins", {{3}, {0, 6, 12}}},
-                                   {"cache_lengths", {{3}, {5, 2, 3}}}},
-                                  {{"heads", "2"},
-                                   {"width", std::to_string(width)},
-                                   {"x_column", std::to_string(before)}}});
-               }
-             }
-             return cases;
-           }}};
+  return {fused_or_composed(true), fused_or_composed(false), attention_weights_operation(),
+          find_bad_score_operation(), append_operation()};
 }
 
 }  // namespace
