@@ -40,6 +40,28 @@ struct Problem {
   double matching = 1;
 };
 
+/// Normal numbers of the problem's type.
+Doubles draw(Rng& rng, const Problem& p, std::int64_t count) {
+  Doubles values(static_cast<std::size_t>(count));
+  for (double& x : values) {
+    const auto drawn = static_cast<float>(p.gain * static_cast<double>(rng.normal()));
+    x = p.type == DType::bf16 ? static_cast<float>(bf16(drawn)) : drawn;
+  }
+  return values;
+}
+
+/// Makes a share `matching` of the keys positive and the others negative. The keys are in the
+/// columns 1 to `width` of kv.
+void choose_signs(Doubles& kv, std::int64_t kv_columns, std::int64_t width, double matching) {
+  Rng signs(3, Purpose::test);
+  for (std::int64_t begin = 1; begin < std::ssize(kv); begin += kv_columns) {
+    const double sign = static_cast<double>(signs.uniform()) < matching ? 1 : -1;
+    for (std::int64_t c = begin; c < begin + width; ++c) {
+      kv[static_cast<std::size_t>(c)] = sign * std::abs(kv[static_cast<std::size_t>(c)]);
+    }
+  }
+}
+
 /// The tensors of a problem. q, k and v are columns of larger tensors, as after a fused projection.
 /// On the reference backend they are f64, with values rounded to the problem's type.
 struct Data {
@@ -48,37 +70,22 @@ struct Data {
         queries(backend, p.queries),
         keys(backend, p.keys) {
     Rng rng(11, Purpose::test);
-    const auto draw = [&](std::int64_t rows, std::int64_t columns) {
-      Doubles values(static_cast<std::size_t>(rows * columns));
-      for (double& x : values) {
-        const auto drawn = static_cast<float>(p.gain * static_cast<double>(rng.normal()));
-        x = p.type == DType::bf16 ? static_cast<float>(bf16(drawn)) : drawn;
-      }
-      return values;
-    };
     const auto tensor = [&](std::int64_t columns, const Doubles& values) {
       return Tensor::from(backend, {std::ssize(values) / columns, columns}, type, values);
     };
     const std::int64_t n = queries.tokens(), m = keys.rows(), key_heads = p.heads / p.group;
     const std::int64_t q_columns = p.heads * p.width + 5, y_columns = p.heads * p.value_width;
     const std::int64_t kv_columns = key_heads * (p.width + p.value_width) + 4;
-    Doubles q_values = draw(n, q_columns), kv_values = draw(m, kv_columns);
+    Doubles q_values = draw(rng, p, n * q_columns), kv_values = draw(rng, p, m * kv_columns);
     if (p.matching < 1) {
-      Rng signs(3, Purpose::test);
       for (double& x : q_values) x = std::abs(x);
-      for (std::int64_t j = 0; j < m; ++j) {
-        const double sign = static_cast<double>(signs.uniform()) < p.matching ? 1 : -1;
-        for (std::int64_t c = 0; c < key_heads * p.width; ++c) {
-          double& x = kv_values[j * kv_columns + 1 + c];
-          x = sign * std::abs(x);
-        }
-      }
+      choose_signs(kv_values, kv_columns, key_heads * p.width, p.matching);
     }
     const Tensor kv = tensor(kv_columns, kv_values);
     q = {tensor(q_columns, q_values), 2, p.heads, p.width};
     k = {kv, 1, key_heads, p.width};
     v = {kv, 3 + key_heads * p.width, key_heads, p.value_width};
-    dy = {tensor(y_columns, draw(n, y_columns)), 0, p.heads, p.value_width};
+    dy = {tensor(y_columns, draw(rng, p, n * y_columns)), 0, p.heads, p.value_width};
     const auto fresh = [&](const Heads& x) {
       return Heads{Tensor::zeros(backend, x.data.shape(), type), x.first_column, x.heads, x.width};
     };
@@ -237,6 +244,62 @@ std::vector<Problem> problems() {
   return all;
 }
 
+/// Computes attention and its gradients with kernels for tiles. There is one chunk of queries and
+/// one range of keys per head.
+template <class Forward, class Backward>
+void run_tiles(const Forward& forward, const Backward& backward, const Problem& p, const Data& d) {
+  const cpu::SegmentShape shape{
+      p.queries[0], p.keys[0],    p.keys[0] - p.queries[0], cpu::window_of(d.scores),
+      p.width,      p.value_width};
+  constexpr std::int64_t most = 256;
+  std::vector<float> space(
+      static_cast<std::size_t>(std::max(forward.scratch(p.width, p.value_width, most, shape.keys),
+                                        backward.scratch(p.width, p.value_width, most))));
+  const auto scale = static_cast<float>(d.scores.scale);
+  const cpu::AttentionRows<float> rows{
+      .shape = shape,
+      .q = cpu::rows_of<const float>(d.q, 0, 0),
+      .k = cpu::rows_of<const float>(d.k, 0, 0),
+      .v = cpu::rows_of<const float>(d.v, 0, 0),
+      .y = cpu::rows_of<float>(d.y, 0, 0),
+      .log_sum = cpu::column_of<float>(d.log_sum, 0, 0),
+      .earlier = {},
+      .tau = cpu::column_of<const float>(d.scores.multiplier, 0, 0),
+      .shift = {},
+      .scale = scale};
+  forward.begin(rows, {0, shape.queries}, space.data());
+  forward.before(rows, {0, shape.queries}, 0, shape.offset, space.data());
+  forward.own(rows, {0, shape.queries}, space.data());
+  cpu::AttentionGradients<float> task{.shape = shape,
+                                      .q = rows.q,
+                                      .k = rows.k,
+                                      .v = rows.v,
+                                      .y = cpu::rows_of<const float>(d.y, 0, 0),
+                                      .dy = cpu::rows_of<const float>(d.dy, 0, 0),
+                                      .log_sum = cpu::column_of<const float>(d.log_sum, 0, 0),
+                                      .tau = rows.tau,
+                                      .shift = {},
+                                      .pull = {},
+                                      .scale = scale,
+                                      .dq = cpu::rows_of<float>(d.dq, 0, 0),
+                                      .dk = cpu::rows_of<float>(d.dk, 0, 0),
+                                      .dv = cpu::rows_of<float>(d.dv, 0, 0),
+                                      .dtau = cpu::column_of<float>(d.dtau, 0, 0),
+                                      .dshift = {},
+                                      .dots = {},
+                                      .row_sums = {},
+                                      .dpull = {},
+                                      .end = shape.keys,
+                                      .range = most};
+  backward.begin(task, space.data());
+  backward.begin_head(task, 0, space.data());
+  for (std::int64_t row = (shape.queries - 1) / 64 * 64; row >= 0; row -= 64) {
+    backward.panel(task, 0, row, space.data());
+  }
+  backward.end_head(task, 0, space.data());
+  backward.end(task, space.data());
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instruction_set) {
@@ -329,8 +392,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
   }
 }
 
-// Tests the kernels for AMX, which is emulated on any machine. The test processes only one chunk of
-// queries and one range of keys per head.
+// Tests the kernels for AMX, which is emulated on any machine.
 BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
@@ -343,58 +405,11 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
       const Data expected = expected_of(p);
       for (const Math math : {Math::fast, Math::bf16}) {
         const Data d(*backend, p);
-        const cpu::SegmentShape shape{
-            p.queries[0], p.keys[0],    p.keys[0] - p.queries[0], cpu::window_of(d.scores),
-            p.width,      p.value_width};
-        constexpr std::int64_t most = 256;
-        const auto& forward = math == Math::fast ? probe.forward.fast : probe.forward.bf16;
-        const auto& backward = math == Math::fast ? probe.backward.fast : probe.backward.bf16;
-        std::vector<float> space(static_cast<std::size_t>(
-            std::max(forward.scratch(p.width, p.value_width, most, shape.keys),
-                     backward.scratch(p.width, p.value_width, most))));
-        const auto scale = static_cast<float>(d.scores.scale);
-        const cpu::AttentionRows<float> rows{
-            .shape = shape,
-            .q = cpu::rows_of<const float>(d.q, 0, 0),
-            .k = cpu::rows_of<const float>(d.k, 0, 0),
-            .v = cpu::rows_of<const float>(d.v, 0, 0),
-            .y = cpu::rows_of<float>(d.y, 0, 0),
-            .log_sum = cpu::column_of<float>(d.log_sum, 0, 0),
-            .earlier = {},
-            .tau = cpu::column_of<const float>(d.scores.multiplier, 0, 0),
-            .shift = {},
-            .scale = scale};
-        forward.begin(rows, {0, shape.queries}, space.data());
-        forward.before(rows, {0, shape.queries}, 0, shape.offset, space.data());
-        forward.own(rows, {0, shape.queries}, space.data());
-        cpu::AttentionGradients<float> task{.shape = shape,
-                                            .q = rows.q,
-                                            .k = rows.k,
-                                            .v = rows.v,
-                                            .y = cpu::rows_of<const float>(d.y, 0, 0),
-                                            .dy = cpu::rows_of<const float>(d.dy, 0, 0),
-                                            .log_sum = cpu::column_of<const float>(d.log_sum, 0, 0),
-                                            .tau = rows.tau,
-                                            .shift = {},
-                                            .pull = {},
-                                            .scale = scale,
-                                            .dq = cpu::rows_of<float>(d.dq, 0, 0),
-                                            .dk = cpu::rows_of<float>(d.dk, 0, 0),
-                                            .dv = cpu::rows_of<float>(d.dv, 0, 0),
-                                            .dtau = cpu::column_of<float>(d.dtau, 0, 0),
-                                            .dshift = {},
-                                            .dots = {},
-                                            .row_sums = {},
-                                            .dpull = {},
-                                            .end = shape.keys,
-                                            .range = most};
-        backward.begin(task, space.data());
-        backward.begin_head(task, 0, space.data());
-        for (std::int64_t row = (shape.queries - 1) / 64 * 64; row >= 0; row -= 64) {
-          backward.panel(task, 0, row, space.data());
+        if (math == Math::fast) {
+          run_tiles(probe.forward.fast, probe.backward.fast, p, d);
+        } else {
+          run_tiles(probe.forward.bf16, probe.backward.bf16, p, d);
         }
-        backward.end_head(task, 0, space.data());
-        backward.end(task, space.data());
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);

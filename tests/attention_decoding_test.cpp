@@ -67,12 +67,9 @@ Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& quer
   return {y.value(), 0, heads, v_width};
 }
 
-/// Decodes all sequences together, each in chunks of random size, and returns y in the order of the
-/// tokens.
-std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rng& chunks,
-                           std::uint32_t largest) {
+/// A cache with room for all tokens of each sequence, and unused rows between the sequences.
+Cache empty_cache(Backend& backend, const HeadProblem& p) {
   const DType type = p.q.dtype();
-  const std::size_t count = p.segments.lengths().size();
   Cache cache;
   std::int32_t room = 0;
   for (const std::int32_t n : p.segments.lengths()) {
@@ -83,7 +80,16 @@ std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rn
   cache.k = Tensor::zeros(backend, {room, key_heads * width}, type);
   cache.v = Tensor::zeros(backend, {room, key_heads * v_width}, type);
   cache.y = Tensor::zeros(backend, {room, heads * v_width}, type);
+  return cache;
+}
 
+/// Decodes all sequences together, each in chunks of random size, and returns y in the order of the
+/// tokens.
+std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rng& chunks,
+                           std::uint32_t largest) {
+  const DType type = p.q.dtype();
+  const std::size_t count = p.segments.lengths().size();
+  Cache cache = empty_cache(backend, p);
   std::vector<double> all(static_cast<std::size_t>(p.segments.tokens() * heads * v_width));
   const std::vector<double> q = p.q.to_doubles(), k = p.k.to_doubles(), v = p.v.to_doubles();
   for (bool more = true; more;) {

@@ -102,6 +102,48 @@ Matrix rollout_by_hand(const std::vector<Matrix>& layers, std::size_t n) {
   return r;
 }
 
+struct Expected {
+  std::map<std::pair<std::int64_t, std::int64_t>, double> entropies;  // sums, by layer and head
+  tasks::Moments attention_score, when_right, when_wrong;
+  double tokens = 0;
+};
+
+/// Computes the measures from look_inside and predict, one sample at a time.
+Expected measures_by_hand(nn::Decoder& model, const tasks::Task& task,
+                          const EvaluationOptions& options) {
+  Expected expected;
+  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
+    for (const tasks::Sample& sample : samples) {
+      const std::size_t n = sample.tokens.size();
+      const Matrix r = rollout_by_hand(mean_heads(model, sample.tokens), n);
+      BOOST_TEST(
+          distance(rollout_of(model, nn::make_input(model.backend(), sample.tokens)).to_doubles(),
+                   r) < 1e-12);
+      const auto said = nn::predict(model, batch_of({&sample, 1}, task));
+      tasks::Moments of_sample;
+      for (const tasks::ReferenceRow& row : task.reference(sample)) {
+        const auto at = static_cast<std::size_t>(row.row);
+        double on_reference = 0;
+        for (const std::int32_t column : row.columns) {
+          on_reference += r[at * n + static_cast<std::size_t>(column)];
+        }
+        of_sample.add(on_reference);
+        (said[at] == sample.targets[at] ? expected.when_right : expected.when_wrong)
+            .add(on_reference);
+      }
+      expected.attention_score.add(of_sample.mean);
+      for (const HeadView& view :
+           look_inside(model, nn::make_input(model.backend(), sample.tokens))) {
+        for (const double p : view.weights) {
+          if (p > 0) expected.entropies[{view.layer, view.head}] -= p * std::log(p);
+        }
+      }
+      expected.tokens += static_cast<double>(n);
+    }
+  });
+  return expected;
+}
+
 }  // namespace
 
 // The weights A have the rows (1), (1/2 1/2), (1/4 1/4 1/2). If a second layer has the weights I, R
@@ -148,43 +190,12 @@ BOOST_AUTO_TEST_CASE(rollout_is_the_product_of_its_layers) {
   }
 }
 
-// Recomputes all measures from look_inside and predict, one sample at a time.
 BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   const auto backend = make_reference_backend();
   const auto task = make_task("reversal");
   nn::Decoder model = mixed_model(*backend, *task);
   const EvaluationOptions options{.samples = 12, .tokens_at_once = 60, .seed = 4};
-  std::map<std::pair<std::int64_t, std::int64_t>, double> entropies;
-  tasks::Moments score, right, wrong;
-  double tokens = 0;
-  for_samples(*task, options, [&](std::span<const tasks::Sample> samples) {
-    for (const tasks::Sample& sample : samples) {
-      const std::size_t n = sample.tokens.size();
-      const Matrix r = rollout_by_hand(mean_heads(model, sample.tokens), n);
-      BOOST_TEST(
-          distance(rollout_of(model, nn::make_input(model.backend(), sample.tokens)).to_doubles(),
-                   r) < 1e-12);
-      const auto said = nn::predict(model, batch_of({&sample, 1}, *task));
-      tasks::Moments of_sample;
-      for (const tasks::ReferenceRow& row : task->reference(sample)) {
-        const auto at = static_cast<std::size_t>(row.row);
-        double on_reference = 0;
-        for (const std::int32_t column : row.columns) {
-          on_reference += r[at * n + static_cast<std::size_t>(column)];
-        }
-        of_sample.add(on_reference);
-        (said[at] == sample.targets[at] ? right : wrong).add(on_reference);
-      }
-      score.add(of_sample.mean);
-      for (const HeadView& view :
-           look_inside(model, nn::make_input(model.backend(), sample.tokens))) {
-        for (const double p : view.weights) {
-          if (p > 0) entropies[{view.layer, view.head}] -= p * std::log(p);
-        }
-      }
-      tokens += static_cast<double>(n);
-    }
-  });
+  Expected expected = measures_by_hand(model, *task, options);
   const AttentionMeasures measures = measure_attention(model, *task, options);
   BOOST_TEST(measures.samples == 12);
   const auto close = [](const tasks::Moments& a, const tasks::Moments& b) {
@@ -192,16 +203,16 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
     BOOST_TEST(std::abs(a.mean - b.mean) < 1e-12);
     BOOST_TEST(std::abs(a.variance() - b.variance()) < 1e-12);
   };
-  close(measures.attention_score, score);
-  close(measures.when_right, right);
-  close(measures.when_wrong, wrong);
+  close(measures.attention_score, expected.attention_score);
+  close(measures.when_right, expected.when_right);
+  close(measures.when_wrong, expected.when_wrong);
   BOOST_TEST(measures.entropies.size() == 12u);
   double least = 1e9, greatest = 0;
   for (const HeadEntropy& head : measures.entropies) {
-    const double expected = entropies[{head.layer, head.head}] / tokens;
-    BOOST_TEST(std::abs(head.entropy - expected) < 1e-12);
-    least = std::min(least, expected);
-    greatest = std::max(greatest, expected);
+    const double entropy = expected.entropies[{head.layer, head.head}] / expected.tokens;
+    BOOST_TEST(std::abs(head.entropy - entropy) < 1e-12);
+    least = std::min(least, entropy);
+    greatest = std::max(greatest, entropy);
   }
   // The minimum is 0, because a FAL head selects a single key.
   BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);

@@ -25,6 +25,48 @@ constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
                                 {DType::f32, Math::bf16, 0x1p-6},
                                 {DType::bf16, Math::fast, 0x1p-6}};
 
+struct FewQueries {
+  std::vector<std::int32_t> queries, keys;
+  std::int64_t heads, key_heads, width;
+};
+
+/// The outputs and denominators of attention: plain if form = 0, with all options if form = 1, and
+/// with a window if form = 2.
+std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int form) {
+  const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width, shape.width);
+  const Segments queries(on, shape.queries);
+  // The numbers are rounded to bf16, so they are equal for all types of q.
+  const auto rounded = [&](const Tensor& x) {
+    std::vector<double> values = x.to_doubles();
+    for (double& value : values) value = static_cast<float>(bf16(static_cast<float>(value)));
+    return Tensor::from(on, x.shape(), type, values);
+  };
+  const DType master = master_type(type);
+  Scores scores{.q = {rounded(p.q).slice(0, queries.tokens()), 0, shape.heads, shape.width},
+                .k = {rounded(p.k), 0, shape.key_heads, shape.width},
+                .queries = queries,
+                .keys = p.segments,
+                .scale = 0.7 / std::sqrt(static_cast<double>(shape.width))};
+  SoftmaxRule rule;
+  if (form == 1) {
+    scores.multiplier = random_tensor(on, {queries.tokens(), shape.heads}, master, 7);
+    scores.decay = random_tensor(on, {p.k.rows(), shape.heads}, master, 7);
+    rule.sink = random_tensor(on, {shape.heads}, master, 7);
+  }
+  if (form == 2) scores.window = 140;
+  const Heads y{Tensor(on, {queries.tokens(), shape.heads * shape.width}, type), 0, shape.heads,
+                shape.width};
+  rule.log_denominator = Tensor(on, {queries.tokens(), shape.heads}, master);
+  on(Attention{.scores = scores,
+               .rule = rule,
+               .v = {rounded(p.v), 0, shape.key_heads, shape.width},
+               .y = y});
+  std::vector<double> all = y.data.to_doubles();
+  const std::vector<double> sums = rule.log_denominator.to_doubles();
+  all.insert(all.end(), sums.begin(), sums.end());
+  return all;
+}
+
 }  // namespace
 
 // Each case runs in one setting. The settings alternate, and each operation starts with another
@@ -229,57 +271,18 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
 
 // Few queries and many keys: each block processes a part of the keys, and some parts are empty.
 BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
-  struct Shape {
-    std::vector<std::int32_t> queries, keys;
-    std::int64_t heads, key_heads, width;
-  };
-  const Shape shapes[] = {{{1, 3, 1, 20, 0}, {700, 5, 1, 130, 9}, 4, 2, 16},
-                          {{2}, {450}, 1, 1, 5},
-                          {{1, 1}, {333, 200}, 1, 1, 130},
-                          {{7}, {400}, 2, 1, 40}};
+  const FewQueries shapes[] = {{{1, 3, 1, 20, 0}, {700, 5, 1, 130, 9}, 4, 2, 16},
+                               {{2}, {450}, 1, 1, 5},
+                               {{1, 1}, {333, 200}, 1, 1, 130},
+                               {{7}, {400}, 2, 1, 40}};
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
-  for (const Shape& shape : shapes) {
-    for (const int form : {0, 1, 2}) {  // plain, with all options, with a window
+  for (const FewQueries& shape : shapes) {
+    for (const int form : {0, 1, 2}) {
       const Setting& s = settings[turn++ % std::size(settings)];
-      const auto run = [&](Backend& on, DType type) {
-        const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width,
-                            shape.width);
-        const Segments queries(on, shape.queries);
-        // The numbers are rounded to bf16, so they are equal for all types of q.
-        const auto rounded = [&](const Tensor& x) {
-          std::vector<double> values = x.to_doubles();
-          for (double& value : values) value = static_cast<float>(bf16(static_cast<float>(value)));
-          return Tensor::from(on, x.shape(), type, values);
-        };
-        const DType master = master_type(type);
-        Scores scores{.q = {rounded(p.q).slice(0, queries.tokens()), 0, shape.heads, shape.width},
-                      .k = {rounded(p.k), 0, shape.key_heads, shape.width},
-                      .queries = queries,
-                      .keys = p.segments,
-                      .scale = 0.7 / std::sqrt(static_cast<double>(shape.width))};
-        SoftmaxRule rule;
-        if (form == 1) {
-          scores.multiplier = random_tensor(on, {queries.tokens(), shape.heads}, master, 7);
-          scores.decay = random_tensor(on, {p.k.rows(), shape.heads}, master, 7);
-          rule.sink = random_tensor(on, {shape.heads}, master, 7);
-        }
-        if (form == 2) scores.window = 140;
-        const Heads y{Tensor(on, {queries.tokens(), shape.heads * shape.width}, type), 0,
-                      shape.heads, shape.width};
-        rule.log_denominator = Tensor(on, {queries.tokens(), shape.heads}, master);
-        on(Attention{.scores = scores,
-                     .rule = rule,
-                     .v = {rounded(p.v), 0, shape.key_heads, shape.width},
-                     .y = y});
-        std::vector<double> all = y.data.to_doubles();
-        const std::vector<double> sums = rule.log_denominator.to_doubles();
-        all.insert(all.end(), sums.begin(), sums.end());
-        return all;
-      };
       const auto backend = make_emulated_cuda_backend({.math = s.math});
-      const std::vector<double> expected = run(*reference, DType::f64);
-      const std::vector<double> got = run(*backend, s.activations);
+      const std::vector<double> expected = attend(*reference, DType::f64, shape, form);
+      const std::vector<double> got = attend(*backend, s.activations, shape, form);
       BOOST_TEST_CONTEXT(shape.keys.size()
                          << " segments, width " << shape.width << ", form " << form << ", "
                          << s.activations << ", " << name_of(s.math)) {
@@ -289,7 +292,7 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
         }
         for (const auto order : {emulator::Order::backward, emulator::Order::shuffled}) {
           emulator::set_order(order, 1);
-          BOOST_TEST((run(*backend, s.activations) == got));
+          BOOST_TEST((attend(*backend, s.activations, shape, form) == got));
         }
         emulator::set_order(emulator::Order::forward);
       }

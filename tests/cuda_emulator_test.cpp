@@ -189,6 +189,48 @@ std::string failure(void (*kernel)(Parameters...), Arguments... arguments) {
   return refusal([&] { launch(stream, 1, 64, 64 * sizeof(int), kernel, arguments...); });
 }
 
+/// A sum by one tensor core instruction, and its results on each kind of tensor core. They follow
+/// from the model of fused_sum.h, computed by hand.
+struct Sum {
+  const char* what;
+  bool tf32;
+  float c;
+  std::vector<std::tuple<int, float, float>> products;  // k, and the factors
+  float plain, sm_80, sm_90;
+};
+constexpr float big = 4096, infinity = std::numeric_limits<float>::infinity();
+const Sum cut_sums[] = {
+    {"a bit below those of sm_80",
+     false,
+     1,
+     {{0, 0x1p-25f, 1}, {1, 0x1p-25f, 1}, {2, 0x1p-25f, 1}, {3, 0x1p-25f, 1}},
+     1,
+     1,
+     1 + 0x1p-23f},
+    {"the last bit of sm_80",
+     false,
+     1,
+     {{0, 0x1p-24f, 1}, {5, 0x1p-24f, 1}},
+     1,
+     1 + 0x1p-23f,
+     1 + 0x1p-23f},
+    {"cut", false, 1, {{9, 0x1.8p-23f, 1}}, 1 + 0x1p-22f, 1 + 0x1p-23f, 1 + 0x1p-23f},
+    {"cut to zero", false, -1, {{9, 0x1.8p-23f, -1}}, -1 - 0x1p-22f, -1 - 0x1p-23f, -1 - 0x1p-23f},
+    {"groups of 8 or 16", false, 1, {{0, big, big}, {8, big, -big}}, 0, 0, 1},
+    {"one group", false, 1, {{0, big, big}, {7, big, -big}}, 0, 1, 1},
+    {"groups of 4 or 8", true, 1, {{0, big, big}, {4, big, -big}}, 0, 0, 1},
+    {"one group", true, 1, {{0, big, big}, {3, big, -big}}, 0, 1, 1},
+    {"2.25 has the exponent 0 of its factors",
+     false,
+     0,
+     {{0, 1.5f, 1.5f}, {1, 0x1p-24f, 1}, {2, 0x1p-24f, 1}, {3, 0x1p-24f, 1}, {4, 0x1p-24f, 1}},
+     2.25f,
+     2.25f + 0x1p-22f,
+     2.25f + 0x1p-22f},
+    {"subnormal", false, 0, {{0, 0x1p-100f, 0x1.8p-49f}}, 0x1p-148f, 0x1p-149f, 0x1p-149f},
+    {"infinity", true, 0, {{0, infinity, 1}, {5, 1, 1}}, infinity, infinity, infinity},
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_missing_barrier_makes_the_result_depend_on_the_order_of_threads) {
@@ -319,54 +361,8 @@ BOOST_AUTO_TEST_CASE(recorded_work_runs_only_when_repeated) {
   BOOST_TEST(!stream.recording());
 }
 
-// The expected sums follow from the model of fused_sum.h, computed by hand.
 BOOST_AUTO_TEST_CASE(tensor_cores_cut_the_bits_below_the_largest_term) {
-  struct Sum {
-    const char* what;
-    bool tf32;
-    float c;
-    std::vector<std::tuple<int, float, float>> products;  // k, and the factors
-    float plain, sm_80, sm_90;
-  };
-  constexpr float big = 4096, infinity = std::numeric_limits<float>::infinity();
-  const Sum sums[] = {
-      {"a bit below those of sm_80",
-       false,
-       1,
-       {{0, 0x1p-25f, 1}, {1, 0x1p-25f, 1}, {2, 0x1p-25f, 1}, {3, 0x1p-25f, 1}},
-       1,
-       1,
-       1 + 0x1p-23f},
-      {"the last bit of sm_80",
-       false,
-       1,
-       {{0, 0x1p-24f, 1}, {5, 0x1p-24f, 1}},
-       1,
-       1 + 0x1p-23f,
-       1 + 0x1p-23f},
-      {"cut", false, 1, {{9, 0x1.8p-23f, 1}}, 1 + 0x1p-22f, 1 + 0x1p-23f, 1 + 0x1p-23f},
-      {"cut to zero",
-       false,
-       -1,
-       {{9, 0x1.8p-23f, -1}},
-       -1 - 0x1p-22f,
-       -1 - 0x1p-23f,
-       -1 - 0x1p-23f},
-      {"groups of 8 or 16", false, 1, {{0, big, big}, {8, big, -big}}, 0, 0, 1},
-      {"one group", false, 1, {{0, big, big}, {7, big, -big}}, 0, 1, 1},
-      {"groups of 4 or 8", true, 1, {{0, big, big}, {4, big, -big}}, 0, 0, 1},
-      {"one group", true, 1, {{0, big, big}, {3, big, -big}}, 0, 1, 1},
-      {"2.25 has the exponent 0 of its factors",
-       false,
-       0,
-       {{0, 1.5f, 1.5f}, {1, 0x1p-24f, 1}, {2, 0x1p-24f, 1}, {3, 0x1p-24f, 1}, {4, 0x1p-24f, 1}},
-       2.25f,
-       2.25f + 0x1p-22f,
-       2.25f + 0x1p-22f},
-      {"subnormal", false, 0, {{0, 0x1p-100f, 0x1.8p-49f}}, 0x1p-148f, 0x1p-149f, 0x1p-149f},
-      {"infinity", true, 0, {{0, infinity, 1}, {5, 1, 1}}, infinity, infinity, infinity},
-  };
-  for (const Sum& sum : sums) {
+  for (const Sum& sum : cut_sums) {
     std::vector<float> a(16), b(16);
     for (const auto& [k, left, right] : sum.products) {
       a[static_cast<std::size_t>(k)] = left;

@@ -73,6 +73,71 @@ void expect_agreement(const std::string& name, const Case& drawn) {
 // and others do not.
 const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
 
+/// Draws 170 parameters with their gradients and moments. There are more tensors than a small table
+/// contains. Some are empty, some are views that are not on 16-byte boundaries, and one has several
+/// pieces.
+void draw_tensors(Adam& op, Backend& backend, bool bf16_moments) {
+  Rng rng(8, Purpose::test);
+  const bool plain = backend.name() == "reference";
+  for (int k = 0; k < 170; ++k) {
+    const std::int64_t size = k == 90 ? 17001 : k % 7 * 3;
+    const auto tensor = [&](double deviation, DType type, bool positive) {
+      catalog::HostTensor values = catalog::normals(rng, {size + 1}, deviation);
+      for (double& value : values.values) {
+        if (positive) value = value * value;
+        value = static_cast<float>(bf16(static_cast<float>(value)));
+      }
+      const DType stored = plain ? DType::f32 : type;
+      return Tensor::from(backend, {size + 1}, stored, values.values).slice(k % 2, size);
+    };
+    op.parameters.push_back(tensor(1, DType::f32, false));
+    op.gradients.push_back(tensor(0.1, DType::f32, false));
+    op.m.push_back(tensor(0.1, bf16_moments && k % 4 < 2 ? DType::bf16 : DType::f32, false));
+    op.v.push_back(tensor(0.3, bf16_moments && k % 3 == 0 ? DType::bf16 : DType::f32, true));
+    op.decay.push_back(k % 2 * 0.1);
+  }
+}
+
+/// The norm, the factor and the parameters after a step of Adam and a step of SGD.
+std::vector<double> stepped(Backend& backend, bool bf16_moments) {
+  Adam op;
+  op.now = Tensor::from(backend, {3}, DType::f32, adam_now(0.01, 3));
+  GlobalNorm norm;
+  norm.largest = 0.5;
+  norm.norm = Tensor(backend, {1}, DType::f32);
+  norm.factor = Tensor::from(backend, {1}, DType::f32, std::vector<double>{1});
+  draw_tensors(op, backend, bf16_moments);
+  SquareSums squares{.tensors = op.gradients, .sums = {}};
+  std::int64_t pieces = 0;
+  for (const Tensor& x : op.gradients) pieces += SquareSums::pieces(x.size());
+  norm.squares = Tensor(backend, {pieces}, DType::f32);
+  std::int64_t at = 0;
+  for (const Tensor& x : op.gradients) {
+    squares.sums.push_back(norm.squares.slice(at, SquareSums::pieces(x.size())));
+    at += squares.sums.back().size();
+  }
+  backend(squares);
+  backend(norm);
+  op.factor = norm.factor;
+  backend(op);
+  Sgd sgd{.parameters = op.parameters,
+          .gradients = op.gradients,
+          .velocities = {},
+          .decay = op.decay,
+          .rate = op.now.slice(0, 1),
+          .factor = op.factor};
+  for (const Tensor& w : op.parameters) {
+    sgd.velocities.push_back(Tensor(backend, {w.size() + 1}, DType::f32).slice(0, w.size()));
+    backend(Copy{.x = w, .y = sgd.velocities.back()});
+  }
+  backend(sgd);
+  std::vector<double> all{norm.norm.item(), norm.factor.item()};
+  for (const Tensor& w : op.parameters) {
+    for (const double value : w.to_doubles()) all.push_back(value);
+  }
+  return all;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(norms_take_rows_of_any_length) {
@@ -315,67 +380,9 @@ BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
 BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
   const auto reference = make_reference_backend();
   const auto device = make_emulated_cuda_backend();
-  // There are more tensors than a small table contains. Some are empty, some are views that are not
-  // on 16-byte boundaries, and one has several pieces.
-  const auto step = [](Backend& backend, bool bf16_moments) {
-    Rng rng(8, Purpose::test);
-    const bool plain = backend.name() == "reference";
-    Adam op;
-    op.now = Tensor::from(backend, {3}, DType::f32, adam_now(0.01, 3));
-    GlobalNorm norm;
-    norm.largest = 0.5;
-    norm.norm = Tensor(backend, {1}, DType::f32);
-    norm.factor = Tensor::from(backend, {1}, DType::f32, std::vector<double>{1});
-    for (int k = 0; k < 170; ++k) {
-      const std::int64_t size = k == 90 ? 17001 : k % 7 * 3;
-      const auto tensor = [&](double deviation, DType type, bool positive) {
-        catalog::HostTensor values = catalog::normals(rng, {size + 1}, deviation);
-        for (double& value : values.values) {
-          if (positive) value = value * value;
-          value = static_cast<float>(bf16(static_cast<float>(value)));
-        }
-        const DType stored = plain ? DType::f32 : type;
-        return Tensor::from(backend, {size + 1}, stored, values.values).slice(k % 2, size);
-      };
-      op.parameters.push_back(tensor(1, DType::f32, false));
-      op.gradients.push_back(tensor(0.1, DType::f32, false));
-      op.m.push_back(tensor(0.1, bf16_moments && k % 4 < 2 ? DType::bf16 : DType::f32, false));
-      op.v.push_back(tensor(0.3, bf16_moments && k % 3 == 0 ? DType::bf16 : DType::f32, true));
-      op.decay.push_back(k % 2 * 0.1);
-    }
-    SquareSums squares{.tensors = op.gradients, .sums = {}};
-    std::int64_t pieces = 0;
-    for (const Tensor& x : op.gradients) pieces += SquareSums::pieces(x.size());
-    norm.squares = Tensor(backend, {pieces}, DType::f32);
-    std::int64_t at = 0;
-    for (const Tensor& x : op.gradients) {
-      squares.sums.push_back(norm.squares.slice(at, SquareSums::pieces(x.size())));
-      at += squares.sums.back().size();
-    }
-    backend(squares);
-    backend(norm);
-    op.factor = norm.factor;
-    backend(op);
-    Sgd sgd{.parameters = op.parameters,
-            .gradients = op.gradients,
-            .velocities = {},
-            .decay = op.decay,
-            .rate = op.now.slice(0, 1),
-            .factor = op.factor};
-    for (const Tensor& w : op.parameters) {
-      sgd.velocities.push_back(Tensor(backend, {w.size() + 1}, DType::f32).slice(0, w.size()));
-      backend(Copy{.x = w, .y = sgd.velocities.back()});
-    }
-    backend(sgd);
-    std::vector<double> all{norm.norm.item(), norm.factor.item()};
-    for (const Tensor& w : op.parameters) {
-      for (const double value : w.to_doubles()) all.push_back(value);
-    }
-    return all;
-  };
   for (const bool bf16_moments : {false, true}) {
-    const std::vector<double> expected = step(*reference, bf16_moments);
-    const std::vector<double> got = step(*device, bf16_moments);
+    const std::vector<double> expected = stepped(*reference, bf16_moments);
+    const std::vector<double> got = stepped(*device, bf16_moments);
     BOOST_REQUIRE(expected.size() == got.size());
     double worst = 0;
     for (std::size_t i = 0; i < got.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include "tests/check.h"
 
@@ -33,108 +34,142 @@ DecoderConfig small() {
           .deviation = 0.3};
 }
 
+using Change = std::function<void(DecoderConfig&)>;
+
+Change set(std::string_view option, std::string_view value) {
+  return [=](DecoderConfig& c) { set_option(c.mixers, option, value); };
+}
+
+Change heads(const char* text) {
+  return [=](DecoderConfig& c) { c.mixers = parse_layers(text, 16); };
+}
+
+Change delta_rule(const char* text) {
+  return [=](DecoderConfig& c) {
+    heads(text)(c);
+    // With smaller queries and keys, norms are too strongly curved for difference quotients.
+    c.deviation = 0.6;
+  };
+}
+
+void chained(DecoderConfig& c) {
+  c.mixers = parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
+  set("gamma", "0.7")(c);
+}
+
+/// Named changes of small().
+using Changes = std::vector<std::pair<std::string, Change>>;
+
+/// Options of the model, alone and together.
+Changes model_changes() {
+  return {
+      {"plain", [](DecoderConfig&) {}},
+      {"sequential", [](DecoderConfig& c) { c.order = Order::sequential; }},
+      {"no positions", [](DecoderConfig& c) { c.positions = Positions::none; }},
+      {"learned positions", [](DecoderConfig& c) { c.positions = Positions::learned; }},
+      {"sinusoidal positions", [](DecoderConfig& c) { c.positions = Positions::sinusoidal; }},
+      {"tied", [](DecoderConfig& c) { c.tied = true; }},
+      {"tanh GELU", [](DecoderConfig& c) { c.activation = Activation::gelu_tanh; }},
+      {"RMS norms", [](DecoderConfig& c) { c.norm = NormKind::rms; }},
+      {"a gate",
+       [](DecoderConfig& c) {
+         c.gated = true;
+         c.activation = Activation::silu;
+         c.feed_forward_bias = c.mixing_bias = false;
+       }},
+      {"with an output bias", [](DecoderConfig& c) { c.output_bias = true; }},
+      {"scaled embeddings", [](DecoderConfig& c) { c.embedding_scale = 3; }},
+      {"norms after, of one more than their weight",
+       [](DecoderConfig& c) {
+         c.order = Order::sequential;
+         c.norm = NormKind::rms_plus_one;
+         c.norms_after = true;
+         c.mixers = parse_layers("softmax:4/1x6{window=2};softmax:4/1x6{rope_base=100}", 16);
+         set("head_norm", "rms_plus_one")(c);
+       }},
+      {"GPT-2 with all of it",
+       [](DecoderConfig& c) {
+         chained(c);
+         set("learned_gamma", "head")(c);
+         c.order = Order::sequential;
+         c.activation = Activation::gelu_tanh;
+         c.positions = Positions::learned;
+         c.longest = 32;
+         c.tied = true;
+         set("temper", "position")(c);
+         set("window", "4")(c);
+         c.start = Start::residual;
+       }},
+  };
+}
+
+/// Options of softmax heads.
+Changes score_changes() {
+  return {
+      {"window", set("window", "3")},
+      {"scale", set("score_scale", "1.5")},
+      {"tempered",
+       [](DecoderConfig& c) {
+         set("temper", "position")(c);
+         set("beta", "0.8")(c);
+       }},
+      {"tempered by length", set("temper", "length")},
+      {"fewer keys", [](DecoderConfig& c) { c.mixers = parse_layers("softmax:4/2x4", 16); }},
+      {"neighbours turn together", set("rope_interleaved", "1")},
+      {"stretched wavelengths",
+       [](DecoderConfig& c) {
+         set("rope_factor", "4")(c);
+         set("rope_original", "8")(c);
+       }},
+  };
+}
+
+/// Mechanisms between tokens.
+Changes mechanism_changes() {
+  return {
+      {"ChaCAL", chained},
+      {"gamma of layers",
+       [](DecoderConfig& c) {
+         chained(c);
+         set("learned_gamma", "layer")(c);
+       }},
+      {"gamma of heads",
+       [](DecoderConfig& c) {
+         chained(c);
+         set("learned_gamma", "head")(c);
+       }},
+      {"SSMax", heads("ssmax:2x4{ssmax=0.7},softmax:1x8")},
+      {"forgetting", heads("fox:4/2x4")},
+      {"forgetting little, turned", heads("fox:2x4{forget_bias=3,rope_in_fox=1},fal:1x8")},
+      {"a delta rule", delta_rule("delta:4/2x4")},
+      {"a delta rule without gates", delta_rule("delta:2x4{delta_gate=0,delta_negative=0},"
+                                                "delta:1x8{delta_convolution=0}")},
+      {"DeltaFormer",
+       heads(
+           "deltaformer:4/2x4;deltaformer:2x4{deltaformer_bias=1,rope_in_deltaformer=1},fal:1x8")},
+      {"PaTH", delta_rule("path:2x4{path_rank=6},path:1x8{path_convolution=1}")},
+      {"selective rotations",
+       delta_rule("selective_rope:2x4{angle_rank=5},selective_rope:1x8{angle_gate=0}")},
+      {"an LSTM", heads("lstm:2x5,lstm:1x6{lstm_forget=0}")},
+      {"ALiBi", heads("alibi:3x4,softmax:1x4")},
+      {"softmax1", heads("sink:4/2x4")},
+      {"stick-breaking", heads("stick:2x4,stick:2/1x4{rope_in_stick=1}")},
+      {"entmax", heads("entmax:4/2x4;entmax:2x4{entmax_scale=0,rope_in_entmax=1},fal:1x8")},
+      {"threshold relative attention", heads("tra:4/2x4{tra_bias=1}")},
+      {"other rules that forget",
+       heads("stick:2x4{forgets=1},tra:2/1x4{forgets=1,forget_bias=3};"
+             "entmax:2x4{forgets=1},stick:1x8{forgets=1,forget_bias=2}")},
+      {"sigmoid attention", heads("sigmoid:4/2x4;sigmoid:2x4{forgets=1},fal:1x8")},
+      {"learned sinks", heads("sink:2x4{sink=-0.5,learned_sink=1},sink:1x8{sink=1}")},
+  };
+}
+
 /// Configurations in which each option is set alone, and several together.
 std::map<std::string, DecoderConfig> variants() {
   std::map<std::string, DecoderConfig> all;
-  const auto add = [&](const std::string& name, auto change) {
-    DecoderConfig config = small();
-    change(config);
-    all[name] = config;
-  };
-  const auto set = [](std::string_view option, std::string_view value) {
-    return [=](DecoderConfig& c) { set_option(c.mixers, option, value); };
-  };
-  const auto chained = [&](DecoderConfig& c) {
-    c.mixers = parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
-    set("gamma", "0.7")(c);
-  };
-  add("plain", [](DecoderConfig&) {});
-  add("sequential", [](DecoderConfig& c) { c.order = Order::sequential; });
-  add("no positions", [](DecoderConfig& c) { c.positions = Positions::none; });
-  add("learned positions", [](DecoderConfig& c) { c.positions = Positions::learned; });
-  add("sinusoidal positions", [](DecoderConfig& c) { c.positions = Positions::sinusoidal; });
-  add("tied", [](DecoderConfig& c) { c.tied = true; });
-  add("tanh GELU", [](DecoderConfig& c) { c.activation = Activation::gelu_tanh; });
-  add("window", set("window", "3"));
-  add("scale", set("score_scale", "1.5"));
-  add("tempered", [&](DecoderConfig& c) {
-    set("temper", "position")(c);
-    set("beta", "0.8")(c);
-  });
-  add("tempered by length", set("temper", "length"));
-  add("fewer keys", [](DecoderConfig& c) { c.mixers = parse_layers("softmax:4/2x4", 16); });
-  add("neighbours turn together", set("rope_interleaved", "1"));
-  add("stretched wavelengths", [&](DecoderConfig& c) {
-    set("rope_factor", "4")(c);
-    set("rope_original", "8")(c);
-  });
-  add("RMS norms", [](DecoderConfig& c) { c.norm = NormKind::rms; });
-  add("a gate", [](DecoderConfig& c) {
-    c.gated = true;
-    c.activation = Activation::silu;
-    c.feed_forward_bias = c.mixing_bias = false;
-  });
-  add("with an output bias", [](DecoderConfig& c) { c.output_bias = true; });
-  add("scaled embeddings", [](DecoderConfig& c) { c.embedding_scale = 3; });
-  add("norms after, of one more than their weight", [&](DecoderConfig& c) {
-    c.order = Order::sequential;
-    c.norm = NormKind::rms_plus_one;
-    c.norms_after = true;
-    c.mixers = parse_layers("softmax:4/1x6{window=2};softmax:4/1x6{rope_base=100}", 16);
-    set("head_norm", "rms_plus_one")(c);
-  });
-  add("ChaCAL", chained);
-  add("gamma of layers", [&](DecoderConfig& c) {
-    chained(c);
-    set("learned_gamma", "layer")(c);
-  });
-  add("gamma of heads", [&](DecoderConfig& c) {
-    chained(c);
-    set("learned_gamma", "head")(c);
-  });
-  const auto heads = [](const char* text) {
-    return [=](DecoderConfig& c) { c.mixers = parse_layers(text, 16); };
-  };
-  add("SSMax", heads("ssmax:2x4{ssmax=0.7},softmax:1x8"));
-  add("forgetting", heads("fox:4/2x4"));
-  add("forgetting little, turned", heads("fox:2x4{forget_bias=3,rope_in_fox=1},fal:1x8"));
-  const auto delta_rule = [&](const char* text) {
-    return [=](DecoderConfig& c) {
-      heads(text)(c);
-      // With smaller queries and keys, norms are too strongly curved for difference quotients.
-      c.deviation = 0.6;
-    };
-  };
-  add("a delta rule", delta_rule("delta:4/2x4"));
-  add("a delta rule without gates", delta_rule("delta:2x4{delta_gate=0,delta_negative=0},"
-                                               "delta:1x8{delta_convolution=0}"));
-  add("DeltaFormer",
-      heads("deltaformer:4/2x4;deltaformer:2x4{deltaformer_bias=1,rope_in_deltaformer=1},fal:1x8"));
-  add("PaTH", delta_rule("path:2x4{path_rank=6},path:1x8{path_convolution=1}"));
-  add("selective rotations",
-      delta_rule("selective_rope:2x4{angle_rank=5},selective_rope:1x8{angle_gate=0}"));
-  add("an LSTM", heads("lstm:2x5,lstm:1x6{lstm_forget=0}"));
-  add("ALiBi", heads("alibi:3x4,softmax:1x4"));
-  add("softmax1", heads("sink:4/2x4"));
-  add("stick-breaking", heads("stick:2x4,stick:2/1x4{rope_in_stick=1}"));
-  add("entmax", heads("entmax:4/2x4;entmax:2x4{entmax_scale=0,rope_in_entmax=1},fal:1x8"));
-  add("threshold relative attention", heads("tra:4/2x4{tra_bias=1}"));
-  add("other rules that forget", heads("stick:2x4{forgets=1},tra:2/1x4{forgets=1,forget_bias=3};"
-                                       "entmax:2x4{forgets=1},stick:1x8{forgets=1,forget_bias=2}"));
-  add("sigmoid attention", heads("sigmoid:4/2x4;sigmoid:2x4{forgets=1},fal:1x8"));
-  add("learned sinks", heads("sink:2x4{sink=-0.5,learned_sink=1},sink:1x8{sink=1}"));
-  add("GPT-2 with all of it", [&](DecoderConfig& c) {
-    chained(c);
-    set("learned_gamma", "head")(c);
-    c.order = Order::sequential;
-    c.activation = Activation::gelu_tanh;
-    c.positions = Positions::learned;
-    c.longest = 32;
-    c.tied = true;
-    set("temper", "position")(c);
-    set("window", "4")(c);
-    c.start = Start::residual;
-  });
+  for (const Changes& changes : {model_changes(), score_changes(), mechanism_changes()}) {
+    for (const auto& [name, change] : changes) change(all.emplace(name, small()).first->second);
+  }
   return all;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -174,6 +175,91 @@ struct Products {
   }
 };
 
+/// All operands and results of a case.
+struct Operands {
+  Matrix a, b, c, residual, at, pre, bias;
+
+  explicit Operands(const Case& t)
+      : a(left(t)),
+        b(right(t)),
+        c(t.m, t.n, t.batch, t.c, t.extra, 3),
+        residual(t.m, t.n, t.batch, t.b, t.extra, 4),
+        at(t.m, t.n, t.batch, t.a, t.extra, 5),
+        pre(t.m, t.n, t.batch, t.c, t.extra, 6),
+        bias(1, t.n, 1, DType::f32, 0, 7) {
+    if (t.beta != 0) return;
+    // NaN, because c must not be read
+    for (std::int64_t p = 0; p < t.batch; ++p) {
+      for (std::int64_t i = 0; i < t.m; ++i) {
+        for (std::int64_t j = 0; j < t.n; ++j) {
+          c.put(p, i, j, std::numeric_limits<float>::quiet_NaN());
+        }
+      }
+    }
+  }
+
+  Gemm gemm(const Case& t) {
+    Gemm g{.m = t.m,
+           .n = t.n,
+           .k = t.k,
+           .batch = t.batch,
+           .a = a.operand(t.ta),
+           .b = b.operand(t.tb),
+           .c = c.result(),
+           .alpha = t.alpha,
+           .beta = t.beta,
+           .math = t.math};
+    if (t.bias) g.epilogue.bias = bias.f32.data();
+    if (t.pre) g.epilogue.pre = pre.result();
+    if (t.residual) g.epilogue.residual = residual.operand();
+    if (t.at) g.epilogue.at = at.operand();
+    g.epilogue.f = t.f;
+    return g;
+  }
+};
+
+/// The error of entry (p, i, j) of c as a fraction of its bound. Infinity if this entry or the one
+/// of `pre` exceeds its bound. `old` is c before the product.
+double used_bound(const Case& t, const Operands& x, const Matrix& old, const Products& products,
+                  std::array<std::int64_t, 3> place) {
+  const auto [p, i, j] = place;
+  const double infinity = std::numeric_limits<double>::infinity(), u = 0x1p-24;
+  const auto row = static_cast<std::size_t>(p * t.m + i);
+  const double aa = products.rows[row];
+  const double bb = products.columns[static_cast<std::size_t>(p * t.n + j)];
+  const double norms = std::fabs(static_cast<double>(t.alpha)) * std::sqrt(aa * bb);
+  const double product =
+      static_cast<double>(t.alpha) *
+      products.sums[row * static_cast<std::size_t>(t.n) + static_cast<std::size_t>(j)];
+  double bound = norms * (rounding(t) + static_cast<double>(t.k + 2) * u);
+  double want = product;
+  if (t.at) {
+    const double slope = derivative(*t.f, x.at.get(p, i, j));
+    bound = bound * std::fabs(slope) + std::fabs(product) * 16 * u;
+    want = product * slope;
+  } else {
+    if (t.bias) want += x.bias.get(0, 0, j);
+    bound += 2 * u * (std::fabs(want) + 1);
+    if (t.pre) {
+      const double share = bound + type_unit(t.c) * std::fabs(want);
+      const double got = x.pre.get(p, i, j);
+      if (!agree(got, want, share)) return infinity;
+    }
+    if (t.f) {
+      // The slope of every f used here is below 1.2, and the error of evaluating f is below
+      // 16 u.
+      bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
+      want = value(*t.f, want);
+    }
+    if (t.residual) want += x.residual.get(p, i, j);
+  }
+  if (t.beta != 0) want += static_cast<double>(t.beta) * old.get(p, i, j);
+  bound +=
+      4 * u * (std::fabs(want) + 4) + (t.c == DType::bf16 ? 0x1p-8 * (std::fabs(want) + bound) : 0);
+  const double got = x.c.get(p, i, j);
+  return agree(got, want, bound) ? std::fabs(got - want) / bound : infinity;
+}
+
 struct Outcome {
   double used = 0;  // maximum error as a fraction of its bound
   std::vector<std::byte> c, pre;
@@ -181,86 +267,19 @@ struct Outcome {
 
 Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace,
             const Products* products) {
-  const Matrix a = left(t), b = right(t);
-  Matrix c(t.m, t.n, t.batch, t.c, t.extra, 3);
-  Matrix residual(t.m, t.n, t.batch, t.b, t.extra, 4), at(t.m, t.n, t.batch, t.a, t.extra, 5);
-  Matrix pre(t.m, t.n, t.batch, t.c, t.extra, 6), bias(1, t.n, 1, DType::f32, 0, 7);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  if (t.beta == 0) {  // NaN, because c must not be read
-    for (std::int64_t p = 0; p < t.batch; ++p) {
-      for (std::int64_t i = 0; i < t.m; ++i) {
-        for (std::int64_t j = 0; j < t.n; ++j) c.put(p, i, j, nan);
-      }
-    }
-  }
-  const Matrix old = c;
-  Gemm g{.m = t.m,
-         .n = t.n,
-         .k = t.k,
-         .batch = t.batch,
-         .a = a.operand(t.ta),
-         .b = b.operand(t.tb),
-         .c = c.result(),
-         .alpha = t.alpha,
-         .beta = t.beta,
-         .math = t.math};
-  if (t.bias) g.epilogue.bias = bias.f32.data();
-  if (t.pre) g.epilogue.pre = pre.result();
-  if (t.residual) g.epilogue.residual = residual.operand();
-  if (t.at) g.epilogue.at = at.operand();
-  g.epilogue.f = t.f;
-  gemm(g, kernels, pool, workspace);
-
-  Outcome outcome{.used = 0, .c = c.bytes(), .pre = pre.bytes()};
+  Operands x(t);
+  const Matrix old = x.c;
+  gemm(x.gemm(t), kernels, pool, workspace);
+  Outcome outcome{.used = 0, .c = x.c.bytes(), .pre = x.pre.bytes()};
   if (!products) return outcome;
-  const double inputs = rounding(t), u = 0x1p-24;
   for (std::int64_t p = 0; p < t.batch; ++p) {
     for (std::int64_t i = 0; i < t.m; ++i) {
       for (std::int64_t j = 0; j < t.n; ++j) {
-        const auto row = static_cast<std::size_t>(p * t.m + i);
-        const double aa = products->rows[row];
-        const double bb = products->columns[static_cast<std::size_t>(p * t.n + j)];
-        const double norms = std::fabs(static_cast<double>(t.alpha)) * std::sqrt(aa * bb);
-        const double product =
-            static_cast<double>(t.alpha) *
-            products->sums[row * static_cast<std::size_t>(t.n) + static_cast<std::size_t>(j)];
-        double bound = norms * (inputs + static_cast<double>(t.k + 2) * u);
-        double want = product;
-        if (t.at) {
-          const double slope = derivative(*t.f, at.get(p, i, j));
-          bound = bound * std::fabs(slope) + std::fabs(product) * 16 * u;
-          want = product * slope;
-        } else {
-          if (t.bias) want += bias.get(0, 0, j);
-          bound += 2 * u * (std::fabs(want) + 1);
-          if (t.pre) {
-            const double share = bound + type_unit(t.c) * std::fabs(want);
-            const double got = pre.get(p, i, j);
-            if (!agree(got, want, share)) outcome.used = std::numeric_limits<double>::infinity();
-          }
-          if (t.f) {
-            // The slope of every f used here is below 1.2, and the error of evaluating f is below
-            // 16 u.
-            bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
-            want = value(*t.f, want);
-          }
-          if (t.residual) want += residual.get(p, i, j);
-        }
-        if (t.beta != 0) want += static_cast<double>(t.beta) * old.get(p, i, j);
-        bound += 4 * u * (std::fabs(want) + 4) +
-                 (t.c == DType::bf16 ? 0x1p-8 * (std::fabs(want) + bound) : 0);
-        const double got = c.get(p, i, j);
-        outcome.used = agree(got, want, bound)
-                           ? std::max(outcome.used, std::fabs(got - want) / bound)
-                           : std::numeric_limits<double>::infinity();
+        outcome.used = std::max(outcome.used, used_bound(t, x, old, *products, {p, i, j}));
       }
-    }
-  }
-  // Columns beyond those of c must not be written.
-  for (std::int64_t p = 0; p < t.batch; ++p) {
-    for (std::int64_t i = 0; i < t.m; ++i) {
-      for (std::int64_t j = t.n; j < c.ld; ++j) {
-        if (!std::isnan(c.get(p, i, j))) outcome.used = std::numeric_limits<double>::infinity();
+      // Columns beyond those of c must not be written.
+      for (std::int64_t j = t.n; j < x.c.ld; ++j) {
+        if (!std::isnan(x.c.get(p, i, j))) outcome.used = std::numeric_limits<double>::infinity();
       }
     }
   }

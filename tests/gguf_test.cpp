@@ -3,6 +3,7 @@
 #include "nn/models/gguf.h"
 
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -49,6 +50,80 @@ GgufWriter small() {
   const float numbers[6] = {1, 2, 3, 4, 5, 6};
   writer.tensor("t", {3, 2}, 0, chars(std::as_bytes(std::span(numbers))));
   writer.tensor("u", {1}, 0, chars(std::as_bytes(std::span(numbers).first(1))));
+  return writer;
+}
+
+/// The golden Llama as Hugging Face publishes it.
+struct GoldenLlama {
+  SafetensorsFile published = SafetensorsFile::open(golden("llama_tied.safetensors"));
+  ForeignConfig foreign = parse_config(published.metadata().at("config"), "golden");
+  std::unique_ptr<Weights> weights =
+      weights_of(SafetensorsParts(SafetensorsFile::open(published.name())));
+};
+
+/// The rows of queries or keys in GGUF's order, in which the rows of the two halves of each head
+/// alternate.
+std::vector<float> interleaved(const std::vector<double>& numbers, std::int64_t columns,
+                               std::int64_t head_width) {
+  std::vector<float> floats(numbers.size());
+  const auto width = static_cast<std::size_t>(columns);
+  const auto half = static_cast<std::size_t>(head_width / 2);
+  for (std::size_t row = 0; row < numbers.size() / width; ++row) {
+    const std::size_t head = row / (2 * half), s = row % (2 * half) / half, i = row % half;
+    for (std::size_t c = 0; c < width; ++c) {
+      floats[(head * 2 * half + 2 * i + s) * width + c] =
+          static_cast<float>(numbers[row * width + c]);
+    }
+  }
+  return floats;
+}
+
+/// The golden Llama as a GGUF file without a tokenizer.
+GgufWriter written(const GoldenLlama& llama) {
+  const ForeignConfig& foreign = llama.foreign;
+  const auto& heads = dynamic_cast<const SoftmaxHeads&>(*foreign.config.mixers[0][0]);
+  GgufWriter writer;
+  const auto size = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
+  writer.text("general.architecture", "llama");
+  writer.integer("llama.block_count", size(foreign.config.layers));
+  writer.integer("llama.context_length", 256);
+  writer.integer("llama.embedding_length", size(foreign.config.width));
+  writer.integer("llama.feed_forward_length", size(foreign.config.inner));
+  writer.integer("llama.attention.head_count", size(heads.heads));
+  writer.integer("llama.attention.head_count_kv", size(heads.key_heads));
+  writer.integer("llama.attention.key_length", size(heads.width));
+  writer.integer("llama.attention.value_length", size(heads.width));
+  writer.number("llama.attention.layer_norm_rms_epsilon",
+                static_cast<float>(foreign.config.epsilon));
+  writer.number("llama.rope.freq_base", static_cast<float>(heads.rope.base));
+  const std::vector<std::pair<std::string, std::string>> parts{
+      {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
+      {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
+      {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
+      {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
+      {"ffn_down", "mlp.down_proj"}};
+  const auto put = [&](const std::string& here, const std::string& there) {
+    const StoredTensor stored = llama.weights->at(std::vector{there});
+    std::vector<double> numbers(static_cast<std::size_t>(stored.shape.size()));
+    stored.read(0, numbers);
+    const bool paired = here.ends_with("attn_q.weight") || here.ends_with("attn_k.weight");
+    const std::vector<float> floats = paired
+                                          ? interleaved(numbers, stored.shape.back(), heads.width)
+                                          : std::vector<float>(numbers.begin(), numbers.end());
+    std::vector<std::uint64_t> shape;
+    for (int axis = stored.shape.rank() - 1; axis >= 0; --axis) {
+      shape.push_back(static_cast<std::uint64_t>(stored.shape[axis]));
+    }
+    writer.tensor(here, shape, 0, chars(std::as_bytes(std::span(floats))));
+  };
+  put("token_embd.weight", "model.embed_tokens.weight");
+  put("output_norm.weight", "model.norm.weight");
+  for (std::int64_t layer = 0; layer < foreign.config.layers; ++layer) {
+    for (const auto& [here, there] : parts) {
+      put(text("blk.", layer, '.', here, ".weight"),
+          text("model.layers.", layer, '.', there, ".weight"));
+    }
+  }
   return writer;
 }
 
@@ -132,69 +207,12 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
   }
 }
 
-/// The golden Llama converted to GGUF's layout, in which the rows of queries and keys are
-/// interleaved.
 BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_as_gguf_and_as_safetensors) {
   const auto backend = make_reference_backend();
-  const SafetensorsFile published = SafetensorsFile::open(golden("llama_tied.safetensors"));
-  ForeignConfig foreign = parse_config(published.metadata().at("config"), "golden");
-  const auto weights = weights_of(SafetensorsParts(SafetensorsFile::open(published.name())));
-  Decoder theirs(*backend, foreign.config, 0);
-  read_tensors(*weights, foreign.family->tensors(theirs));
-
-  const auto& heads = dynamic_cast<const SoftmaxHeads&>(*foreign.config.mixers[0][0]);
-  GgufWriter writer;
-  const auto size = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
-  writer.text("general.architecture", "llama");
-  writer.integer("llama.block_count", size(foreign.config.layers));
-  writer.integer("llama.context_length", 256);
-  writer.integer("llama.embedding_length", size(foreign.config.width));
-  writer.integer("llama.feed_forward_length", size(foreign.config.inner));
-  writer.integer("llama.attention.head_count", size(heads.heads));
-  writer.integer("llama.attention.head_count_kv", size(heads.key_heads));
-  writer.integer("llama.attention.key_length", size(heads.width));
-  writer.integer("llama.attention.value_length", size(heads.width));
-  writer.number("llama.attention.layer_norm_rms_epsilon",
-                static_cast<float>(foreign.config.epsilon));
-  writer.number("llama.rope.freq_base", static_cast<float>(heads.rope.base));
-  const std::vector<std::pair<std::string, std::string>> parts{
-      {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
-      {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
-      {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
-      {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
-      {"ffn_down", "mlp.down_proj"}};
-  const auto put = [&](const std::string& here, const std::string& there) {
-    const StoredTensor stored = weights->at(std::vector{there});
-    std::vector<double> numbers(static_cast<std::size_t>(stored.shape.size()));
-    stored.read(0, numbers);
-    std::vector<float> floats(numbers.begin(), numbers.end());
-    const bool queries = here.ends_with("attn_q.weight"), keys = here.ends_with("attn_k.weight");
-    if (queries || keys) {
-      const auto width = static_cast<std::size_t>(stored.shape.back());
-      const auto half = static_cast<std::size_t>(heads.width / 2);
-      for (std::size_t row = 0; row < numbers.size() / width; ++row) {
-        const std::size_t head = row / (2 * half), s = row % (2 * half) / half, i = row % half;
-        for (std::size_t c = 0; c < width; ++c) {
-          floats[(head * 2 * half + 2 * i + s) * width + c] =
-              static_cast<float>(numbers[row * width + c]);
-        }
-      }
-    }
-    std::vector<std::uint64_t> shape;
-    for (int axis = stored.shape.rank() - 1; axis >= 0; --axis) {
-      shape.push_back(static_cast<std::uint64_t>(stored.shape[axis]));
-    }
-    writer.tensor(here, shape, 0, chars(std::as_bytes(std::span(floats))));
-  };
-  put("token_embd.weight", "model.embed_tokens.weight");
-  put("output_norm.weight", "model.norm.weight");
-  for (std::int64_t layer = 0; layer < foreign.config.layers; ++layer) {
-    for (const auto& [here, there] : parts) {
-      put(text("blk.", layer, '.', here, ".weight"),
-          text("model.layers.", layer, '.', there, ".weight"));
-    }
-  }
-  const std::string bytes = writer.file();
+  GoldenLlama llama;
+  Decoder theirs(*backend, llama.foreign.config, 0);
+  read_tensors(*llama.weights, llama.foreign.family->tensors(theirs));
+  const std::string bytes = written(llama).file();
   const GgufFile file = parse(bytes);
   const ForeignConfig again = parse_config(gguf_config(file).dump(), "x");
   BOOST_TEST(again.family->type == "llama");
@@ -206,14 +224,17 @@ BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_as_gguf_and_as_safetensors) {
     const Parameter& b = theirs.parameters().all()[i];
     BOOST_TEST_CONTEXT(a.name()) { BOOST_TEST((a.value().to_doubles() == b.value().to_doubles())); }
   }
+}
 
-  // `generate` and `chat` read the file directly, with the same result as from an imported run.
+BOOST_AUTO_TEST_CASE(generate_and_chat_read_a_gguf_file_as_an_imported_run) {
+  const GoldenLlama llama;
+  GgufWriter writer = written(llama);
   const Program program;
-  write_atomically(program.folder / "numbers.gguf", bytes);
+  write_atomically(program.folder / "numbers.gguf", writer.file());
   writer.text("tokenizer.ggml.model", "gpt2");
   writer.text("tokenizer.ggml.pre", "smollm");
   std::vector<std::string> tokens{"<|end|>", "a", "b", "\u0120", "1", "ab"};
-  while (std::ssize(tokens) < foreign.config.vocabulary) {
+  while (std::ssize(tokens) < llama.foreign.config.vocabulary) {
     tokens.push_back(text("word", tokens.size()));
   }
   writer.texts("tokenizer.ggml.tokens", tokens);

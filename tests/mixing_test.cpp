@@ -59,6 +59,28 @@ Input input_of(Backend& backend, const std::vector<std::int32_t>& lengths,
                     totals);
 }
 
+/// Columns first to first + count - 1 of a matrix.
+std::vector<double> columns_of(const Tensor& t, std::int64_t first, std::int64_t count) {
+  const auto whole = t.to_doubles();
+  std::vector<double> values;
+  for (std::int64_t row = 0; row < t.rows(); ++row) {
+    for (std::int64_t j = first; j < first + count; ++j) {
+      values.push_back(whole[static_cast<std::size_t>(row * t.columns() + j)]);
+    }
+  }
+  return values;
+}
+
+/// The operation of a mixer with default options.
+Var mechanism(std::string_view kind, const HeadVars& q, const HeadVars& k, const HeadVars& v,
+              const Segments& segments) {
+  if (kind == "fal") return fal({.q = q, .k = k, .v = v, .queries = segments}).y;
+  const ScoreVars scores{.q = q, .k = k, .queries = segments};
+  if (kind != "chacal") return attention(scores, v);
+  return chacal(scores, v,
+                Tensor::from(v.data.backend(), {1}, DType::f64, std::vector<double>{0.9}));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(heads_without_a_width_share_the_remaining_width) {
@@ -204,16 +226,6 @@ BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_the_same_as_each_alone) {
     backward[i]({dy, all[i].output, mixers[i]->heads, mixers[i]->width}, true);
   }
 
-  const auto part = [](const Tensor& t, std::int64_t first, std::int64_t count) {
-    const auto whole = t.to_doubles();
-    std::vector<double> values;
-    for (std::int64_t row = 0; row < t.rows(); ++row) {
-      for (std::int64_t j = first; j < first + count; ++j) {
-        values.push_back(whole[static_cast<std::size_t>(row * t.columns() + j)]);
-      }
-    }
-    return values;
-  };
   for (std::size_t i = 0; i < mixers.size(); ++i) {
     const Mixer& mixer = *mixers[i];
     const std::int64_t sizes[] = {mixer.heads * mixer.width, mixer.key_heads * mixer.width,
@@ -223,33 +235,25 @@ BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_the_same_as_each_alone) {
     std::vector<std::int64_t> begins;
     for (const std::int64_t n : sizes) {
       operands.emplace_back(
-          Tensor::from(*backend, {tokens, n}, DType::f64, part(projection, first, n)), true);
+          Tensor::from(*backend, {tokens, n}, DType::f64, columns_of(projection, first, n)), true);
       begins.push_back(first);
       first += n;
     }
     const HeadVars q = all_columns(operands[0], mixer.heads);
     const HeadVars k = all_columns(operands[1], mixer.key_heads);
     const HeadVars v = all_columns(operands[2], mixer.key_heads);
-    const ScoreVars scores{.q = q, .k = k, .queries = segments};
     Tape alone;
     Var result;
     {
       const Recording recording(alone);
-      if (mixer.kind() == "fal") {
-        result = fal({.q = q, .k = k, .v = v, .queries = segments}).y;
-      } else if (mixer.kind() == "chacal") {
-        result =
-            chacal(scores, v, Tensor::from(*backend, {1}, DType::f64, std::vector<double>{0.9}));
-      } else {
-        result = attention(scores, v);
-      }
+      result = mechanism(mixer.kind(), q, k, v, segments);
     }
     BOOST_TEST_CONTEXT("mixer " << i) {
-      BOOST_TEST(result.value().to_doubles() == part(y, all[i].output, sizes[0]));
+      BOOST_TEST(result.value().to_doubles() == columns_of(y, all[i].output, sizes[0]));
       alone.backward(result, Tensor::from(*backend, {tokens, sizes[0]}, DType::f64,
-                                          part(dy, all[i].output, sizes[0])));
+                                          columns_of(dy, all[i].output, sizes[0])));
       for (std::size_t o = 0; o < 3; ++o) {
-        BOOST_TEST(operands[o].grad().to_doubles() == part(x.grad(), begins[o], sizes[o]));
+        BOOST_TEST(operands[o].grad().to_doubles() == columns_of(x.grad(), begins[o], sizes[o]));
       }
     }
   }

@@ -347,9 +347,12 @@ const std::vector<ResultMutant>& of_results() {
   return all;
 }
 
-const std::vector<BackendMutant>& of_backends() {
-  using B = AlteredBackend;
-  static const std::vector<BackendMutant> all{
+namespace {
+
+using B = AlteredBackend;
+
+std::vector<BackendMutant> score_mutants() {
+  return {
       {"scores without 1 / sqrt(width)",
        [](B& b) {
          alter_scores(b, [](Scores& s) { s.scale *= std::sqrt(static_cast<double>(s.q.width)); });
@@ -378,6 +381,11 @@ const std::vector<BackendMutant>& of_backends() {
        [](B& b) { before<Cumulate>(b, [](Cumulate& op) { op.x = times(op.x, 0.98); }); }},
       {"ln n of whole segments or of those up to a query: the other",
        [](B& b) { before<LogCounts>(b, [](LogCounts& op) { op.whole = !op.whole; }); }},
+  };
+}
+
+std::vector<BackendMutant> attention_backward_mutants() {
+  return {
       {"attention backward without scale",
        [](B& b) {
          before<AttentionBackward>(b, [](AttentionBackward& op) {
@@ -414,6 +422,11 @@ const std::vector<BackendMutant>& of_backends() {
            if (rounded && op.dscores.decay && !stick) forget_row_sums(op);
          });
        }},
+  };
+}
+
+std::vector<BackendMutant> reinforcement_mutants() {
+  return {
       {"reinforced by 2% less",
        [](B& b) {
          before<Reinforce>(b, [](Reinforce& op) { op.amounts = times(op.amounts, 0.98); });
@@ -431,6 +444,11 @@ const std::vector<BackendMutant>& of_backends() {
            });
          });
        }},
+  };
+}
+
+std::vector<BackendMutant> chain_mutants() {
+  return {
       {"gamma 2% smaller",
        [](B& b) { before<Chacal>(b, [](Chacal& op) { op.gamma = times(op.gamma, 0.98); }); }},
       {"gamma 2% smaller in backward",
@@ -459,6 +477,11 @@ const std::vector<BackendMutant>& of_backends() {
          before<DeltaFormerBackward>(
              b, [](DeltaFormerBackward& op) { op.read.data = times(op.read.data, 0); });
        }},
+  };
+}
+
+std::vector<BackendMutant> recurrence_mutants() {
+  return {
       {"delta: beta of the next token",
        [](B& b) { before<Delta>(b, [](Delta& op) { op.beta = next_rows(op.beta); }); }},
       {"delta: beta 2% smaller in backward",
@@ -502,6 +525,11 @@ const std::vector<BackendMutant>& of_backends() {
        [](B& b) {
          before<LstmBackward>(b, [](LstmBackward& op) { op.cells = next_rows(op.cells); });
        }},
+  };
+}
+
+std::vector<BackendMutant> rotation_mutants() {
+  return {
       {"rope: one position earlier",
        [](B& b) {
          before<Rope>(b, [](Rope& op) {
@@ -520,6 +548,11 @@ const std::vector<BackendMutant>& of_backends() {
        [](B& b) { before<Rotate>(b, [](Rotate& op) { op.angles = times(op.angles, 0.98); }); }},
       {"rotate: another row's outputs in backward",
        [](B& b) { before<RotateBackward>(b, [](RotateBackward& op) { op.y = next_rows(op.y); }); }},
+  };
+}
+
+std::vector<BackendMutant> norm_mutants() {
+  return {
       {"epsilon outside the root",
        [](B& b) {
          b.alter<LayerNorm>([](LayerNorm& op, const auto& run) {
@@ -533,6 +566,11 @@ const std::vector<BackendMutant>& of_backends() {
        }},
       {"gain offset left out",
        [](B& b) { before<RmsNorm>(b, [](RmsNorm& op) { op.offset = 0; }); }},
+  };
+}
+
+std::vector<BackendMutant> product_mutants() {
+  return {
       {"bias added twice",
        [](B& b) {
          before<AddBias>(b, [](AddBias& op) {
@@ -572,6 +610,14 @@ const std::vector<BackendMutant>& of_backends() {
            if (op.f) op.f = other(*op.f);
          });
        }},
+      {"the next diagonal", [](B& b) { before<Triangle>(b, [](Triangle& op) { ++op.diagonal; }); }},
+      {"the diagonal taken as ones, or not",
+       [](B& b) { before<SolveTriangular>(b, [](SolveTriangular& op) { op.unit = !op.unit; }); }},
+  };
+}
+
+std::vector<BackendMutant> row_mutants() {
+  return {
       {"the last row left out of a sum over rows",
        [](B& b) {
          before<ColumnSum>(b, [](ColumnSum& op) { op.x = shorter(op.x); });
@@ -590,6 +636,17 @@ const std::vector<BackendMutant>& of_backends() {
          before<Embedding>(b, [=](Embedding& op) { op.ids = shifted(op.ids); });
          before<Gather>(b, [=](Gather& op) { op.index = shifted(op.index); });
        }},
+      {"copied one column to the left",
+       [](B& b) {
+         before<Append>(b, [](Append& op) {
+           if (op.x.first_column > 0) --op.x.first_column;
+         });
+       }},
+  };
+}
+
+std::vector<BackendMutant> loss_mutants() {
+  return {
       {"softmax without its mask",
        [](B& b) { before<Softmax>(b, [](Softmax& op) { op.causal = false; }); }},
       {"softmax backward without the row sum",
@@ -609,9 +666,11 @@ const std::vector<BackendMutant>& of_backends() {
          before<BinaryCrossEntropyBackward>(
              b, [](BinaryCrossEntropyBackward& op) { op.weights = {}; });
        }},
-      {"the next diagonal", [](B& b) { before<Triangle>(b, [](Triangle& op) { ++op.diagonal; }); }},
-      {"the diagonal taken as ones, or not",
-       [](B& b) { before<SolveTriangular>(b, [](SolveTriangular& op) { op.unit = !op.unit; }); }},
+  };
+}
+
+std::vector<BackendMutant> optimizer_mutants() {
+  return {
       {"squares of all tensors but the last",
        [](B& b) {
          before<SquareSums>(b, [](SquareSums& op) {
@@ -635,21 +694,35 @@ const std::vector<BackendMutant>& of_backends() {
                                  std::vector<double>{now[0], now[0], 1});
          });
        }},
+      {"beta2 for beta1", [](B& b) { before<Adam>(b, [](Adam& op) { op.beta1 = op.beta2; }); }},
       {"momentum nearer to 1",
        [](B& b) { before<Sgd>(b, [](Sgd& op) { op.momentum = (1 + op.momentum) / 2; }); }},
       {"steps without decay",
        [](B& b) { before<Sgd>(b, [](Sgd& op) { op.decay.assign(op.decay.size(), 0); }); }},
+  };
+}
+
+std::vector<BackendMutant> dropout_mutants() {
+  return {
       {"another layer's draw", [](B& b) { before<Dropout>(b, [](Dropout& op) { ++op.index; }); }},
       {"a dropout rate 2% larger",
        [](B& b) { before<Dropout>(b, [](Dropout& op) { op.rate *= 1.02; }); }},
-      {"beta2 for beta1", [](B& b) { before<Adam>(b, [](Adam& op) { op.beta1 = op.beta2; }); }},
-      {"copied one column to the left",
-       [](B& b) {
-         before<Append>(b, [](Append& op) {
-           if (op.x.first_column > 0) --op.x.first_column;
-         });
-       }},
   };
+}
+
+}  // namespace
+
+const std::vector<BackendMutant>& of_backends() {
+  static const std::vector<BackendMutant> all = [] {
+    std::vector<BackendMutant> list;
+    for (const auto mutants :
+         {score_mutants, attention_backward_mutants, reinforcement_mutants, chain_mutants,
+          recurrence_mutants, rotation_mutants, norm_mutants, product_mutants, row_mutants,
+          loss_mutants, optimizer_mutants, dropout_mutants}) {
+      for (BackendMutant& mutant : mutants()) list.push_back(std::move(mutant));
+    }
+    return list;
+  }();
   return all;
 }
 

@@ -55,6 +55,20 @@ std::string reversals(std::size_t length, std::size_t count, std::string_view ma
   return lines;
 }
 
+/// Compares the tokens, the scored positions and the reference attention of two samples.
+void expect_same_sample(const Task& own, const Sample& sample, const Task& built_in,
+                        const Sample& expected) {
+  BOOST_TEST(texts_of(own, sample.tokens) == texts_of(built_in, expected.tokens));
+  BOOST_TEST(sample.asked == expected.asked);
+  const auto rows = own.reference(sample), right = built_in.reference(expected);
+  BOOST_REQUIRE(rows.size() == right.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    BOOST_TEST(rows[r].row == right[r].row);
+    BOOST_TEST((std::set(rows[r].columns.begin(), rows[r].columns.end()) ==
+                std::set(right[r].columns.begin(), right[r].columns.end())));
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_files_of_a_folder_are_distributions_with_train_first) {
@@ -241,15 +255,7 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
                        built_in->vocabulary().decode(expected.tokens));
             continue;
           }
-          BOOST_TEST(texts_of(*own, sample.tokens) == texts_of(*built_in, expected.tokens));
-          BOOST_TEST(sample.asked == expected.asked);
-          const auto rows = own->reference(sample), right = built_in->reference(expected);
-          BOOST_REQUIRE(rows.size() == right.size());
-          for (std::size_t r = 0; r < rows.size(); ++r) {
-            BOOST_TEST(rows[r].row == right[r].row);
-            BOOST_TEST((std::set(rows[r].columns.begin(), rows[r].columns.end()) ==
-                        std::set(right[r].columns.begin(), right[r].columns.end())));
-          }
+          expect_same_sample(*own, sample, *built_in, expected);
         }
       }
     }

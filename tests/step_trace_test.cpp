@@ -90,6 +90,66 @@ void replay(const Arrays& step) {
              boost::test_tools::tolerance(1e-6));
 }
 
+/// Forward and backward, computed from the trace alone, give the same bits as training.
+void repeat_gradients(const Arrays& step, const app::Config& config) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  nn::Decoder model(*backend, config.model(*config.task()), config.training().seed);
+  for (const nn::Parameter& p : model.parameters().all()) {
+    p.value().assign(step["parameters.before." + p.name()]);
+  }
+  std::string batch;
+  std::size_t shown = 0;
+  model.watch = [&](const std::string& name, const Tensor& x) {
+    ++shown;
+    BOOST_TEST((x.to_doubles() == step[batch + "activations." + name]), batch << name);
+  };
+  for (std::int64_t place = 0; place < 2; ++place) {
+    batch = nn::batch_prefix(place);
+    const nn::Batch read{.tokens = step.ints(batch + "tokens"),
+                         .lengths = step.ints(batch + "lengths"),
+                         .targets = step.ints(batch + "targets")};
+    Tape tape;
+    nn::Loss loss;
+    {
+      const Recording recording(tape);
+      loss = model.loss_of(read);
+    }
+    BOOST_TEST(loss.value.value().item() == step.number(batch + "loss"));
+    const Tensor share = Tensor::from(*backend, {1}, DType::f32, step[batch + "share"]);
+    tape.backward(loss.value, share);
+  }
+  BOOST_TEST(shown > 20u);
+  for (const nn::Parameter& p : model.parameters().all()) {
+    BOOST_TEST((p.var().grad().to_doubles() == step["gradients." + p.name()]), p.name());
+  }
+}
+
+/// The update of the trace, computed by the operation itself, gives the same bits as training.
+void repeat_update(const Arrays& step) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  for (const std::string& name : step.under("gradients.")) {
+    const auto on = [&](const std::string& array) {
+      const std::vector<double> values = step[array];
+      return Tensor::from(*backend, {std::ssize(values)}, DType::f32, values);
+    };
+    const Tensor w = on("parameters.before." + name), m = on("optimizer.before." + name + ".m"),
+                 v = on("optimizer.before." + name + ".v");
+    (*backend)(Adam{.parameters = {w},
+                    .gradients = {on("gradients." + name)},
+                    .m = {m},
+                    .v = {v},
+                    .decay = {step.number("decays." + name)},
+                    .now = on("now"),
+                    .beta1 = step.number("beta1"),
+                    .beta2 = step.number("beta2"),
+                    .epsilon = step.number("epsilon"),
+                    .factor = on("factor")});
+    BOOST_TEST((w.to_doubles() == step["parameters.after." + name]), name);
+    BOOST_TEST((m.to_doubles() == step["optimizer.after." + name + ".m"]), name);
+    BOOST_TEST((v.to_doubles() == step["optimizer.after." + name + ".v"]), name);
+  }
+}
+
 }  // namespace step_trace_test
 
 BOOST_FIXTURE_TEST_SUITE(step_trace_test, Program)
@@ -165,61 +225,9 @@ BOOST_AUTO_TEST_CASE(a_step_can_be_repeated_from_its_trace) {
   BOOST_TEST(step.number("norm") == line["gradient_norm"].number());
   BOOST_TEST(step.number("loss") == line["loss"].number(), boost::test_tools::tolerance(1e-12));
 
-  // Forward and backward, computed from the trace alone, give the same bits as training.
   const app::Config config = app::Config::read(path("r/config.ini"));
-  const auto task = config.task();
-  const auto backend = make_cpu_backend({.threads = 1});
-  nn::Decoder model(*backend, config.model(*task), config.training().seed);
-  for (const nn::Parameter& p : model.parameters().all()) {
-    p.value().assign(step["parameters.before." + p.name()]);
-  }
-  std::string batch;
-  std::size_t shown = 0;
-  model.watch = [&](const std::string& name, const Tensor& x) {
-    ++shown;
-    BOOST_TEST((x.to_doubles() == step[batch + "activations." + name]), batch << name);
-  };
-  for (std::int64_t place = 0; place < 2; ++place) {
-    batch = nn::batch_prefix(place);
-    const nn::Batch read{.tokens = step.ints(batch + "tokens"),
-                         .lengths = step.ints(batch + "lengths"),
-                         .targets = step.ints(batch + "targets")};
-    Tape tape;
-    nn::Loss loss;
-    {
-      const Recording recording(tape);
-      loss = model.loss_of(read);
-    }
-    BOOST_TEST(loss.value.value().item() == step.number(batch + "loss"));
-    const Tensor share = Tensor::from(*backend, {1}, DType::f32, step[batch + "share"]);
-    tape.backward(loss.value, share);
-  }
-  BOOST_TEST(shown > 20u);
-  for (const nn::Parameter& p : model.parameters().all()) {
-    BOOST_TEST((p.var().grad().to_doubles() == step["gradients." + p.name()]), p.name());
-  }
-  // The update with the operation itself also gives equal bits.
-  for (const std::string& name : step.under("gradients.")) {
-    const auto on = [&](const std::string& array) {
-      const std::vector<double> values = step[array];
-      return Tensor::from(*backend, {std::ssize(values)}, DType::f32, values);
-    };
-    const Tensor w = on("parameters.before." + name), m = on("optimizer.before." + name + ".m"),
-                 v = on("optimizer.before." + name + ".v");
-    (*backend)(Adam{.parameters = {w},
-                    .gradients = {on("gradients." + name)},
-                    .m = {m},
-                    .v = {v},
-                    .decay = {step.number("decays." + name)},
-                    .now = on("now"),
-                    .beta1 = step.number("beta1"),
-                    .beta2 = step.number("beta2"),
-                    .epsilon = step.number("epsilon"),
-                    .factor = on("factor")});
-    BOOST_TEST((w.to_doubles() == step["parameters.after." + name]), name);
-    BOOST_TEST((m.to_doubles() == step["optimizer.after." + name + ".m"]), name);
-    BOOST_TEST((v.to_doubles() == step["optimizer.after." + name + ".v"]), name);
-  }
+  repeat_gradients(step, config);
+  repeat_update(step);
 }
 
 BOOST_AUTO_TEST_CASE(tracing_changes_no_bit_with_recomputation_or_several_parts) {

@@ -37,62 +37,68 @@ std::string own_file() {
   return path;
 }
 
-/// Every task, distribution and value of the options with choices.
+/// Options that together contain every value of the options with choices.
+std::vector<OptionValues> variants_of(const TaskKind& kind) {
+  std::vector<OptionValues> variants{kind.defaults()};
+  // any file can be read as bytes
+  if (kind.name == "text") variants.front().set("text", built_program);
+  if (kind.name == "files") {
+    variants.front().set("files", own_file());
+    variants.front().set("held_out", "0.5");
+    kind.complete(variants.front());
+  } else if (kind.name == "flip-flop") {
+    variants.front().set("instructions", "64");
+    variants.push_back(variants.front());
+    variants.back().set("loss", "all");
+  } else if (kind.name == "words") {
+    variants.front().set("max", "40");
+    variants.push_back(variants.front());
+    for (const auto& [option, value] :
+         {std::pair{"group", "z7"}, {"min", "3"}, {"asked", "last"}}) {
+      variants.back().set(option, value);
+    }
+  } else if (kind.name == "recall") {
+    variants.push_back(variants.front());
+    for (const auto& [option, value] :
+         {std::pair{"pairs", "8"}, {"vocabulary", "400"}, {"repeats", "3"}, {"back", "2"}}) {
+      variants.back().set(option, value);
+    }
+  } else if (kind.name == "copying") {
+    variants.push_back(variants.front());
+    for (const auto& [option, value] : {std::pair{"data", "0"}, {"noise", "3-20"}}) {
+      variants.back().set(option, value);
+    }
+  } else if (kind.name == "cycle-tracing") {
+    for (const auto& [option, value] :
+         {std::pair{"tokenization", "numbers"}, {"loss", "all"}, {"tokens", "700"}}) {
+      variants.push_back(kind.defaults());
+      variants.back().set(option, value);
+    }
+  } else if (kind.name == "sorting") {
+    variants.front().set("hint", "all");
+    variants.push_back(variants.front());
+    variants.back().set("repetition", "1");
+  } else if (kind.name == "increment") {
+    variants.front().set("hint", "carry");
+    variants.push_back(variants.front());
+    variants.back().set("nines", "1");
+  } else if (kind.name == "addition" || kind.name == "multiplication") {
+    variants.push_back(kind.defaults());
+    variants.back().set("pad", "0");
+  } else if (kind.name == "boxes") {
+    for (const auto& [option, value] : {std::pair{"version", "advanced"}, {"loss", "all"}}) {
+      variants.push_back(kind.defaults());
+      variants.back().set(option, value);
+    }
+  }
+  return variants;
+}
+
+/// Every task, distribution and variant of the options.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const TaskKind& kind : all_tasks()) {
-    std::vector<OptionValues> variants{kind.defaults()};
-    // any file can be read as bytes
-    if (kind.name == "text") variants.front().set("text", built_program);
-    if (kind.name == "files") {
-      variants.front().set("files", own_file());
-      variants.front().set("held_out", "0.5");
-      kind.complete(variants.front());
-    } else if (kind.name == "flip-flop") {
-      variants.front().set("instructions", "64");
-      variants.push_back(variants.front());
-      variants.back().set("loss", "all");
-    } else if (kind.name == "words") {
-      variants.front().set("max", "40");
-      variants.push_back(variants.front());
-      for (const auto& [option, value] :
-           {std::pair{"group", "z7"}, {"min", "3"}, {"asked", "last"}}) {
-        variants.back().set(option, value);
-      }
-    } else if (kind.name == "recall") {
-      variants.push_back(variants.front());
-      for (const auto& [option, value] :
-           {std::pair{"pairs", "8"}, {"vocabulary", "400"}, {"repeats", "3"}, {"back", "2"}}) {
-        variants.back().set(option, value);
-      }
-    } else if (kind.name == "copying") {
-      variants.push_back(variants.front());
-      for (const auto& [option, value] : {std::pair{"data", "0"}, {"noise", "3-20"}}) {
-        variants.back().set(option, value);
-      }
-    } else if (kind.name == "cycle-tracing") {
-      for (const auto& [option, value] :
-           {std::pair{"tokenization", "numbers"}, {"loss", "all"}, {"tokens", "700"}}) {
-        variants.push_back(kind.defaults());
-        variants.back().set(option, value);
-      }
-    } else if (kind.name == "sorting") {
-      variants.front().set("hint", "all");
-      variants.push_back(variants.front());
-      variants.back().set("repetition", "1");
-    } else if (kind.name == "increment") {
-      variants.front().set("hint", "carry");
-      variants.push_back(variants.front());
-      variants.back().set("nines", "1");
-    } else if (kind.name == "addition" || kind.name == "multiplication") {
-      variants.push_back(kind.defaults());
-      variants.back().set("pad", "0");
-    } else if (kind.name == "boxes") {
-      for (const auto& [option, value] : {std::pair{"version", "advanced"}, {"loss", "all"}}) {
-        variants.push_back(kind.defaults());
-        variants.back().set(option, value);
-      }
-    }
+    const std::vector<OptionValues> variants = variants_of(kind);
     for (std::size_t i = 0; i < variants.size(); ++i) {
       for (const Distribution& distribution : kind.distributions_of(variants[i])) {
         cases.push_back({text(kind.name, ' ', i, ' ', distribution.name),

@@ -35,6 +35,89 @@ std::string sentences(int count) {
   return text;
 }
 
+/// Writes three records and an empty line, and returns the file's path.
+std::string records_file(const Program& program) {
+  write_atomically(program.folder / "qa.jsonl",
+                   "{\"prompt\": \"1+1=\", \"answer\": \"2\", \"more\": [1]}\n"
+                   "\n"
+                   "{\"prompt\": \"2+2=\", \"answer\": \"4\"}\r\n"
+                   "{\"prompt\": \"3+3=\", \"answer\": \"six!\"}");
+  return program.path("qa.jsonl");
+}
+
+/// A record as "prompt[answer]".
+std::string text_of(const Task& task, std::uint64_t number) {
+  const Sample sample = task.sample_at(number, 0.5);
+  std::vector<std::int32_t> learned;
+  for (const std::int32_t target : sample.targets) {
+    if (target >= 0) learned.push_back(target);
+  }
+  BOOST_TEST(task.target_bytes(sample) == std::ssize(learned));
+  const auto [prompt, answer] = task.as_text(sample);
+  BOOST_TEST(answer == task.vocabulary().decode(learned));
+  return prompt + "[" + answer + "]";
+}
+
+/// The error with which a task with these options is refused.
+std::string opened(const TaskOptions& options) {
+  return refusal([&] { make(options)->count(); });
+}
+
+/// Scores the model in the folder `run`, which was trained on sentences().
+void expect_low_bits_per_byte(const Program& program) {
+  const auto validation = [&](const std::string& metric, const std::string& flags = {}) {
+    const Json scores = program.json("eval run --samples 20 --json" + flags);
+    for (const Json& row : scores["rows"]) {
+      if (row["on"] == "validation" && row["metric"] == metric) return row["value"].number();
+    }
+    return -1.0;
+  };
+  const double bits = validation("bits_per_byte");
+  BOOST_TEST(bits < 0.5);
+  BOOST_TEST(std::abs(std::log2(validation("perplexity")) - bits) < 1e-6);  // a token is a byte
+  write_atomically(program.folder / "strange", std::string(100, '%'));
+  BOOST_TEST(validation("bits_per_byte", " --text " + program.path("strange")) > 2);
+  BOOST_TEST(program("eval run --text absent").status == 1);
+  BOOST_TEST(program("eval run --text strange --on train").status == 2);
+}
+
+/// Continues prompts with the same model.
+void expect_learned_continuations(const Program& program) {
+  BOOST_TEST(program("generate run --prompt 'the cat sat' --tokens 12 --temp 0").out ==
+             "the cat sat on the mat.\n");
+  BOOST_TEST(program("generate run --prompt 'the cat sat' --tokens 12 --temp 0 --stop mat").out ==
+             "the cat sat on the \n");
+  const std::string plain = "generate run --prompt 'the ' --tokens 25";
+  BOOST_TEST(program(plain).out == program(plain + " --temperature 0.8").out);  // the default
+  const std::string warm = "generate run --prompt 'the ' --temperature 1 --tokens 40 --seed ";
+  BOOST_TEST(program(warm + "5").out == program(warm + "5 --threads 1").out);
+  BOOST_TEST(program(warm + "5").out != program(warm + "6").out);
+  const Json two =
+      program.json("generate run --prompt 'the c' --prompt 'the d' --tokens 2 --temp 0 --json");
+  BOOST_TEST(two["continuations"][0]["text"] == "at");
+  BOOST_TEST(two["continuations"][1]["text"] == "og");
+  BOOST_TEST(two["continuations"][1]["log_probabilities"][0].number() > -0.5);
+  BOOST_TEST(program("generate run --prompt 'the cat' --tokens 0 --logits l.safetensors").status ==
+             0);
+  const SafetensorsFile logits = SafetensorsFile::open(program.folder / "l.safetensors");
+  BOOST_TEST((logits.at("logits").shape == Shape{7, 256}));
+}
+
+/// A text that is longer than the trained windows is continued from its end.
+void expect_continuations_beyond_the_context(const Program& program) {
+  const Program::Outcome beyond =
+      program("generate run --prompt 'the dog ran to the cat. the cat sat' --tokens 30 --temp 0");
+  BOOST_TEST(beyond.out.starts_with("the dog ran to the cat. the cat sat on the mat. the dog ran"));
+  BOOST_TEST(contains(beyond.err, "the model reads at most 33 tokens at once"));
+  const Program::Outcome unlimited =
+      program("generate run --prompt 'the cat' --tokens 60 --context 0");
+  BOOST_TEST(unlimited.err == "");
+  write_atomically(program.folder / "long", sentences(4000));
+  BOOST_TEST(program("generate run --prompt - --tokens 8 --temp 0 <long").status == 0);
+  program.refuses(2, "generate run --prompt x --context 1",
+                  "--context: expected 0 or at least 2, got 1");
+}
+
 }  // namespace text_test
 
 BOOST_FIXTURE_TEST_SUITE(text_test, Program)
@@ -167,23 +250,7 @@ BOOST_AUTO_TEST_CASE(the_held_out_part_begins_with_a_document) {
 }
 
 BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
-  write_atomically(folder / "qa.jsonl",
-                   "{\"prompt\": \"1+1=\", \"answer\": \"2\", \"more\": [1]}\n"
-                   "\n"
-                   "{\"prompt\": \"2+2=\", \"answer\": \"4\"}\r\n"
-                   "{\"prompt\": \"3+3=\", \"answer\": \"six!\"}");
-  const auto text_of = [](const Task& task, std::uint64_t number) {
-    const Sample sample = task.sample_at(number, 0.5);
-    std::vector<std::int32_t> learned;
-    for (const std::int32_t target : sample.targets) {
-      if (target >= 0) learned.push_back(target);
-    }
-    BOOST_TEST(task.target_bytes(sample) == std::ssize(learned));
-    const auto [prompt, answer] = task.as_text(sample);
-    BOOST_TEST(answer == task.vocabulary().decode(learned));
-    return prompt + "[" + answer + "]";
-  };
-  const std::string file = path("qa.jsonl");
+  const std::string file = records_file(*this);
   const auto plain = make({{"text", file}, {"separator", "\\n"}, {"held_out", "0.34"}});
   BOOST_TEST(plain->count() == 2u);
   BOOST_TEST(text_of(*plain, 0) == "1+1=[2\n]");
@@ -206,18 +273,23 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
                            {"examples", "1"}});
   BOOST_TEST(shown->count() == 2u);  // the model is not trained on the examples
   BOOST_TEST(text_of(*shown, 0) == "Add.\n1+1=2\n2+2=[4.]");
+}
 
-  const auto opened = [&](const TaskOptions& options) {
-    return refusal([&] { make(options)->count(); });
-  };
+BOOST_AUTO_TEST_CASE(records_longer_than_a_sample_are_refused_or_cut) {
+  const std::string file = records_file(*this);
   BOOST_TEST(
       contains(opened({{"text", file}, {"held_out", "0"}, {"length", "6"}}), "qa.jsonl:4: "));
   const auto cut = make({{"text", file}, {"held_out", "0"}, {"length", "6"}, {"cut", "1"}});
   BOOST_TEST(text_of(*cut, 2) == "3+3=[six]");
   BOOST_TEST(contains(opened({{"text", file}, {"held_out", "0"}, {"length", "3"}, {"cut", "1"}}),
                       "qa.jsonl:1: "));
+}
+
+BOOST_AUTO_TEST_CASE(unusable_records_are_refused) {
+  const std::string file = records_file(*this);
   BOOST_TEST(opened({{"text", file}, {"examples", "3"}}) != "accepted");
   BOOST_TEST(opened({{"text", file}, {"examples", "4"}}) != "accepted");
+  BOOST_CHECK_THROW(make({{"template", "alpaca"}, {"text", file}})->count(), Error);
   for (const char* wrong :
        {"{\"prompt\": \"a\"}", "{\"prompt\": 1, \"answer\": \"a\"}", "[]", "{",
         "{\"prompt\": \"\", \"answer\": \"a\"}", "{\"prompt\": \"a\", \"answer\": \"\"}"}) {
@@ -228,7 +300,6 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
   write_atomically(folder / "w", "");
   BOOST_TEST(opened({{"text", path("w")}, {"form", "jsonl"}}) != "accepted");
   BOOST_CHECK_THROW(make({{"template", "auto"}}), Error);
-  BOOST_CHECK_THROW(make({{"template", "alpaca"}, {"text", file}})->count(), Error);
 }
 
 BOOST_AUTO_TEST_CASE(unusable_texts_are_refused_when_they_are_needed) {
@@ -259,51 +330,9 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_continues_it) {
                            "300 steps, 153600 tokens"}) {
     BOOST_TEST(contains(report, part));
   }
-  const auto validation = [&](const std::string& metric, const std::string& flags = {}) {
-    const Json scores = json("eval run --samples 20 --json" + flags);
-    for (const Json& row : scores["rows"]) {
-      if (row["on"] == "validation" && row["metric"] == metric) return row["value"].number();
-    }
-    return -1.0;
-  };
-  const double bits = validation("bits_per_byte");
-  BOOST_TEST(bits < 0.5);
-  BOOST_TEST(std::abs(std::log2(validation("perplexity")) - bits) < 1e-6);  // a token is a byte
-  write_atomically(folder / "strange", std::string(100, '%'));
-  BOOST_TEST(validation("bits_per_byte", " --text " + path("strange")) > 2);
-  BOOST_TEST((*this)("eval run --text absent").status == 1);
-  BOOST_TEST((*this)("eval run --text strange --on train").status == 2);
-
-  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 12 --temp 0").out ==
-             "the cat sat on the mat.\n");
-  BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 12 --temp 0 --stop mat").out ==
-             "the cat sat on the \n");
-  const std::string warm = "generate run --prompt 'the ' --temperature 1 --tokens 40 --seed ";
-  BOOST_TEST((*this)(warm + "5").out == (*this)(warm + "5 --threads 1").out);
-  BOOST_TEST((*this)(warm + "5").out != (*this)(warm + "6").out);
-  const Json two =
-      json("generate run --prompt 'the c' --prompt 'the d' --tokens 2 --temp 0 --json");
-  BOOST_TEST(two["continuations"][0]["text"] == "at");
-  BOOST_TEST(two["continuations"][1]["text"] == "og");
-  BOOST_TEST(two["continuations"][1]["log_probabilities"][0].number() > -0.5);
-  BOOST_TEST((*this)("generate run --prompt 'the cat' --tokens 0 --logits l.safetensors").status ==
-             0);
-  const SafetensorsFile logits = SafetensorsFile::open(folder / "l.safetensors");
-  BOOST_TEST((logits.at("logits").shape == Shape{7, 256}));
-
-  // The default temperature is 0.8. A text that is longer than the trained windows is continued
-  // from its end.
-  const std::string plain = "generate run --prompt 'the ' --tokens 25";
-  BOOST_TEST((*this)(plain).out == (*this)(plain + " --temperature 0.8").out);
-  const Outcome beyond =
-      (*this)("generate run --prompt 'the dog ran to the cat. the cat sat' --tokens 30 --temp 0");
-  BOOST_TEST(beyond.out.starts_with("the dog ran to the cat. the cat sat on the mat. the dog ran"));
-  BOOST_TEST(contains(beyond.err, "the model reads at most 33 tokens at once"));
-  const Outcome unlimited = (*this)("generate run --prompt 'the cat' --tokens 60 --context 0");
-  BOOST_TEST(unlimited.err == "");
-  write_atomically(folder / "long", sentences(4000));
-  BOOST_TEST((*this)("generate run --prompt - --tokens 8 --temp 0 <long").status == 0);
-  refuses(2, "generate run --prompt x --context 1", "--context: expected 0 or at least 2, got 1");
+  expect_low_bits_per_byte(*this);
+  expect_learned_continuations(*this);
+  expect_continuations_beyond_the_context(*this);
 
   // The model can be used without its text.
   std::filesystem::remove(folder / "book");

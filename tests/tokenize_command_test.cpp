@@ -1,3 +1,4 @@
+#include <functional>
 #include "tests/check.h"
 
 #include "core/json.h"
@@ -20,6 +21,14 @@ struct Files : Program {
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
+  }
+  /// Expects that a golden tokenizer is refused after `change` altered it.
+  void refuses_changed(const std::string& kind, const std::string& message,
+                       const std::function<void(Json&)>& change) const {
+    Json whole = golden["tokenizers"][kind]["tokenizer"];
+    change(whole);
+    write("other.json", whole.dump());
+    refuses(1, "tokenize --tokenizer other.json -- x", message);
   }
 };
 
@@ -113,103 +122,71 @@ BOOST_AUTO_TEST_CASE(wrong_usage_and_broken_input_are_refused_in_one_line) {
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_features_of_a_tokenizer_are_refused_by_name) {
-  const auto with = [&](const std::string& kind, auto change, const std::string& message) {
-    Json whole = golden["tokenizers"][kind]["tokenizer"];
-    change(whole);
-    write("other.json", whole.dump());
-    refuses(1, "tokenize --tokenizer other.json -- x", message);
-  };
-  with(
-      "gpt2", [](Json& t) { t["model"]["type"] = "Unigram"; }, "model: expected BPE");
-  with(
-      "gpt2",
-      [](Json& t) {
-        t["pre_tokenizer"] = {{"type", "Whitespace"}};
-      },
-      "pre_tokenizer: expected");
-  with(
-      "gpt2", [](Json& t) { t["pre_tokenizer"]["add_prefix_space"] = true; }, "add_prefix_space");
-  with(
-      "qwen2",
-      [](Json& t) {
-        t["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {{"Regex", "\\s+"}};
-      },
-      "pre_tokenizer: expected");
-  with(
-      "gpt2",
-      [](Json& t) {
-        t["normalizer"] = {{"type", "Lowercase"}};
-      },
-      "normalizer: expected");
-  with(
-      "gpt2",
-      [](Json& t) {
-        t["decoder"] = {{"type", "WordPiece"}};
-      },
-      "decoder: expected");
-  with(
-      "gpt2",
-      [](Json& t) {
-        t["post_processor"] = {{"type", "BertProcessing"}};
-      },
-      "post_processor");
-  with(
-      "gpt2", [](Json& t) { t["added_tokens"][0]["lstrip"] = true; }, "lstrip is not supported");
-  with(
-      "gpt2", [](Json& t) { t["added_tokens"][0]["id"] = 5; }, "has the id 5");
-  with(
-      "gpt2", [](Json& t) { t["model"]["vocab"]["zzz"] = 5; }, "two tokens have the id 5");
-  with(
-      "gpt2", [](Json& t) { t["model"]["vocab"]["zzz"] = 1 << 29; }, "without large gaps");
-  with(
-      "gpt2", [](Json& t) { t["model"]["vocab"]["zzz"] = -1; }, "expected an id from 0");
-  with(
-      "gpt2",
-      [](Json& t) {
-        t["model"]["merges"].push_back(Json::Array{"q", "qq"});
-      },
-      "is not a token");
-  with(
-      "gpt2", [](Json& t) { t["model"]["merges"].push_back("q"); }, "expected two tokens");
-  with(
-      "gpt2",
-      [](Json& t) {
-        t["model"]["merges"].push_back(Json::Array{"q", "z"});
-      },
-      "joined are not a token");
-  with(
-      "gpt2", [](Json& t) { t["model"]["dropout"] = 0.1; }, "dropout: expected none");
-  with(
-      "gpt2", [](Json& t) { t["model"]["byte_fallback"] = true; }, "byte_fallback");
-  with(
-      "gemma", [](Json& t) { t["model"]["byte_fallback"] = false; }, "byte_fallback");
-  with(
-      "gemma", [](Json& t) { t["normalizer"] = nullptr; }, "normalizer: expected that of Gemma");
-  with(
-      "smollm2", [](Json& t) { t["model"]["unk_token"] = "a"; }, "lacks the byte");
-  with(
-      "gpt2",
-      [](Json& t) {
-        t["truncation"] = {{"direction", "Right"}, {"max_length", 512}};
-      },
-      "truncation: expected none");
+  refuses_changed("gpt2", "model: expected BPE", [](Json& t) { t["model"]["type"] = "Unigram"; });
+  refuses_changed("gpt2", "pre_tokenizer: expected", [](Json& t) {
+    t["pre_tokenizer"] = {{"type", "Whitespace"}};
+  });
+  refuses_changed("gpt2", "add_prefix_space",
+                  [](Json& t) { t["pre_tokenizer"]["add_prefix_space"] = true; });
+  refuses_changed("qwen2", "pre_tokenizer: expected", [](Json& t) {
+    t["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {{"Regex", "\\s+"}};
+  });
+  refuses_changed("gpt2", "normalizer: expected", [](Json& t) {
+    t["normalizer"] = {{"type", "Lowercase"}};
+  });
+  refuses_changed("gpt2", "decoder: expected", [](Json& t) {
+    t["decoder"] = {{"type", "WordPiece"}};
+  });
+  refuses_changed("gpt2", "post_processor", [](Json& t) {
+    t["post_processor"] = {{"type", "BertProcessing"}};
+  });
+  refuses_changed("gpt2", "lstrip is not supported",
+                  [](Json& t) { t["added_tokens"][0]["lstrip"] = true; });
+  refuses_changed("gpt2", "dropout: expected none", [](Json& t) { t["model"]["dropout"] = 0.1; });
+  refuses_changed("gpt2", "byte_fallback", [](Json& t) { t["model"]["byte_fallback"] = true; });
+  refuses_changed("gemma", "byte_fallback", [](Json& t) { t["model"]["byte_fallback"] = false; });
+  refuses_changed("gemma", "normalizer: expected that of Gemma",
+                  [](Json& t) { t["normalizer"] = nullptr; });
+  refuses_changed("gpt2", "truncation: expected none", [](Json& t) {
+    t["truncation"] = {{"direction", "Right"}, {"max_length", 512}};
+  });
+}
+
+BOOST_AUTO_TEST_CASE(contradictory_vocabularies_and_merges_are_refused) {
+  refuses_changed("gpt2", "has the id 5", [](Json& t) { t["added_tokens"][0]["id"] = 5; });
+  refuses_changed("gpt2", "two tokens have the id 5",
+                  [](Json& t) { t["model"]["vocab"]["zzz"] = 5; });
+  refuses_changed("gpt2", "without large gaps",
+                  [](Json& t) { t["model"]["vocab"]["zzz"] = 1 << 29; });
+  refuses_changed("gpt2", "expected an id from 0",
+                  [](Json& t) { t["model"]["vocab"]["zzz"] = -1; });
+  refuses_changed("gpt2", "is not a token", [](Json& t) {
+    t["model"]["merges"].push_back(Json::Array{"q", "qq"});
+  });
+  refuses_changed("gpt2", "expected two tokens",
+                  [](Json& t) { t["model"]["merges"].push_back("q"); });
+  refuses_changed("gpt2", "joined are not a token", [](Json& t) {
+    t["model"]["merges"].push_back(Json::Array{"q", "z"});
+  });
+  refuses_changed("smollm2", "lacks the byte", [](Json& t) { t["model"]["unk_token"] = "a"; });
+  write("other.json", "{\"model\": {}");
+  refuses(1, "tokenize --tokenizer other.json -- x", "other.json: expected ',' or '}'");
+}
+
+BOOST_AUTO_TEST_CASE(padding_must_be_to_the_longest_text_of_a_batch) {
   const Json batch{{"strategy", "BatchLongest"}, {"pad_to_multiple_of", nullptr}, {"pad_id", 0}};
-  for (const auto& change :
-       {std::pair("strategy", Json{{"Fixed", 512}}), std::pair("pad_to_multiple_of", Json(8))}) {
-    with(
-        "gpt2",
-        [&](Json& t) {
-          t["padding"] = batch;
-          t["padding"][change.first] = change.second;
-        },
-        "padding: expected none or BatchLongest");
-  }
   Json padded = golden["tokenizers"]["gpt2"]["tokenizer"];
   padded["padding"] = batch;
   write("padded.json", padded.dump());
   BOOST_TEST(json("tokenize --tokenizer padded.json --json -- x")["ids"].size() == 1u);
-  write("other.json", "{\"model\": {}");
-  refuses(1, "tokenize --tokenizer other.json -- x", "other.json: expected ',' or '}'");
+  const auto refuses_padding = [&](const char* name, const Json& value) {
+    refuses_changed("gpt2", "padding: expected none or BatchLongest", [&](Json& t) {
+      t["padding"] = batch;
+      t["padding"][name] = value;
+    });
+  };
+  refuses_padding("strategy", Json{{"Fixed", 512}});
+  refuses_padding("pad_to_multiple_of", Json(8));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

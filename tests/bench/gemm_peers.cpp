@@ -19,6 +19,7 @@
 #include <cstring>
 #include <functional>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -126,108 +127,160 @@ double largest_difference(const Values<float>& a, const Values<float>& b) {
   return worst;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+struct Arguments {
   bool json = false, half = false, fast = false;
   int threads = 2;
-  auto isa = longhand::cpu::choose_isa();
+  longhand::cpu::Isa isa = longhand::cpu::choose_isa();
   std::vector<Shape> wanted;
+};
+
+/// Returns no value after printing an error.
+std::optional<Arguments> parse(int argc, char** argv) {
+  Arguments all;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     if (flag == "--json") {
-      json = true;
+      all.json = true;
     } else if (flag == "--bf16") {
-      half = true;
+      all.half = true;
     } else if (flag == "--fast") {
-      fast = true;
+      all.fast = true;
     } else if (flag == "--threads" && i + 1 < argc) {
-      threads = std::atoi(argv[++i]);
+      all.threads = std::atoi(argv[++i]);
     } else if (flag == "--isa" && i + 1 < argc) {
-      isa = longhand::cpu::isa_from_name(argv[++i]).value();
+      all.isa = longhand::cpu::isa_from_name(argv[++i]).value();
     } else if (i + 2 < argc) {
-      wanted.push_back({std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2])});
+      all.wanted.push_back({std::atoll(argv[i]), std::atoll(argv[i + 1]), std::atoll(argv[i + 2])});
       i += 2;
     } else {
       std::fprintf(stderr, "gemm_peers: unexpected argument '%s'\n", argv[i]);
-      return 2;
+      return std::nullopt;
     }
   }
-  if (wanted.empty()) wanted.assign(shapes.begin(), shapes.end());
-  omp_set_num_threads(threads);
-  openblas_set_num_threads(threads);
-  longhand::ThreadPool pool(threads);
+  if (all.wanted.empty()) all.wanted.assign(shapes.begin(), shapes.end());
+  return all;
+}
+
+/// The operands of a shape, and the results of longhand and of its peers.
+struct Operands {
+  explicit Operands(Shape shape)
+      : s(shape),
+        a(random_values(s.m * s.k, 1)),
+        b(random_values(s.k * s.n, 2)),
+        half_a(rounded(a)),
+        half_b(rounded(b)),
+        c(static_cast<std::size_t>(s.m * s.n)),
+        peer_c(c) {}
+  Shape s;
+  Values<float> a, b;
+  Values<bf16> half_a, half_b;
+  Values<float> c, peer_c;
+};
+
+struct Row {
+  Shape s;
+  const char* layout;
+  std::array<double, 3> rates;  // GFLOP/s of longhand, oneDNN and OpenBLAS; 0 if not measured
+  double ratio, difference;
+};
+
+Row measure(const Arguments& arguments, Operands& x, bool ta, bool tb, longhand::ThreadPool& pool,
+            longhand::cpu::GemmWorkspace& workspace) {
+  const Shape s = x.s;
+  const bool half = arguments.half;
+  const std::int64_t lda = ta ? s.m : s.k, ldb = tb ? s.k : s.n;
+  const auto type = half ? DType::bf16 : DType::f32;
+  const void* pa = half ? static_cast<const void*>(x.half_a.data()) : x.a.data();
+  const void* pb = half ? static_cast<const void*>(x.half_b.data()) : x.b.data();
+  const longhand::cpu::Gemm g{.m = s.m,
+                              .n = s.n,
+                              .k = s.k,
+                              .a = {.data = pa, .type = type, .ld = lda, .transposed = ta},
+                              .b = {.data = pb, .type = type, .ld = ldb, .transposed = tb},
+                              .c = {.data = x.c.data(), .type = DType::f32, .ld = s.n},
+                              .math = half             ? longhand::Math::bf16
+                                      : arguments.fast ? longhand::Math::fast
+                                                       : longhand::Math::exact};
+  Dnnl peer(s, ta, tb, half, const_cast<void*>(pa), const_cast<void*>(pb), x.peer_c.data());
+  std::function<void()> blas = [&] {
+    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
+                static_cast<int>(s.m), static_cast<int>(s.n), static_cast<int>(s.k), 1.0f,
+                x.a.data(), static_cast<int>(lda), x.b.data(), static_cast<int>(ldb), 0.0f,
+                x.peer_c.data(), static_cast<int>(s.n));
+  };
+  if (half) blas = nullptr;
+  const double flops = 2.0 * static_cast<double>(s.m * s.n) * static_cast<double>(s.k);
+  const auto seconds = race<3>(
+      {[&] { longhand::cpu::gemm(g, arguments.isa, pool, workspace); }, [&] { peer(); }, blas},
+      flops);
+  peer();
+  const auto rate = [&](double t) { return t < 1e29 ? flops / t / 1e9 : 0.0; };
+  return {.s = s,
+          .layout = ta   ? "A^T, B"
+                    : tb ? "A, B^T"
+                         : "A, B",
+          .rates = {rate(seconds[0]), rate(seconds[1]), rate(seconds[2])},
+          .ratio = seconds[1] / seconds[0],
+          .difference = largest_difference(x.c, x.peer_c)};
+}
+
+Json to_json(const Row& row) {
+  return {{"m", row.s.m},
+          {"n", row.s.n},
+          {"k", row.s.k},
+          {"layout", row.layout},
+          {"gflops", row.rates[0]},
+          {"onednn_gflops", row.rates[1]},
+          {"openblas_gflops", row.rates[2]},
+          {"ratio", row.ratio},
+          {"difference", row.difference}};
+}
+
+void print(const Row& row) {
+  std::printf("| %lld | %lld | %lld | %s | %.1f | %.1f | %.1f | %.3f | %.1e |\n",
+              static_cast<long long>(row.s.m), static_cast<long long>(row.s.n),
+              static_cast<long long>(row.s.k), row.layout, row.rates[0], row.rates[1], row.rates[2],
+              row.ratio, row.difference);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::optional<Arguments> parsed = parse(argc, argv);
+  if (!parsed) return 2;
+  const Arguments& arguments = *parsed;
+  omp_set_num_threads(arguments.threads);
+  openblas_set_num_threads(arguments.threads);
+  longhand::ThreadPool pool(arguments.threads);
   longhand::cpu::GemmWorkspace workspace;
   std::vector<double> ratios;
   Json rows = Json::array();
-  if (!json) {
+  if (!arguments.json) {
     std::printf(
         "| m | n | k | A, B | ours GFLOP/s | oneDNN | OpenBLAS f32 | ours / oneDNN | "
         "difference |\n|---|---|---|---|---|---|---|---|---|\n");
   }
-  for (const Shape s : wanted) {
-    const auto a = random_values(s.m * s.k, 1), b = random_values(s.k * s.n, 2);
-    const auto half_a = rounded(a), half_b = rounded(b);
-    Values<float> c(static_cast<std::size_t>(s.m * s.n)), peer_c = c;
+  for (const Shape s : arguments.wanted) {
+    Operands operands(s);
     for (int layout = 0; layout < 3; ++layout) {
-      const bool ta = layout == 1, tb = layout == 2;
-      const std::int64_t lda = ta ? s.m : s.k, ldb = tb ? s.k : s.n;
-      const auto type = half ? DType::bf16 : DType::f32;
-      const void* pa = half ? static_cast<const void*>(half_a.data()) : a.data();
-      const void* pb = half ? static_cast<const void*>(half_b.data()) : b.data();
-      const longhand::cpu::Gemm g{.m = s.m,
-                                  .n = s.n,
-                                  .k = s.k,
-                                  .a = {.data = pa, .type = type, .ld = lda, .transposed = ta},
-                                  .b = {.data = pb, .type = type, .ld = ldb, .transposed = tb},
-                                  .c = {.data = c.data(), .type = DType::f32, .ld = s.n},
-                                  .math = half   ? longhand::Math::bf16
-                                          : fast ? longhand::Math::fast
-                                                 : longhand::Math::exact};
-      Dnnl peer(s, ta, tb, half, const_cast<void*>(pa), const_cast<void*>(pb), peer_c.data());
-      std::function<void()> blas = [&] {
-        cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
-                    static_cast<int>(s.m), static_cast<int>(s.n), static_cast<int>(s.k), 1.0f,
-                    a.data(), static_cast<int>(lda), b.data(), static_cast<int>(ldb), 0.0f,
-                    peer_c.data(), static_cast<int>(s.n));
-      };
-      if (half) blas = nullptr;
-      const double flops = 2.0 * static_cast<double>(s.m * s.n) * static_cast<double>(s.k);
-      const auto seconds = race<3>(
-          {[&] { longhand::cpu::gemm(g, isa, pool, workspace); }, [&] { peer(); }, blas}, flops);
-      peer();
-      const double difference = largest_difference(c, peer_c);
-      const double ratio = seconds[1] / seconds[0];
-      ratios.push_back(ratio);
-      const auto rate = [&](double t) { return t < 1e29 ? flops / t / 1e9 : 0.0; };
-      const char* name = ta ? "A^T, B" : tb ? "A, B^T" : "A, B";
-      if (json) {
-        rows.push_back(Json{{"m", s.m},
-                            {"n", s.n},
-                            {"k", s.k},
-                            {"layout", name},
-                            {"gflops", rate(seconds[0])},
-                            {"onednn_gflops", rate(seconds[1])},
-                            {"openblas_gflops", rate(seconds[2])},
-                            {"ratio", ratio},
-                            {"difference", difference}});
+      const Row row = measure(arguments, operands, layout == 1, layout == 2, pool, workspace);
+      ratios.push_back(row.ratio);
+      if (arguments.json) {
+        rows.push_back(to_json(row));
       } else {
-        std::printf("| %lld | %lld | %lld | %s | %.1f | %.1f | %.1f | %.3f | %.1e |\n",
-                    static_cast<long long>(s.m), static_cast<long long>(s.n),
-                    static_cast<long long>(s.k), name, rate(seconds[0]), rate(seconds[1]),
-                    rate(seconds[2]), ratio, difference);
-        std::fflush(stdout);
+        print(row);
       }
     }
   }
   std::sort(ratios.begin(), ratios.end());
   const double median = (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
-  if (json) {
-    std::printf("%s\n", Json{{"isa", longhand::cpu::name_of(isa)},
-                             {"threads", threads},
-                             {"type", half   ? "bf16"
-                                      : fast ? "f32 (fast)"
-                                             : "f32"},
+  if (arguments.json) {
+    std::printf("%s\n", Json{{"isa", longhand::cpu::name_of(arguments.isa)},
+                             {"threads", arguments.threads},
+                             {"type", arguments.half   ? "bf16"
+                                      : arguments.fast ? "f32 (fast)"
+                                                       : "f32"},
                              {"median_ratio", median},
                              {"least_ratio", ratios.front()},
                              {"rows", rows}}
@@ -235,6 +288,7 @@ int main(int argc, char** argv) {
                             .c_str());
   } else {
     std::printf("\n%s, %d threads: median ratio %.3f, least %.3f\n",
-                std::string(longhand::cpu::name_of(isa)).c_str(), threads, median, ratios.front());
+                std::string(longhand::cpu::name_of(arguments.isa)).c_str(), arguments.threads,
+                median, ratios.front());
   }
 }
