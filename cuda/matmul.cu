@@ -88,6 +88,57 @@ __global__ void __launch_bounds__(block_threads) finish_backward(Rest rest, std:
   }
 }
 
+/// Computes the product and its epilogue with cuBLASLt. Returns false if cuBLASLt has no such
+/// product.
+bool run_fused(CudaBackend& backend, const Matmul& op, const ProductPlan& plan,
+               ProductOperands operands) {
+  Tensor bias = op.bias;
+  if (bias && bias.dtype() != op.c.dtype()) {
+    bias = Tensor(backend, op.bias.shape(), op.c.dtype());
+    backend.run(Copy{.x = op.bias, .y = bias});
+  }
+  operands.beta = plan.residual_as_c ? 1.0f : static_cast<float>(op.beta);
+  operands.c = plan.residual_as_c ? op.residual.address() : op.c.address();
+  operands.d = op.c.address();
+  operands.bias = bias.address();
+  operands.aux = op.at ? op.at.address() : op.pre.address();
+  return backend.products().run(plan.product, operands);
+}
+
+/// Applies the epilogue to the product.
+void finish(CudaBackend& backend, const Matmul& op, const Tensor& product) {
+  const Rest rest{.product = product.data<float>(),
+                  .bias = op.bias ? op.bias.data<float>() : nullptr,
+                  .pre = Mixed(op.pre),
+                  .residual = Mixed(op.residual),
+                  .at = Mixed(op.at),
+                  .c = Mixed(op.c),
+                  .beta = static_cast<float>(op.beta)};
+  const std::int64_t size = op.c.size(), columns = op.c.columns();
+  const auto finish_by = [&]<int width>(std::integral_constant<int, width>) {
+    const std::int64_t blocks = backend.blocks_for(size / width, block_threads);
+    with_formula(op.f.value_or(Activation::identity), [&](auto f) {
+      using F = decltype(f);
+      if (op.at) {
+        launch(backend.stream(), blocks, block_threads, 0, &finish_backward<F, width>, rest, size);
+      } else {
+        launch(backend.stream(), blocks, block_threads, 0, &finish_forward<F, width>, rest, size,
+               columns);
+      }
+    });
+  };
+  constexpr int width = 4;
+  const bool fits = columns % width == 0 &&
+                    on_16_bytes(rest.product, rest.bias, static_cast<char*>(rest.pre.data),
+                                static_cast<char*>(rest.residual.data),
+                                static_cast<char*>(rest.at.data), static_cast<char*>(rest.c.data));
+  if (fits) {
+    finish_by(std::integral_constant<int, width>{});
+  } else {
+    finish_by(std::integral_constant<int, 1>{});
+  }
+}
+
 }  // namespace
 
 void run(CudaBackend& backend, const Matmul& op) {
@@ -108,17 +159,7 @@ void run(CudaBackend& backend, const Matmul& op) {
   ProductOperands operands{
       .alpha = static_cast<float>(op.alpha), .a = a.address(), .b = b.address()};
   if (!plan.rest) {
-    Tensor bias = op.bias;
-    if (bias && bias.dtype() != op.c.dtype()) {
-      bias = Tensor(backend, op.bias.shape(), op.c.dtype());
-      backend.run(Copy{.x = op.bias, .y = bias});
-    }
-    operands.beta = plan.residual_as_c ? 1.0f : static_cast<float>(op.beta);
-    operands.c = plan.residual_as_c ? op.residual.address() : op.c.address();
-    operands.d = op.c.address();
-    operands.bias = bias.address();
-    operands.aux = op.at ? op.at.address() : op.pre.address();
-    if (backend.products().run(plan.product, operands)) return;
+    if (run_fused(backend, op, plan, operands)) return;
     plan = plain_plan(op, math);
   }
 
@@ -128,44 +169,12 @@ void run(CudaBackend& backend, const Matmul& op) {
   if (empty) {
     backend.stream().zero(product.address(), product.bytes());
   } else {
-    operands.beta = 0;
     operands.c = operands.d = product.address();
-    operands.bias = nullptr;
-    operands.aux = nullptr;
     LONGHAND_CHECK(backend.products().run(plan.product, operands),
                    "cuda: cuBLASLt does not multiply [", plan.product.m, ", ", plan.product.k,
                    "] by [", plan.product.k, ", ", plan.product.n, "]");
   }
-  const Rest rest{.product = product.data<float>(),
-                  .bias = op.bias ? op.bias.data<float>() : nullptr,
-                  .pre = Mixed(op.pre),
-                  .residual = Mixed(op.residual),
-                  .at = Mixed(op.at),
-                  .c = Mixed(op.c),
-                  .beta = static_cast<float>(op.beta)};
-  const std::int64_t size = op.c.size(), columns = op.c.columns();
-  const auto finish = [&]<int width>(std::integral_constant<int, width>) {
-    const std::int64_t blocks = backend.blocks_for(size / width, block_threads);
-    with_formula(op.f.value_or(Activation::identity), [&](auto f) {
-      using F = decltype(f);
-      if (op.at) {
-        launch(backend.stream(), blocks, block_threads, 0, &finish_backward<F, width>, rest, size);
-      } else {
-        launch(backend.stream(), blocks, block_threads, 0, &finish_forward<F, width>, rest, size,
-               columns);
-      }
-    });
-  };
-  constexpr int width = 4;
-  const bool fits = columns % width == 0 &&
-                    on_16_bytes(rest.product, rest.bias, static_cast<char*>(rest.pre.data),
-                                static_cast<char*>(rest.residual.data),
-                                static_cast<char*>(rest.at.data), static_cast<char*>(rest.c.data));
-  if (fits) {
-    finish(std::integral_constant<int, width>{});
-  } else {
-    finish(std::integral_constant<int, 1>{});
-  }
+  finish(backend, op, product);
 }
 
 }  // namespace longhand::cuda
