@@ -113,8 +113,8 @@ struct LinePlace {
 /// Computes w, S and y of one column.
 struct DeltaForwardStep {
   static constexpr bool reverse = false, remembers = true;
-  // Numbers of staged arrays. group_rows and group_columns add one array for each query head of the
-  // key head.
+  // Numbers of row arrays and column arrays that are staged. group_rows and group_columns add one
+  // array for each query head that reads the key head.
   static constexpr int row_arrays = 1, column_arrays = 1;
   static constexpr bool group_rows = true, group_columns = false;
   __device__ static int lines(const DeltaTask& task) { return task.v.width; }
@@ -167,8 +167,8 @@ struct DeltaWrittenStep {
   }
 };
 
-/// Computes one row of dS, and from it the part of k's gradient that comes from later tokens, which
-/// read what was written with k.
+/// Computes one row of dS, and from it one part of k's gradient. This part comes from later tokens,
+/// because they read what was written with k.
 struct DeltaLaterStep {
   static constexpr bool reverse = true, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 1;
@@ -196,9 +196,9 @@ struct DeltaLaterStep {
   }
 };
 
-/// Computes one row of S, and from it dq and the remaining terms of dk. A token's dc omits the term
-/// for what q reads of the token's own write, because this term would occur twice with opposite
-/// signs: once for the read and once for the write.
+/// Computes one row of S, and from it dq and the remaining terms of dk. A token's own write
+/// contributes to what its q reads. dc omits the term for this, because the term would occur twice
+/// with opposite signs: once for the read and once for the write.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   b.first_line = first_line;
   b.head = static_cast<int>(blockIdx.y);
 
-  // Index in the memory of row 0 of this line's column.
+  // Index, within the memory, of row 0 of this line's column.
   const std::int64_t memory =
       (std::int64_t{blockIdx.x} * task.heads + b.head) * task.k.width * task.v.width + at.number;
   OfLanes line;

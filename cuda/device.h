@@ -24,13 +24,14 @@ __device__ __forceinline__ T* shared_memory() {
 
 __device__ __forceinline__ void require_16_byte_boundary(const void*) {}
 
-/// To be called by a loop that waits for another block. The emulator runs that block meanwhile.
+/// A loop that waits for another block must call this function. The emulator then runs other
+/// blocks.
 __device__ __forceinline__ void let_others_run() {}
 
-/// Starts an asynchronous copy of 16 bytes from global to shared memory, or of zeros if `there` is
-/// false. Both addresses are multiples of 16. The bytes may arrive at any time until the thread has
-/// waited for the group to which it commits the copy. Other threads see them after the following
-/// barrier.
+/// Starts an asynchronous copy of 16 bytes from global to shared memory. If `there` is false, 16
+/// zero bytes are stored instead. Both addresses are multiples of 16. The bytes may arrive at any
+/// time until the thread has waited for the group to which it commits the copy. Other threads see
+/// them after the following barrier.
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool there) {
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -42,7 +43,7 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool ther
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Waits until all of the thread's groups except the last `but` have arrived.
+/// Waits until all of the thread's groups of copies have arrived, except the last `but` groups.
 template <int but>
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory");
@@ -121,7 +122,7 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
   *reinterpret_cast<Pack<T>*>(to) = pack;
 }
 
-/// Sums over the 32 lanes in a fixed order; every lane gets the sum.
+/// Sums over the 32 lanes in a fixed order; every lane receives the sum.
 __device__ __forceinline__ float warp_sum(float x) {
   for (int distance = warp_size / 2; distance > 0; distance /= 2) {
     x += __shfl_xor_sync(full_warp, x, distance);
@@ -129,9 +130,9 @@ __device__ __forceinline__ float warp_sum(float x) {
   return x;
 }
 
-/// Returns the sum over all threads of a block to each of them. It adds first within warps and then
-/// over the warps, in a fixed order. scratch: 32 floats of shared memory, free for other use after
-/// the next barrier.
+/// Sums over all threads of a block; every thread receives the sum. The sums of the warps are
+/// computed first and are then added, in a fixed order. scratch: 32 floats of shared memory, free
+/// for other use after the next barrier.
 __device__ __forceinline__ float block_sum(float x, float* scratch) {
   x = warp_sum(x);
   if (lane_index() == 0) scratch[warp_index()] = x;

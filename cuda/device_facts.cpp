@@ -19,7 +19,7 @@ std::string text_of(const DeviceFacts& facts) {
 }
 
 int own_device(int devices) {
-  // Set by Open MPI, by MPICH and Intel MPI, and by Slurm.
+  // These variables are set by Open MPI, by MPICH and Intel MPI, and by Slurm.
   for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
     const char* const value = std::getenv(variable);
     if (value == nullptr) continue;

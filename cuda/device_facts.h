@@ -9,7 +9,7 @@
 
 namespace longhand::cuda {
 
-/// Properties of a device that kernels and messages use.
+/// The properties of a device that kernels and messages depend on.
 struct DeviceFacts {
   std::string name;
   int major = 0, minor = 0;  // compute capability
@@ -21,8 +21,9 @@ struct DeviceFacts {
 };
 std::string text_of(const DeviceFacts& facts);
 
-/// Maximum bytes of shared memory, static and dynamic together, of a block on a device of this
-/// compute capability, which is at least 8.0. For an unknown capability, the smallest maximum.
+/// Maximum bytes of shared memory, static and dynamic together, that a block may use on a device of
+/// compute capability major.minor, at least 8.0. For an unknown capability, returns the maximum
+/// that every device allows.
 constexpr std::size_t shared_per_block(int major, int minor) {
   const bool large = major == 8 && (minor == 0 || minor == 7);
   return std::size_t{large ? 163u : major >= 9 && major <= 11 ? 227u : 99u} << 10;

@@ -260,7 +260,7 @@ void by_sorting(CudaBackend& backend, const EmbeddingBackward& op) {
          vocabulary);
 
   // A piece has about sqrt(rows) rows, and there are about as many pieces. Even if all rows have
-  // the same id, its sum takes only about 2 sqrt(rows) steps.
+  // the same id, their sum takes only about 2 sqrt(rows) steps.
   const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)));
   const std::int64_t each = std::max<std::int64_t>(32, root), pieces = (rows + each - 1) / each;
   const Tensor heads(backend, {pieces, n}, DType::f32), tails(backend, {pieces, n}, DType::f32);

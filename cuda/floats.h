@@ -64,15 +64,16 @@ struct Out {
   }
 };
 
-/// Calls body with the constant full_width<T> if `fits` is true, so that accesses of this width are
-/// aligned, and otherwise with 1.
+/// Calls body with the width of packs: full_width<T> if accesses of this width are aligned
+/// (`fits`), and otherwise 1.
 template <class T, class Body>
 void with_width(bool fits, Body&& body) {
   if (fits) return body(std::integral_constant<int, full_width<T>>{});
   body(std::integral_constant<int, 1>{});
 }
 
-/// Row and column of entry i of a matrix. Most tensors are small enough for 32-bit division.
+/// Row and column of entry i of a matrix. They are computed by 32-bit division, which is faster, if
+/// the matrix is small enough.
 struct RowColumn {
   std::int64_t row, column;
 };

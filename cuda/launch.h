@@ -21,13 +21,13 @@ struct Grid {
       : x(blocks_x), y(blocks_y), z(blocks_z), file(at_file), line(at_line) {}
 };
 
-/// Returns false if the grid is empty. Throws an Error if the launch exceeds the limits of a device
-/// for which kernels are compiled.
+/// Returns false if the grid is empty. Throws an Error if some device for which kernels are
+/// compiled does not allow a launch of this size.
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 
-/// Enqueue a kernel with copies of its arguments on the stream. For a device, `arguments` has a
-/// pointer to each argument. For the emulator, `kernel` contains its arguments, and each thread
-/// calls it.
+/// Both functions enqueue a kernel with copies of its arguments on the stream. For a device,
+/// `arguments` contains a pointer to each argument. For the emulator, `kernel` is a function that
+/// contains the arguments, and each thread calls it.
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments);
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,

@@ -39,8 +39,8 @@ __device__ __forceinline__ void write(const LossSums& sums, const LossResults& r
   if (results.hits) *results.hits = static_cast<float>(mean(sums.hits, sums.weight));
 }
 
-/// The last step of both losses: adds up the threads' sums. A single block writes the results; if
-/// there are several, each stores its partial sums.
+/// The last step of both losses: adds up the threads' sums. If there is a single block, it writes
+/// the results. Otherwise each block stores its partial sums.
 __device__ __forceinline__ void finish_block(LossSums sums, LossSums* parts,
                                              const LossResults& results) {
   sums = Block::reduce(sums, Sum{});
@@ -79,7 +79,8 @@ void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& resu
          static_cast<const LossSums*>(parts.address()), static_cast<int>(blocks), results);
 }
 
-// Below, i indexes the choices of all rows, and the logits of choice i are entries i * classes + c.
+// A choice selects one of `classes` classes (core/contract/loss.h). Below, i indexes the choices of
+// all rows, and the logits of choice i are entries i * classes + c.
 
 template <class T>
 struct Choices {
@@ -110,8 +111,8 @@ struct LogSum {
   };
 };
 
-/// A team processes one choice at a time. It reads each logit only once, several packs together.
-/// For these packs it first computes the maximum and then the exponentials.
+/// A team processes one choice at a time and reads each logit only once. A thread reads several
+/// packs together, computes their maximum, and then adds their exponentials.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy(const Choices<T> r, float* log_sum, LossSums* parts, const LossResults results) {
@@ -167,8 +168,8 @@ __global__ void __launch_bounds__(block_threads)
     const double w = r.weights ? r.weights[i] : 1.0f;
     const float x_t = t < classes ? to_float(x[t]) : NAN;
     sums.weight += w;
-    // This is log_sum_i - x_t, computed in an order in which a large log_sum does not cost digits
-    // of a small loss.
+    // The loss is log_sum_i - x_t. It is computed in an order in which a small loss keeps its
+    // digits even if log_sum_i is large.
     sums.loss += w * (double{log_total} + (double{all.top.value} - double{x_t}));
     if (t == all.top.index) sums.hits += w;
   }

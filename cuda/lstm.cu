@@ -3,8 +3,8 @@
 #include "cuda/attention/run.h"
 #include "cuda/cuda_backend.h"
 
-/// One block per segment and head processes the tokens in order. It reads U at each token, mostly
-/// from caches. dU is computed at the end, as one product over all tokens.
+/// One block per segment and head processes the tokens in order. For each token it reads U again,
+/// mostly from caches. dU is computed at the end, as one product over all tokens.
 namespace longhand::cuda {
 namespace {
 

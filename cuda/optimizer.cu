@@ -5,8 +5,8 @@
 #include "cuda/team.h"
 #include "cuda/visit.h"
 
-/// Processes many tensors in one launch. The kernel's argument is a table of tensors; each tensor
-/// is cut into pieces, and each block processes one piece.
+/// Each kernel processes many tensors in one launch. Its argument is a table of tensors. Each
+/// tensor is cut into pieces, and each block processes one piece.
 namespace longhand::cuda {
 namespace {
 
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) entry.sums[piece.begin / SquareEntry::piece_size] = sum;
 }
 
-/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), or 1 if largest = 0.
-/// factor becomes 0 if the norm or a loss is not finite, and it remains 0 if it was 0 before.
+/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), or 1 if largest = 0. If
+/// the norm or a loss is not finite, factor becomes 0. A factor that was 0 before remains 0.
 __global__ void __launch_bounds__(block_threads)
     norm_of_sums(const float* sums, std::int64_t pieces, const float* losses, std::int64_t count,
                  double largest, float* norm, float* factor) {
@@ -214,8 +214,9 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// Calls run(capacity) with the capacity of the tables for so many tensors. Kernel arguments are
-/// limited to 32764 bytes, which the larger table nearly fills. Small models pass a smaller table.
+/// Calls run(capacity) with the number of entries that the tables should have for `tensors`
+/// tensors. Kernel arguments are limited to 32764 bytes, and a table of 500 entries needs nearly
+/// all of them. Small models use a smaller table.
 template <class Run>
 void with_capacity(std::size_t tensors, Run&& run) {
   if (tensors <= 64) return run(std::integral_constant<int, 64>{});

@@ -8,10 +8,10 @@
 namespace longhand::cuda {
 
 /// One cuBLASLt call, described for row-major matrices:
-///   d = epilogue(alpha op(a) op(b) + beta c)
+///   d = epilogue(x), where x = alpha op(a) op(b) + beta c
 /// d and c [m, n] have the same type and may share memory. The call computes `batch` such matrices.
-/// Addresses and factors are in ProductOperands. The algorithm that the heuristics choose is cached
-/// under this struct as a key.
+/// Addresses and factors are in ProductOperands. The struct is also the key under which the
+/// algorithm that cuBLASLt's heuristics choose is cached.
 struct Product {
   enum class Epilogue {
     none,
@@ -20,8 +20,8 @@ struct Product {
     relu_bias,       // max(x + bias_j, 0)
     gelu,            // gelu_tanh(x)
     gelu_bias,       // gelu_tanh(x + bias_j)
-    gelu_save,       // gelu, and stores x in aux, of d's type
-    gelu_save_bias,  // gelu_bias, and stores x + bias_j in aux
+    gelu_save,       // gelu_tanh(x); stores x in aux, which has d's type
+    gelu_save_bias,  // gelu_tanh(x + bias_j); stores x + bias_j in aux
     gelu_slope,      // x gelu_tanh'(aux)
   };
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
@@ -43,8 +43,8 @@ struct ProductOperands {
   void* aux = nullptr;
 };
 
-/// The plan of a Matmul: a cuBLASLt product. If `rest` is true, this product is plain and f32, and
-/// our own kernel then applies the epilogue.
+/// The plan of a Matmul: a cuBLASLt product. If `rest` is true, the product has no epilogue and an
+/// f32 result, to which our own kernel applies the epilogue.
 struct ProductPlan {
   Product product;
   bool rest = false;

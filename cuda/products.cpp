@@ -135,8 +135,8 @@ class Layout {
 
 /// A prepared product: its descriptors, and the algorithm that the heuristics rank first.
 ///
-/// A matrix that we store by rows is, to cuBLASLt, its transpose stored by columns. So the call
-/// computes
+/// We store matrices by rows. cuBLASLt reads the same memory by columns, as the transposed matrix.
+/// The call therefore computes
 ///   d^T = op(b)^T op(a)^T,
 /// and its first factor is our b.
 class Prepared {

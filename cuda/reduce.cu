@@ -10,8 +10,8 @@ namespace longhand::cuda {
 namespace {
 
 // Column sums. The threads of a block are arranged in `lanes` columns and several rows. Each thread
-// sums one pack of columns of x over some rows of x. Then the sums of the rows of threads are added
-// in order.
+// sums one pack of columns of x over some rows of x. Then the sums of the block's rows of threads
+// are added in order.
 
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)

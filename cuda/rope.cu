@@ -22,8 +22,8 @@ struct Turn {
   Out<T> y;
 };
 
-/// The column of pack `item` of the columns that are not rotated. They are before the heads, after
-/// them, or after the rotated part of a head.
+/// The first column of pack number `item` among the columns that are not rotated. Such columns are
+/// before the heads, after them, or after the rotated part of a head.
 template <int width, class T>
 __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::int64_t item) {
   const std::int64_t c = item * width, each = r.width - r.dims;
@@ -33,8 +33,9 @@ __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::i
   return c + (in_heads / each + 1) * r.dims;
 }
 
-/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head. The entries u
-/// begin at p and the entries v at p + dims/2. If pairs are interleaved, both begin at 2p.
+/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head, beginning with
+/// pair p. Their entries u begin at entry p of the head, and their entries v begin at entry p +
+/// dims/2. If pairs are interleaved, u and v alternate from entry 2p on.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   const RowColumn item = row_column(thread_in_grid(), r.pairs + r.copies);

@@ -10,9 +10,9 @@
 /// row and which entries each thread stores.
 namespace longhand::cuda {
 
-/// The threads of a team process the packs of a row in turn. If kept > 0, a row has at most `kept`
-/// packs per thread, which stay in registers. If kept = 0, rows may have any length, and their
-/// packs are read again, mostly from a cache, whenever they are needed.
+/// The packs of a row are assigned to the threads of a team in turn. If kept > 0, a row has at most
+/// `kept` packs per thread, and they stay in registers. If kept = 0, rows may have any length. Each
+/// pass over a row then reads its packs again, mostly from a cache.
 template <int width_, int kept_, class Team_>
 struct RowLayout {
   static constexpr int width = width_, kept = kept_;

@@ -7,14 +7,14 @@ namespace longhand::cuda {
 namespace {
 
 /// A batch of matrices a [n, n] and right-hand sides b [n, m], whose columns are divided into
-/// panels. If `forward`, op(a) is lower triangular and solved from its first row; otherwise it is
-/// upper triangular and solved from its last row.
+/// panels. If `forward` is true, op(a) is lower triangular, and the first row is solved first.
+/// Otherwise op(a) is upper triangular, and the last row is solved first.
 template <class T>
 struct Systems {
   const T* a;
   const T* b;
   T* y;
-  float* solved;  // y in f32, from which later rows are computed; y itself if it is f32
+  float* solved;  // y in f32, which later rows read; the memory of y itself if y is f32
   std::int64_t n, m, panels;
   bool transpose, forward, unit;
 };

@@ -8,7 +8,7 @@ namespace longhand::cuda {
 class Event;
 class Graph;
 
-/// A queue of the device. Work runs in the order in which it was enqueued, while the host
+/// A queue of work for the device. Work runs in the order in which it was enqueued, while the host
 /// continues.
 class Stream {
  public:
@@ -30,8 +30,7 @@ class Stream {
   /// Blocks the host until all enqueued work is done.
   void synchronize();
 
-  /// From now on until end_recording(), kernels, copies and zeroing are recorded instead of
-  /// executed.
+  /// Until end_recording() is called, kernels, copies and zeroing are recorded instead of executed.
   void begin_recording();
   std::unique_ptr<Graph> end_recording();
   void drop_recording() noexcept;

@@ -4,10 +4,12 @@
 
 /// Tensor core products of one warp, and helpers that load their operands into registers. With g =
 /// lane / 4 and t = lane % 4, a lane holds these entries:
-///   c [16, 8], f32:   c[0], c[1]: (g, 2 t), (g, 2 t + 1);  c[2], c[3]: (g + 8, the same)
+///   c [16, 8], f32:   c[0], c[1]: (g, 2 t), (g, 2 t + 1)
+///                     c[2], c[3]: (g + 8, 2 t), (g + 8, 2 t + 1)
 ///   a [16, 8], tf32:  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
 ///   b [8, 8], tf32:   (t, g), (t + 4, g)
-///   a [16, 16], bf16, two to a word, the first in the lower half:
+/// A word of bf16 contains two entries, the first in its lower half. Below, n .. means n and n + 1.
+///   a [16, 16], bf16:
 ///     (g, 2 t ..), (g + 8, 2 t ..), (g, 2 t + 8 ..), (g + 8, 2 t + 8 ..)
 ///   b [16, 8], bf16:  (2 t .., g), (2 t + 8 .., g)
 #if defined(LONGHAND_CUDA_EMULATED)

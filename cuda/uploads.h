@@ -8,11 +8,12 @@
 
 namespace longhand::cuda {
 
-/// Uploads host memory to the device in the order of the compute stream, without waiting for its
-/// pending work. Bytes are first copied to a ring of pinned memory. The compute stream itself
-/// copies small uploads from there. Large uploads are copied by a separate stream to the same
-/// position of a ring on the device, while kernels run. The compute stream then copies them to
-/// their destination, because earlier kernels may still use the memory there.
+/// Uploads host memory to the device. Uploads are ordered like other work of the compute stream,
+/// but the host does not wait for the stream. Bytes are first copied to a ring of pinned memory.
+/// The compute stream itself copies small uploads from this ring to their destination. Large
+/// uploads are copied by a separate stream, while kernels run, to the same position of a ring on
+/// the device. The compute stream then copies them to their destination, because earlier kernels
+/// may still use the memory there.
 class Uploads {
  public:
   Uploads(Stream& compute, MemorySource& memory);

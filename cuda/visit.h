@@ -6,7 +6,7 @@
 
 namespace longhand::cuda {
 
-/// Calls f(float{}) or f(bf16{}), as this backend supports two types of activations.
+/// Calls f(float{}) or f(bf16{}), depending on the type of activations.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {
   if (type == DType::bf16) return f(bf16{});

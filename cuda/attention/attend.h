@@ -8,12 +8,12 @@
 #include "cuda/attention/tickets.h"
 
 /// The forward pass of softmax attention and ChaCAL. A thread block has 64 or 128 queries of one
-/// head of one segment and processes their keys in blocks of 64. It keeps a level b, which is near
-/// the maximum score so far, and the sums l = sum_j 2^(s_j - b) and o = sum_j 2^(s_j - b) v_j.
-/// Scores are multiplied by log2 e, so that powers of 2 suffice. If the maximum m of a block of
-/// keys is more than `slack` above b, l and o are first multiplied by 2^(b - m), and m becomes the
-/// level. Then the terms of the block are added. No power exceeds 2^slack, and levels seldom
-/// change. At the end y = o / l and log_sum = (b + log2 l) ln 2.
+/// head of one segment and processes their keys in blocks of 64. For each query it keeps a level b,
+/// which is near the maximum score so far, and the sums l = sum_j 2^(s_j - b) and o = sum_j 2^(s_j
+/// - b) v_j. Scores are multiplied by log2 e, so that exponentials are powers of 2. If the maximum
+/// m of a block of keys is more than `slack` above b, l and o are first multiplied by 2^(b - m),
+/// and m becomes the level. Then the terms of the block are added. No power exceeds 2^slack, and
+/// levels seldom change. At the end y = o / l and log_sum = (b + log2 l) ln 2.
 ///
 /// The last block of keys has the same positions as the queries. For ChaCAL, the values of earlier
 /// blocks are U_j = (1 - g) v_j + g y_j, because their y_j are finished. In the last block the
@@ -49,9 +49,8 @@ struct AttentionTask {
 
 /// Variants of the kernel. whole: a block processes all keys that its queries see. part: a block
 /// processes one part of these keys, and parts.cu combines the parts. chacal: a block processes all
-/// keys with the values of ChaCAL and ends with
-/// the forward substitution, which computes the rows at the own keys of the block one after
-/// another.
+/// keys with the values of ChaCAL and ends with a forward substitution, which computes the block's
+/// own rows of y one after another.
 enum class Walk { whole, part, chacal };
 
 inline constexpr int key_rows = 64;  // keys per block of keys
@@ -105,7 +104,7 @@ struct AttentionBlock {
   const Tile tile;
   const int head, part, key_part;  // part: slice of y; key_part: part of the keys (parts.cu)
   const SegmentView at;
-  Element *const q, *const ring;   // in shared memory: the queries, and one or two pairs of tiles
+  Element *const q, *const ring;   // in shared memory: the queries; one or two pairs of tiles
   const int rows;                  // number of queries
   const int start, stop;           // the queries have the positions start .. stop - 1
   const int first_row, first_key;  // row of the tile's first query, and of the segment's first key
@@ -113,8 +112,8 @@ struct AttentionBlock {
   const int warp_row;                     // the warp's first row in the tile
   const int first_of_warp, last_of_warp;  // positions of the warp's queries
   const bool busy;                        // false if the warp has no query
-  const float g;                          // of ChaCAL
-  int first_block, until;                 // the keys that this thread block processes
+  const float g;                          // gamma of the head (ChaCAL only)
+  int first_block, until;  // this thread block processes the keys first_block .. until - 1
 
   __device__ __forceinline__ AttentionBlock(const AttentionTask& of, const Tile& of_tile,
                                             int of_head, int of_part, int of_key_part)
@@ -227,7 +226,8 @@ struct AttentionBlock {
     return min(begin + key_rows, walk != Walk::part && begin < start ? start : until);
   }
 
-  /// Starts to copy a block of keys or values, unless all keys are processed.
+  /// Starts to copy the keys or values of the block that begins at key `begin`, if there is such a
+  /// block.
   __device__ __forceinline__ void bring(Element* to, const HeadsView& x, int begin,
                                         int column) const {
     if (begin < until) {
@@ -254,8 +254,8 @@ struct AttentionBlock {
     of_row(r)[2 + turn] = key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
   }
 
-  /// Waits for the keys of this block (and for the values, if `both`), and starts the copies that
-  /// come next.
+  /// Waits until this block's keys are copied (and, if `both` is set, its values). Then starts the
+  /// next copies.
   __device__ __forceinline__ void receive_keys(Element* k, Element* v, Element* next, int begin,
                                                int end) const {
     if (chacal) {
@@ -357,7 +357,7 @@ struct AttentionBlock {
     }
   }
 
-  /// Changes the signs of the scores of rows with a negative factor, and of the factor.
+  /// In rows with a negative factor, negates the factor and the scores.
   __device__ __forceinline__ static void make_positive(Weights& p, Factors& factor) {
 #pragma unroll
     for (int t = 0; t < bands; ++t) {
@@ -396,7 +396,8 @@ struct AttentionBlock {
     }
   }
 
-  /// Sets the level of a row to its largest score if this is more than `slack` above the level.
+  /// Sets the level of a row to the largest score in p if this score is more than `slack` above the
+  /// level.
   __device__ __forceinline__ static void raise_levels(const Weights& p, const Factors& factor,
                                                       Sums& sums) {
     float top[bands][2];
@@ -463,7 +464,7 @@ struct AttentionBlock {
     __syncthreads();
   }
 
-  /// Stores y, and log_sum or the numbers of a part.
+  /// Stores y and log_sum. If the block computes a part of the keys, stores o, b and l instead.
   __device__ __forceinline__ void finish(const Sums& sums, const Weights& p) const {
     // If there are no keys, this is the first barrier between writing and reading *kept().
     if constexpr (walk == Walk::part) __syncthreads();

@@ -5,11 +5,11 @@
 #include "cuda/attention/tickets.h"
 
 /// Solves ChaCAL's backward system (I - g P-)^T W = dy, where P- is P below its diagonal. A block
-/// computes 64 rows of W for one query head. It processes the tiles of later queries, beginning
-/// with the last tile, because that one is finished first. It computes B_j = sum_(i > j) P_ij W_i
-/// and W_j = dy_j + g B_j. The terms of later tiles are added by products. The terms of the block's
-/// own rows are added by substitution from the last row to the first. The block also computes its
-/// part of
+/// computes 64 rows of W for one query head. It processes the tiles of later queries. It begins
+/// with the last tile, because its W is finished first. It computes B_j = sum_(i > j) P_ij W_i and
+/// W_j = dy_j + g B_j. The terms of later tiles are added by products. The terms of the block's own
+/// rows are added by substitution from the last row to the first. The block also computes its part
+/// of
 ///   dgamma = sum_j (B_j . y_j - A_j . v_j),  A_j = B_j + P_jj W_j.
 /// W is stored in f32. The other gradients are then computed as for softmax attention, with W
 /// instead of dy.
@@ -48,9 +48,9 @@ struct ChacalBlock {
   const SegmentView& at;
   const int first, rows;                   // the keys first .. first + rows - 1 of the segment
   const int head, key_head, part, column;  // column: first column of this block's slice of W
-  Element *const k, *const q;              // in shared memory: own keys; queries, and then W
-  const int warp, row;                     // row: index of this thread's first key in the tile
-  const bool busy;                         // false if the warp has no key
+  Element *const k, *const q;  // in shared memory; k: the tile's keys; q: queries, and later W
+  const int warp, row;         // row: index of this thread's first key in the tile
+  const bool busy;             // false if the warp has no key
   const float g;
   const std::int64_t first_row;
   const float first_shift;  // c of the tile's first key
@@ -77,7 +77,7 @@ struct ChacalBlock {
         first_row(at.query + first),
         first_shift(scores.shift_of(at.key + first, head)) {}
 
-  /// `done` is the progress of this tile. Stores this block's part of dgamma.
+  /// `done` is the progress word of this tile. Stores this block's part of dgamma.
   __device__ __forceinline__ void run(const std::int32_t* done, float* dgamma) const {
     float b[n][4], shift[2];
     load_shifts(shift);

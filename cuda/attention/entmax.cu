@@ -7,11 +7,11 @@
 #include "cuda/attention/rule_gradients.h"
 
 /// Entmax (core/contract/attention.h). The forward pass cannot process the keys one after another
-/// like the other rules, because the threshold of a row depends on all its scores. A block searches
-/// for the thresholds of its rows and computes the scores again in each step of the search. Then it
-/// computes the weights from the thresholds. In the backward pass, D is computed by the same
-/// products as dP, in the same order, so dP - D is exactly 0 for a key that has all of a row's
-/// weight.
+/// like the other rules, because the threshold of a row depends on all its scores. A block first
+/// searches for the thresholds of its rows. It computes the scores again in each step of the
+/// search. Then it computes the weights from the thresholds. In the backward pass, D is computed by
+/// the same products as dP, in the same order, so dP - D is exactly 0 for a key that has all of a
+/// row's weight.
 namespace longhand::cuda {
 
 using namespace walks;
@@ -45,7 +45,7 @@ struct EntmaxQuery : Query<Entmax> {
       number += w > 0 ? 1 : 0;
     }
   }
-  /// Replaces the products by w.
+  /// Replaces the products in s by w.
   __device__ void weigh(const ScoresView& scores, int begin, int count, float* s,
                         int stride) const {
     for (int key = 0; key < count; ++key) {
@@ -57,9 +57,10 @@ struct EntmaxQuery : Query<Entmax> {
   }
 };
 
-/// Searches for the threshold of this thread's query, by Newton's method from below. `walks` is
-/// false if the thread has no query. each_block(body) calls body(begin, count) for each block of
-/// keys, with the products of this thread's query at s[key * stride].
+/// Searches for the threshold of this thread's query by Newton's method, starting below the
+/// threshold. `walks` is false if the thread has no query. each_block(body) calls body(begin,
+/// count) for each block of keys. During this call, s[key * stride] are the products of this
+/// thread's query with the keys of the block.
 template <class EachBlock>
 __device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView& scores,
                                const float* s, int stride, const EachBlock& each_block) {
@@ -81,7 +82,7 @@ __device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView&
   if (query.number == 1) query.roots = 1;
 }
 
-/// y and the tensors of EntmaxRule. `threshold` and `mean` may be empty.
+/// Computes y and the tensors of EntmaxRule. `threshold` and `mean` may be empty.
 template <class Product>
 __global__ void __launch_bounds__(attention_threads)
     entmax_kernel(ForwardTask task, float* threshold, HeadsView root_mean) {

@@ -5,15 +5,15 @@
 #include "cuda/attention/run.h"
 
 /// First-After-Last. In the forward pass a block has 32 queries of one head, eight per warp. It
-/// processes the keys before them from the last to the first, 32 at a time, with one key per lane.
-/// For each query, one ballot finds the last of the 32 keys with a positive score. The block stops
-/// when all its queries have a match: after two steps if the matches are near, and at the first key
-/// of the segment if a query has no match.
+/// processes the keys from the last to the first, 32 at a time, with one key per lane. For each
+/// query, one ballot finds the last of the 32 keys with a positive score. The block stops when all
+/// its queries have a match: after two steps if the matches are near, and at the first key of the
+/// segment if a query has no match.
 ///
-/// The backward pass first computes dq, and score and dscore of each pair of query and match, with
-/// one warp per query. In the second kernel, a block has 32 keys and scans the matches of all later
-/// queries. It lists the queries that chose one of its keys, in order, and each warp sums the terms
-/// of its own keys.
+/// The first kernel of the backward pass computes dq, and the score and dscore of each query and
+/// its match, with one warp per query. In the second kernel, a block has 32 keys and scans the
+/// matches of all later queries. It lists the queries that chose one of its keys, in order, and
+/// each warp sums the terms of its own keys.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
@@ -28,10 +28,10 @@ struct FalTask {
   SegmentsView segments;
   std::int32_t heads = 1, group = 1;
   std::int32_t* match = nullptr;
-  float* pairs = nullptr;  // backward: [query tokens, heads, 2], score and dscore of each pair
+  float* pairs = nullptr;  // backward: score and dscore of each match, [query tokens, heads, 2]
 };
 
-/// tile[r][c] = x(row + r, head, first + c) for r < count, zero in the remaining rows.
+/// tile[r][c] = x(row + r, head, first + c) for r < count, and 0 in the other rows.
 __device__ __forceinline__ void stage_rows(float* tile, const HeadsView& x, std::int64_t row,
                                            int count, int head, int first) {
   constexpr int pieces = fal_slice / 8;
@@ -199,8 +199,9 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
       if (chosen) choices[before + __popc(mask & ((1u << lane) - 1))] = {t, slot};
       __syncthreads();
 
-      // Row r of the tile belongs to warp r % fal_warps. A choice of slot s adds to row s of dv and
-      // to row s - 1 of dk, because FAL reads the value after the key that matches.
+      // Warp r % fal_warps sums the terms of row r of the tile. A choice with slot s adds a term to
+      // row s of dv and a term to row s - 1 of dk, because FAL reads the value after the matching
+      // key.
       for (int i = 0; i < all; ++i) {
         const Choice choice = choices[i];
         const bool value = choice.slot < rows && choice.slot % fal_warps == warp;

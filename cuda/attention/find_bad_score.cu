@@ -58,7 +58,7 @@ __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, st
 void run(CudaBackend& backend, const FindBadScore& op) {
   const Scores& s = op.scores;
   const std::int64_t rows = s.q.data.rows();
-  // Two i32 entries provide the memory of one 64-bit word per row.
+  // The kernels use this memory as one 64-bit word per row, which occupies two i32 entries.
   const Tensor first(backend, {std::max<std::int64_t>(1, 2 * rows)}, DType::i32);
   auto* const words = static_cast<std::int64_t*>(first.address());
   launch(backend.stream(), tile_slots(rows, s.queries.count(), inspect_warps), inspect_threads, 0,

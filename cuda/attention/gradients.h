@@ -5,12 +5,12 @@
 #include "cuda/attention/run.h"
 
 /// Backward passes of softmax attention and ChaCAL, without atomics. One kernel computes the
-/// gradients of the queries, and one those of the keys and values. Each block is the only writer of
-/// its 64 rows. Both kernels recompute P from log_sum,
+/// gradients of the queries, and another computes the gradients of the keys and values. Each block
+/// is the only writer of its 64 rows. Both kernels recompute P from log_sum,
 ///   P_ij = 2^(s_ij - log_sum_i log2 e),  dP_ij = dy_i . v_j,  dS_ij = P_ij (dP_ij - D_i)
-/// with D_i = dy_i . y_i from an earlier kernel. For ChaCAL, W_i replaces dy_i, and U_j = (1 - g)
-/// v_j + g y_j replaces v_j (docs/math/chacal.md). On the diagonal, dP_ii is W_i . (1 - g) v_i,
-/// which equals W_i . U_i - g D_i.
+/// An earlier kernel computes D_i = dy_i . y_i. For ChaCAL, W_i replaces dy_i, and U_j = (1 - g)
+/// v_j + g y_j replaces v_j (docs/math/chacal.md). D_i is then W_i . y_i. On the diagonal, dP_ii is
+/// W_i . (1 - g) v_i, which equals W_i . U_i - g D_i.
 ///
 /// For heads wider than a slice, the products for P and dP are summed over all slices, and each
 /// block computes one slice of the gradients. It loads the operands of this slice last, so that
@@ -27,7 +27,7 @@ struct GradientTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   HeadsView dq = {}, dk = {}, dv = {};
-  float* dtau = nullptr;  // one part per slice of the queries, [slices, query_rows, heads]
+  float* dtau = nullptr;  // one partial sum per slice of the head, [slices, query_rows, heads]
   std::int64_t query_rows = 0;
   float* dshift = nullptr;
   float* row_sums = nullptr;  // row sums of dS, [query_rows, heads]; null if dshift is not required
@@ -56,15 +56,15 @@ constexpr std::size_t tiles_bytes(int steps) {
 /// two buffers, the operands of a step are loaded while the previous step is computed.
 template <class Product, int slice>
 constexpr bool can_go_ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
-/// True if kernels with a buffer for only one step are compiled too. A multiprocessor with 100 KiB
-/// of shared memory has room for two blocks of such a kernel, but for only one block with buffers
-/// for two steps.
+/// True if a variant of the kernels with a buffer for only one step is also compiled. A
+/// multiprocessor with 100 KiB of shared memory has room for two blocks of this variant, but for
+/// only one block with buffers for two steps.
 template <class Product, int slice>
 constexpr bool can_stay =
     tiles_bytes<Product, slice>(4) > 49 << 10 && tiles_bytes<Product, slice>(2) <= 49 << 10;
 
-/// Calls body(ahead, bytes). `ahead` is true if a block has buffers for two steps, and `bytes` is
-/// its shared memory.
+/// Calls body(ahead, bytes). `ahead` is true if a block has buffers for two steps. `bytes` is the
+/// size of the block's shared memory.
 template <class Product, int slice, class Body>
 void choose_steps(const DeviceFacts& device, Body&& body) {
   if constexpr (can_go_ahead<Product, slice>) {
@@ -79,8 +79,8 @@ void choose_steps(const DeviceFacts& device, Body&& body) {
   }
 }
 
-/// Loads the values of the keys first, first + 1, ... of a segment: v, or for ChaCAL U of query
-/// head `head`.
+/// Loads the values of `count` keys of a segment, beginning with key `first`. They are rows of v
+/// or, for ChaCAL, rows of U for the query head `head`.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage_values(typename Product::Element* tile,
                                              const GradientTask& task, const SegmentView& at,
@@ -101,7 +101,8 @@ __device__ __forceinline__ void settle_values(typename Product::Element* tile,
   if (!task.gamma) settle<Product, slice, rows>(tile, task.v);
 }
 
-/// Chooses the slice width of the heads and calls body(Product{}, Slice{}, shifted).
+/// Chooses the product and the slice width of the heads, and calls body(Product{}, Slice{},
+/// shifted). `shifted` is true if the scores have c.
 template <class Body>
 void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&& body) {
   const std::int64_t width = scores.q.width, v_width = task.v.width;

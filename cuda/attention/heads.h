@@ -19,7 +19,7 @@ struct HeadsView {
   std::int32_t width = 0;
   bool half = false;     // true for bf16, false for f32
   bool aligned = false;  // every row of every head allows 16-byte accesses, eight entries at a time
-  bool add = false;      // for a target: add results to its contents
+  bool add = false;      // targets only: add results to the contents instead of replacing them
 
   explicit __host__ __device__ operator bool() const { return at != nullptr; }
   /// True if rows can be copied as T, 16 bytes at a time.
@@ -50,10 +50,11 @@ struct SegmentsView {
 SegmentsView view(const Segments& queries, const Segments& keys);
 
 /// Consecutive segments are divided into tiles of `rows` rows. No tile crosses a segment boundary.
-/// A slot is a place for a tile in the grid. Segment s, which begins at row b and has n rows, owns
-/// the slots from floor(b / rows) + s on. Since floor((b + n) / rows) - floor(b / rows) + 1 is at
-/// least n / rows rounded up, these slots suffice, and no table of tiles is needed. Some slots have
-/// no tile.
+/// A slot is a place for one tile in the launch grid. Segment s, which begins at row b and has n
+/// rows, owns the slots from floor(b / rows) + s on. The next segment begins at row b + n, so
+/// segment s owns floor((b + n) / rows) - floor(b / rows) + 1 slots. This is at least n / rows
+/// rounded up, the number of its tiles. No table of tiles is therefore needed. Some slots have no
+/// tile.
 struct Tile {
   std::int32_t segment = 0, first = 0;  // first: index of the tile's first row within the segment
 };

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(inspect_threads)
   const SegmentView at = scores.segments[tile.segment];
   const int t = tile.first + warp_index(), head = static_cast<int>(blockIdx.y), lane = lane_index();
   if (t >= at.queries) return;
-  std::int64_t before = 0;  // number of entries of earlier segments
+  std::int64_t before = 0;  // number of pairs (query, key) in earlier segments
   for (int s = lane; s < tile.segment; s += warp_size) {
     before += std::int64_t{scores.segments.query_length[s]} * scores.segments.key_length[s];
   }

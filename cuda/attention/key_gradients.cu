@@ -8,16 +8,17 @@ struct alignas(16) QueryFacts {
   float factor, log_sum, tau, dot;
 };
 
-/// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (for ChaCAL times 1 - g), also
-/// summed over the query heads that read key head blockIdx.y. A thread block has the keys of one
-/// tile. Scores are transposed: each row is a key. If scores are shifted, the block also computes
-/// dc_j of each query head. Its steps are member functions, in the order in which run() calls them.
+/// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i, which ChaCAL multiplies by 1 - g.
+/// Both sums also include all query heads that read key head blockIdx.y. A thread block has the
+/// keys of one tile. Scores are transposed: each row is a key. If scores are shifted, the block
+/// also computes dc_j of each query head. Its steps are member functions, in the order in which
+/// run() calls them.
 template <class Product, int slice, bool shifted, bool ahead>
 struct KeyBlock {
   using Element = typename Product::Element;
   static constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   static constexpr int stride = Product::stride(slice);
-  /// The queries of this step and of the next step.
+  /// The numbers of the queries of this step and of the next step.
   using Facts = QueryFacts[2][step];
   using Products = float[m][4];
   /// c of this thread's two keys minus c of the tile's first key, and their sums of dS.
@@ -31,11 +32,11 @@ struct KeyBlock {
   const int key_head, part;
   const Tile tile;
   const SegmentView at;
-  Element *const k, *const v, *const ring;  // in shared memory: own rows; queries and dy
-  const int rows;                           // number of keys; not positive: none
-  const int warp, row;                      // row: index of this thread's first key in the tile
-  const int own;                            // offset of the warp's rows in a tile
-  const bool busy;                          // false if the warp has no key
+  Element *const k, *const v, *const ring;  // in shared memory: the tile's rows; queries and dy
+  const int rows;       // number of keys; if it is not positive, the slot has no tile
+  const int warp, row;  // row: index of this thread's first key in the tile
+  const int own;        // offset of the warp's rows in a tile
+  const bool busy;      // false if the warp has no key
   // first_query .. last_query - 1 include all queries that see a key of this tile. The block
   // processes them for one query head after another.
   const int first_query, last_query, first_head, last_head;
@@ -148,7 +149,7 @@ struct KeyBlock {
     if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
   }
 
-  /// The numbers of this thread's query of a step.
+  /// The numbers of the query that this thread loads for a step.
   __device__ __forceinline__ QueryFacts facts_of(int head, int begin) const {
     const int r = static_cast<int>(threadIdx.x);
     if (r >= min(step, at.queries - begin) || head >= last_head) return QueryFacts{};
@@ -171,8 +172,8 @@ struct KeyBlock {
     }
   }
 
-  /// s = k . q and dp = v . dy for a step, whose tiles were copied before. Starts to copy the tiles
-  /// of the next step.
+  /// s = k . q and dp = v . dy for a step. The copies of its tiles were started before. Starts the
+  /// copies for the next step.
   __device__ __forceinline__ void multiply(Products& s, Products& dp, Element* q, Element* next,
                                            int next_head, int next_begin) const {
     Element* const dy = q + step * stride;
@@ -186,8 +187,8 @@ struct KeyBlock {
     dots<Product, slice>(s, k + own, q);
     dots<Product, slice>(dp, v + own, dy);
   }
-  /// Computes s and dp for heads of several slices, one slice after another. The last slices are
-  /// those that this block needs for dk and dv.
+  /// Computes s and dp for heads of several slices, one slice after another. The slices that this
+  /// block needs for dk and dv are loaded last.
   __device__ __forceinline__ void multiply_slices(Products& s, Products& dp, Element* q, int head,
                                                   int begin) const {
     Element* const dy = q + step * stride;
@@ -215,7 +216,7 @@ struct KeyBlock {
     }
   }
 
-  /// Replaces the scores s by tau dS, and dp by P, times 1 - g for ChaCAL.
+  /// Replaces the products s by tau dS, and the products dp by P or, for ChaCAL, by (1 - g) P.
   __device__ __forceinline__ void compute_gradients(Products& s, Products& dp, Shifts& shifts,
                                                     int begin, int turn, float g) const {
 #pragma unroll
@@ -263,8 +264,8 @@ struct KeyBlock {
     }
   }
 
-  /// Sets P and dS to 0 for queries that do not see a key. On the diagonal of ChaCAL, dP is less
-  /// than W . U by g D (gradients.h).
+  /// Sets P and dS to 0 for queries that do not see a key. For ChaCAL, also corrects dS on the
+  /// diagonal, where dP is W . U - g D (gradients.h).
   __device__ __forceinline__ void mask(Products& s, Products& dp, int first_position, int turn,
                                        float g) const {
     const int column = first_position + 2 * lane_column();
@@ -290,8 +291,8 @@ struct KeyBlock {
     }
   }
 
-  /// Stores dc of this thread's keys. Each of the four lanes that share a key has a part of its
-  /// sum.
+  /// Stores dc of this thread's keys. Each of the four lanes that share a key has a part of the
+  /// key's sum of dS.
   __device__ __forceinline__ void put_shift(int head, const float (&sums)[2]) const {
     if (!task.dshift || part > 0) return;
 #pragma unroll

@@ -9,8 +9,8 @@
 /// are divided into parts. The block of part p stores the level b_p and the sums l_p and o_p
 /// (attend.h). A second kernel computes, with b = max_p b_p and w_p = 2^(b_p - b),
 ///   l = sum_p w_p l_p,  y = sum_p w_p o_p / l,  log_sum = (b + log2 l) ln 2.
-/// The parts are added in order. A sink is one more part, without o. The keys of a segment are
-/// divided at multiples of 64, so a short segment may have empty parts.
+/// The parts are added in order. A sink is added like one more part whose o is 0. The keys of a
+/// segment are divided at multiples of 64, so a short segment may have empty parts.
 namespace longhand::cuda {
 namespace {
 
@@ -55,7 +55,7 @@ __global__ void join_kernel(AttentionTask task, HeadsView y) {
     float total[8] = {};
     for (int p = 0; p < task.key_parts; ++p) {
       const Pair<float> of = stats[p * entries];
-      if (of.second == 0) continue;  // the query sees no key of this part, so o may be undefined
+      if (of.second == 0) continue;  // the query sees no key of this part, so its o was not written
       float o[8];
       load_eight(o, task.y, p * task.query_rows + row, head, c);
       const float weight = power_of_two(of.first - base);

@@ -17,8 +17,8 @@
 /// A warp loads each part of b into registers once and uses it for all its bands.
 ///
 /// Rows of a tile are padded by 16 bytes, so that the eight rows that a fragment reads are in
-/// different banks. Products and copies do not touch the padding, so padding() can contain small
-/// arrays.
+/// different banks. Products and copies do not access the padding, so small arrays can be stored in
+/// it; see padding().
 namespace longhand::cuda {
 
 __device__ __forceinline__ int lane_row() { return lane_index() / 4; }
@@ -27,7 +27,7 @@ __device__ __forceinline__ int lane_column() { return lane_index() % 4; }
 /// f32 products, without tensor cores.
 struct ExactProduct {
   using Element = float;
-  static constexpr bool rounds = false;  // entries of tiles are not rounded
+  static constexpr bool rounds = false;  // tiles contain f32 entries without rounding
   static constexpr int stride(int width) { return width + 4; }
   __device__ __forceinline__ static Element element(float x) { return x; }
 

@@ -13,7 +13,7 @@ struct QueryBlock {
   static constexpr int stride = Product::stride(slice);
   /// c of the keys of this step and of the previous step, which other warps may still read.
   using KeyShifts = float[2][shifted ? step : 1];
-  /// Numbers of this thread's two queries. row_sums: its part of the row sums of dS.
+  /// Numbers of this thread's two queries. row_sums: this thread's part of the row sums of dS.
   struct Queries {
     float factor[2], log_sum[2], d[2], shift[2] = {0, 0}, row_sums[2] = {0, 0};
   };
@@ -25,14 +25,14 @@ struct QueryBlock {
   const int head, part, key_head;
   const Tile tile;
   const SegmentView at;
-  Element *const q, *const dy, *const ring;  // in shared memory: own rows; keys and values
-  const int rows;                            // number of queries; not positive: none
-  const int start, stop;                     // the queries have the positions start .. stop - 1
+  Element *const q, *const dy, *const ring;  // in shared memory: the tile's rows; keys and values
+  const int rows;         // number of queries; if it is not positive, the slot has no tile
+  const int start, stop;  // the queries have the positions start .. stop - 1
   const std::int64_t first_row;
   const int warp, row;  // row: index of this thread's first query in the tile
   const int own;        // offset of the warp's rows in a tile
   const bool busy;      // false if the warp has no query
-  const float g;        // of ChaCAL
+  const float g;        // gamma of the head (ChaCAL only)
   const int first_key, parts;
   const bool single;  // true if the heads are at most one slice wide
 
@@ -139,8 +139,8 @@ struct QueryBlock {
     key_shifts[turn][thread] = key < stop ? scores.shift_of(at.key + key, head) : 0.0f;
   }
 
-  /// s = q . k and dp = dy . v for a step, whose tiles were copied before. Starts to copy the tiles
-  /// of the next step.
+  /// s = q . k and dp = dy . v for a step. The copies of its tiles were started before. Starts the
+  /// copies for the next step.
   __device__ __forceinline__ void multiply(Products& s, Products& dp, Element* k, Element* next,
                                            int begin) const {
     Element* const v = k + step * stride;
@@ -154,8 +154,8 @@ struct QueryBlock {
     dots<Product, slice>(s, q + own, k);
     dots<Product, slice>(dp, dy + own, v);
   }
-  /// Computes s and dp for heads of several slices, one slice after another. The last slice of the
-  /// keys is the one that this block needs for dq.
+  /// Computes s and dp for heads of several slices, one slice after another. The slice of the keys
+  /// that this block needs for dq is loaded last.
   __device__ __forceinline__ void multiply_slices(Products& s, Products& dp, Element* k,
                                                   int begin) const {
     Element* const v = k + step * stride;
@@ -182,7 +182,7 @@ struct QueryBlock {
     }
   }
 
-  /// Replaces the scores s by dS, and dp by P.
+  /// Replaces the products s by dS, and the products dp by P.
   __device__ __forceinline__ void compute_gradients(Products& s, Products& dp, Queries& of,
                                                     int begin, int turn) const {
     const bool masked = begin + step > start || scores.window > 0;
@@ -211,8 +211,8 @@ struct QueryBlock {
     }
   }
 
-  /// Sets dS to 0 for keys that a query does not see. On the diagonal of ChaCAL, dP is less than
-  /// W . U by g D (gradients.h).
+  /// Sets dS to 0 for keys that a query does not see. For ChaCAL, also corrects dS on the diagonal,
+  /// where dP is W . U - g D (gradients.h).
   __device__ __forceinline__ void mask(Products& s, const Products& p, const Queries& of,
                                        int begin) const {
     const int column = begin + 2 * lane_column();
@@ -278,7 +278,8 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   if (block.rows > 0) block.run();
 }
 
-/// y_i (+)= sum over slices s of parts(s, i), for i < entries.
+/// y_i = sum over slices s of parts(s, i), for i < entries. If `add` is set, the sum is added to
+/// y_i.
 __global__ void add_slices(const float* parts, int slices, std::int64_t entries, float* y,
                            bool add) {
   for (std::int64_t i = thread_in_grid(); i < entries; i += threads_in_grid()) {

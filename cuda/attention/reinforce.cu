@@ -4,7 +4,7 @@
 
 #include "cuda/attention/run.h"
 
-/// Increases chosen attention weights. There is one warp per head and query that has pairs.
+/// Increases chosen attention weights. Each warp handles one head of one query that has pairs.
 /// Products are f32.
 namespace longhand::cuda {
 namespace {

@@ -40,8 +40,9 @@ __device__ __forceinline__ void scale_rows(float (&out)[n][4], const float* fact
   }
 }
 
-/// Stores this warp's rows of y = factor * out, and their rounding errors in bf16 if the task has a
-/// residue. `rows` is shared memory for these rows. The first row is row `row` of the tensors.
+/// Stores this warp's rows of y = factor * out. If the task has a residue, also stores the bf16
+/// rounding errors of y. `rows` is shared memory for these rows. The warp's first row is row `row`
+/// of the tensors.
 template <class Product, int n>
 __device__ __forceinline__ void store_with_residue(typename Product::Element* rows,
                                                    const ForwardTask& task, std::int64_t row,
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(attention_threads)
                               rows - row, head, part, out, shares);
 }
 
-/// Computes an Attention op by the walker of its rule.
+/// Computes an Attention op with the walker of its rule.
 template <class Walker>
 void attend_by_walk(CudaBackend& backend, const Attention& op, const ForwardTask& task,
                     const typename Walker::Tensors& tensors) {

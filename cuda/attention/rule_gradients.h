@@ -6,10 +6,11 @@
 
 /// Gradients of the rules with a walker (rule_walk.h). For dq, a block has 64 queries and processes
 /// their keys as in the forward pass. For dk and dv, a block has 64 keys and processes the queries
-/// that see them. If the rule is leftward, the state of each query then depends on all later keys.
-/// The block of the following keys stores this state in `states`, and this block reads it and
-/// stores the state after its own keys. Blocks draw tiles by ticket, the last keys first
-/// (tickets.h). Each block is at least one step behind the block for which it waits.
+/// that see them. If the rule is leftward, a query has a state that depends on all later keys. The
+/// block of the next 64 keys stores this state in `states`. This block reads the state, continues
+/// with its own keys, and stores the new state. Blocks draw tiles by ticket (tickets.h), beginning
+/// with the last keys. A block begins a step only when the block of the next 64 keys has finished
+/// the same step.
 namespace longhand::cuda::walks {
 
 struct RuleGradientTask {
@@ -29,7 +30,7 @@ constexpr std::size_t backward_bytes = sizeof(typename Product::Element) * 2 *
                                        (tile_entries<Product> + step_entries<Product>)+2 *
                                        sizeof(float) * std::max(walk_floats, wave_floats);
 
-/// Sums over the keys of a query: of dS, and of dS times q . k.
+/// Two sums over the keys of a query: the sum of dS, and the sum of dS times q . k.
 struct GradientSums {
   float ds = 0, products = 0;
 };
@@ -54,7 +55,8 @@ __device__ void weigh_gradients(Walker& walker, const ScoresView& scores, int be
   }
 }
 
-/// Initializes the walker of a query of a segment, unless the segment has fewer queries.
+/// Initializes the walker for query number `query` of a segment. Does nothing if the segment has no
+/// such query.
 template <class Walker>
 __device__ void start_walk(Walker& walker, const ScoresView& scores,
                            const typename Walker::Tensors& tensors, const SegmentView& at,
@@ -168,11 +170,11 @@ struct KeyTileBlock {
   const KeyTile& tile;
   const ScoresView& scores;
   const SegmentView& at;
-  Element *const k, *const v, *const q, *const dy;  // in shared memory: own keys, queries of a step
-  float *const s, *const dp;                        // in shared memory: products, then P and dS
-  const int thread, row;                            // row: the warp's first row in the tile
-  const bool busy;                                  // false if the warp has no key
-  const bool has_shift;                             // true if this block computes dc
+  Element *const k, *const v, *const q, *const dy;  // shared memory: own keys; a step's rows
+  float *const s, *const dp;  // in shared memory: the products, and later P and dS
+  const int thread, row;      // row: the warp's first row in the tile
+  const bool busy;            // false if the warp has no key
+  const bool has_shift;       // true if this block computes dc
 
   __device__ __forceinline__ KeyTileBlock(const RuleGradientTask& of,
                                           const typename Walker::Tensors& of_rule,
@@ -193,8 +195,8 @@ struct KeyTileBlock {
         busy(row < tile.rows),
         has_shift(task.dshift && tile.part == 0) {}
 
-  /// `done` is this tile's progress. `behind` is the progress of the tile of the following keys, or
-  /// null if there is none.
+  /// `done` is this tile's progress word. `behind` is the progress word of the tile of the next 64
+  /// keys, or null if this is the last tile.
   __device__ __forceinline__ void run(std::int32_t* done, const std::int32_t* behind) const {
     float dk[1][n][4], dv[1][n][4];
     clear(dk[0]);
@@ -239,7 +241,7 @@ struct KeyTileBlock {
     store(dk, dv);
   }
 
-  /// The first query of the step in which a query sees `key` for the first time.
+  /// The first query of the first step in which a query sees `key`.
   __device__ __forceinline__ int first_query_of(int key) const {
     return max(0, key - at.offset()) / steps * steps;
   }
@@ -250,7 +252,7 @@ struct KeyTileBlock {
     fetch<Product, tile_rows>(v, task.v, at.key + tile.first, tile.rows, tile.key_head, of);
   }
 
-  /// The state of this thread's query, which blocks of other keys read and write.
+  /// The state of this thread's query in `states`. Blocks of other keys also read and write it.
   __device__ __forceinline__ volatile Pair<float>* state_of(int head, int begin) const {
     const std::int64_t query = at.query + begin + thread;
     return task.states + ((tile.part * task.query_rows + query) * scores.heads + head);
@@ -266,8 +268,8 @@ struct KeyTileBlock {
     to->second = state.second;
   }
 
-  /// Adds the terms of a step's queries to dk and dv, and their dS to shift_sum of this thread's
-  /// key.
+  /// Adds the terms of a step's queries to dk and dv. Adds their dS for this thread's key to
+  /// shift_sum.
   __device__ __forceinline__ void add_step(float (&dk)[1][n][4], float (&dv)[1][n][4],
                                            float& shift_sum, Walker& walker, int head,
                                            int begin) const {
@@ -366,8 +368,8 @@ __global__ void __launch_bounds__(attention_threads)
   }
 }
 
-/// Computes an AttentionBackward op by the walker of its rule. `own_gradient` is true if a gradient
-/// of the rule's own tensors is required.
+/// Computes an AttentionBackward op with the walker of its rule. `own_gradient` is true if a
+/// gradient of the rule's own tensors is required.
 template <class Walker>
 void gradients_by_walk(CudaBackend& backend, const AttentionBackward& op,
                        const typename Walker::Tensors& tensors, bool own_gradient = false) {

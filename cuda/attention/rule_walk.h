@@ -9,7 +9,7 @@
 /// memory. One thread per query then processes its keys one after another, beginning with the
 /// nearest, and applies the rule's formulas. The weights are read back into registers for the next
 /// products. Heads wider than a slice are handled as in gradients.h. Sums over slices have the same
-/// order in every kernel, so that a score has the same bits in all of them.
+/// order in every kernel, so every kernel computes the same bits of a score.
 ///
 /// A rule's file defines a walker, which is the state of one query while its keys are processed.
 /// The walker is derived from Query, which has defaults for the functions that only some rules
@@ -40,8 +40,8 @@
 ///                 Only rules with leftward = true have these two functions.
 namespace longhand::cuda::walks {
 
-// slice: columns per slice of a head. steps: keys per step if a block has queries, or queries per
-// step if a block has keys.
+// slice: columns per slice of a head. steps: number of keys per step in a block of queries, and of
+// queries per step in a block of keys.
 constexpr int slice = 64, steps = 32;
 
 /// The weight of a key, and the gradient of its score.
@@ -54,7 +54,7 @@ struct Gradient {
 template <class Rule>
 struct Query {
   using Formulas = Rule;
-  float factor = 0;  // the factor of its products q . k
+  float factor = 0;  // the factor by which the products q . k are multiplied
   int position = -1;
   bool there = false;             // false if the block has no query for this thread
   float shift = 0;                // c at the query's position
@@ -123,12 +123,13 @@ template <class Product>
 constexpr int tile_entries = tile_rows* Product::stride(slice);
 template <class Product>
 constexpr int step_entries = steps* Product::stride(slice);
-constexpr int walk_stride = tile_rows + 1;  // stride of a key if a block has 64 queries
-constexpr int wave_stride = steps + 1;      // stride of a key if a block has 64 keys
+constexpr int walk_stride = tile_rows + 1;  // floats per key of a tile, if a block has 64 queries
+constexpr int wave_stride = steps + 1;      // floats per key of a tile, if a block has 64 keys
 constexpr int walk_floats = steps * walk_stride, wave_floats = tile_rows * wave_stride;
 
-/// c = this warp's rows of `mine` times the rows of `others`, summed over all slices of the head.
-/// bring_mine and bring_others load one slice at a time into these tiles of shared memory.
+/// c = a b^T, summed over all slices of the head. a is this warp's rows of the tile `mine`, and b
+/// is the tile `others`. bring_mine and bring_others load one slice at a time into these two tiles
+/// of shared memory.
 template <class Product, int m, class Mine, class Others>
 __device__ void dots_of_slices(float (&c)[m][4], typename Product::Element* mine,
                                typename Product::Element* others, int parts, bool busy,
@@ -166,7 +167,7 @@ __device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::
   settle<Product, slice, rows>(tile, x);
 }
 
-/// Calls body(Product{}) with the type of products that the rule uses in a math mode.
+/// Calls body(Product{}) with the product type that the rule uses in a math mode.
 template <class Walker, class Body>
 void choose_product(const Scores& scores, Math math, Body&& body) {
   if constexpr (Walker::Formulas::exact_scores) {

@@ -42,7 +42,7 @@ inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice
                                  : slice == 64                          ? 32
                                                                         : 24;
 
-/// Number of blocks with `bytes` of shared memory that fit on a multiprocessor. CUDA reserves
+/// Number of blocks with `bytes` bytes of shared memory that fit on a multiprocessor. CUDA reserves
 /// another 1 KiB for each block.
 inline std::size_t resident_blocks(const DeviceFacts& device, std::size_t bytes) {
   return device.shared_per_multiprocessor / (bytes + 1024);
@@ -61,8 +61,8 @@ inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles
   return std::min<std::int64_t>(tiles, std::int64_t{4} * backend.device().multiprocessors);
 }
 
-/// parts [outer, results, inner]: result_r (+)= sum over outer and inner of parts(o, r, i), in a
-/// fixed order.
+/// Sums `parts`, [outer, results, inner], over its first and last axes in a fixed order. The sums
+/// replace the values of `result` or, if result.add is set, are added to them.
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
             const Target& result);
 

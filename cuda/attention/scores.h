@@ -4,9 +4,9 @@
 #include "cuda/attention/heads.h"
 #include "cuda/attention/product.h"
 
-/// Shared code of the softmax kernels: how scores are computed, which keys a query sees, and how
-/// tiles reach shared memory. A block has four warps; warp w has rows 16 w .. 16 w + 15 of a tile
-/// of 64. Exponentials are computed as powers of two: exp(s) = 2^(s log2 e).
+/// Shared code of the softmax kernels: it computes scores, decides which keys a query sees, and
+/// loads tiles into shared memory. A block has four warps. Warp w has the rows 16 w .. 16 w + 15 of
+/// a tile of 64 rows. Exponentials are computed as powers of two: exp(s) = 2^(s log2 e).
 namespace longhand::cuda {
 
 inline constexpr int tile_rows = 64;
@@ -22,7 +22,7 @@ struct ScoresView {
   const float *tau = nullptr, *shift = nullptr;  // tau and c of Scores; each may be null
   std::int32_t heads = 1, group = 1;             // number of query heads; query heads per key head
 
-  /// tau of a query's row; 1 if `there` is false.
+  /// tau of a query's row, or 1 if there is no such row (`there` is false).
   __device__ float tau_of(std::int64_t row, int head, bool there = true) const {
     return tau && there ? tau[row * heads + head] : 1.0f;
   }
@@ -38,7 +38,7 @@ struct ScoresView {
   __device__ int first_key(int p) const {
     return window > 0 && p + 1 > window ? static_cast<int>(p + 1 - window) : 0;
   }
-  /// The last position of a segment that sees key j.
+  /// The last position whose query sees key j, in a segment of `keys` keys.
   __device__ int last_position(int j, int keys) const {
     return window > 0 && j + window < keys ? static_cast<int>(j + window - 1) : keys - 1;
   }
@@ -68,9 +68,10 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
   }
 }
 
-/// tile[r][c] = x(row + r, head, first + c) for r < count, zero for later rows up to `rows` and
-/// beyond the width. If x's entries need no conversion, stage() only starts asynchronous copies.
-/// The tile is then ready after commit_copies(), wait_for_copies(), settle() and a barrier.
+/// tile[r][c] = x(row + r, head, first + c) for r < count. The rows count .. rows - 1 and the
+/// columns beyond the head's width become 0. If x's entries need no conversion, stage() only starts
+/// asynchronous copies. The tile is then ready after commit_copies(), wait_for_copies(), settle()
+/// and a barrier.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage(typename Product::Element* tile, const HeadsView& x,
                                       std::int64_t row, int count, int head, int first) {
@@ -122,7 +123,7 @@ __device__ __forceinline__ void settle(typename Product::Element* tile, const He
 }
 
 /// y(row + r, head, first + c) = factor_r out(r, c) for this warp's rows r < count. The results are
-/// first written to `rows`, a part of a tile with 16 * bands rows that no other warp accesses. From
+/// first written to `rows`, 16 * bands rows of shared memory that no other warp accesses. From
 /// there they are stored eight entries at a time.
 template <class Product, int bands, int n>
 __device__ __forceinline__ void store_rows(typename Product::Element* rows, const HeadsView& y,
@@ -166,8 +167,9 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// Loads the values of ChaCAL: tile[r][c] = (1 - g) v + g y for r < count. v is read from row + r.
-/// finished(y, r, column) loads eight entries of y or leaves them 0.
+/// Loads the values of ChaCAL: tile[r][c] = (1 - g) v + g y for r < count. The other rows become 0.
+/// The row of v is row + r. finished(y, r, column) loads eight entries of row r of y, or leaves
+/// them 0 if y must not be added to this row.
 template <class Product, int slice, class Finished>
 __device__ __forceinline__ void stage_chacal(typename Product::Element* tile, int rows,
                                              const HeadsView& v, std::int64_t row, int count,

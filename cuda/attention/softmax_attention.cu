@@ -4,12 +4,13 @@
 #include "cuda/attention/inspect.h"
 #include "cuda/attention/parts.h"
 
-/// Softmax attention (core/contract/attention.h): the choice of its kernels. attend.h, parts.cu and
-/// gradients.h contain the kernels, which ChaCAL shares.
+/// Softmax attention (core/contract/attention.h). This file chooses and launches the kernels. The
+/// kernels are in attend.h, parts.cu and gradients.h, because ChaCAL shares them.
 namespace longhand::cuda {
 namespace {
 
-/// Number of resident blocks per multiprocessor for which the compiler budgets registers.
+/// Minimum number of blocks that must fit on a multiprocessor. The compiler limits the registers of
+/// a thread accordingly.
 template <class Product, int slice, int bands>
 constexpr int residents = slice == 128
                               ? 4 - bands - static_cast<int>(sizeof(typename Product::Element)) / 4

@@ -9,14 +9,14 @@
 /// blocks, so results are bitwise reproducible.
 namespace longhand::cuda {
 
-/// Number of progress words. The first word is the next ticket. It is followed by one word per
-/// slot, head and slice, which is the number of finished steps of that tile. A tile that is not
-/// divided into steps counts as one step.
+/// Number of words in the `progress` array of a kernel. The first word is the next ticket. Then
+/// there is one word for each tile slot (heads.h), head and slice: the number of steps of this tile
+/// that are finished. A tile that is not divided into steps counts as one step.
 inline std::int64_t progress_words(std::int64_t slots, std::int64_t heads, std::int64_t slices) {
   return 1 + slots * heads * slices;
 }
 
-/// Draws the next ticket, which is the same for all threads of the block.
+/// Draws the next ticket and returns it to all threads of the block.
 __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
   __shared__ std::int32_t ticket;
   __syncthreads();
@@ -45,7 +45,7 @@ __device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
   *static_cast<volatile std::int32_t*>(done) = steps;
 }
 
-/// The number of tiles of the longest of `count` segments; the same for all threads.
+/// The number of tiles of the longest segment. All threads receive the result.
 __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count) {
   __shared__ int warps[attention_threads / 32];
   int most = 0;
@@ -73,8 +73,8 @@ __device__ __forceinline__ TicketTile tile_of_ticket(std::int64_t ticket, int se
 }
 
 /// Substitution on a diagonal tile uses two f32 matrices in shared memory, `sums` and `links`. Row
-/// s of `sums`, multiplied by links[s][r], is added to row r. These are the row strides of the two
-/// matrices.
+/// s of `sums`, multiplied by links[s][r], is added to row r. The two constants below are the row
+/// strides of these matrices.
 template <int slice>
 constexpr int sums_stride = slice + 4;
 inline constexpr int links_stride = tile_rows + 4;
@@ -83,8 +83,8 @@ template <int slice>
 constexpr std::size_t substitution_bytes = sizeof(float) * tile_rows*(sums_stride<slice> +
                                                                       links_stride + 1);
 
-/// Adds sum_(s < r) links[s][r] y_s to row y_r of `sums`, from the first row to the last. Each
-/// thread handles one column.
+/// y_r += sum_(s < r) links[s][r] y_s, from the first row to the last, where y_r is row r of
+/// `sums`. Each thread handles one column.
 template <int slice>
 __device__ void substitute(float* sums, const float* links, int rows) {
   const int column = static_cast<int>(threadIdx.x);

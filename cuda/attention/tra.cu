@@ -16,17 +16,17 @@ struct TraWalker : Query<Tra> {
   struct Tensors {
     const float* count_bias = nullptr;
     float* log_denominator = nullptr;  // written in the forward pass, if it is not null
-    // The rest is only for the backward pass.
+    // The members below are only for the backward pass.
     const float* row_dots = nullptr;  // D
     float* dcount_bias = nullptr;     // may be null
     bool add = false;                 // add to dcount_bias
   };
   static constexpr bool normalized = true;
-  float bias = 0;      // a of the query, for powers of two
+  float bias = 0;      // a of the query, times log2 e
   float positive = 0;  // number of keys with a positive score so far
-  // The forward pass computes the largest logit so far, and the sum of 2^(logit - level).
+  // Forward pass: the largest logit so far (`level`), and the sum of 2^(logit - level).
   float level = 0, total = 0;
-  // The backward pass reads the first two numbers and computes the gradient of a.
+  // Backward pass: the saved log_denominator, D, and the sum for the gradient of the count bias.
   float log_denominator = 0, d = 0, bias_gradient = 0;
 
   __device__ void start(const ScoresView&, const Tensors& tensors, std::int64_t entry) {

@@ -6,8 +6,8 @@ namespace longhand::emulator {
 
 /// The pending asynchronous 16-byte copies of a thread into shared memory. Each copy is made as
 /// late as permitted, when the thread waits for its group. Until then its destination is filled
-/// with NaN. Tests find other threads' reads before a barrier by running the threads in several
-/// orders.
+/// with NaN. If another thread reads the destination without a barrier, tests find this error by
+/// running the threads in several orders.
 class Copies {
  public:
   void issue(void* to, const void* from);  // copies zeros if from is nullptr

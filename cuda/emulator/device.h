@@ -13,11 +13,11 @@
 #include "cuda/emulator/watch.h"
 
 /// The part of CUDA's language that our kernels use, for g++: thread indices, barriers, warp
-/// operations, integer atomics and a few functions. There are no float atomics, so a kernel that
-/// uses one does not compile.
+/// operations, integer atomics and a few functions. There are no atomics on floats, so a kernel
+/// with such an atomic does not compile.
 
-// The attribute makes the compiler list the address of each kernel in a table, from which the tests
-// know all kernels.
+// The attribute makes the compiler list the address of each kernel in a table. The tests find all
+// kernels in this table.
 #define __global__ __attribute__((noinline, patchable_function_entry(1, 0)))
 #define __device__
 #define __host__
@@ -170,7 +170,7 @@ inline int __syncthreads_and(int flag, LONGHAND_SITE) {
 }
 
 // As in CUDA, an up, down or xor shuffle that reaches past the lane's group of `width` lanes
-// returns the lane's own value.
+// returns the calling lane's own value.
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32, LONGHAND_SITE) {
   const int lane = longhand::emulator::lane_of_thread();

@@ -14,8 +14,9 @@
 
 #if defined(__x86_64__)
 // void longhand_emulator_switch(void** from, void* to): saves the callee-saved registers on the
-// stack, stores the stack pointer in *from and continues on the stack `to`. swapcontext would make
-// a system call for the signal mask each time, and a barrier of 256 threads takes 512 switches.
+// stack, stores the stack pointer in *from and continues on the stack `to`. swapcontext is slower,
+// because it makes a system call for the signal mask each time, and a barrier of 256 threads needs
+// 512 switches.
 asm(R"(
 .text
 .hidden longhand_emulator_switch
@@ -118,7 +119,7 @@ void Fiber::start(void (*body)(void*), void* argument) {
   *--top = 0;                                         // rbp
   *--top = reinterpret_cast<std::uintptr_t>(this);    // rbx
   *--top = reinterpret_cast<std::uintptr_t>(&enter);  // r12
-  for (int i = 0; i < 3; ++i) *--top = 0;             // r13 to r15
+  for (int i = 0; i < 3; ++i) *--top = 0;             // r13, r14 and r15
   context_->inside = top;
 #if defined(__SANITIZE_ADDRESS__)
   // A failed launch leaves its fibers in the middle of functions, so the red zones on their stacks

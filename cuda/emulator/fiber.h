@@ -5,8 +5,8 @@
 
 namespace longhand::emulator {
 
-/// A function with a separate stack. It runs until it waits and continues from there later. Fibers
-/// belong to one host thread, and only the scheduler resumes them.
+/// A function with a separate stack. It runs until it calls wait(), and the next resume() continues
+/// it from there. Fibers belong to one host thread, and only the scheduler resumes them.
 class Fiber {
  public:
   Fiber();

@@ -9,13 +9,13 @@ namespace {
 
 TensorCores chosen = TensorCores::plain;
 
-/// Cuts |x| 2^-shift to an integer, with the sign of x.
+/// x 2^-shift, rounded toward zero to an integer.
 std::int64_t cut(std::int64_t x, int shift) {
   const int by = std::min(shift, 63);
   return x < 0 ? -(-x >> by) : x >> by;
 }
 
-/// Cuts x 2^exponent to an f32.
+/// x 2^exponent, rounded toward zero to an f32.
 float cut_to_float(std::int64_t x, int exponent) {
   const auto size = static_cast<std::uint64_t>(x < 0 ? -x : x);
   const int surplus = std::max(static_cast<int>(std::bit_width(size)) - 24, -149 - exponent);

@@ -6,19 +6,19 @@
 
 #include "cuda/emulator/backend.h"
 
-/// Sums of products as tensor cores compute them. One addition takes a sum c and a group of
-/// products. Each product is exact. All terms are aligned to the largest exponent among them, where
-/// the exponent of a product is the sum of its factors' exponents. Bits below 2^(largest exponent -
-/// `bits`) are cut off, the terms are added exactly, and the sum is cut to an f32.
+/// Sums of products as tensor cores compute them. One step adds a group of products to a sum c.
+/// Each product is exact. The exponent of a product is the sum of its factors' exponents. In each
+/// term, bits below 2^(largest exponent of all terms - `bits`) are cut off. Then the terms are
+/// added exactly, and the sum is rounded toward zero to an f32.
 ///
 ///   capability  bits  products in a group, bf16  tf32
 ///   8.0         24    8                          4
 ///   9.0         25    16                         8
 ///
 /// Sources: F. A. Khattak and M. Mikaitis, Accurate Models of NVIDIA Tensor Cores,
-/// arXiv:2512.07004 (1 and 2 extra bits after the 23 of f32, the same groups, truncation);
-/// E. Badash et al., Hawkeye: Reproducing GPU-Level Non-Determinism, arXiv:2603.20421. Products
-/// smaller than any f32 are aligned here, too, although a device may limit their exponents.
+/// arXiv:2512.07004 (1 and 2 extra bits after the 23 of f32, the same groups, and truncation);
+/// E. Badash et al., Hawkeye: Reproducing GPU-Level Non-Determinism, arXiv:2603.20421. The model
+/// also aligns products that are smaller than any f32, although a device may limit their exponents.
 namespace longhand::emulator {
 
 /// A float: significand 2^(exponent - 23).
@@ -31,7 +31,7 @@ inline Parts parts_of(float x) {
   const auto word = std::bit_cast<std::uint32_t>(x);
   const auto exponent = static_cast<std::int32_t>(word >> 23 & 0xff);
   const auto fraction = static_cast<std::int32_t>(word & 0x7fffff);
-  if (exponent == 0xff) return {0, exponent_of_infinity};  // or NaN
+  if (exponent == 0xff) return {0, exponent_of_infinity};  // infinity or NaN
   if (exponent == 0 && fraction == 0) return {0, exponent_of_zero};
   const std::int32_t size = exponent == 0 ? fraction : fraction | 0x800000;
   return {word >> 31 ? -size : size, exponent == 0 ? -126 : exponent - 127};
@@ -40,7 +40,7 @@ inline Parts parts_of(float x) {
 struct TensorCoreModel {
   int bits, bf16_group, tf32_group;
 };
-/// The model of this arithmetic, which is not TensorCores::plain.
+/// The model of this arithmetic. TensorCores::plain has no model and is not allowed.
 TensorCoreModel model_of(TensorCores arithmetic);
 
 /// The sum of c and the products a_i b_i, which a tensor core adds in one step. All numbers are

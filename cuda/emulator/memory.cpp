@@ -19,7 +19,7 @@ namespace longhand::emulator {
 namespace {
 
 constexpr std::size_t page = 4096;
-// bytes of address space; memory is allocated when touched
+// bytes of address space; the system allocates a page at its first access
 constexpr std::size_t reserved = std::size_t{16} << 30;
 
 /// The memory of the emulated device. New blocks are placed one after another, and a returned block
@@ -167,7 +167,7 @@ class DeviceMemory final : public MemorySource {
   }
 
   static inline std::mutex unordered_mutex_;
-  static inline std::vector<DeviceMemory*> unordered_;  // those with an empty queue_
+  static inline std::vector<DeviceMemory*> unordered_;  // the instances whose queue_ is empty
   std::weak_ptr<Queue> queue_;
   std::size_t limit_, out_ = 0;
 };

@@ -31,10 +31,10 @@ struct Bytes {
 /// which makes every page in use accessible. The work must not allocate device memory.
 void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work);
 
-/// Allocated blocks are filled with NaN. When a block is returned, the bytes between the requested
-/// size and the block's end must be untouched. Both happen in the order of a queue, because a
-/// caching allocator reuses a block while earlier work of its stream is pending. `limit`: total
-/// bytes of the device.
+/// Allocated blocks are filled with NaN. When a block is returned, the source checks that the bytes
+/// between the requested size and the block's end are unchanged. Both are done as work of a queue,
+/// because a caching allocator reuses a block while earlier work of its stream is pending. `limit`:
+/// total bytes of the device.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
 /// Gives this queue to all results of device_memory() that do not have a queue yet. A new stream
 /// calls this function with its own queue.
@@ -43,8 +43,8 @@ void order_memory(const std::shared_ptr<Queue>& queue);
 /// The first address of the device memory.
 const void* device_begin();
 
-/// True if these bytes are in memory from which blocks were allocated since the device was last
-/// empty.
+/// True if these bytes are in device memory that was part of a block at some time since the device
+/// was last empty.
 bool in_device_memory(const void* address, std::size_t bytes);
 
 }  // namespace longhand::emulator

@@ -55,7 +55,7 @@ std::vector<float> operand(const Product& p, const void* data, std::int64_t firs
 
 using Matrix = std::span<const float>;
 
-/// a [m, k] times b [k, n], in f32 sums.
+/// a [m, k] times b [k, n], summed in f32.
 std::vector<float> multiply_plainly(const Product& p, Matrix a, Matrix b) {
   std::vector<float> result(static_cast<std::size_t>(p.m * p.n));
   for (std::int64_t i = 0; i < p.m; ++i) {
@@ -70,7 +70,7 @@ std::vector<float> multiply_plainly(const Product& p, Matrix a, Matrix b) {
   return result;
 }
 
-/// The same as tensor cores compute it. Returns nothing if a number is not finite.
+/// a times b, as tensor cores compute it. Returns an empty vector if a number is not finite.
 std::vector<float> multiply_on_tensor_cores(const Product& p, Matrix a, Matrix b) {
   const emulator::TensorCoreModel model = emulator::model_of(emulator::tensor_cores());
   const auto m = static_cast<std::size_t>(p.m), n = static_cast<std::size_t>(p.n);

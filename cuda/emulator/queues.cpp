@@ -38,7 +38,8 @@ class Device {
   }
   bool deferred() const { return deferred_; }
 
-  /// Sometimes the device is fast, and some work is done before the host waits for it.
+  /// Sometimes does one piece of work although the host does not wait for it, as a fast device
+  /// would.
   void hurry() {
     constexpr double chance = 0.25;
     if (std::bernoulli_distribution(chance)(random_)) do_any();
@@ -73,7 +74,7 @@ class Device {
     try {
       if (work) work();
     } catch (...) {
-      // As after an error on a device, nothing that was enqueued is done any more.
+      // As after an error on a device, the remaining work of all queues is dropped.
       for (Queue* const queue : queues_) queue->items_.clear();
       throw;
     }
@@ -82,7 +83,7 @@ class Device {
 
   std::mutex mutex_;
   std::vector<Queue*> queues_;
-  Queue* last_ = nullptr;  // the queue whose work was done last; may be a closed queue
+  Queue* last_ = nullptr;  // the queue whose work was done last; it may no longer exist
   bool deferred_ = false;
   std::mt19937_64 random_;
 };

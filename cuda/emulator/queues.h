@@ -5,13 +5,13 @@
 #include <functional>
 #include <memory>
 
-/// The work of streams that is enqueued and not done yet. Normally work is done when it is
-/// enqueued. If it is deferred (emulator::defer_work), it is done as late as a device may: when the
-/// host waits for it. Streams then continue in random order, and only events order the work of one
-/// stream before that of another.
+/// The work of streams that is enqueued and not yet done. By default, work is done when it is
+/// enqueued. If work is deferred (emulator::defer_work), it is done as late as a device may do it:
+/// when the host waits for it. Streams then continue in random order, and only events order the
+/// work of one stream before that of another.
 namespace longhand::emulator {
 
-/// Set when an event occurs. Each record() of an event creates another one.
+/// Becomes true when an event occurs. Each record() of an event creates another Occurred.
 using Occurred = std::shared_ptr<bool>;
 
 /// The pending work of one stream.
@@ -24,9 +24,10 @@ class Queue {
 
   /// Does the work now, or later if work is deferred.
   void add(std::function<void()> work);
-  /// The same, but does no earlier work, so that no kernel can fail during this call.
+  /// Like add(), but does not do any earlier work, so no kernel can fail during this call.
   void append(std::function<void()> work);
-  /// Later work waits until the event has occurred. Does nothing if it has, or was never recorded.
+  /// Later work waits until the event has occurred. Does nothing if the event has already occurred
+  /// or was never recorded.
   void add_wait(const Occurred& event);
   void finish();  // returns when all work of this queue is done
 

@@ -16,8 +16,8 @@
 #include "cuda/launch.h"
 #include "cuda/stream.h"
 
-/// Replaces cuda/runtime.cpp. Each call has finished when it returns, unless it is recorded or work
-/// is deferred.
+/// Replaces cuda/runtime.cpp. The work of each call is done when the call returns, unless it is
+/// recorded or work is deferred.
 namespace longhand {
 namespace {
 
@@ -48,7 +48,7 @@ emulator::Occurred& occurred_of(const Event& event) {
   return *static_cast<emulator::Occurred*>(event.handle());
 }
 
-/// The blocks of pinned memory: begin and end of each.
+/// The begin and end of each block of pinned memory.
 struct {
   std::mutex mutex;
   std::map<const std::byte*, const std::byte*> blocks;
@@ -110,8 +110,8 @@ void Stream::zero(void* to, std::size_t bytes) {
   if (bytes == 0) return;
   give(*this, [=] { emulator::touch({{to, bytes}}, [&] { std::memset(to, 0, bytes); }); });
 }
-/// As in CUDA, the copy reads pinned memory when its turn comes, and other memory before the call
-/// returns.
+/// As in CUDA, pinned memory is read when the copy is done, and other memory is read before this
+/// call returns.
 void Stream::upload(void* to, const void* from, std::size_t bytes) {
   if (!emulator::work_is_deferred() || recording() || pinned.has(from)) {
     return copy(to, from, bytes);
@@ -164,7 +164,7 @@ void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t s
   });
 }
 
-// Few multiprocessors, so that loops with the grid's stride iterate more than once.
+// The device has few multiprocessors, so that loops with the grid's stride iterate more than once.
 std::vector<DeviceFacts> find_devices() {
   const std::size_t shared = shared_per_block(capability.major, capability.minor);
   return {{.name = "emulated",

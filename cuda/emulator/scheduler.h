@@ -17,7 +17,7 @@ struct Site {
   const char* file;
   int line;
 };
-std::string text_of(Site site);  // For example "norm.cu:40".
+std::string text_of(Site site);  // for example "norm.cu:40"
 
 // The threadIdx, blockIdx, blockDim and gridDim of the running thread.
 extern Index3 thread_index, block_index, block_size, grid_size;
@@ -26,10 +26,10 @@ extern Index3 thread_index, block_index, block_size, grid_size;
 /// reveals a missing barrier.
 ///
 /// `interleaved` shuffles threads and blocks, and two to four blocks are resident at the same time:
-/// one of them runs for a while, then another one. As on a device, a block keeps its place until it
-/// ends, so a block that waits for one that cannot start is an error. Each resident block has an OS
-/// thread, because static shared memory is a thread_local variable. Only one of them runs at a
-/// time, so the same seed gives the same order.
+/// one of them runs for a while, then another one. As on a device, a block stays resident until it
+/// ends. If all resident blocks wait for blocks that have not started, this is an error. Each
+/// resident block has an OS thread, because static shared memory is a thread_local variable. Only
+/// one of these threads runs at a time, so the same seed gives the same order.
 enum class Order { forward, backward, shuffled, interleaved };
 void set_order(Order order, std::uint64_t seed = 0);
 
@@ -54,7 +54,8 @@ void block_barrier(Site site);
 using Finish = void (*)(void* const payloads[32]);
 void warp_together(unsigned mask, void* payload, Finish finish, Site site);
 
-/// The same operation for a block. finish() receives the payloads of all threads of the block.
+/// The same for all threads of a block instead of the lanes of a warp. finish() receives the
+/// payloads of all threads of the block.
 using FinishBlock = void (*)(void* const* payloads, int threads);
 void block_together(void* payload, FinishBlock finish, Site site);
 
@@ -67,7 +68,7 @@ void let_others_run(Site site);
 void* shared_bytes();
 bool in_shared_memory(const void* address, std::size_t bytes);
 
-/// Throws an Error with kernel, block and thread before the message.
+/// Throws an Error whose text names the kernel, the block and the thread, followed by the message.
 [[noreturn]] void fail_in_kernel(const std::string& message);
 
 }  // namespace longhand::emulator

@@ -15,8 +15,8 @@ struct Symbol {
 };
 
 /// The program's functions, sorted by address, and its thread_local variables that are static in a
-/// function, sorted by their offset from thread_begin(). Those of a kernel are its static shared
-/// memory.
+/// function, sorted by their offset from thread_begin(). The variables of a kernel are its static
+/// shared memory.
 struct Symbols {
   std::vector<Symbol> functions, variables;
   std::uintptr_t moved = 0;         // address in memory minus address in the program's file

@@ -13,7 +13,8 @@ constexpr int rows = 16, columns = 8, most_depth = 16;
 float upper_half(unsigned word) { return std::bit_cast<float>(word & 0xffff0000u); }
 float lower_half(unsigned word) { return std::bit_cast<float>(word << 16); }
 
-/// Which lane and word of a fragment holds each k, and the value of k in the word.
+/// For each k: the lane and the word of a fragment that contain the entry, and the entry's value in
+/// that word.
 struct Tf32Layout {
   static constexpr int depth = 8;
   static int lane(int k) { return k % 4; }

@@ -19,8 +19,8 @@
 #include "cuda/emulator/scheduler.h"
 #include "cuda/emulator/symbols.h"
 
-// The bounds of the section in which the compiler lists the addresses of all kernels, because
-// __global__ is an attribute that requests this (cuda/emulator/device.h).
+// The begin and end of the section in which the compiler lists the addresses of all kernels. The
+// attribute that __global__ stands for requests this list (cuda/emulator/device.h).
 extern "C" const std::uintptr_t __start___patchable_function_entries[];
 extern "C" const std::uintptr_t __stop___patchable_function_entries[];
 
@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t lanes = 32, most_threads = 1024;
 constexpr std::uint16_t several = 0xffff;
-// Bytes of device memory that are watched.
+// Number of bytes of device memory that are watched.
 constexpr std::size_t watched_bytes = std::size_t{1} << 30;
 constexpr std::size_t least_shared = cuda::shared_per_block(8, 6);
 
@@ -39,14 +39,15 @@ constinit bool running = false;
 /// The end of the running thread's stack.
 constinit std::uintptr_t stack_end = 0;
 
-/// The last accesses to a word or a byte. A time is the number of barriers of all blocks so far, so
-/// it also determines the block.
+/// The last accesses to a word or a byte. Times are numbers of one counter, which every barrier of
+/// every block increments. A time therefore belongs to one block.
 struct Cell {
-  // Times of the last write, the last read, and the last read by another block before that.
+  // The times of the last write, the last read (by block b), and the last read by a block other
+  // than b.
   std::uint32_t written = 0, read = 0, read_before = 0;
-  std::uint16_t writer = 0, reader = 0;            // threads; reader may be `several`
+  std::uint16_t writer = 0, reader = 0;  // threads; reader is `several` if it is not one thread
   std::uint16_t writer_time = 0, reader_time = 0;  // number of warp barriers before the access
-  std::uint16_t reader_warp = 0;                   // or `several`
+  std::uint16_t reader_warp = 0;                   // warp of the last read, or `several`
   bool atomic = false;
   std::uint32_t coming = 0;    // time when a pending copy to this word was issued, or 0
   std::uint32_t in_bytes = 0;  // for a word: time of the last access to single bytes of it
@@ -77,9 +78,9 @@ class Plane {
 /// and the value is the time up to which all accesses of this block are ordered.
 using Clock = std::map<std::uint32_t, std::uint32_t>;
 
-/// A slot for a resident block, and everything about the block in it.
+/// The place of a resident block, and all data about this block.
 struct Slot {
-  std::uint64_t number = 0;  // of the block in the grid
+  std::uint64_t number = 0;  // number of the block in the grid
   Region shared, room;
   std::unique_ptr<Plane> of_shared;
   Plane* of_statics = nullptr;
@@ -87,16 +88,18 @@ struct Slot {
   std::uint32_t time = 1, block = 1;  // the current time, and the time when the block began
   std::array<std::uint16_t, most_threads / lanes> warp_time{};
   std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
-  // The accesses that are ordered before the running block, and those that its next barrier adds.
+  // clock: the accesses that happened before the block's current time. arriving: the accesses that
+  // the block's next barrier adds to `clock`.
   Clock clock, arriving;
-  std::array<Clock, most_threads> seen;  // per thread, from the flags read since its last fence
+  std::array<Clock, most_threads> seen;  // by thread: from the flags it read since its last fence
   bool any_seen = false;
 };
 
-/// Everything about the running launch, and about all launches.
+/// All data about the running launch and about all launches so far.
 struct Watch {
   Symbols symbols = read_symbols();
-  // Offsets of the static variables of kernels from the first such variable of a thread.
+  // The kernels' static variables: the offset of the first one from thread_begin(), and the number
+  // of bytes from there to the end of the last one.
   std::uintptr_t first_static = symbols.variables.front().begin;
   std::size_t bytes_of_statics =
       symbols.variables.back().begin + symbols.variables.back().size - first_static;
@@ -116,15 +119,17 @@ struct Watch {
   std::set<std::string> reported;
 
   std::vector<std::unique_ptr<Slot>> slots;
-  Slot* slot = nullptr;  // of the running thread
+  Slot* slot = nullptr;  // slot of the running thread
   std::size_t thread = 0;
   std::uintptr_t code = 0;  // address of the accessing code, for addr2line -e PROGRAM
-  // The last time, and the time when the launch began.
+  // The current value of the counter of times, and its value when the launch began.
   std::uint32_t time = 1, launch = 1;
-  std::uint32_t since = 1;  // the block's begin for shared memory, `launch` for device memory
+  // For shared memory, the time when the block began. For device memory, `launch`.
+  std::uint32_t since = 1;
   // For each time since the launch began, the time when its block began.
   std::vector<std::uint32_t> block_at;
-  std::unordered_map<std::uintptr_t, Clock> flags;  // by address, for threads that read the flag
+  // Key: the address of a flag. Value: the accesses that happened before the flag was stored.
+  std::unordered_map<std::uintptr_t, Clock> flags;
 
   Watch() {
     for (const auto* at = __start___patchable_function_entries;
@@ -179,7 +184,7 @@ struct Watch {
     }
     return when < since || known(when);
   }
-  /// The same for an access since the launch began that is not of the current time.
+  /// The same for an access at an earlier time of this launch.
   bool known(std::uint32_t when) const {
     if (!of_other_block(when)) return true;
     const auto last = slot->clock.find(block_at[when - launch]);
@@ -495,7 +500,7 @@ void __tsan_read_range(void* at, std::size_t bytes) {
 void __tsan_write_range(void* at, std::size_t bytes) {
   LONGHAND_WATCH.access(watch::number(at), bytes, true);
 }
-// Atomic operations of host code. Those of kernels are functions of the emulator.
+// Atomic operations of host code. The atomic operations of kernels are functions of the emulator.
 #define LONGHAND_WATCHED_ATOMICS(bits)                                                             \
   std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) {    \
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                  \
@@ -534,7 +539,7 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_init() {}
 
-// -fsanitize=bounds,alignment
+// Code that is compiled with -fsanitize=bounds,alignment calls these functions.
 void __ubsan_handle_out_of_bounds(void*, std::uintptr_t) {
   if (watch::running)
     watch_of(__builtin_return_address(0)).report("an index out of bounds of an array", 0);

@@ -13,13 +13,13 @@
 /// are not both atomic, and neither happens before the other. CUDA's rules define what happens
 /// before what:
 ///   __syncthreads() orders the accesses of all threads of the block.
-///   __syncwarp() orders those of the lanes of the warp. Shuffles and tensor cores order nothing.
+///   __syncwarp() orders the accesses of the warp's lanes. Shuffles and tensor cores order nothing.
 ///   A flag orders accesses of two blocks. One block passes a barrier, executes a fence and stores
 ///   a word. The other block reads the word, executes a fence and passes a barrier. Everything
 ///   before the first barrier happens before everything after the second.
-/// A race is therefore found in any order of threads. The watch also finds reads of shared memory
-/// that the block never wrote, accesses that are out of bounds or not aligned, and launches with
-/// more static and dynamic shared memory than a device allows.
+/// A race is therefore found in whatever order the threads run. The watch also finds reads of
+/// shared memory that the block never wrote, accesses that are out of bounds or not aligned, and
+/// launches with more static and dynamic shared memory than a device allows.
 namespace longhand::emulator::watch {
 
 #if defined(LONGHAND_WATCHED)
@@ -36,14 +36,14 @@ void begin_block(std::size_t slot, Region shared, Region room, std::uint64_t num
 /// Reports which thread of a slot's block continues, and the end of its stack.
 void run_thread(std::size_t slot, std::size_t thread, const void* stack_end);
 void run_none();  // the scheduler continues, and no thread of the kernel runs
-/// Describes the first fault since the launch began; empty if there was none.
+/// Describes the first fault since the launch began, or is empty if there was no fault.
 const std::string& fault();
 
 void barrier();
 void warp_barrier();
 void fence();
 void atomic(const void* address, std::size_t bytes);
-/// To be called when the emulator itself reads memory for the running thread.
+/// The emulator calls this function when it reads memory on behalf of the running thread.
 void read(const void* address, std::size_t bytes);
 void copy_issued(const void* to, std::size_t bytes);
 void copy_arrived(const void* to, std::size_t bytes);
