@@ -141,7 +141,8 @@ struct StickBreakingGradient {
 };
 
 /// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
-/// Often one key has nearly all of the weight. Its dP - D is then much smaller than D.
+/// Often one key has nearly all of the weight. Its dP - D is then much smaller than D, so D must
+/// include the rounding error of y.
 struct TraGradient {
   Tensor count_bias;
   Heads y;
@@ -192,7 +193,7 @@ struct AttentionBackward {
 
 /// Stores the matrix P itself, for inspection. `weights` contains one block [q.heads, queries,
 /// keys] per segment, with zeros where a query does not see a key. It has weights_size() entries of
-/// the master type. The tensors for a backward pass are not filled.
+/// the master type. The tensors that a rule saves for a backward pass are not filled.
 struct AttentionWeights {
   static constexpr std::string_view name = "attention_weights";
   Scores scores;

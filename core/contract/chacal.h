@@ -6,14 +6,15 @@
 
 /// ChaCAL: attention that also attends to its own output at earlier positions,
 ///   Y = (1 - g) (I - g P-)^-1 P V
-/// where P are the weights of softmax attention, and P- is the part of P below the diagonal. The
-/// number g is gamma of the head, in [0, 1].
+/// where P are the weights of softmax attention, and P- is the part of P below the diagonal. g is
+/// the head's gamma, a number in [0, 1].
 namespace longhand {
 
 /// The rows are computed in order, with U_j = (1 - g) v_j + g y_j:
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
-/// If g = 0, y is the output of Attention up to rounding. A backend may add Attention's keys in
-/// parts or, in math modes other than exact, compute Attention with other products.
+/// If g = 0, y is the output of Attention up to rounding. The rounding may differ, because a
+/// backend may sum over the keys of Attention in parts or, in math modes other than exact, use
+/// other products for Attention.
 ///
 /// Saves y and log_denominator, as SoftmaxRule does. The scores have no window.
 ///

@@ -6,7 +6,8 @@
 #include "core/segments.h"
 #include "core/tensor.h"
 
-/// Numbers that depend on a token's place in its sequence. All tensors have the master type.
+/// Sums and counts of the tokens up to a token's position in its sequence. All tensors have the
+/// master type.
 namespace longhand {
 
 /// y_ic is the sum of x_kc over the rows k <= i of i's segment. If `reverse` is set, it is the sum
@@ -26,8 +27,8 @@ struct Cumulate {
 };
 
 /// y_ic = ln max(2, n_i). n_i is the number of keys up to query i's position
-/// (core/contract/heads.h). If `whole` is set, it is the number of all keys of the segment. At
-/// least 2 keys are counted, because ln 1 = 0.
+/// (core/contract/heads.h). If `whole` is set, n_i is the number of all keys of the segment. The
+/// maximum with 2 is taken because ln 1 = 0.
 struct LogCounts {
   static constexpr std::string_view name = "log_counts";
   Segments queries, keys;

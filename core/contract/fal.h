@@ -24,8 +24,8 @@ struct Fal {
 
 /// Only the chosen pairs (p, m) have gradients. For every query with m >= 0,
 ///   g = dy_p . v_(m+1);  dq_p = g k_m;  dk_m += g q_p;  dv_(m+1) += (q_p . k_m) dy_p
-/// All other gradients are 0. Sums add the queries in order of p and, with grouped keys, the query
-/// heads in order.
+/// All other gradients are 0. The terms of a sum are added in the order of p and, with grouped
+/// keys, in the order of the query heads.
 struct FalBackward {
   static constexpr std::string_view name = "fal_backward";
   Heads q, k, v;

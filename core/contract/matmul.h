@@ -23,13 +23,13 @@ struct Matmul {
   bool transpose_a = false, transpose_b = false;
   double alpha = 1;
   Tensor bias = {};                  // empty: no bias
-  std::optional<Activation> f = {};  // none: f(z) = z
+  std::optional<Activation> f = {};  // default: f(z) = z
   Tensor pre = {};                   // if not empty, receives z for the backward pass
   Tensor residual = {};              // empty: no residual
-  Tensor at = {};                    // if not empty: the saved z; selects the backward epilogue
+  Tensor at = {};                    // if not empty, the saved z for the backward epilogue
   Tensor c;
   double beta = 0;
-  std::optional<Math> math = {};  // none: the backend's math mode
+  std::optional<Math> math = {};  // default: the backend's math mode
 };
 
 /// The extents of op(a) and op(b): `batch` products of [m, k] and [k, n].

@@ -50,7 +50,7 @@ struct Adam {
   Tensor now;                 // [3], from adam_now(): the numbers that depend on the step
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool decoupled = true;
-  Tensor factor = {};  // [1], empty: 1
+  Tensor factor = {};  // [1]; empty means 1
 };
 
 /// Returns rate, rate / (1 - beta1^step) and 1 / (1 - beta2^step). They are computed in f64,
@@ -67,7 +67,7 @@ struct Sgd {
   std::vector<double> decay;                              // one for each parameter
   Tensor rate;                                            // [1]
   double momentum = 0.9;
-  Tensor factor = {};  // [1], empty: 1
+  Tensor factor = {};  // [1]; empty means 1
 };
 
 void check(const SquareSums& op);

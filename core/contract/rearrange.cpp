@@ -13,7 +13,8 @@ namespace {
 bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   if (shape.size() == 0) return true;
   if (steps.first < 0 || steps.first >= x.size()) return false;
-  std::int64_t left = x.size() - 1 - steps.first;  // entries after the last one reached so far
+  std::int64_t left =
+      x.size() - 1 - steps.first;  // number of entries of x after the last entry reached so far
   for (int a = 0; a < shape.rank(); ++a) {
     const std::int64_t last = shape[a] - 1, step = steps.along[a];
     if (step < 0 || (last > 0 && step > left / last)) return false;
@@ -22,8 +23,8 @@ bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   return true;
 }
 
-/// True if no two indices select the same entry. In ascending order of steps, the step of each axis
-/// must exceed the greatest distance that all axes before it reach together.
+/// True if no two indices select the same entry. The axes are sorted by step. The step of each axis
+/// must be greater than the distance that all axes before it span together.
 bool apart(const Shape& shape, const Steps& steps) {
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // step, extent
   for (int a = 0; a < shape.rank(); ++a) {

@@ -32,10 +32,10 @@ class Arguments {
   /// Checks the input with which the other arguments are compared: it must have a float type and at
   /// least `least_rank` axes.
   void floats(std::string_view argument, const Tensor& tensor, int least_rank = 0);
-  /// An input of any type and shape.
+  /// Checks an input of any type and shape.
   void any(std::string_view argument, const Tensor& tensor);
   void in(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
-  /// An input of this shape and any float type with the same master type as `type`.
+  /// Checks an input of this shape. It may have any float type with the same master type as `type`.
   void in_mixed(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
 
   void out(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type,
@@ -70,8 +70,8 @@ class Arguments {
   std::size_t arguments_ = 0;
 };
 
-/// For host backends: every index must be in [0, bound). The error message names the first index
-/// that is not ("embedding: ids: expected 0 to 99, got 100 at 7").
+/// For host backends: every index must be in [0, bound). The error message names the first invalid
+/// index ("embedding: ids: expected 0 to 99, got 100 at 7").
 void require_indices(std::string_view op, std::string_view argument, const Tensor& indices,
                      std::int64_t bound);
 

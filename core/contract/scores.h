@@ -20,7 +20,7 @@ struct Scores {
   Tensor multiplier = {};  // tau, [query tokens, q.heads]
   Tensor decay = {};       // c, [rows of k, q.heads]
   std::int64_t window = 0;
-  std::optional<Math> math = {};  // none: the backend's math mode
+  std::optional<Math> math = {};  // default: the backend's math mode
 };
 
 /// The targets of the gradients of tau and c. A target is only allowed if the scores have that

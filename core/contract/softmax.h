@@ -7,10 +7,10 @@
 
 namespace longhand {
 
-/// y_ij = exp(x_ij - max_i) / sum_k exp(x_ik - max_i), where the sum and max_i include the visible
-/// entries of row i. Entries that are not visible become 0. If `causal` is set, x is a batch of [t,
-/// n] matrices, and in row i of a matrix the columns j <= i + (n - t) are visible. Otherwise all
-/// entries are visible. A row of -infinities gives zeros.
+/// y_ij = exp(x_ij - max_i) / sum_k exp(x_ik - max_i), where the sum and max_i include only the
+/// visible entries of row i. Entries that are not visible become 0. If `causal` is set, x is a
+/// batch of [t, n] matrices, and in row i of a matrix the columns j <= i + (n - t) are visible.
+/// Otherwise all entries are visible. A row of -infinities gives zeros.
 struct Softmax {
   static constexpr std::string_view name = "softmax";
   Tensor x;

@@ -73,7 +73,7 @@ template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  int at = 4;  // last axis that was filled; 0 .. 2: outer, 3: inner, 4: none yet
+  int at = 4;  // the axis of `walk` that was set last: outer[0 .. 2], 3: inner, 4: none yet
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };
   for (int a = shape.rank() - 1; a >= 0; --a) {

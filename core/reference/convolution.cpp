@@ -15,7 +15,8 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
   std::int64_t number = 0;
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t c = 0; c < n; ++c) {
-      // x of token t. Tokens t < 0 precede the sequence; the first is 1 - taps.
+      // x of token t. Tokens t < 0 come before the sequence, and the first of them is token 1 -
+      // taps.
       const auto at = [&](std::int64_t t) {
         if (t >= 0) return x(s.key + t, c / op.x.width, c % op.x.width);
         return op.before ? before(number, (taps - 1 + t) * n + c) : 0.0;
@@ -25,7 +26,7 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
         for (std::int64_t i = 0; i < taps; ++i) sum += weight(i, c) * at(t - i);
         y.put(s.key + t, c, sum);
       }
-      // Ascending order: `after` may be `before`, and no entry is overwritten before it is read.
+      // `after` may be `before`. In ascending order, each entry is read before it is overwritten.
       for (std::int64_t i = 0; i < taps - 1; ++i) {
         after.put(number, i * n + c, at(s.keys - (taps - 1) + i));
       }

@@ -11,7 +11,7 @@
 namespace longhand::reference {
 
 /// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. The heads may have any float
-/// type, because the CPU backend shares the loops that only inspect scores.
+/// type, because the CPU backend also uses the loops that only inspect scores.
 class HeadRows {
  public:
   explicit HeadRows(const Heads& x);
@@ -101,7 +101,7 @@ class ScoreRows {
   std::int64_t window_, width_, group_;
 };
 
-/// Sums the gradients of tau and c over all scores. put() stores those that have a target.
+/// Sums the gradients of tau and c over all scores. put() stores each gradient that has a target.
 class ScoreGradients {
  public:
   ScoreGradients(const Scores& scores, const ScoreTargets& targets);

@@ -20,12 +20,12 @@ void require_targets(std::string_view op, const Tensor& targets, std::int64_t cl
   }
 }
 
-/// Returns 0 if there is nothing to average.
+/// sum / total, or 0 if `total` is 0.
 double mean(double sum, double total) { return total == 0 ? 0 : sum / total; }
 
 }  // namespace
 
-// Below, i counts the choices of all rows: i = row * groups + g, and the logits of choice i are
+// Below, i indexes the choices of all rows: i = row * groups + g. The logits of choice i are
 // entries i * classes + c.
 
 void run(ReferenceBackend&, const CrossEntropy& op) {

@@ -6,8 +6,8 @@ namespace longhand::reference {
 
 /// Implements the contract in plain loops, which are written to be read and audited. It uses one
 /// thread, supports the types f64, f32, i32 and u8, and computes every sum and formula in f64 in
-/// every math mode. No other backend supports f64, so gradients are checked on this one, and the
-/// other backends are compared with it.
+/// every math mode. No other backend supports f64, so gradients are checked on this backend, and
+/// the other backends are compared with it.
 ///
 /// Each operation is a function run(ReferenceBackend&, const Op&) in the file of its family.
 class ReferenceBackend : public Backend {

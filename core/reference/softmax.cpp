@@ -20,7 +20,7 @@ void run(ReferenceBackend&, const Softmax& op) {
 
     double max = -infinity;
     for (std::int64_t j = 0; j <= last; ++j) {
-      if (x(row, j) > max || std::isnan(x(row, j))) max = x(row, j);  // NaN x: NaN y
+      if (x(row, j) > max || std::isnan(x(row, j))) max = x(row, j);  // NaN in x: NaN in y
     }
     double sum = 0;
     for (std::int64_t j = 0; j <= last; ++j) sum += std::exp(x(row, j) - max);

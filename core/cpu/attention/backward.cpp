@@ -6,7 +6,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// The number of queries, rounded up to whole panels.
+/// `queries`, rounded up to a multiple of the panel size.
 std::int64_t panel_rows(std::int64_t queries) {
   return (queries + attention_panel - 1) / attention_panel * attention_panel;
 }
@@ -17,7 +17,7 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// Computes the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i, from the D_i in `dots`.
+/// Computes the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i. D is in `dots`.
 void sink_gradients(const Backward& b, const float* dots) {
   const std::int64_t heads = b.log_sum.columns(), rows = b.log_sum.rows();
   const float *const sink = b.sink.data<float>(), *const logs = b.log_sum.data<float>();
@@ -77,15 +77,16 @@ class BackwardPass {
  private:
   using Kernels = AttentionGradientKernels<T>;
   struct Segment {
-    // index of the item for the last range and head 0; used if there are several ranges
+    // index of the item for head 0 and the last range of keys; used only if there are several
+    // ranges
     std::size_t first_item;
     std::int64_t parts, parts_before;
     std::int64_t sums, solved_rows;  // the segment's offsets in all_sums_ and all_solved_rows_
   };
 
   /// Adds the items of each segment, from the last range of keys to the first. An item waits for
-  /// the next range of the same head. All heads of a range are therefore adjacent in the list, so
-  /// that threads seldom wait.
+  /// the item of the same head and the range after its own. Threads seldom wait, because the items
+  /// for all heads of a range are adjacent in the list.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
@@ -257,8 +258,8 @@ class BackwardPass {
   std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;  // totals over all segments
 
   Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
-  // One partial sum of dgamma for each segment, range and head. The partial sums are added at the
-  // end in a fixed order.
+  // One partial sum of dgamma for each segment, range and head. They are added at the end in a
+  // fixed order.
   std::vector<float> dgamma_;
 };
 

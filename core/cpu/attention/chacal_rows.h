@@ -11,14 +11,14 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 struct ChacalRows : SoftmaxRows {
   static constexpr bool solves = true;
 
-  /// The values U of keys whose outputs y are known.
+  /// The solved values: U of keys whose outputs y are known.
   template <class T>
   static ChacalSource<T> values(const AttentionRows<T>& task, const Source<T>& v,
                                 const Source<T>& y) {
     return {v, y, task.gamma};
   }
 
-  /// Computes the sums of `count` rows and replaces their v by U.
+  /// Computes y of `count` rows as unnormalized sums, and replaces their v by U.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {

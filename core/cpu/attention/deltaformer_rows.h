@@ -17,7 +17,7 @@ struct DeltaFormerRows : SoftmaxRows {
     return y;
   }
 
-  /// Computes the sums of `count` rows and replaces their v by y.
+  /// Completes the sums of `count` rows and replaces their v by y.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {

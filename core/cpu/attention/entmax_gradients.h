@@ -47,8 +47,8 @@ struct EntmaxGradients : SoftmaxGradients {
   }
 
   /// Computes D by the same products as dP, in the same order of summation. If one key has all the
-  /// weight of a row, the mean of the values is the value of that key, and dP - D is then exactly
-  /// 0.
+  /// weight of a row, the row's root_mean is the value of that key. D then has the same bits as dP,
+  /// and dP - D is exactly 0.
   template <class T, class Product>
   static void dots_like_products(const GradientPanel<T, Product>& rows) {
     const GradientSpace<Product>& space = rows.space;

@@ -17,13 +17,13 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 template <class Product>
 struct StripSpace {
   float *keys, *values;              // packed words of one block
-  float *p, *w;                      // packed weights of one block, and their square roots
+  float *p, *w;                      // packed weights of one block; square roots of these weights
   float *queries, *outputs, *means;  // one row per query of the panel
   float* counts;                     // [panel]: number of keys that have a weight
-  float *times, *maxima, *sums;  // [panel]: factor of the scores, maximum or threshold, sum of w
-  float *shifts, *key_shifts;    // c of the panel's queries, c of one block of keys
-  float* strip;                  // [keys][panel]
-  std::int32_t* rows;            // keys that may have a weight for a vector of queries
+  float *times, *maxima, *sums;      // [panel]: factor of scores; maximum, then threshold; sum of w
+  float *shifts, *key_shifts;        // c of the panel's queries; c of one block of keys
+  float* strip;                      // [keys][panel]
+  std::int32_t* rows;                // the keys that may have a weight in a vector of queries
   std::int64_t depth, key_stride, value_stride, floats;
 
   StripSpace(std::int64_t width, std::int64_t value_width, std::int64_t key_count, float* at) {
@@ -130,7 +130,8 @@ class EntmaxRows {
     }
   }
 
-  /// Finds, for a vector of queries, the thresholds at which their weights sum to 1.
+  /// Finds the thresholds of a vector of queries. At its threshold, the weights of a query sum to
+  /// 1.
   void find_threshold(std::int64_t t) {
     const std::int64_t count = last_key_ - first_key_;
     const float* const s = space_.strip + t;
@@ -194,7 +195,7 @@ class EntmaxRows {
         Vec w = rules::Entmax::weight(load(s + r * panel + t), threshold);
         const Mask has = w > Vec(0.0f);
         some = some | has;
-        w = select(alone & has, Vec(1.0f), w);  // the only key with a weight has weight exactly 1
+        w = select(alone & has, Vec(1.0f), w);  // the only key with a weight has the weight 1
         sum += w;
         return w;
       };
@@ -235,8 +236,8 @@ class EntmaxRows {
   std::int64_t row_ = 0, n_ = 0, first_key_ = 0, last_key_ = 0;
 };
 
-/// Entmax of a single query. All scores are computed first and stored in scratch after the sums of
-/// y. Then only the blocks in which a key has a weight are processed.
+/// Entmax of a single query. First computes all scores and stores them in the scratch, after the
+/// sums of y. Then adds the values of those blocks in which a key has a weight.
 template <class T>
 class EntmaxSingle : SingleRow<T, rules::Entmax> {
   using Base = SingleRow<T, rules::Entmax>;
@@ -289,8 +290,8 @@ class EntmaxSingle : SingleRow<T, rules::Entmax> {
   }
 };
 
-/// The kernels of entmax. `begin` and `before` do nothing, because a chunk processes all keys in
-/// `own`.
+/// The kernels of entmax. `begin` and `before` do nothing, because `own` processes all keys of a
+/// chunk.
 template <class T, class Product>
 inline constexpr AttentionKernels<T> entmax_kernels{
     [](std::int64_t width, std::int64_t value_width, std::int64_t, std::int64_t keys) {

@@ -5,12 +5,12 @@
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// Returns 2^x with an error of at most 2 units in the last place for x <= 126. The result is 0 if
-/// x < -150, and NaN if x is NaN. Softmax uses powers of two, because log2(e) can be part of the
-/// scale of the queries. This saves a multiplication per score. With the integer n nearest to x,
-/// 2^x = 2^n 2^(x - n). The polynomial for 2^(x - n) minimizes the maximum relative error.
+/// x < -150, and NaN if x is NaN. Softmax uses powers of two to save a multiplication per score,
+/// because the scale of the queries can include the factor log2(e). With the integer n nearest to
+/// x, 2^x = 2^n 2^(x - n). The polynomial for 2^(x - n) minimizes the maximum relative error.
 [[gnu::always_inline]] inline Vec exp2(Vec x) {
   const Vec near = max(Vec(-160.0f), x);
-  // Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits of the sum.
+  // Adding 1.5 * 2^23 rounds to an integer. The low bits of the sum then contain this integer.
   const Vec magic(12582912.0f);
   const Vec shifted = near + magic;
   const Vec n = shifted - magic;
@@ -21,7 +21,7 @@ namespace longhand::cpu::LONGHAND_ISA {
 
 namespace attention {
 
-/// Like exp2, but 0 for x < -126. Subnormal results would cost a hundred cycles each.
+/// Like exp2, but returns 0 for x < -126, because a subnormal result would cost a hundred cycles.
 [[gnu::always_inline]] inline Vec exp2_or_zero(Vec x) {
   const Vec lowest(-126.0f);
   return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));

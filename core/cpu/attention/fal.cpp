@@ -11,8 +11,8 @@ constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per item, f
 constexpr std::int64_t key_range = 4096;                  // keys per item, backward pass
 constexpr std::int64_t no_window = std::int64_t{1} << 40;
 
-/// Divides each segment into items of `step` rows, from the last item to the first, because later
-/// rows cost more.
+/// Divides each segment into items of `step` rows. The last rows come first in the list, because
+/// later rows cost more.
 WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
                FunctionRef<std::int64_t(std::int64_t segment)> length, double cost_of_row) {
   WorkList list;

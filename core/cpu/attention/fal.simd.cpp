@@ -5,12 +5,13 @@
 #include "core/cpu/isa.h"
 
 /// First-After-Last: m(i) = max { j < i : q_i . k_j > 0 }. Most matches are near, so each query
-/// first tests the `reach` keys before it, four at a time. Queries without a match among these keys
-/// search all earlier keys. This search computes the scores of a panel of queries with one block of
-/// keys at a time, in tiles, and a vector of queries stops when all its queries have a match. Even
-/// if no query has a match, the search costs little more than a matrix product. The order in which
-/// the terms of a score are summed depends only on the distance between query and key. A match is
-/// therefore independent of the division of work, of caches and of the number of threads.
+/// first tests the last `reach` keys before it, four keys at a time. Queries without a match among
+/// these keys search all earlier keys. This search computes the scores of a panel of queries with
+/// one block of keys at a time, in tiles. A vector of queries stops when all its queries have a
+/// match. Even if no query has a match, the search costs little more than a matrix product. The
+/// order in which the terms of a score are summed depends only on the distance between query and
+/// key. A match is therefore independent of the division of work, of caches and of the number of
+/// threads.
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
@@ -53,7 +54,8 @@ class Search {
   }
 
  private:
-  /// Tests the last `reach` keys before each query. Returns true if no query has to search further.
+  /// Tests the last `reach` keys before each query. Returns true if every query has a match or has
+  /// no other keys to search.
   bool near() {
     bool all = true;
     for (std::int64_t t = 0; t < n_; ++t) {
@@ -96,7 +98,7 @@ class Search {
     }
   }
 
-  /// True if any query in the vector that starts at t has no match yet.
+  /// True if a query in the vector of queries from t on has no match yet.
   bool open(std::int64_t t) const { return t < n_ && any(load(space_.match + t) < IntVec(0)); }
   bool done() const {
     for (std::int64_t t = 0; t < n_; t += lanes) {
@@ -109,8 +111,8 @@ class Search {
     const std::int64_t count = end - begin;
     pack_left<Exact>(Source<T>{{task_.k.row(begin), task_.k.stride}, count, width_}, count, width_,
                      space_.keys, space_.key_stride);
-    // near() has already tested the last `reach` keys before each query. Each query therefore sees
-    // only the keys before these.
+    // near() has already tested the last `reach` keys before each query. In this block, a query
+    // therefore searches only keys before these.
     const Sight sight{count, n_, position_ - 1 - reach - begin, std::int64_t{1} << 40};
     for (std::int64_t t = 0; t < n_; t += 2 * lanes) {
       for (std::int64_t r = (count - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
@@ -135,16 +137,16 @@ class Search {
     }
   }
 
-  /// Stores the last of the keys [r, end) with a positive score, for queries that have no match
-  /// yet.
+  /// For each query without a match, stores the last of the keys [r, end) that has a positive
+  /// score, if there is one.
   void take(std::int64_t r, std::int64_t end, std::int64_t t, std::int64_t begin,
             const Sight& sight) {
     const float* const scores = space_.scores + t;
     IntVec match = load(space_.match + t);
     Vec highest = load(scores + r * panel);
     for (std::int64_t j = r + 1; j < end; ++j) highest = max(load(scores + j * panel), highest);
-    // If the maximum is NaN, a positive score may be hidden, so the keys are tested one by one in
-    // this case, too.
+    // If the maximum is NaN, a score may still be positive. The keys are therefore tested one by
+    // one in this case, too.
     if (!any(~(highest <= Vec(0.0f)) & (match < IntVec(0)))) return;
     Vec found = load(space_.found + t);
     const std::int64_t all = sight.keys_of_all(t, lanes).end;

@@ -3,9 +3,9 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/rows.h"
 
-/// First-After-Last, backward. First lists, for every key m, the queries whose match is m, ordered
-/// by head and position. One pass over the keys then writes each gradient row once, with its
-/// complete sum.
+/// First-After-Last, backward. For every key m, the first step lists the queries whose match is m,
+/// ordered by head and position. Then one pass over the keys writes each row of the gradients once,
+/// when its sum is complete.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T>
@@ -80,8 +80,8 @@ class FalGradientWork {
 
   /// Prefetches the rows of the key and of the query that are `ahead` positions after key m. Most
   /// queries choose a key close to them, so the rows of this query are needed soon too. This
-  /// function must be inlined: the compiler treats a function that only prefetches as one without
-  /// effect and drops calls of it.
+  /// function must be inlined: the compiler removes calls of a function that only prefetches,
+  /// because it assumes that the function has no effect.
   [[gnu::always_inline]] void fetch_after(std::int64_t m) const {
     constexpr std::int64_t ahead = 8;
     fetch(task_.k, m + ahead, width_);
@@ -116,8 +116,8 @@ class FalGradientWork {
     }
   }
 
-  /// Adds the contributions of the next n queries that chose m. The last call for m writes the
-  /// gradient rows.
+  /// Adds the terms of the next n queries that chose m. The last call for m writes the rows of the
+  /// gradients.
   template <int n>
   void readers(std::int64_t m, const std::int32_t* numbers, bool first, bool last) {
     const T *q[n + 1], *dy[n + 1];

@@ -26,10 +26,10 @@ class ForwardPass {
         value_width_(f.v.width) {
     // The row kernel multiplies unrounded operands in f32. With Math::bf16, f32 tensors cannot use
     // this kernel, because their operands must be rounded. bf16 tensors can use it, because f32
-    // products of bf16 numbers are exact. If a backward pass follows, the row kernel must save what
-    // that pass reads. Of the rules, only softmax does: the backward pass of TRA needs the exact
-    // scores of the panel kernels, that of stick-breaking needs their rounded weights, and for
-    // entmax, only the panel kernels compute the mean.
+    // products of bf16 numbers are exact. If a backward pass follows, the row kernel must save the
+    // tensors that this pass reads. Only the row kernel of softmax does so. The backward pass of
+    // TRA needs the exact scores of the panel kernels, and the backward pass of stick-breaking
+    // needs their rounded weights. For entmax, only the panel kernels compute root_mean.
     const bool saved = f.log_sum || f.residue;
     singly_ = (kernels_.row_saves || !saved) && (math != Math::bf16 || std::is_same_v<T, bf16>);
   }

@@ -11,18 +11,19 @@
 ///   Formula            the formulas of the rule in core/rules/
 ///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
-///   spent, bound       let a leftward rule skip keys that cannot have a weight
+///   spent, bound       allow a leftward rule to skip keys that cannot have a weight
 ///   share, log_sum     the factor of a row's sums, and the number that is saved as log_sum
 ///   Query              the state of a single query (single.h)
 /// Leftward rules process the chunk's own keys first, then the earlier keys from the last block to
 /// the first. They stop when no earlier key can have a weight in any row.
 ///
-/// A rule with the member `solves` reads outputs of earlier rows instead of values. Its function
-/// `values` returns what rows read at keys whose outputs are already computed. Its function `solve`
-/// computes the outputs at a panel's own keys, row by row.
+/// A rule with the member `solves` multiplies the weights not by v but by solved values, which
+/// depend on the outputs of earlier rows (ChaCAL: U, DeltaFormer: y). Its function `values` returns
+/// the solved values of keys whose outputs are already computed. Its function `solve` computes the
+/// outputs at a panel's own keys, row by row.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// True if a rule reads outputs of earlier rows. This requires products on vectors.
+/// True if a rule has solved values. Such rules require products on vectors.
 template <class Product, class Rule>
 inline constexpr bool solves = !Product::tiled && requires {
   Rule::solves;
@@ -117,7 +118,8 @@ class Rows {
     for (std::int64_t row = begin_; row < end_; row += panel) finish(row);
   }
 
-  /// Calls the rule's bound() for each panel, to bound the scores of all keys before the chunk.
+  /// Calls the rule's bound() for each panel. It computes upper bounds of the scores of all keys
+  /// before the chunk.
   void bound_scores(std::int64_t seen) {
     if constexpr (requires { Rule::bounds; }) {
       const std::int64_t before = shape_.offset + begin_;
@@ -146,8 +148,8 @@ class Rows {
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// Packs the keys j to j + count - 1 and returns them. Exact products use wide f32 keys in place,
-  /// because these are long contiguous rows.
+  /// Packs the keys j to j + count - 1 and returns them. Wide f32 keys have long contiguous rows,
+  /// so exact products use them in place.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -189,7 +191,7 @@ class Rows {
     clear_query_sums<Product>(outputs_of(row), n, shape_.value_width);
   }
 
-  /// Copies the shifts c of `count` keys from key j on.
+  /// Copies c of `count` keys from j on.
   void pack_shifts(std::int64_t j, std::int64_t count) {
     if (!task_.shift) return;
     for (std::int64_t r = 0; r < count; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);
@@ -200,8 +202,8 @@ class Rows {
                              shape_.value_width, space_.values);
   }
 
-  /// Packs what rows read at the keys from j on. The outputs at these keys are already computed.
-  /// The outputs before the first query are in `earlier`, all others are in y.
+  /// Packs the solved values of `count` keys from j on. The outputs at these keys are already
+  /// computed. The outputs before the first query are in `earlier`, all others are in y.
   void pack_solved(std::int64_t j, std::int64_t count) {
     const std::int64_t width = shape_.value_width;
     const HeadRows<const T> y{task_.y.at, task_.y.stride};
@@ -221,7 +223,7 @@ class Rows {
   void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
-    mix();  // adds the values of the previous block
+    mix();  // adds the products with the values of the previous block
     float *const s = space_.scores, *const p = space_.p;
     clear_unseen<Product>(sight, p);
     const Running state = running(row);
@@ -242,9 +244,9 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// Adds p times the values of the waiting block to the panel's sums. A tile product would have to
-  /// wait for words of p that were just stored, so it is postponed until the scores of the next
-  /// block are computed.
+  /// Adds p times the values of the waiting block to the panel's sums. A product on tiles would
+  /// have to wait for words of p that were just stored. The product of a block is therefore
+  /// postponed until the scores of the next block are computed.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,
@@ -252,8 +254,8 @@ class Rows {
     waiting_.values = nullptr;
   }
 
-  /// Computes the outputs of a panel, tile by tile. After each tile, the values of its keys are
-  /// replaced by what later rows read at these keys.
+  /// Computes the outputs of a panel, tile by tile. After each tile, the values v of its keys are
+  /// replaced by their solved values.
   void solve(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);

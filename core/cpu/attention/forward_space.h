@@ -14,16 +14,16 @@ inline constexpr float lowest = -1e38f;
 /// The scratch of one call.
 template <class Product>
 struct Space {
-  // packed keys and values, of one block or of the whole chunk
+  // the packed keys and values, either of one block or of the whole chunk
   float *keys, *values;
-  float *scores, *p;  // scores: [block][panel]; p in packed words: [block / depth][panel]
-  float* solved;      // what rows read at the panel's own keys, in f32, [panel][stride]
+  float *scores, *p;  // scores, [block][panel]; p in packed words, [block / depth][panel]
+  float* solved;  // solved values (forward_rows.h) of the panel's own keys, f32, [panel][stride]
   // for each panel: the packed queries, [depth][panel], and the sums over keys
   float *queries, *outputs;
   float* rows;  // the rows of the finished panel, [panel][stride]
   // for each query: factor of the scores, running maximum m, running sum l, factor of earlier sums
   float *times, *maxima, *sums, *shrink;
-  // c of each query; c of each key, of one block or of the whole chunk
+  // c of each query of the panel; c of each key, either of one block or of the whole chunk
   float *query_shifts, *key_shifts;
   // for each query: three numbers of the rule (TRA: pull, number of positive scores, bound)
   float *pulls, *counts, *bounds;

@@ -27,7 +27,7 @@ class GradientRows {
   static HeadRows<U> from(HeadRows<U> x, std::int64_t row) {
     return {x.row(row), x.stride};
   }
-  /// True if `scale` multiplies the finished sums for dq and dk. Otherwise `scale` multiplies dS.
+  /// True if `scale` multiplies the finished sums for dq and dk, and false if it multiplies dS.
   bool late() const {
     return task_.shift || requires { Rule::scale_late; };
   }
@@ -63,8 +63,8 @@ class GradientRows {
     Rule::start(rows);
   }
 
-  /// Reads dy. If products round dy to bf16, D is also computed from the rounded dy. Otherwise the
-  /// rows of dS would have wrong sums.
+  /// Reads dy. If products round dy to bf16, D must also be computed from the rounded dy, because
+  /// the rows of dS would otherwise have wrong sums.
   void read_gradients(const Panel& rows) {
     const auto dy = source(rows.of_values(task_.dy), 0, rows.count, value_width_);
     if constexpr (Product::rounds && Product::parts == 1) {
@@ -75,8 +75,8 @@ class GradientRows {
     }
   }
 
-  /// Computes D, and packs dy or W. If packing does not round, D and the packed rows are multiplied
-  /// by the factor of dS.
+  /// Computes D, and packs dy or W. If packing does not round, D and the packed rows are also
+  /// multiplied by the factor of dS.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
     const HeadRows<const T> means = Rule::mean(task_);

@@ -9,9 +9,9 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// The scratch of a backward pass over a range of keys.
 template <class Product>
 struct GradientSpace {
-  // The packed keys and values of the range. Products sum along the rows of `left` operands and
-  // over the rows of `right` operands. For rules that solve a triangular system (ChaCAL,
-  // DeltaFormer), values_left contains what rows read at the keys instead of v.
+  // The packed keys and values of the range. A product sums along the rows of a left operand and
+  // over the rows of a right operand. For rules that solve a triangular system (ChaCAL,
+  // DeltaFormer), values_left contains the solved values (forward_rows.h) instead of v.
   float *keys_left, *keys_right, *values_left;  // keys_right: stored block by block
   float *key_sums, *value_sums;  // sums for dk and dv (for rules that solve: dv of one head)
   float* all_value_sums;         // for rules that solve: dv of all heads
@@ -31,7 +31,7 @@ struct GradientSpace {
   float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: leftward rules only
   // One shift c and one vector of partial sums of dS per key of the range.
   float *key_shifts, *key_shift_sums;
-  std::int64_t depth, value_depth;  // words in a key row, in a value row
+  std::int64_t depth, value_depth;  // number of words in a row of keys; in a row of values
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {

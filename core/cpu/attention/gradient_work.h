@@ -8,14 +8,15 @@
 #include "core/cpu/attention/solve_tile.h"
 
 /// The backward pass for a range of keys. The panels of queries are processed from the last to the
-/// first. A rule (softmax_gradients.h and similar files) computes P and dS from the scores of a
-/// block and dP. Each block requires five matrix products.
+/// first. A rule (softmax_gradients.h and similar files) computes P and dS of a block from its
+/// scores and dP. Each block requires five matrix products.
 ///
 /// With D_i = dy_i . y_i, the gradients are sums over dS and P. dS includes the factor `scale`,
-/// unless the sums of dS itself are needed. In this case `scale` multiplies the finished sums.
+/// unless sums of dS without this factor are needed. In that case `scale` multiplies the finished
+/// sums.
 ///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j
 /// Leftward rules process the blocks of a range from the last to the first. Between ranges,
-/// `walked` contains their numbers for each row (see walked_numbers).
+/// `walked` contains the state of these rules for each row (see walked_numbers).
 ///
 /// A rule with the member `solves` replaces dy by W, the solution of a triangular system. The range
 /// that contains the panel's own keys computes W from the last row to the first and stores it in
@@ -254,8 +255,8 @@ class Work : GradientRows<T, Product, Rule> {
   }
 
   /// Solves the triangular system of a panel. Before the call, value_sums contains the part of B
-  /// that comes from later panels. Afterwards it contains the sums from which the rule computes dv.
-  /// Writes W to the gradients.
+  /// that comes from later panels. After the call, it contains the sums from which the rule
+  /// computes dv, and W is stored in `gradients`.
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;

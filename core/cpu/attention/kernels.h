@@ -7,8 +7,8 @@
 #include "core/dtype.h"
 
 /// The interface of the attention kernels of one instruction set. A task covers one segment and one
-/// head (in the backward pass: all query heads of one key head). All pointers refer to the first
-/// row of the segment and the first column of the head. Rows are `stride` elements apart.
+/// head. In the backward pass, it covers all query heads of one key head. All pointers refer to the
+/// first row of the segment and the first column of the head. Rows are `stride` elements apart.
 namespace longhand {
 struct SoftmaxRule;
 }
@@ -60,14 +60,14 @@ struct AttentionRows {
   float scale;
   float gamma = 0;                  // ChaCAL only
   HeadRows<const float> gain = {};  // DeltaFormer only, one row per query
-  HeadRows<T> read = {};            // z of DeltaFormer; null: not required
+  HeadRows<T> read = {};            // z of DeltaFormer; null if z is not required
 };
 
 /// A task of the backward pass: computes dk and dv of the keys [begin, end) of one key head, and
-/// the terms that these keys contribute to the gradients of queries. The queries are those of the
-/// `heads` query heads that read this key head. The columns of query head g begin g * width after
-/// those of head 0 (g * value_width in y, dy and similar rows). In log_sum and other tensors with
-/// one number per head, the number of head g is g entries after that of head 0.
+/// the terms that these keys contribute to the gradients of queries. `heads` query heads read this
+/// key head. The pointers refer to the first of them, head 0. The columns of head g begin g * width
+/// columns later, or g * value_width columns later in y, dy and similar rows. In log_sum and other
+/// tensors with one number per head, the number of head g is g entries after the number of head 0.
 ///
 /// Panels of queries and ranges of keys are processed from the last to the first. Each query's
 /// gradient is thus summed over keys in one fixed order. dq_sums contains these sums between
@@ -80,15 +80,15 @@ struct AttentionGradients {
   SegmentShape shape;
   std::int64_t heads = 1;
   HeadRows<const T> q, k, v, y, dy;
-  HeadRows<const T> residue = {};  // null: y was not rounded
+  HeadRows<const T> residue = {};  // null if y was not rounded
   HeadRows<const float> log_sum;
-  HeadRows<const float> tau, shift, pull;  // null: none
+  HeadRows<const float> tau, shift, pull;  // each may be null
   bool sink = false;
   float scale;
   HeadRows<T> dq, dk, dv;          // null: not required
   HeadRows<float> dtau;            // null: not required
-  HeadRows<float> dshift;          // per key: minus the sums of dS over queries
-  HeadRows<float> dots, row_sums;  // D_i and sum_j dS_ij
+  HeadRows<float> dshift;          // one row per key: minus the sum of dS over queries
+  HeadRows<float> dots, row_sums;  // D_i; sum_j dS_ij
   HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;
@@ -104,7 +104,7 @@ struct AttentionGradients {
   float* solved_rows = nullptr;
   float* dgamma = nullptr;  // [heads], for this segment, key head and range
 
-  std::int64_t begin = 0, end = 0, range = 0;  // keys; each `begin` is a multiple of `range`
+  std::int64_t begin = 0, end = 0, range = 0;  // the keys; `begin` is always a multiple of `range`
 };
 
 /// The kernels of the forward pass. For a chunk of query rows, the caller calls `begin`, then
@@ -117,8 +117,8 @@ struct AttentionKernels {
   struct Chunk {
     std::int64_t begin, end;
   };
-  /// Number of floats of scratch for heads of these widths, with at most `chunk` rows and `keys`
-  /// keys.
+  /// Number of floats of scratch for heads of these widths, chunks of at most `chunk` rows, and at
+  /// most `keys` keys.
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t chunk,
                           std::int64_t keys);
   void (*begin)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
@@ -133,11 +133,11 @@ struct AttentionKernels {
 
 /// The kernels of the backward pass. For each range of keys, the caller calls `begin`, then the
 /// three functions below for each head, and then `end`, always with the same scratch. For each head
-/// it calls `begin_head`, `panel` for each panel from the last that sees the range to the first,
-/// and `end_head`.
+/// it calls `begin_head`, then `panel` for each panel that sees the range, from the last to the
+/// first, and then `end_head`.
 template <class T>
 struct AttentionGradientKernels {
-  bool leftward;       // true: `walked` is required if there are several ranges
+  bool leftward;       // if true, `walked` is required when there are several ranges
   std::int64_t range;  // maximum number of keys in a range
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
   /// Number of floats in a row of dq_sums and of solved_rows. The rows are ordered as
@@ -175,9 +175,9 @@ struct KernelsOf {
   PassKernels<float> of_f32;
   PassKernels<bf16> of_bf16;
 };
-/// Only softmax has products on tile registers. TRA requires f32 products, entmax must compute the
-/// same bits of a mean in two places, ChaCAL and DeltaFormer solve rows between their products, and
-/// stick-breaking stops early.
+/// Only softmax has products on tile registers. TRA requires f32 products. Entmax must compute the
+/// same bits in two places (dots_like_products). ChaCAL and DeltaFormer solve rows between their
+/// products. Stick-breaking stops early.
 template <>
 struct KernelsOf<SoftmaxRule> {
   static constexpr Isa strongest = Isa::amx;

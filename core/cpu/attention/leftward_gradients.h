@@ -5,7 +5,7 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The state of a leftward rule for a vector of queries. `known` and `sum` change from key to key
-/// (see walked_numbers in kernels.h). The other members have one value per query.
+/// (see walked_numbers in kernels.h). The other members do not change.
 struct Walk {
   Vec known, sum;
   Vec pull, log, log_sum, d;

@@ -22,7 +22,7 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Number of words for this many entries; for tiled products, rounded up to whole tiles.
+/// Number of words for `entries` entries. For tiled products it is rounded up to whole tiles.
 template <class Product>
 constexpr std::int64_t words(std::int64_t entries) {
   const std::int64_t needed = (entries + Product::depth - 1) / Product::depth;
@@ -62,7 +62,7 @@ struct Source {
   }
 };
 
-/// U_j = (1 - gamma) v_j + gamma y_j, which later rows of ChaCAL read at key j.
+/// The solved values of ChaCAL, U_j = (1 - gamma) v_j + gamma y_j.
 template <class T>
 struct ChacalSource {
   Source<T> v, y;
@@ -94,8 +94,8 @@ struct ScaledSource {
   }
 };
 
-/// One step of a transpose: exchanges lane i of `a` with lane i - half of `b`, for each i that has
-/// the bit `half`.
+/// One step of a transpose: for each i in which the bit `half` is set, exchanges lane i of `a` with
+/// lane i - half of `b`.
 template <int half>
 [[gnu::always_inline]] inline void exchange(FloatLanes& a, FloatLanes& b) {
   [&]<int... i>(std::integer_sequence<int, i...>) {
@@ -115,7 +115,7 @@ template <int half = lanes / 2>
   if constexpr (half > 1) transpose<half / 2>(rows);
 }
 
-/// Returns a vector of packed words of row t, from word c on.
+/// Returns the vector of packed words that begins at word c of row t.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline Vec words_of(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::depth == 1) {
@@ -159,8 +159,8 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
 }
 
 /// Packs the transpose: to[c][t] is word c of row t, and a row of `to` has `panel` words. If
-/// `times` is not null and the product does not round, row t is multiplied by times[t]. A vector of
-/// `to` is written if it contains at least one row. Its lanes beyond the last row are 0.
+/// `times` is not null and the product does not round, row t is multiplied by times[t]. Lanes
+/// beyond the last row are 0. Vectors that contain no row are not written.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

@@ -13,8 +13,8 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// operand stay in the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
-/// s[r][t] = sum_c left_r,c right[c][t], for tiles with visible scores. `depth` and `left_stride`
-/// are in words.
+/// s[r][t] = sum_c left_r,c right[c][t], for the tiles of s that contain a visible score. `depth`
+/// and `left_stride` are in words.
 template <VectorProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -36,7 +36,7 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// The words that contain the entries of a range.
+/// The range of words that contain the given range of entries.
 template <class Product>
 Range words_around(Range entries) {
   return {entries.begin / Product::depth, (entries.end + Product::depth - 1) / Product::depth};
@@ -73,14 +73,15 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Called before words of P or dS are written. This version does nothing, because vector products
-/// never read words that were not written. The version for tiles clears such words.
+/// Called before words of P or dS are written. Products on tiles also read words that are not
+/// written, so their version of this function clears these words. Vector products read only words
+/// that are written, so this version does nothing.
 template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
-/// Functions for the sums that mix_keys computes for a panel of queries. query_sums returns the
-/// number of floats, clear_query_sums sets them to 0, query_rows returns them with one row per
-/// query, and scale_queries multiplies the sums of each query by its factor.
+/// Four functions for the sums that mix_keys computes for a panel of queries. query_sums returns
+/// their number of floats. clear_query_sums sets them to 0. query_rows returns them with one row
+/// per query. scale_queries multiplies the sums of each query by the query's factor.
 template <class Product>
 constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel
@@ -106,8 +107,8 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
 }
 
 /// True if the factor of the scores is applied to the products and not to the queries. TRA requires
-/// this, because terms of a product that cancel must add up to exactly 0. They would not if each
-/// term had been multiplied by a factor and rounded.
+/// this: if the terms of a product cancel, their sum must be exactly 0. Terms that were each
+/// multiplied by a factor and rounded would not cancel exactly.
 template <class Product, class Formula>
 inline constexpr bool scaled_late = Product::rounds || Formula::exact_scores;
 
@@ -120,8 +121,8 @@ template <class Product, class Formula, bool shifted>
   return shifted ? fma(Vec(Formula::unit), shift - Vec(*key_shift), x) : x;
 }
 
-/// Copies entries of a column: to[t] = x(row + t) for t < rows. The rest of the panel is filled
-/// with `otherwise`. If x is null, the whole panel is filled with `otherwise`.
+/// Copies entries of a column to a panel: to[t] = x(row + t) for t < rows. All other entries of the
+/// panel become `otherwise`. If x is null, all entries become `otherwise`.
 inline void gather(HeadRows<const float> x, std::int64_t row, std::int64_t rows, float otherwise,
                    float* to) {
   for (int t = 0; t < panel; t += lanes) store(to + t, Vec(otherwise));

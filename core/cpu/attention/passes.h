@@ -21,7 +21,7 @@ struct Forward {
   Tensor log_sum = {};  // saved: one number per row (for entmax: the threshold)
   Heads mean = {};      // saved by entmax: root_mean
   Heads residue = {};   // saved by stick-breaking and TRA
-  // ChaCAL and DeltaFormer: the outputs before the first query
+  // ChaCAL and DeltaFormer: the outputs at positions before the first query
   Heads earlier = {};
   Tensor gamma = {};  // ChaCAL
   Tensor gain = {};   // DeltaFormer
@@ -35,7 +35,7 @@ struct Backward {
   const Heads &v, &dy;
   const HeadsTarget &dq, &dk, &dv;
   ScoreTargets dscores = {};
-  Heads mean = {};  // D_i is the product of dy_i and row i: y, or root_mean of entmax
+  Heads mean = {};  // y, or root_mean of entmax; D_i is the dot product of dy_i and its row i
   Heads residue = {};
   Tensor log_sum = {}, sink = {}, pull = {};
   Target dsink = {}, dpull = {};
@@ -46,7 +46,8 @@ struct Backward {
   Target dgain = {};
 };
 
-/// The arguments that all operations of a kind have. The caller adds those of its mechanism.
+/// The arguments that all forward (or all backward) operations have. The caller adds the arguments
+/// of its mechanism.
 template <class Op>
 Forward forward_of(const Op& op) {
   return {.scores = op.scores, .v = op.v, .y = op.y};
@@ -63,16 +64,16 @@ Backward backward_of(const Op& op) {
 }
 
 /// The kernels of a forward pass. If `solving` is not null, the output of a row depends on outputs
-/// of earlier rows, and `solving` computes the heads of DeltaFormer and those of ChaCAL with gamma
-/// != 0.
+/// of earlier rows, and `solving` computes it. The kernels `plain` then compute only the heads of
+/// ChaCAL with gamma = 0.
 template <class T>
 struct ForwardKernels {
   const AttentionKernels<T>& plain;
   const AttentionKernels<T>* solving = nullptr;
 };
 
-// Each is defined for f32 and bf16. If `solves` is true, the output of a row depends on outputs of
-// earlier rows.
+// These functions are defined for f32 and bf16. If `solves` is true, the output of a row depends on
+// outputs of earlier rows.
 template <class T>
 void run_forward(const Crew& crew, Math math, const Forward& f, const ForwardKernels<T>& kernels);
 template <class T>
@@ -115,10 +116,10 @@ void attend(CpuBackend& backend, const Pass& pass) {
   attend<Mechanism>(crew_of(backend), backend.math(pass.scores.math), pass);
 }
 
-/// Restricts the instruction set to those without tile registers if products on tiles are not
-/// worthwhile. Only softmax has such products.
+/// Returns a crew without tile registers if products on tiles are not worthwhile, and otherwise
+/// `crew`. Only softmax has products on tiles.
 Crew softmax_crew(const Crew& crew, Math math, std::int64_t longest);
-/// Restricts the instruction set to those without tile registers.
+/// Returns the crew with an instruction set that has no tile registers.
 Crew without_tiles(const Crew& crew);
 
 /// Replaces the scores of a row by its weights. The scores are those of the keys that the query

@@ -6,8 +6,8 @@
 /// neighbouring entries of the dimension that the product sums over.
 ///
 ///   fold(a, b, c)        returns c + a b, summed over the entries of a word
-///   rounded(x)           returns x rounded as packing rounds it
-///   begin(), end()       are called before and after the products of one thread
+///   rounded(x)           returns x, rounded in the same way as packing rounds it
+///   begin(), end()       are called by each thread before and after its products
 ///
 /// If depth is 2, there are also functions that pack pairs of entries:
 ///
@@ -18,8 +18,8 @@
 ///   put_rows(a_to, a, b_to, b)   stores the words (a_0, a_1), (a_2, a_3), ... at a_to, and those
 ///                                of b at b_to
 ///
-/// If packing rounds operands, the scale of the scores multiplies the products, not an operand.
-/// Products on tile registers (`tiled`) have their own layouts: see tile_products.h.
+/// If packing rounds operands, the scale of the scores multiplies the products instead of an
+/// operand. Products on tile registers (`tiled`) have their own layouts: see tile_products.h.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// f32 products.
@@ -87,8 +87,8 @@ concept VectorProduct = !Product::tiled;
 template <class Product>
 concept TiledProduct = Product::tiled;
 
-/// Prepares the processor for a kind of product (tiles must be configured). The product may be used
-/// only while an object of this class exists.
+/// Prepares the processor for a kind of product, for example by configuring tile registers. The
+/// product may be used only while an object of this class exists.
 template <class Product>
 struct InUse {
   InUse() { Product::begin(); }

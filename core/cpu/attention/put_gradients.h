@@ -5,8 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Extends the keys in `seen` by one tile on either side, because tiles may also read these rows.
-/// Both ends are rounded outwards to even rows, because rows are stored in pairs.
+/// Extends the range `seen` of keys by tile_rows keys at either end, because products may also read
+/// these keys. Both ends are rounded outwards to even rows, because rows are stored in pairs.
 inline Range widened(Range seen, std::int64_t keys) {
   const Range wide =
       Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));

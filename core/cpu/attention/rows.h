@@ -4,7 +4,7 @@
 #include "core/cpu/gemm/plan.h"
 #include "core/cpu/simd.h"
 
-/// Operations on single rows of heads. Their time is limited by memory and not by arithmetic.
+/// Operations on single rows of heads. Memory limits their speed, not arithmetic.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline void clear(float* at, std::int64_t n) {
@@ -39,8 +39,8 @@ float dot(const A* a, const B* b, std::int64_t n) {
   return sum(even + odd);
 }
 
-/// Stores x in the columns of y from c on. Only `width - c` columns are stored if fewer than a
-/// vector remain. If how.add is true, x is added to y.
+/// Stores the vector x in the columns of y from c on. Columns from `width` on are not written. If
+/// how.add is true, x is added to y.
 template <class T>
 [[gnu::always_inline]] inline void put(Vec x, T* y, std::int64_t c, std::int64_t width, Store how) {
   if (width - c >= lanes) {
@@ -54,7 +54,7 @@ template <class T>
 
 /// Prefetches a row that will be read soon. The rows of one head are too far apart for the hardware
 /// prefetcher. Long rows are fetched only into the second-level cache, because the first-level
-/// cache can wait for only a few lines at a time.
+/// cache can have only a few pending requests.
 template <class T>
 [[gnu::always_inline]] inline void fetch(const HeadRows<T>& x, std::int64_t row,
                                          std::int64_t width) {

@@ -5,7 +5,7 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/tile.h"
 
-/// Computes which scores of a block are visible, so that tiles and loops skip the others.
+/// Computes which scores of a block are visible. Tiles and loops skip all other scores.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 struct Range {
@@ -34,7 +34,7 @@ struct Sight {
   Range queries_of(std::int64_t r, std::int64_t n) const {
     return clip(r - ahead, r + n - 1 - ahead + window, queries);
   }
-  /// Vectors of queries with at least one query that sees one of the keys [r, r + n).
+  /// The vectors of queries that contain at least one query that sees one of the keys [r, r + n).
   Range vectors_of(std::int64_t r, std::int64_t n) const {
     const Range seen = queries_of(r, n);
     if (seen.empty()) return {0, 0};
@@ -42,7 +42,7 @@ struct Sight {
   }
   bool empty() const { return keys_of(0, queries).empty(); }
 
-  /// Number of neighbouring queries that share one computation of their visible keys. It is at
+  /// Number of neighbouring queries for which a range of visible keys is computed once. It is at
   /// least tile_rows.
   static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
 

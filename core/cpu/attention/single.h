@@ -3,9 +3,9 @@
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
 
-/// Attention of one query, as in decoding. The keys and values are read once, in place, with
-/// vectors along the head's width. Packing them for a panel of queries would cost several times as
-/// much. Sums are accumulated key by key, in blocks of 64 keys.
+/// Attention of one query, as in decoding. The keys and values are read once and in place, and each
+/// vector contains neighbouring columns of one row. Packing them for a panel of queries would cost
+/// several times as much. Sums are accumulated key by key, in blocks of 64 keys.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr std::int64_t single_block = panel;
@@ -96,7 +96,7 @@ class SingleRow {
   static constexpr int vectors = 8;  // maximum number of vectors of columns summed together
   static constexpr std::int64_t ahead = 8;
 
-  /// y_c += sum_j p_j v_jc for at most n vectors of columns, from column c on.
+  /// y_c += sum_j p_j v_jc for the columns of at most n vectors, from column c on.
   template <int n>
   void mix_from(std::int64_t j, std::int64_t count, std::int64_t c) {
     if constexpr (n > 1) {
@@ -111,7 +111,7 @@ class SingleRow {
   template <int n, bool ragged>
   [[gnu::always_inline]] void mix(std::int64_t j, std::int64_t count, std::int64_t c) {
     Vec sums[n];
-    // columns in the last vector
+    // number of columns in the last vector
     const int rest = static_cast<int>(value_width_ - c) - (n - 1) * lanes;
     for (int i = 0; i < n; ++i) sums[i] = load(outputs_ + c + i * lanes);
     for (std::int64_t r = 0; r < count; ++r) {
@@ -131,10 +131,10 @@ class SingleRow {
 /// The loop over blocks of keys. Query is the state of one query for a rule. It has
 ///   Formula       the formulas of the rule in core/rules/
 ///   start(...)    sets the initial state
-///   weigh(s)      replaces the scores of a block by weights and returns the factor of earlier sums
-///   spent()       true if no key that is not yet processed can have a weight
-///   share()       the factor of the finished sums
-///   save(...)     writes what the backward pass needs, if `saves`
+///   weigh(s)      replaces the scores of a block by weights, and returns the factor by which
+///   earlier sums must be multiplied spent()       true if no key that is not yet processed can
+///   have a weight share()       the factor of the finished sums save(...)     writes what the
+///   backward pass needs, if `saves`
 template <class T, class Query>
 class Single : SingleRow<T, typename Query::Formula> {
   using Base = SingleRow<T, typename Query::Formula>;

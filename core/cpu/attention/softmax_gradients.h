@@ -7,8 +7,8 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// Computes P and dS from the scores and dP of a block, and stores both as packed words. dS is also
 /// multiplied by a factor. Both are 0 for keys that a query does not see. The rule computes P and
-/// dS from a number of each key, its weight(): P itself, or the square root of P for entmax. If
-/// `make_p` is false, this number is already in place of the scores. If `make_ds` is false, only P
+/// dS from its weight(), which is P itself or, for entmax, the square root of P. If `make_p` is
+/// false, space.p already contains this number instead of the scores. If `make_ds` is false, only P
 /// is computed. If `shifted` is true, c_i - c_j is added to the scores, and the row sums and column
 /// sums of dS are accumulated. `first` is the index of the block's first key in the range.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
@@ -74,7 +74,7 @@ struct SoftmaxGradients {
   // The position of the first query that sees exactly one key.
   static constexpr std::int64_t lone_query = 0;
 
-  /// P = 2^(s - log). If the product rounds, x still lacks the factor `scale`.
+  /// P = 2^(s - log). If the product rounds, x is not yet multiplied by `scale`.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
     const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;
@@ -91,7 +91,7 @@ struct SoftmaxGradients {
       rows.space.logs[t] = t < rows.count ? log2_of_e * *log_sum.row(rows.row + t) : 1e30f;
     }
   }
-  /// The tensor whose row i has the dot product D_i with dy_i. Empty if the rule has no D.
+  /// The tensor for D: D_i is the dot product of its row i and dy_i. Empty if the rule has no D.
   template <class T>
   static HeadRows<const T> mean(const AttentionGradients<T>& task) {
     return task.y;

@@ -9,8 +9,8 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// Computes p = power(s - m) from the scores s of a block, for the vector of queries from t on. p
-/// is 0 for unseen keys. Stores p as packed words, and also in f32 in place of the scores, because
-/// the solving rules read it there. `before` and m are the running maxima before and after the
+/// is 0 for unseen keys. Stores p as packed words. Also stores p in f32 in place of the scores,
+/// where rules that solve read it. `before` and m are the running maxima before and after the
 /// block. Updates the running state, and sets `shrink` to the factor of earlier sums. Returns true
 /// if a maximum changed.
 template <class Product, class Power>

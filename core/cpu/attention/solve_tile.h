@@ -9,15 +9,15 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// The rows of a tile in the forward pass. Their sums already include all keys before the tile. Row
 /// i and key i are the same token.
 struct SolveTile {
-  const float* p;           // p[j * panel + i]: unnormalized weight of key j for row i
-  const float* sums;        // the denominators of the rows
-  float *outputs, *solved;  // sums of the rows; v of the rows, replaced by what later rows read
-  std::int64_t stride, width, row;  // row: the first row among the task's queries
+  const float* p;                   // p[j * panel + i]: unnormalized weight of key j for row i
+  const float* sums;                // the denominators of the rows
+  float *outputs, *solved;          // sums of the rows; their v, replaced by solved values
+  std::int64_t stride, width, row;  // row: the tile's first query in the segment
 };
 
 /// Processes `count` rows from the first to the last. step(i, sum, v) receives v of row i and the
-/// sum of this row over earlier keys. It may add the term of key i to the sum, and returns what
-/// later rows read at key i.
+/// sum of this row over earlier keys. It may add the term of key i to the sum, and returns the
+/// solved value of key i.
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveTile& tile, int count, const Step& step) {
   for (std::int64_t c = 0; c < tile.width; c += lanes) {
@@ -41,12 +41,12 @@ template <class Step>
 /// j and key j are the same token.
 struct SolveGradientTile {
   const float* p;              // p[j * panel + i]: weight of key j for row i
-  float *sums, *w;             // B of the rows; dy of the rows, replaced by W (DeltaFormer: g W)
+  float *sums, *w;             // B of the rows; their dy, replaced by W (DeltaFormer: g W)
   std::int64_t stride, first;  // first: the tile's first row in the panel
 };
 
 /// Processes `count` rows from the last to the first. step(j, b, dy) receives B_j and dy_j, and
-/// returns W_j (DeltaFormer: g_j W_j), which enters B of earlier rows.
+/// returns W_j (DeltaFormer: g_j W_j), from which B of earlier rows is computed.
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveGradientTile& tile, int count,
                                               std::int64_t width, const Step& step) {

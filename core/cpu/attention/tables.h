@@ -33,10 +33,10 @@ inline constexpr AttentionKernels<T> forward_kernels{
       Single<T, typename Rule::Query>(task, row, at).run();
     }};
 
-/// Maximum number of keys in a range. Queries are packed once per range. On vectors, ranges of a
-/// quarter of this length were 10% slower for heads of width 768, and were not faster for narrow
-/// heads. On tiles, packing takes a larger share of the time, so ranges are twice as long. This was
-/// 10% faster for all widths.
+/// Maximum number of keys in a range. Queries are packed once per range. With products on vectors,
+/// ranges of a quarter of this length were 10% slower for heads of width 768 and not faster for
+/// narrow heads. With products on tiles, packing takes a larger share of the time, so ranges are
+/// twice as long as with vectors. This was 10% faster for all widths.
 template <class Product>
 inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
 
@@ -61,7 +61,8 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
     [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
 
 /// The kernels of one pass of a mechanism with products on vectors. On vectors, Math::fast uses the
-/// same products as Math::exact. If scores must be exact, so does Math::bf16.
+/// same products as Math::exact. If the rule requires exact scores, Math::bf16 uses these products,
+/// too.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{

@@ -18,8 +18,9 @@
 /// operand of these sums. The left operand, values (or keys, for dq), is stored as words
 /// [column][keys / 2], and the sums are stored as [column][query].
 ///
-/// Each operand is rounded to bf16, or split into a high and a low part. A split product is high
-/// high + high low + low high. The omitted term low low is below 2^-16 of the product.
+/// Each operand is rounded to bf16 or split into a high and a low part. The product of split
+/// operands is high high + high low + low high. The omitted term low low is less than 2^-16 of the
+/// product.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int side = 16;  // rows and columns of a tile of sums
@@ -28,7 +29,8 @@ inline constexpr int side = 16;  // rows and columns of a tile of sums
 inline constexpr int square = 32;
 inline constexpr std::int64_t granule = square / 2;  // words of a tile along the summed dimension
 
-/// Products of bf16 pairs on tile registers. Each operand has `Parts` parts.
+/// Products of bf16 pairs on tile registers. If `Parts` is 1, operands are rounded to bf16. If it
+/// is 2, they are split into a high and a low part.
 template <class Registers_, int Parts>
 struct Tiled {
   using Registers = Registers_;
@@ -101,8 +103,8 @@ struct Tiled {
 #endif
 };
 
-/// Returns a vector of packed words of row t, from word c on. bf16 rows already consist of such
-/// words, unless they must be split.
+/// Returns the vector of packed words that begins at word c of row t. bf16 rows already consist of
+/// packed words, unless they must be split.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {
@@ -141,7 +143,7 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs the transpose as to[part][c][t]. The factors are ignored, because they multiply the
+/// Packs the transpose as to[part][c][t]. The factors are not used, because they multiply the
 /// products instead.
 template <TiledProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
@@ -271,7 +273,7 @@ template <class Product, int m, int n>
   product.put(c, stride);
 }
 
-/// Like multiply_tiles, for up to 32 rows and columns of c.
+/// Calls multiply_tiles for a square of c with at most 32 rows and 32 columns.
 template <class Product>
 void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t granules, float* c,
                      std::int64_t stride, bool add, std::int64_t rows, std::int64_t columns) {

@@ -35,7 +35,7 @@ struct TraGradients : SoftmaxGradients {
     return ds;
   }
 
-  /// Sets, for each row, the bound from which spent() computes whether earlier keys can have a
+  /// Computes a bound for each row, from which spent() decides whether earlier keys can have a
   /// weight.
   template <class T, class Product>
   static void bound(const GradientPanel<T, Product>& rows) {

@@ -7,8 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Number of queries whose scores are computed by one matrix product. The product includes all keys
-/// up to the position of the last of these queries.
+/// Number of queries whose scores are computed by one matrix product. The matrix product includes
+/// all keys up to the position of the last of these queries.
 constexpr std::int64_t rows_at_once = 256;
 
 GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {

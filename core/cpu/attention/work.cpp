@@ -8,7 +8,7 @@ namespace longhand::cpu {
 namespace {
 
 /// Minimum cost of a chunk, in multiplications. Such a chunk takes some tens of microseconds, much
-/// longer than passing it to a thread.
+/// longer than it takes to pass a chunk to a thread.
 constexpr double chunk_cost = 2e6;
 
 }  // namespace

@@ -42,7 +42,8 @@ struct WorkList {
   double open_ = 0;  // cost of the chunk that is not yet ended
 };
 
-/// Number of heads that an item must contain to be worth passing to a thread, at most `heads`.
+/// Number of heads that an item should contain, so that its cost is large compared with the cost of
+/// passing it to a thread. The result is at most `heads`.
 std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 
 /// The Scores of an operation that has only q, k, their segments and a scale.
@@ -91,9 +92,9 @@ Tensor floats(Backend& backend, std::int64_t count);
 
 std::int64_t window_of(const Scores& scores);
 
-/// Stores how far each item has progressed, so that other items can wait for it. An item may wait
-/// only for items earlier in the list. Earlier items are started first, so the earliest running
-/// item never waits.
+/// Stores a progress value for each item. Other items can wait until it reaches a given value. An
+/// item may wait only for items earlier in the list. Earlier items are started first, so the
+/// earliest running item never waits.
 class Progress {
  public:
   explicit Progress(std::size_t items) : done_(items) {}
