@@ -46,7 +46,7 @@ bool sees_own_key(const AttentionRule& rule) {
   return std::visit([]<class Rule>(const Rule&) { return Rule::Formulas::own_key; }, rule);
 }
 
-/// True if the backward pass reads y. Otherwise y may be freed before.
+/// True if the backward pass reads y. Otherwise y may be freed before the backward pass.
 bool backward_reads_y(const AttentionRule& rule) {
   return std::visit(
       []<class Rule>(const Rule&) {

@@ -13,8 +13,8 @@ namespace longhand {
 struct ScoreVars {
   HeadVars q, k;
   Segments queries;
-  Segments keys = {};                // empty: the segments of the queries
-  std::optional<double> scale = {};  // none: 1 / sqrt(width)
+  Segments keys = {};                // default: the segments of the queries
+  std::optional<double> scale = {};  // default: 1 / sqrt(width)
   Var multiplier = {}, decay = {};
   std::int64_t window = 0;
   std::optional<Math> math = {};
@@ -22,8 +22,8 @@ struct ScoreVars {
   Scores value() const;
 };
 
-/// The sinks of the gradients of a score's multiplier and decay, which do not keep the values in
-/// memory.
+/// The Sinks of the scores' multiplier and decay. Unlike a ScoreVars, they do not keep the values
+/// in memory.
 class ScoreSinks {
  public:
   explicit ScoreSinks(const ScoreVars& s)
@@ -60,7 +60,7 @@ struct SigmoidVars {
 };
 using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars, SigmoidVars>;
 
-/// The rule with the values of its tensors. The tensors for a backward pass are empty.
+/// The rule with the values of its inputs. The tensors that the forward pass saves are empty.
 AttentionRule value_of(const RuleVars& rule);
 
 /// Returns y, [query tokens, q.heads * v.width].
@@ -73,7 +73,7 @@ Tensor attention_weights(const ScoreVars& scores, const RuleVars& rule = {});
 Tensor attention_weights(const Scores& scores, const AttentionRule& rule = {});
 
 /// If the backend checks scores, throws an Error that names the first score that is NaN or
-/// infinite. Without own_key, a query does not see the key at its own position.
+/// infinite. If own_key is false, a query does not see the key at its own position.
 void check_scores(std::string_view op, const Scores& scores, bool own_key = true);
 
 }  // namespace longhand

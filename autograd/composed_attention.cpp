@@ -26,7 +26,7 @@ namespace {
 /// Reshapes factors [1] or [batch] so that they multiply a tensor [batch, rows, columns].
 Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
 
-/// Calls body for every sequence, which returns [heads, queries, width]. The rows of all sequences
+/// Calls body for every sequence. body returns [heads, queries, width]. The rows of all sequences
 /// are concatenated in the order of tokens.
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
@@ -122,8 +122,8 @@ Var composed_deltaformer(const DeltaFormerVars& in) {
   const DType master = in.gain.value().dtype();
   return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
-    // The first row sees no earlier key, so its own key is not hidden. Its softmax is then defined.
-    // triangle() removes this weight together with the diagonal.
+    // The first row sees no earlier key. Its own key is not hidden, so that its softmax is defined.
+    // triangle() later removes this weight together with the diagonal.
     const Var p = weight_matrices(s, at, SoftmaxVars{}, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {

@@ -46,14 +46,14 @@ Var composed_deltaformer(const DeltaFormerVars& inputs);
 struct PathVars {
   HeadVars q, k, v, w;
   Var beta;
-  Segments queries, keys = {};  // keys: empty: the segments of the queries
+  Segments queries, keys = {};  // default of `keys`: the segments of the queries
 };
 Var composed_path(const PathVars& inputs);
 
 /// The delta rule as products of T x T matrices, without memories. The corrections W = [w_t] solve
 ///   (I + A diag(beta)) W = V, where A_ij = a_(j+1) ... a_i k_i . k_j for j < i
-/// The output is Y = B diag(beta) W. B has the entries of A with q_i in place of k_i, but for
-/// j <= i.
+/// The output is Y = B diag(beta) W. B is like A, but with q_i in place of k_i, and with entries
+/// for j <= i.
 Var composed_delta(const DeltaVars& inputs);
 
 /// (1 - g) (I - g P-)^-1 for P [heads, T, T], where P- is the part of P below the diagonal. The

@@ -9,8 +9,9 @@ namespace longhand {
 /// Sums of x over the rows of each segment, from the first row to each row. If `reverse` is set,
 /// the sums extend from each row to the last.
 Var cumulate(const Var& x, const Segments& segments, bool reverse = false);
-/// As above, for sequences that are processed in pieces. The sums of a segment start at its row of
-/// `memory`, which then receives the last sum. x must not require a gradient.
+/// As above, for sequences that are processed in pieces. The sums of a segment start at the
+/// segment's row of `memory`. This row then receives the sums at the last token. x must not require
+/// a gradient.
 Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory);
 
 /// ln max(2, n) for each query, where n is the number of keys up to the query or, if `whole` is

@@ -10,7 +10,7 @@ namespace longhand {
 struct DeltaVars {
   HeadVars q, k, v;
   Segments segments;
-  std::optional<double> scale = {};  // none: 1 / sqrt(width)
+  std::optional<double> scale = {};  // default: 1 / sqrt(width)
   Var beta;                          // [tokens, k.heads]
   Var decay = {};                    // [tokens, k.heads]; empty: no decay
 };

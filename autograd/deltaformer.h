@@ -12,8 +12,8 @@ struct DeltaFormerVars {
   HeadVars q, k, v;
   Var gain;  // [query tokens, q.heads], of the master type
   Segments queries;
-  Segments keys = {};                // empty: the segments of the queries
-  std::optional<double> scale = {};  // none: 1 / sqrt(width)
+  Segments keys = {};                // default: the segments of the queries
+  std::optional<double> scale = {};  // default: 1 / sqrt(width)
   std::optional<Math> math = {};
 };
 

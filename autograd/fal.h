@@ -9,7 +9,7 @@ namespace longhand {
 struct FalVars {
   HeadVars q, k, v;
   Segments queries;
-  Segments keys = {};  // empty: the segments of the queries
+  Segments keys = {};  // default: the segments of the queries
 };
 
 struct FalResult {

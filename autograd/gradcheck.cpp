@@ -57,7 +57,7 @@ Quotient quotient(const Operation& operation, Case& values, double& x, Backend& 
     x = left;
     const double below = run();
     x = at;
-    return (above - below) / (right - left);  // the actual step is rounded
+    return (above - below) / (right - left);  // divides by the step after rounding
   };
   const double once = slope(h), twice = slope(2 * h);
   return {once, (4 * once - twice) / 3};

@@ -9,7 +9,8 @@ struct CrossEntropyOptions {
   std::int64_t groups = 1;
   Tensor weights = {};  // empty: all weights are 1
   Tensor hits = {};     // [1]; if given, receives the fraction of targets with the largest logit
-  /// If true, backward overwrites the logits with their gradient. They must not be used afterwards.
+  /// If true, backward overwrites the logits with their gradient. The logits must not be used
+  /// afterwards.
   bool consume_logits = false;
 };
 

@@ -13,8 +13,8 @@ struct MatmulOptions {
   Var bias = {};
   std::optional<Activation> f = {};
   Var residual = {};
-  std::optional<DType> out = {};  // type of the result; none: the type of a
-  std::optional<Math> math = {};  // none: the backend's math mode
+  std::optional<DType> out = {};  // type of the result; default: the type of a
+  std::optional<Math> math = {};  // default: the backend's math mode
 };
 
 /// f(alpha op(a) op(b) + bias) + residual, see core/contract/matmul.h.

@@ -64,9 +64,8 @@ void exchange(const Tensor& x, const std::vector<int>& axes, const Target& y) {
 Var permute(const Var& x, const std::vector<int>& axes) {
   LONGHAND_CHECK(std::ssize(axes) == x.shape().rank(), "permute: expected ", x.shape().rank(),
                  " axes, got ", axes.size());
-  std::vector<int> there,
-      // Axis k of y is axis there[k] of x, and axis a of x is axis back[a] of y.
-      back(axes.size(), -1);
+  // Axis k of y is axis there[k] of x, and axis a of x is axis back[a] of y.
+  std::vector<int> there, back(axes.size(), -1);
   std::vector<std::int64_t> extents;
   for (const int axis : axes) {
     const int a = axis_of("permute", x, axis);

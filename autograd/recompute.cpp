@@ -9,10 +9,9 @@ Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> 
   if (!outer) return f(x);
   Tensor y;
   {
-    Tape
-        // This tape's records are dropped. It exists because some operations behave differently
-        // without a current tape.
-        dropped;
+    // The records of this tape are dropped. The tape exists because some operations behave
+    // differently without a current tape.
+    Tape dropped;
     dropped.watch_for(*outer);
     const Recording recording(dropped);
     y = f(Var(x.value(), x.wants_grad())).value();

@@ -29,13 +29,13 @@ struct SequenceScores {
   const Sequence& at;
   const AddToScores& more;
 
-  /// The scores [q.heads, queries, keys] in the master type. `math` is the mode of the products
-  /// q . k, by default that of the operation.
+  /// The scores [q.heads, queries, keys] in the master type. `math` is the math mode of the
+  /// products q . k. By default it is the mode of the operation.
   Var scores() const { return scores(vars.math); }
   Var scores(std::optional<Math> math) const;
 
-  /// A mask [queries, keys]: 1 if the query sees the key. Without own_key, a query does not see the
-  /// key at its own position. `like` gives the backend and the type.
+  /// A mask [queries, keys]: 1 if the query sees the key. If own_key is false, a query does not see
+  /// the key at its own position. The mask has the backend and the type of `like`.
   Var seen(const Var& like, bool own_key = true) const;
 
   /// The rows of this sequence's queries in a [tokens, q.heads] tensor, as [q.heads, queries, 1].

@@ -73,8 +73,8 @@ void Tape::walk() {
   Tape* const recording = current_tape;
   // Backward functions call the backend's operations directly, so nothing is recorded.
   current_tape = nullptr;
-  std::vector<std::pair<std::size_t, std::size_t>>
-      last_uses;  // pairs (record, leaf), in ascending order
+  // pairs (record, leaf), in ascending order
+  std::vector<std::pair<std::size_t, std::size_t>> last_uses;
   if (watch_) {
     for (std::size_t leaf = 0; leaf < watch_->first_record.size(); ++leaf) {
       if (const auto record = watch_->first_record[leaf]) last_uses.emplace_back(*record, leaf);

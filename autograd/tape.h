@@ -28,8 +28,8 @@ class Tape {
   /// index of a leaf as soon as the leaf's gradient is complete. It is not called for leaves that
   /// no record uses.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// For a tape whose operations are repeated in the backward pass of `other`: leaves that this
-  /// tape's records use count as used by the record that `other` appends next.
+  /// For a tape whose operations are computed again in the backward pass of `other`. A leaf that a
+  /// record of this tape uses counts as used by the next record of `other`.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }

@@ -16,8 +16,8 @@
 /// two parts:
 /// - rounding of stored tensors: the reference's result with all tensors stored in f32, minus its
 ///   result in f64, both from the changed inputs;
-/// - rounding of operands: the f64 result from the changed inputs, minus that from the original
-///   inputs.
+/// - rounding of operands: the f64 result from the changed inputs, minus the f64 result from the
+///   original inputs.
 ///
 /// The deviations of all trials give a standard deviation sigma for each entry. Rounding errors are
 /// proportional to the unit of rounding. For arithmetic with a larger unit than f32, sigma is
@@ -67,7 +67,7 @@
 ///   this estimate has Student's t distribution. It exceeds 8 in one of 10^5 comparisons.
 /// - bias_units: TF32 hardware truncates operands, which makes each operand 0.7 units smaller on
 ///   average. Two consecutive products have four operands.
-/// - coarse_bias_units: the same for bf16, which is rounded to nearest everywhere.
+/// - coarse_bias_units: the corresponding number for bf16, to which all backends round to nearest.
 /// - function_units: with f32 arithmetic, the trials include neither the errors of approximated
 ///   functions (exp, erf) nor those of sums. Adding n terms one after another causes about
 ///   0.4 sqrt(n) times the error that changing the terms causes. n is taken to be the largest
@@ -138,7 +138,7 @@ class Comparison {
 
   void add(const catalog::Case& values, const Results& expected, const Noise& noise,
            const Results& got);
-  /// The maximum over the comparisons of single cases and those of all cases together.
+  /// The maximum over the comparisons of single cases and the comparison of all cases together.
   Worst worst() const;
   /// The maximum over the comparisons of single cases. Further cases cannot decrease it.
   const Worst& worst_of_cases() const { return worst_; }

@@ -20,13 +20,13 @@ enum class Role {
   activation,  // has the type of the activations
   master,      // for parameters and statistics: f64 if activations are f64, otherwise f32
   index,       // has type i32
-  weight,      // type of `master`, but rounded to the activations' type when it is used
+  weight,      // has the type of `master`, but is rounded to the activations' type when it is used
 };
 DType type_of(Role role, DType activations);
 
 struct Argument {
   std::string name;
-  std::string shape;  // in the symbols of the formula, such as "[rows, n]"
+  std::string shape;  // written in symbols of the formula, such as "[rows, n]"
   Role role = Role::activation;
   bool differentiable = true;
   bool optional = false;
@@ -98,8 +98,8 @@ struct Operation {
   bool always_f32 = false;
   /// Further cases on which backends are compared. They are too large for difference quotients.
   std::function<std::vector<Case>(Rng&)> large = {};
-  /// The rounding error of one saved sum may occur several times in an entry of a gradient. This is
-  /// the maximum of the total, as a multiple of that error.
+  /// The rounding error of one saved sum may occur several times in an entry of a gradient. In
+  /// total it is at most error_terms times the error of the sum.
   double error_terms = 1;
   /// Only for ops with heads: returns a case of one sequence of `tokens` tokens with normal q, k
   /// and v. If `gate` is above 0 and the op has gates, all gates have this value.

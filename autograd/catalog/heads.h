@@ -10,17 +10,17 @@ namespace longhand::catalog {
 /// Without the argument k, the keys are in q's tensor. `grouped` is false for an op with
 /// ungrouped_attributes().
 ScoreVars key_call(const Call& call, bool grouped = true);
-// As key_call(), with scale, tau and shift.
+// Like key_call(), but also sets scale, tau and shift.
 ScoreVars score_call(const Call& call, bool grouped = true);
 SoftmaxVars softmax_call(const Call& call);  // returns the sink
-ScoreVars windowed_call(const Call& call);   // as score_call(), with the window
+ScoreVars windowed_call(const Call& call);   // like score_call(), with the window
 /// Returns c, the shift of a call's scores. It is the argument `shift`, the running sums of the
 /// argument `gates`, or the sum of both. Empty if the call has neither argument.
 Var shift_call(const Call& call, const ScoreVars& scores);
 HeadVars value_call(const Call& call, const ScoreVars& scores);
 
-/// The arguments of heads, followed by `more`. `values` is false for ops that only use scores:
-/// these have no v, and none of their arguments is differentiable.
+/// The arguments of heads, followed by `more`. `values` is false for ops that only use scores. Such
+/// ops have no v, and none of their arguments is differentiable.
 std::vector<Argument> head_inputs(std::vector<Argument> more, bool values = true);
 std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values = true);
 /// The attributes of an op that requires as many key heads as query heads, followed by `more`.
@@ -57,8 +57,8 @@ Case ungrouped_case(Rng& rng, HeadShape shape);
 /// fraction `agreement` of the queries and 1 - agreement of the keys. If agreement is 1, no score
 /// is positive.
 Case decided(Rng& rng, Case c, const HeadShape& shape, double agreement);
-/// Adds those of the inputs tau, shift, sink and pull that are named. Some tau are negative, and
-/// some pull are positive.
+/// Adds the inputs in `names`, each of which is tau, shift, sink or pull. Some tau are negative,
+/// and some pull are positive.
 Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names);
 /// Adds gates between `low` and `high`.
 Case gated(Rng& rng, Case c, double low, double high);

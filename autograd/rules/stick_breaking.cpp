@@ -14,7 +14,8 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);
   const Var s = where(seen, scores, none);
-  std::vector<double> positive = s.value().to_doubles(), signs;  // constants in backward
+  // backward treats both as constants
+  std::vector<double> positive = s.value().to_doubles(), signs;
   for (double& x : positive) {
     x = x >= 0 ? 1 : 0;
     signs.push_back(2 * x - 1);

@@ -13,8 +13,7 @@ namespace {
 bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   if (shape.size() == 0) return true;
   if (steps.first < 0 || steps.first >= x.size()) return false;
-  std::int64_t left =
-      x.size() - 1 - steps.first;  // number of entries of x after the last entry reached so far
+  std::int64_t left = x.size() - 1 - steps.first;  // number of entries after the last one reached
   for (int a = 0; a < shape.rank(); ++a) {
     const std::int64_t last = shape[a] - 1, step = steps.along[a];
     if (step < 0 || (last > 0 && step > left / last)) return false;

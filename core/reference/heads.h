@@ -73,8 +73,8 @@ std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
 double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
            std::int64_t g, std::int64_t width);
 
-/// Computes the scores of core/contract/scores.h one at a time. Without own_key, a query does not
-/// see the key at its own position.
+/// Computes the scores of core/contract/scores.h one at a time. If own_key is false, a query does
+/// not see the key at its own position.
 class ScoreRows {
  public:
   explicit ScoreRows(const Scores& scores, bool own_key = true);
