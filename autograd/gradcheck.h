@@ -12,7 +12,7 @@ namespace longhand {
 struct GradcheckResult {
   double worst = 0;   // largest error relative to the largest derivative of the input
   double bound = 0;   // largest error of an entry, divided by the bound for the entry
-  std::string where;  // case, input and entry with this largest `bound`
+  std::string where;  // the case, input and entry that determined `bound`
   std::int64_t cases = 0;
   std::int64_t entries = 0;  // number of compared derivatives
 

@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(block_threads)
   if (at >= r.count * r.classes) return;
   const float factor = mean(*dloss, *total);
   Floats<width> x = load<width>(r.logits + at);
-  RowColumn here = row_column(at, r.classes);  // choice, class
+  RowColumn here = row_column(at, r.classes);  // row: choice; column: class
   std::int64_t t = 0;
   float scale = 0, shift = 0;
   const auto enter_choice = [&] {

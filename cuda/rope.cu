@@ -18,7 +18,7 @@ struct Turn {
   std::int64_t rows, columns, first_column, heads, width, dims;
   std::int64_t pairs, copies;
   bool interleaved;
-  float direction;  // -1: inverse rotation
+  float direction;  // 1, or -1 for the inverse rotation
   Out<T> y;
 };
 
@@ -97,7 +97,7 @@ struct Angles {
   const T *x, *dy;      // in the backward pass, x is y
   const float* angles;  // null in the backward pass
   std::int64_t rows, columns, first_column, heads, width, groups, copies;
-  float direction;  // -1: inverse rotation
+  float direction;  // 1, or -1 for the inverse rotation
   Out<T> y;
   Out<float> dangles;
 };

@@ -45,7 +45,7 @@ struct Largest {
   }
 };
 
-/// A team of `lanes` neighbouring lanes of a warp, a power of two up to 32.
+/// A team of `lanes` neighbouring lanes of a warp. `lanes` is a power of two up to 32.
 template <int lanes>
 struct Lanes {
   static constexpr int threads = lanes;

@@ -16,7 +16,7 @@ struct DescribedRule {
   // The sign of a score decides whether its key has a weight. No case then has scores near 0, where
   // rounding changes their sign, and all products of scores are f32.
   bool by_sign = false;
-  double error_terms = 1;  // see Operation::error_terms; for the fused operation
+  double error_terms = 1;  // Operation::error_terms of the fused operation
 };
 
 std::vector<Operation> rule_operations(const DescribedRule& rule);

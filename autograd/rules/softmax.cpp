@@ -28,7 +28,7 @@ Var weigh(const SequenceScores& s, const SoftmaxVars& rule) {
   Var scores = s.scores();
   const std::int64_t queries = s.at.queries, keys = s.at.keys, window = s.vars.window;
   if (window > 0) {
-    std::vector<double> hidden;  // the same for all heads
+    std::vector<double> hidden;  // 1 if the key is before the window; the same for all heads
     for (std::int64_t t = 0; t < queries; ++t) {
       for (std::int64_t j = 0; j < keys; ++j) {
         hidden.push_back(j > keys - queries + t - window ? 0.0 : 1.0);

@@ -146,7 +146,7 @@ struct AttentionBlock {
     Weights p;  // the scores of a block of keys, and then their weights
     choose_keys();
     load_first();
-    int end = 0, now = 0;  // now: offset in the ring of the tiles of this block of keys
+    int end = 0, now = 0;  // now: offset, in the ring, of this block's tiles
     int turn = 0;
     for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
       end = end_of(begin);

@@ -197,8 +197,9 @@ struct ChacalBlock {
     if (threadIdx.x == 0) *dgamma = gamma_sum;
   }
 
-  /// Replaces the sums of later tiles by W. Adds P_sr W_s to the sum of every earlier row r, where
-  /// P_sr is links[s][r]. Each thread handles one column. Returns its part of dgamma.
+  /// Replaces the rows of `sums`, which contain the terms of later tiles, by W. Adds P_sr W_s to
+  /// the sum of every earlier row r, where P_sr is links[s][r]. Each thread handles one column.
+  /// Returns its part of dgamma.
   __device__ __forceinline__ float substitute_back(float* sums, const float* links,
                                                    const float* diagonal) const {
     const int own_column = static_cast<int>(threadIdx.x);

@@ -176,8 +176,8 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
   const int warp = warp_index(), lane = lane_index(), thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * fal_rows * fal_slice; i += fal_threads) (&sums[0][0][0])[i] = 0;
 
-  // A match precedes its query. This is the first query that can choose key tile.first - 1 or a
-  // later key.
+  // A match is before its query, so first_query is the first query that can choose key tile.first -
+  // 1 or a later key.
   const int first_query = max(0, tile.first - at.offset());
   for (int head = key_head * task.group; head < (key_head + 1) * task.group; ++head) {
     for (int begin = first_query; begin < at.queries; begin += fal_threads) {

@@ -227,8 +227,8 @@ T __reduce_max_sync(unsigned mask, T value, LONGHAND_SITE) {
 }
 
 namespace longhand::emulator {
-// Atomic operations report their access to the watch themselves. The attribute keeps the compiler
-// from also reporting it as a plain access.
+// Atomic operations report their access to the watch themselves. The attribute prevents the
+// compiler from reporting the same access again, as a plain access.
 template <class T, class F>
 __attribute__((no_sanitize("thread"))) T exchange(T* address, F&& changed) {
   static_assert(std::is_integral_v<T>, "no atomics on floats: their order is not repeatable");

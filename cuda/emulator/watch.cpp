@@ -91,7 +91,8 @@ struct Slot {
   // clock: the accesses that happened before the block's current time. arriving: the accesses that
   // the block's next barrier adds to `clock`.
   Clock clock, arriving;
-  std::array<Clock, most_threads> seen;  // by thread: from the flags it read since its last fence
+  std::array<Clock, most_threads>
+      seen;  // per thread: accesses from flags read since its last fence
   bool any_seen = false;
 };
 
@@ -307,8 +308,9 @@ struct Watch {
     }
   }
   /// A volatile access. A store makes the word a flag if the storing thread has executed a fence
-  /// since the last barrier. The flag records which accesses had happened by this barrier. After a
-  /// thread reads the flag, its next fence and barrier order these accesses before its block.
+  /// since the last barrier. The flag records which accesses had happened by this barrier. If
+  /// another thread reads the flag and then executes a fence and a barrier, these accesses happen
+  /// before everything that its block does afterwards.
   void volatile_access(std::uintptr_t at, std::size_t bytes, bool write) {
     if (!running) return;
     if (write && slot->fenced[thread] == slot->time) {

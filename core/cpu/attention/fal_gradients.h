@@ -45,8 +45,8 @@ class FalGradientWork {
   }
 
   /// Lists the queries that chose each key m. The entries starts_[s] to starts_[s + 1] - 1 of
-  /// readers_ are the queries with m = begin - 1 + s. Each is stored as head * queries + row. Also
-  /// sets dq of queries without a match to 0.
+  /// readers_ are the queries with m = begin - 1 + s. Each query is stored as the number head *
+  /// queries + row. Also sets dq of queries without a match to 0.
   void list() {
     const SegmentShape& shape = task_.shape;
     const std::int64_t slots = end_ - begin_ + 1;
