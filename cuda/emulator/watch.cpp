@@ -185,7 +185,8 @@ struct Watch {
     }
     return when < since || known(when);
   }
-  /// The same for an access at an earlier time of this launch.
+  /// True if an access at the time `when`, an earlier time of this launch, happens before the
+  /// current access.
   bool known(std::uint32_t when) const {
     if (!of_other_block(when)) return true;
     const auto last = slot->clock.find(block_at[when - launch]);

@@ -131,10 +131,10 @@ class SingleRow {
 /// The loop over blocks of keys. Query is the state of one query for a rule. It has
 ///   Formula       the formulas of the rule in core/rules/
 ///   start(...)    sets the initial state
-///   weigh(s)      replaces the scores of a block by weights, and returns the factor by which
-///   earlier sums must be multiplied spent()       true if no key that is not yet processed can
-///   have a weight share()       the factor of the finished sums save(...)     writes what the
-///   backward pass needs, if `saves`
+///   weigh(s)      replaces the scores of a block by weights; returns the factor for earlier sums
+///   spent()       true if no key that is not yet processed can have a weight
+///   share()       the factor of the finished sums
+///   save(...)     writes what the backward pass needs, if `saves`
 template <class T, class Query>
 class Single : SingleRow<T, typename Query::Formula> {
   using Base = SingleRow<T, typename Query::Formula>;
