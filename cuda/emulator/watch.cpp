@@ -91,8 +91,8 @@ struct Slot {
   // clock: the accesses that happened before the block's current time. arriving: the accesses that
   // the block's next barrier adds to `clock`.
   Clock clock, arriving;
-  std::array<Clock, most_threads>
-      seen;  // per thread: accesses from flags read since its last fence
+  // For each thread, the accesses that are recorded in flags which it read since its last fence.
+  std::array<Clock, most_threads> seen;
   bool any_seen = false;
 };
 
