@@ -1,7 +1,8 @@
 #!/bin/sh
-# Extracts the files of the operation in docs/adding.md from the page, builds a copy of the library with
-# them and checks the operation on every backend. The copy excludes the catalog's other families and the
-# kernels of other operations, which the check does not run and which would take most of the time.
+# Extracts the files of the operation in docs/adding.md from the page, builds a copy of the library
+# with them and checks the operation on every backend. The copy excludes the other families of the
+# catalog and the kernels of other operations: the check does not run them, and compiling them would
+# take most of the time.
 #   adding_op_test.sh SOURCE WORK_FOLDER CMAKE_OPTIONS...
 set -eu
 unset LONGHAND_CPU  # the copy contains the portable kernels only
@@ -29,8 +30,8 @@ for file in $files; do
   part "$file" >"$file"
   [ -s "$file" ]
 done
-# Adds the page's lines with + to the headers. A line is inserted before the line that follows it on the
-# page, or replaces the line with -.
+# Changes the headers as the diff on the page does. A line with + is inserted before the line that
+# follows it in the diff, or replaces the line with -.
 include=$(part core/contract/all.h | sed -n 's/^+\(#include .*\)/\1/p')
 sed -i "s|^#include \"core/contract/softmax.h\"|$include\n&|" core/contract/all.h
 grep -q 'core/contract/soft_cap.h' core/contract/all.h

@@ -8,7 +8,8 @@ shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Create the folder of mixers as it looks with the file of the page.
+# Creates the folder of mixers as it would look with the page's file. The other files can be empty,
+# because only their names are read.
 mkdir -p "$work/mixers"
 for file in "$source"/nn/mixers/*.cpp; do : > "$work/mixers/$(basename "$file")"; done
 awk '/^```cpp file=nn\/mixers\/mean.cpp$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \

@@ -29,14 +29,14 @@ using Doubles = std::vector<double>;
 struct Problem {
   std::vector<std::int32_t> queries, keys;
   std::int64_t heads, group, width, value_width;
-  // Letters of the optional score arguments: t (tau), c (shift), b (sink)
+  // Optional score arguments to set, one letter each: t (tau), c (shift), b (sink)
   std::string_view more = "";
   std::int64_t window = 0;
   double gamma = 0;
   DType type = DType::f32;
   double gain = 1;  // factor of the random numbers in q and k
-  // Share of keys whose scores are positive. If it is below 1, the entries of q are positive, and
-  // those of all other keys are negative.
+  // Share of keys whose scores are positive. If `matching` is below 1, all entries of q are
+  // positive, and the entries of a key are all positive or all negative.
   double matching = 1;
 };
 
@@ -209,8 +209,8 @@ void check_close(const Data& got, const Data& expected, double bound) {
   }
 }
 
-/// Lengths near the panel size 64 and near the vector widths, and lengths longer than a chunk or a
-/// range.
+/// Lengths of sequences. `ragged` contains lengths near the panel size 64 and near the vector
+/// widths; `long_ones` contains lengths longer than a chunk of queries or a range of keys.
 const std::vector<std::int32_t> ragged{1, 5, 0, 16, 17, 63, 64, 65, 130, 41, 2};
 const std::vector<std::int32_t> long_ones{600, 3, 321};
 const std::vector<std::int32_t> few_queries{1, 3, 0, 70, 5};
@@ -322,8 +322,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
   }
 }
 
-// Five products follow one another. The operands of each product and the results are rounded to
-// bf16 (8 bits).
+// A gradient depends on up to five products in a row. Each product rounds its operands and its
+// result to bf16 (8 bits).
 BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   int number = 0;
@@ -480,8 +480,8 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_the_reference_on_every_instruc
     run(Fal{d.q, d.k, d.v, d.queries, d.keys, d.y, d.match});
     run(FalBackward{d.q, d.k, d.v, d.queries, d.keys, d.match, d.dy, {d.dq}, {d.dk}, {d.dv}});
   };
-  // `share` is the share of keys with a positive score. It determines the distance to the last of
-  // them: a few keys for 1, several blocks for 0.005. For 0 there is none.
+  // `share` is the share of keys with a positive score. It determines the distance to the last such
+  // key: a few keys for 1, several blocks for 0.005. For 0 there is no such key.
   for (const double share : {1.0, 0.005, 0.0}) {
     for (Problem p : cases) {
       p.matching = share;

@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(attention_long_test)
 
 using namespace longhand;
 
-// One head over 65,536 tokens that sees every earlier key, forward and backward. Memory must grow
-// only linearly with the tokens. Some rows are compared with the formulas in f64.
+// One head over 65,536 tokens in which each token sees every earlier key, forward and backward.
+// Memory must grow only linearly with the tokens. Some rows are compared with the formulas in f64.
 
 namespace {
 
@@ -79,8 +79,8 @@ double difference(const Doubles& ours, std::int64_t i, const Doubles& row) {
 
 constexpr std::int64_t rows[] = {0, 1, 63, 64, 4095, 32768, 50001, length - 1};
 
-/// Compares y and the gradients with the formulas of core/contract. For softmax attention, W_i =
-/// dy_i and g = 0.
+/// Compares some rows of y and of the gradients with the formulas in core/contract/chacal.h, where
+/// g is gamma. Softmax attention has the same formulas with g = 0 and W_i = dy_i.
 void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, const Heads& dq_heads,
                 const Heads& dk_heads, const Heads& dv_heads, double g, double tolerance) {
   const Doubles q = d.q.data.to_doubles(), k = d.k.data.to_doubles(), v = d.v.data.to_doubles(),
@@ -89,7 +89,8 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
                 dv = dv_heads.data.to_doubles(), logs = log_sum.to_doubles();
   const auto score = [&](std::int64_t i, std::int64_t j) { return 0.5 * dot(q, i, k, j); };
   const auto p = [&](std::int64_t i, std::int64_t j) { return std::exp(score(i, j) - logs[i]); };
-  // Computes W from dv_j = (1 - g) A_j, where A_j = B_j + P_jj W_j and W_j = dy_j + g B_j.
+  // Computes W from dv, because W is not an output. The formulas are dv_j = (1 - g) A_j,
+  // A_j = B_j + P_jj W_j and W_j = dy_j + g B_j.
   Doubles w = dy;
   for (std::int64_t j = 0; g > 0 && j < length; ++j) {
     for (int c = 0; c < width; ++c) {

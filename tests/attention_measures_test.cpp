@@ -61,8 +61,8 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// The weights of ChaCAL over chains of any number of steps: C = (1 - g) P + g P- C, where P- is P
-/// without its diagonal. They are computed row by row.
+/// ChaCAL's weights on values, over chains of any number of steps: C = (1 - g) P + g P- C, where P-
+/// is P without its diagonal. They are computed row by row.
 Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -75,8 +75,8 @@ Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   return c;
 }
 
-/// For each layer, the mean over heads of their value weights, computed from the output of
-/// look_inside. The last head is a ChaCAL head.
+/// For each layer, the mean over heads of their weights on values, computed from the output of
+/// look_inside. Head 3 is a ChaCAL head, whose weights P are first converted to weights on values.
 std::vector<Matrix> mean_heads(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const std::size_t n = tokens.size();
   std::vector<Matrix> means(static_cast<std::size_t>(model.config().layers), Matrix(n * n));
@@ -146,8 +146,8 @@ Expected measures_by_hand(nn::Decoder& model, const tasks::Task& task,
 
 }  // namespace
 
-// The weights A have the rows (1), (1/2 1/2), (1/4 1/4 1/2). If a second layer has the weights I, R
-// = (A + I) / 2. If both layers have the weights A, R = (A + I)^2 / 4.
+// The weights A have the rows (1), (1/2 1/2), (1/4 1/4 1/2). With A in the first layer and the
+// identity in the second, R = (A + I) / 2. With A in both layers, R = (A + I)^2 / 4.
 BOOST_AUTO_TEST_CASE(rollout_of_a_small_example_is_right) {
   const auto backend = make_reference_backend();
   const Matrix a{1, 0, 0, 0.5, 0.5, 0, 0.25, 0.25, 0.5};
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   std::int64_t asked = 0, wrong = 0, samples = 0, exact = 0, outputs = 0, right = 0, before = 0;
   for (const PlaceErrors& place : measures.places) {
     BOOST_TEST(place.place == &place - measures.places.data());
-    // The later a place is, the fewer answers reach it.
+    // Fewer answers reach a later place.
     BOOST_TEST(place.count <= (before == 0 ? place.count : before));
     before = place.count;
     asked += place.count;
@@ -265,7 +265,8 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   BOOST_TEST(wrong > 0);
 }
 
-// In this task each token has one group of outputs, several of which may be scored at once.
+// In this task each token has one group of outputs, and several outputs of a group may be scored at
+// once.
 BOOST_AUTO_TEST_CASE(chains_are_measured_too) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("chains", {{"blocks", "3"}, {"size", "4"}});

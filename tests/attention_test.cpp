@@ -217,8 +217,8 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
       BOOST_TEST(std::abs(sum - 1) < 1e-14);
     }
   }
-  // The composed form passes the same matrices to the function and uses the matrices that it
-  // returns.
+  // The composed form passes the same matrices to the function, and continues with the matrices
+  // that the function returns.
   at = 0;
   const Var y = composed_attention(s, p.values(), SoftmaxVars{}, [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {

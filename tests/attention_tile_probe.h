@@ -5,8 +5,9 @@
 
 namespace longhand::cpu {
 
-/// Attention kernels for AMX tiles. TileModel emulates the tiles. The kernels otherwise use the
-/// vectors of each instruction set (attention_tile_probe.simd.cpp).
+/// The attention kernels for processors with AMX, except that TileModel emulates the AMX tiles.
+/// There is one table of these kernels for each other instruction set
+/// (attention_tile_probe.simd.cpp).
 struct AttentionTileProbe {
   ByProduct<AttentionKernels<float>> forward;
   ByProduct<AttentionGradientKernels<float>> backward;

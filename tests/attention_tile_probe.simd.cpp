@@ -10,8 +10,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-/// Configures the registers when constructed, because attention constructs new ones for each
-/// product.
+/// Emulated tile registers that are configured by the constructor, because the attention kernels
+/// construct new ones for each product.
 struct ReadyTiles : TileModel {
   ReadyTiles() { configure(); }
 };

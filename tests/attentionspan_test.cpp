@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
     BOOST_TEST((lengths[0] != lengths[1]) == shorter_too, task.name);
     if (shorter_too) {
       BOOST_TEST(lengths[1].size() == 1u);
-      // the longest sample of the first set has the length of the second set
+      // the longest samples of the first set are as long as those of the second set
       BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());
     }
   }
@@ -185,7 +185,8 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   options.seeds = 1;
   const Recipe& recipe = recipes().at("attentionspan/mechanisms");
   const std::vector<GridRun> runs = recipe.runs(options);
-  // 11 runs per task, and more for three tasks that are also run with other positions.
+  // There are 11 runs per task, and further runs for three tasks that are also trained with other
+  // positions.
   BOOST_TEST(runs.size() == 77u);
   std::set<std::string> names;
   for (const GridRun& run : runs) names.insert(run.name);
@@ -206,7 +207,8 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
 }
 
-// A model and its repairs form one piece of work per task and seed. Results are means over seeds.
+// A model and its repairs form one piece of work, for each task and seed. Results are means over
+// seeds.
 BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-sec6.4-smoke");
@@ -217,7 +219,7 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const std::vector<GridPiece> pieces = columns.pieces(options);
   BOOST_REQUIRE(pieces.size() == 2u);
   BOOST_TEST(pieces[1].name == "scratch-reversal-seed-2");
-  // a model and its repair, both for this task and for the control task
+  // a model and its repair, both on this task and on the control task
   BOOST_TEST(pieces[1].runs.size() == 4u);
   const RecipeResult result = columns.run(options);
   BOOST_TEST(result.runs.size() == 8u);

@@ -118,8 +118,8 @@ BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(backward_frees_each_record_after_its_use, Fixture) {
-  // A chain of n activations stores n tensors in forward. Backward frees each of them after its
-  // use, so its peak memory is that of forward plus a few gradients, not twice as much.
+  // Forward stores one tensor for each of n activations. Backward frees each tensor after its use,
+  // so the peak memory of backward is that of forward plus a few gradients, not twice as much.
   constexpr std::int64_t n = 1 << 16;
   constexpr int depth = 32;
   const Var x(Tensor::zeros(*backend, {n}, DType::f64), true);
@@ -138,7 +138,7 @@ BOOST_FIXTURE_TEST_CASE(backward_frees_each_record_after_its_use, Fixture) {
     tape.backward(loss);
     const std::size_t peak = backend->memory().use().peak - before;
     BOOST_TEST(peak <= forward + 4 * one);
-    BOOST_TEST(backend->memory().use().live - before <= 2 * one);  // only dx and the loss are left
+    BOOST_TEST(backend->memory().use().live - before <= 2 * one);  // only dx and the loss remain
   }
 }
 

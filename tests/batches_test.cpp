@@ -16,7 +16,7 @@ using namespace longhand::app;
 
 namespace {
 
-/// A task whose samples consist of a random number from their stream and of the head.
+/// A task whose samples have two tokens: a random number, and the index of the output head.
 class Echo final : public tasks::Task {
  public:
   explicit Echo(int heads)

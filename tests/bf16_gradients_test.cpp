@@ -27,9 +27,10 @@ std::map<std::string, double> errors(const catalog::Operation& operation,
 
 }  // namespace
 
-// Each sum of products rounds its operands by at most 2^-9. The bound 2^-6 is larger, because dS is
-// a difference. TRA rounds only dS and the stored results. Its D would be wrong by several per cent
-// of dS if it came from the rounded y, because one key often has nearly all of a row's weight.
+// Each operand of a product is rounded by at most 2^-9. The bound 2^-6 is larger, because dS is
+// computed as a difference. The bound for TRA is 2^-8, because TRA rounds only dS and the stored
+// results. If TRA computed D from the rounded y, D would be wrong by several per cent of dS,
+// because one key often has nearly all of a row's weight.
 BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::fast, Math::bf16}) {
@@ -54,8 +55,9 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   }
 }
 
-// y depends only on differences of c, so the gradients of c add up to 0. This also holds in bf16,
-// because the sums of dS over rows and over columns are computed from the same numbers.
+// y depends only on differences of the entries of c, so the gradients of c add up to 0. This also
+// holds in bf16, because the sums of dS over rows and over columns are computed from the same
+// numbers.
 BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_nothing) {
   const auto backend = make_cpu_backend({.threads = 2, .math = Math::bf16});
   for (const char* name :

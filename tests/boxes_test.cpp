@@ -113,8 +113,8 @@ std::vector<char> boxes_in(const Sentence& sentence) {
   return letters;
 }
 
-/// Computes the final place of each object. It follows each object separately and stores no
-/// contents of boxes.
+/// Computes the final place of each object by following each object separately. Unlike the task, it
+/// stores no contents of boxes.
 std::map<std::string, char> follow(const std::vector<Sentence>& sentences) {
   std::map<std::string, char> place;  // '-': in no box
   Sentence clause;
@@ -152,7 +152,7 @@ struct Counts {
   double implicit = 0, explicit_ = 0, put = 0, remove = 0;
   std::vector<double> put_sizes = std::vector<double>(4);
   std::vector<double> first_sizes = std::vector<double>(4), last_sizes = std::vector<double>(4);
-  // Number of boxes with contents at the end.
+  // Number of samples by the number of boxes that are not empty at the end.
   std::vector<double> occupied = std::vector<double>(9);
   std::map<std::size_t, double> lengths;
   double prompt = 0, answer = 0;  // numbers of tokens, without special tokens
@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   BOOST_TEST(make()->answer(default_prompt) == " " + default_answer + " <end>");
   BOOST_TEST(!make(advanced)->check(advanced_prompt, advanced_answer).has_value());
   BOOST_TEST(make(advanced)->answer(advanced_prompt) == " " + advanced_answer + " <end>");
-  // Neither of the two samples is valid in the other version.
+  // The default sample is invalid in the advanced version, and the advanced sample in the default
+  // version.
   BOOST_TEST(make(advanced)->check(default_prompt, default_answer).has_value());
   BOOST_TEST(make()->check(advanced_prompt, advanced_answer).has_value());
   // Prompt and answer have 342 and 46 tokens in the default version, and 146 and 24 in the other

@@ -21,7 +21,7 @@ constexpr TaskMaker make{chains};
 BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
   const auto task = make();
   BOOST_TEST(task->longest() == 128);
-  // 8 values and 120 positions: no token refers to the last 8 positions.
+  // Tokens refer to 8 values and 120 positions: no token refers to the last 8 of the 128 positions.
   BOOST_TEST(task->vocabulary().size() == 128);
   BOOST_TEST(task->outputs().groups * task->outputs().classes == 128);
   BOOST_TEST(draw(*task, 0).asked.size() == 136u * 8);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_word_by_word) {
   BOOST_CHECK_THROW(task->answer("v1"), Error);
 }
 
-// The check must detect every changed class in a sample's answer.
+// The check must detect each class of a sample's answer that is changed.
 BOOST_AUTO_TEST_CASE(a_wrong_choice_fails_the_check) {
   const auto task = make({{"blocks", "4"}, {"size", "3"}});
   Sample sample = draw(*task, 1);

@@ -50,7 +50,7 @@ std::vector<std::string> parts(std::string_view text, char sign) {
 
 }  // namespace
 
-// Table 1 of the paper, and its samples.
+// The examples of Table 1 and the samples of the AttentionSpan paper.
 BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
   const std::vector<std::array<std::string, 3>> printed{
       {"reversal", "dh13h82hj283j23H=", "H32j382jh28h31hd"},
@@ -92,14 +92,15 @@ BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
     }
   }
   BOOST_TEST((product == expected));
-  // The answer depends on the register that the last command reads, on the last write to this
-  // register, and on its flips after that write. Here the last write is the first command.
+  // The answer is the bit of the register that the last command reads. It depends on the last
+  // command that writes this register, and on the register's flips after that. In the first prompt,
+  // the first command is this write.
   BOOST_TEST((mask(*make_task("ffml"), "w11i11f10r10f10r11") ==
               Pairs{{17, 0}, {17, 1}, {17, 2}, {17, 6}, {17, 7}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==
               Pairs{{17, 3}, {17, 4}, {17, 5}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST(
-      // No value was written before.
+      // No command writes the register, so its bit is initially 0.
       (mask(*make_task("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));
   BOOST_TEST((mask(*make_task("ffml"), "r00") == Pairs{{2, 1}}));
   BOOST_TEST((mask(*make_task("value-assignment"), "B1A0 AB=01") ==
@@ -216,7 +217,8 @@ BOOST_AUTO_TEST_CASE(options_and_characters_are_drawn_uniformly) {
   }
 }
 
-// As in the paper's example, earlier reads also show the register's bit.
+// With the option `reads`, earlier commands may be reads too, as in the paper's example. A read
+// shows the register's bit.
 BOOST_AUTO_TEST_CASE(ffml_with_reads_draws_all_commands_and_reads_the_right_bits) {
   const auto task = make_task("ffml", {{"reads", "1"}});
   std::vector<double> commands(4);
@@ -247,7 +249,7 @@ BOOST_AUTO_TEST_CASE(values_of_a_table_are_distinct_while_there_are_enough) {
   }
 }
 
-// The sample is one of the paper's generator.
+// The sample was drawn by the paper's generator.
 BOOST_AUTO_TEST_CASE(values_of_a_table_may_be_letters) {
   const auto task = make_task("value-assignment", {{"values", "u7d"}, {"pairs", "3"}});
   const Sample sample = task->sample_of("A3EuB3F2L3KdI5Gu BBBIE=3335u");

@@ -23,7 +23,7 @@ namespace {
 
 using Role = ChatMessage::Role;
 
-/// Results of Hugging Face's transformers (golden/chat_templates.py).
+/// Conversations as written by Hugging Face's transformers (golden/chat_templates.py).
 const Json& golden() {
   static const Json whole = golden_json("chat_templates");
   return whole;

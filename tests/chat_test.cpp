@@ -67,7 +67,7 @@ class Running {
   void write(const std::string& text) const {
     BOOST_REQUIRE(::write(to_, text.data(), text.size()) == std::ssize(text));
   }
-  /// The next output of the program; empty at the end.
+  /// The next output of the program. The result is empty after the end of the output.
   std::string read() const {
     char some[256];
     const ssize_t count = ::read(from_, some, sizeof some);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
   BOOST_TEST(too_long.out == "meow\n");
   BOOST_TEST(too_long.status == 0);
 
-  // If an answer could be longer than the context, the conversation is still not forgotten.
+  // If the limit of tokens is larger than the context, the conversation is still remembered.
   const Outcome two = say("cat?\ndog?\n", "--context 64 --tokens 512");
   BOOST_TEST(!contains(two.err, "forgotten"));
   const Outcome cut = say("dog?\n", "--context 8");
@@ -127,7 +127,8 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
 
 BOOST_AUTO_TEST_CASE(an_interrupt_ends_the_answer_but_not_the_program) {
   train();
-  // Nothing ends the answer, because there is no end token. 90,000 tokens would take minutes.
+  // There is no end token, so the answer ends only at its limit: 90,000 tokens, which would take
+  // minutes.
   const std::string ini = contents(path("run/config.ini"));
   std::string endless = ini;
   const std::size_t place = endless.find("separator = \\n");

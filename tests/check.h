@@ -9,10 +9,10 @@
 #include <string_view>
 #include <type_traits>
 
-/// Replaces Boost.Test's BOOST_TEST(condition) by our own. Like Boost's, it reports both sides of a
-/// failed comparison, but it compiles much faster: Boost's builds a type for every expression, and
-/// compiling the tests took longer than compiling the library. BOOST_TEST with further arguments is
-/// Boost's.
+/// Replaces Boost.Test's BOOST_TEST(condition). Like Boost's macro, ours reports both sides of a
+/// failed comparison, but it compiles much faster: Boost's macro builds a type for every
+/// expression, and compiling the tests took longer than compiling the library. BOOST_TEST with
+/// further arguments is still Boost's macro.
 namespace longhand::test {
 
 template <class T>

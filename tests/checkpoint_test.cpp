@@ -74,7 +74,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   const auto before = fewer.all()[0].value().to_doubles();
   expect_refusal(load_into(fewer).first, "tensor \"w\": expected none, got [3, 5] F32");
   BOOST_TEST(fewer.all()[0].value().to_doubles() == before);
-  // Without moments, the optimizer's state cannot be loaded.
+  // The optimizer's state cannot be loaded from a checkpoint without moments.
   const AdamOptimizer adam(saved, {});
   expect_refusal([&] { load_checkpoint(folder / "a", saved, &adam); }, "optimizer.safetensors");
   expect_refusal([&] { load_checkpoint(folder / "none", saved); }, "model.safetensors");
@@ -210,7 +210,7 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_too_large_for_any_file_is_refused_before_saving
   check_file_size(large, adam, {}, 7000);
   expect_refusal([&] { check_file_size(large, adam, {}, 6000); },
                  "model.safetensors: tensor \"w\": expected at most 6000 bytes");
-  // If the check accepts a size limit, a save with the longest possible metadata succeeds.
+  // For every limit that the check accepts, a save with the longest possible metadata succeeds.
   for (std::uint64_t most = 6000; most < 7000; ++most) {
     try {
       check_file_size(large, adam, {{"k", "v"}}, most);

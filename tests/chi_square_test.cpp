@@ -10,8 +10,8 @@ BOOST_AUTO_TEST_SUITE(chi_square_test)
 
 using namespace longhand;
 
-// Quantiles from printed tables: 3.841 and 6.635 for one degree of freedom, 18.307 for ten, 124.342
-// for a hundred, each exceeded with probability 0.05 (the second with 0.01).
+// Quantiles from printed tables, each with its degrees of freedom and the probability of exceeding
+// it: 3.841 (1, 0.05), 6.635 (1, 0.01), 18.307 (10, 0.05), 124.342 (100, 0.05).
 BOOST_AUTO_TEST_CASE(probabilities_agree_with_published_tables) {
   const auto with_statistic = [](std::size_t degrees, double statistic) {
     std::vector<double> counts(degrees + 1, 1000);

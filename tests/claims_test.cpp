@@ -82,8 +82,9 @@ BOOST_AUTO_TEST_CASE(a_claim_is_shown_if_all_its_parts_are_shown) {
   BOOST_TEST((of({fails, fails}) == Verdict::not_yet));
 }
 
-// The first setting whose results page exists determines the verdict. When the page of the larger
-// setting is added, its verdict replaces a better verdict of the smaller setting.
+// A claim may list several settings. The first of them that has a results page determines the
+// verdict. When the page of the larger setting is added, its verdict replaces the better verdict of
+// the smaller setting.
 BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_results_page_counts) {
   const ClaimFigure larger{"larger", "a", "accuracy"};
   const Claim claim{"X", "x", {{"x", {{at_least(larger, 0.95)}, {at_least(a, 0.5)}}}}};

@@ -18,7 +18,7 @@
 
 namespace contract_test {
 
-// Errors that every backend reports before it computes.
+// Errors that every backend reports before it computes anything.
 using namespace longhand;
 
 struct Fixture {

@@ -10,7 +10,7 @@
 
 using namespace longhand;
 
-// Short convolutions: worked examples, and sequences that arrive in pieces. The tests of the
+// Short convolutions: worked examples, and sequences that are processed in pieces. The tests of the
 // catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(convolution_test)
 

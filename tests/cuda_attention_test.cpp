@@ -11,7 +11,8 @@ BOOST_AUTO_TEST_SUITE(cuda_attention_test)
 using namespace longhand;
 
 // The attention family's kernels on the emulated device, for sequences longer than a tile and heads
-// wider than a slice. Tiles then wait for one another, and scores are sums over slices.
+// wider than a slice. Tiles then wait for each other's results, and each score is a sum over
+// slices.
 
 namespace {
 
@@ -69,8 +70,8 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
 
 }  // namespace
 
-// Each case runs in one setting. The settings alternate, and each operation starts with another
-// setting.
+// Each case runs in one of the four settings, in turn. The order of settings continues from one
+// operation to the next.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
@@ -95,8 +96,8 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   }
 }
 
-// If blocks or threads run in another order, or blocks alternate, waits are still satisfied and
-// results are the same.
+// In any order of blocks and threads, even if blocks alternate, every wait ends and the results are
+// the same.
 BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
@@ -300,8 +301,8 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   }
 }
 
-// A recorded operation always has the same number of parts. The lengths determine which keys are in
-// which part.
+// A recorded operation always has the same number of parts. The lengths at the time of the run
+// determine which keys are in which part.
 BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
   const HeadProblem p(*backend, DType::bf16, {300, 300}, 1, 1, 16, 16);
@@ -332,8 +333,8 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
   }
 }
 
-// Rows on 16-byte boundaries are copied unchanged and rounded at their destination. Other rows are
-// read and converted.
+// Rows on 16-byte boundaries are copied as they are and rounded after the copy. Other rows are
+// converted while they are read.
 BOOST_AUTO_TEST_CASE(the_place_of_rows_changes_no_bit) {
   constexpr std::int32_t tokens = 100;
   for (const Setting& s : settings) {
@@ -405,8 +406,8 @@ BOOST_AUTO_TEST_CASE(scores_may_be_negated_or_all_equal) {
   }
 }
 
-// If no weight is left in any stick of a block, further keys are not read; here they would produce
-// NaN.
+// Keys are not read if no query of a block has any weight left for them. In this test, they are NaN
+// and would make the results NaN.
 BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   constexpr std::int64_t rows = 320, width = 8, unread = 96, far = 192;
   for (const Math math : {Math::exact, Math::bf16}) {
@@ -443,8 +444,8 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   }
 }
 
-// Tiles of keys that no query sees, because of a window or because a segment has no queries, get
-// zero gradients. Their blocks write results without having processed a query.
+// Keys that no query sees, because of a window or because their segment has no queries, get zero
+// gradients. The blocks of such keys must write zeros, although they process no query.
 BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
   const auto reference = make_reference_backend();
   const auto emulated = make_emulated_cuda_backend({.math = Math::exact});
@@ -486,8 +487,8 @@ BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
   }
 }
 
-// 100 queries after 70 positions: their tiles begin within a block of keys. A chain reads some of a
-// block's rows from the cache, and others from the new values.
+// 100 queries follow 70 positions, so the first query is in the middle of a block of keys. ChaCAL
+// then reads some rows of this block from the cache, and others from the new values.
 BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   constexpr std::int64_t before = 70, rows = 100, width = 16;
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});

@@ -7,7 +7,7 @@
 #include "nn/models/decode.h"
 #include "tests/refusal.h"
 
-// The emulated device works as late as possible.
+// The emulated device delays its work as long as a device may, so that a missing wait is detected.
 BOOST_FIXTURE_TEST_SUITE(cuda_decode_test, longhand::emulator::DeferredWork)
 
 using namespace longhand;
@@ -53,8 +53,8 @@ DecoderConfig llama() {
 
 const std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};
 
-/// The generated tokens with their probabilities, and the work that the device had received at each
-/// token.
+/// The generated tokens with their log probabilities, and how much work the device had received at
+/// each token.
 struct Said {
   std::vector<Tokens> answers;
   std::vector<double> log_probabilities;
@@ -86,7 +86,7 @@ Said say(MakeBackend make, const DecoderConfig& form, GenerateOptions options, R
 
 std::int64_t graphs(const Said& said) { return said.given.back().graphs - said.given[0].graphs; }
 
-/// Maximum lengths with which the answers end at different times.
+/// With these maximum lengths, the answers end at different times.
 GenerateOptions ending_apart(std::int64_t most) { return {.most_each = {most, most / 4, most, 2}}; }
 
 }  // namespace
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(recorded_decoding_has_the_same_bits_as_unrecorded_decoding)
           BOOST_TEST(recorded.error == "accepted");
           BOOST_TEST(recorded.same(run));
           std::set<std::int32_t> words(run.answers[0].begin(), run.answers[0].end());
-          // The test would prove little if the model always predicted the same token.
+          // If the model always predicted the same token, the test would prove little.
           BOOST_TEST(words.size() > 2u);
           if (make == make_emulated_cuda_backend) {
             BOOST_TEST(graphs(recorded) > 15);
@@ -150,8 +150,9 @@ BOOST_AUTO_TEST_CASE(mixers_with_options_can_be_recorded) {
   }
 }
 
-// After a shape has occurred a few times, each token needs one graph and four copies: three uploads
-// (input tokens, their positions, lengths of the sequences) and a download (chosen tokens).
+// A shape must first occur a few times. After that, each token needs one graph and four copies:
+// three uploads (input tokens, their positions, lengths of the sequences) and a download (chosen
+// tokens).
 BOOST_AUTO_TEST_CASE(decoding_a_token_launches_one_graph_and_few_copies) {
   for (const bool probabilities : {false, true}) {
     const Said said = say(make_emulated_cuda_backend, llama(),
@@ -198,8 +199,8 @@ BOOST_AUTO_TEST_CASE(recorded_decoding_also_refuses_sequences_that_are_too_long)
 }
 
 BOOST_AUTO_TEST_CASE(predictions_at_scored_positions_are_the_same_with_recording) {
-  // All tokens from the seventh on are replaced by predictions, and in the longest sequence also
-  // some earlier ones.
+  // All tokens from the seventh on are replaced by predictions. In the longest sequence, some
+  // earlier tokens are replaced too.
   std::vector<Tokens> sequences(3), asked(3);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const auto length = static_cast<std::int32_t>(30 - 4 * i);

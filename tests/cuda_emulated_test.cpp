@@ -27,8 +27,8 @@ bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
 
 }  // namespace
 
-// If cuBLASLt does not support a fused product, it is replaced by a plain product and an epilogue
-// kernel of this backend.
+// If cuBLASLt does not support a fused product, the backend uses a plain product and its own
+// epilogue kernel.
 BOOST_AUTO_TEST_CASE(results_agree_if_fused_products_are_refused) {
   const auto reference = make_reference_backend();
   const DType types[] = {DType::f32, DType::f32, DType::bf16};

@@ -103,8 +103,8 @@ enum class Mistake {
 };
 
 /// Copies 280 numbers of x and then 8 zeros to shared memory, and writes these 288 numbers to y in
-/// reverse. One asynchronous copy transfers 16 bytes. Each of the 64 threads starts one copy, and
-/// the first 8 threads start a second one.
+/// reverse order. One asynchronous copy transfers 4 numbers (16 bytes). Each of the 64 threads
+/// starts one copy, and the first 8 threads start a second one.
 __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
   int* const shared = shared_memory<int>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -136,10 +136,10 @@ __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
 
 enum class Chain { by_ticket, by_index, without_wait };
 
-/// Each block adds its number to the numbers of the block before it, which it reverses. y has 64
-/// numbers per block. `progress` contains the next ticket, then a word per finished block. The
-/// block before is waited for by a ticket, which a running block has drawn earlier, or wrongly by
-/// the index of the block, which may not have started.
+/// Each block reverses the 64 numbers of the block before it and adds its own number to each. y has
+/// 64 numbers per block. `progress` contains the next ticket, then one word per finished block.
+/// With tickets, the block before is the one with the previous ticket, which is already running.
+/// With block indices, which is wrong, the block before may not have started.
 __global__ void chain(int* y, int* progress, Chain how) {
   __shared__ int number;
   const int thread = static_cast<int>(threadIdx.x);
@@ -162,7 +162,8 @@ __global__ void endless(const int* word) {
   while (*static_cast<const volatile int*>(word) == 0) let_others_run();
 }
 
-/// c + a[0] b[0] + ... by one tensor core instruction: of 16 bf16 products, or of 8 tf32 products.
+/// Stores c[0] + a[0] b[0] + a[1] b[1] + ... in c[1], using one tensor core instruction: 16
+/// products of bf16, or 8 products of tf32.
 __global__ void multiply_add(const float* a, const float* b, float* c, bool tf32) {
   const int pair = lane_index() % 4;
   float sums[4] = {c[0], c[0], c[0], c[0]};
@@ -474,7 +475,7 @@ BOOST_AUTO_TEST_CASE(deferred_uploads_read_pinned_memory_late) {
     std::byte got{};
     *pinned.data() = std::byte{1};
     stream.upload(block, pinned.data(), 1);
-    *pinned.data() = std::byte{2};  // should have waited
+    *pinned.data() = std::byte{2};  // a mistake: the host must wait before it writes
     stream.download(&got, block, 1);
     stream.synchronize();
     wrong += got != std::byte{1};

@@ -97,7 +97,7 @@ nn::Batch batch_of(std::int64_t step) {
 
 struct Gradients {
   double loss;
-  // Names and gradients of the parameters.
+  // Names of the parameters with their gradients.
   std::vector<std::pair<std::string, std::vector<double>>> of;
 };
 

@@ -14,8 +14,8 @@ enum class Cases { small, all };
 /// Checks that every op of the catalog, forward and all gradients, agrees with the reference in
 /// each type and math mode. If the environment variable LONGHAND_PARITY_TABLE is set, prints for
 /// each op the largest error as a fraction of its bound. LONGHAND_OPERATIONS=WORD limits the check
-/// to ops whose names contain the word. `before(turn)` is called before the comparison of each op
-/// in each mode. The turn is the number of the op plus that of the mode.
+/// to ops whose names contain the word. `before(turn)` is called before each op is compared in a
+/// mode, where turn = index of the op + index of the mode.
 void check_operations(const MakeBackend& make, Cases cases,
                       const std::function<void(std::size_t turn)>& before = {});
 

@@ -9,8 +9,8 @@ BOOST_AUTO_TEST_SUITE(cuda_parity_test)
 
 using namespace longhand;
 
-// All operations of the catalog on the emulated device, compared with the reference. This finds
-// every mistake of a CUDA kernel except low speed, and host code that does not wait for results.
+// Compares all operations of the catalog on the emulated device with the reference. This finds
+// every mistake in a CUDA kernel except low speed, and host code that does not wait for results.
 // Sums of products are rounded as by the tensor cores of two architectures in turn.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   const emulator::DeferredWork deferred;
@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   emulator::set_tensor_cores(emulator::TensorCores::plain);
 }
 
-// The uploads together are larger than the rings through which they are copied.
+// The uploads in total are larger than the ring buffers through which they are copied.
 BOOST_AUTO_TEST_CASE(large_uploads_arrive_before_they_are_used) {
   constexpr std::int64_t numbers = std::int64_t{1} << 20;
   for (const std::uint64_t seed : {1, 2, 3}) {

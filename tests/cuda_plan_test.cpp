@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.f = Activation::gelu_tanh;
   op.pre = b.tensor(6, 16);
   BOOST_CHECK(plan(op).product.epilogue == Epilogue::gelu_save_bias);
-  // The fused tanh is the hardware's approximation, which is not exact.
+  // The fused tanh is an approximation by the hardware, which is not allowed in exact mode.
   BOOST_TEST(plan(op, Math::exact).rest);
   op.f = Activation::gelu;
   BOOST_TEST(plan(op).rest);

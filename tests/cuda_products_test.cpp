@@ -50,7 +50,8 @@ std::vector<Form> forms() {
         const bool bias = bits & 1, residual = bits & 2, pre = bits & 4, at = bits & 8;
         if (at && (!f || bias || residual || pre)) continue;
         if (pre && !f) continue;
-        // Only some functions are fused. For the others, it suffices to run each kernel once.
+        // cuBLASLt fuses only some functions. The others have a kernel each, and one run of the
+        // kernel suffices.
         const bool fused = !f || *f == Activation::relu || *f == Activation::gelu_tanh;
         if (!fused && (operands != result || residual || (bits & 16) != 0)) continue;
         for (const std::int64_t n : {16, 10}) {
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
       }
     }
   }
-  // Each of these products was run, and each except the plain ones was also refused.
+  // Each of these kinds of product was run. Each, except the plain ones, was also refused once.
   const std::set<std::string>& seen = emulator::seen_products();
   const std::set<std::string> plain{"f32 to f32, epilogue none",
                                     "f32 as tf32 to f32, epilogue none",
@@ -129,8 +130,9 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
   BOOST_TEST(run == 39u);
 }
 
-// The replacement for cuBLASLt adds products as the emulated tensor cores do: on sm_80 the first
-// eight products absorb the 1 before the next eight cancel them, on sm_90 all sixteen are one sum.
+// The replacement for cuBLASLt adds products as the emulated tensor cores do. On sm_80, eight
+// products are one sum: the first sum loses the 1, because 2^24 is too large, and the second sum
+// cancels 2^24. On sm_90, all sixteen products are one sum, which is exact.
 BOOST_AUTO_TEST_CASE(products_are_added_as_by_tensor_cores) {
   std::vector<double> row(24), column(24, 1);
   row[0] = 0x1p24;

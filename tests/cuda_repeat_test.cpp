@@ -14,7 +14,7 @@
 #include "tests/refusal.h"
 #include "tests/training.h"
 
-// The emulated device works as late as possible.
+// The emulated device delays its work as long as a device may, so that a missing wait is detected.
 BOOST_FIXTURE_TEST_SUITE(cuda_repeat_test, longhand::emulator::DeferredWork)
 
 using namespace longhand;
@@ -100,7 +100,7 @@ Trained train(MakeBackend make, const BatchSource& source, TrainerOptions option
   return got;
 }
 
-/// A model on floats, with dropout.
+/// A model with float inputs and dropout.
 class Thinned final : public Model {
  public:
   explicit Thinned(Backend& backend) : Model(backend, 4) {}
@@ -114,7 +114,8 @@ class Thinned final : public Model {
   Linear out_{scope() / "out", 16, 1};
 };
 
-// Seconds, so many that the results of as many steps as possible are read back together.
+// Seconds between reading back results. They are so many that results are read back only if no
+// further step can be stored.
 constexpr double always = 1e9;
 
 }  // namespace
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
   for (const MakeBackend make : devices()) {
     const auto source = [](std::int64_t step, std::int64_t part) {
       Batch batch = batch_of(10 * step + part, part == 0 ? std::vector{6, 6} : std::vector{9});
-      // No target is scored, so this batch has a different shape.
+      // If no target is scored, the batch has a different shape.
       if (step == 5 && part == 1) batch.targets.assign(batch.targets.size(), -1);
       return batch;
     };
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
 
 BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BatchSource source = [](std::int64_t, std::int64_t part) {
-    // Draws the same batch in every step.
+    // The batch is the same in every step.
     Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));
     Batch batch{.features = {{8, 3}}, .values = {{8, 1}}};
     for (int i = 0; i < 24; ++i) batch.features.values.push_back(rng.normal());
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BackendOptions exact{.math = Math::exact};
   for (const MakeBackend make : devices()) {
     BOOST_TEST(losses(make(exact), 0.1, 16) == losses(make(exact), 0.1, 0));
-    // With learning rate 0, losses differ only by the random numbers of dropout.
+    // With learning rate 0, only the random numbers of dropout make the losses differ.
     const auto still = losses(make(exact), 0, 16);
     BOOST_TEST(std::set(still.begin(), still.end()).size() == 6u);
     // The host backend draws the same random numbers.
@@ -302,7 +303,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
       BOOST_TEST(other.to_doubles() == std::vector<double>(3, 0.0));
       const MemoryUse use = backend->memory().use();
       if (time == 0) held = use.live + use.cached;
-      // Every repetition leaves as many bytes allocated as the first one.
+      // Each repetition keeps as much memory as the first one.
       BOOST_TEST(use.live + use.cached == held);
     }
     BOOST_TEST(runs == 2);
@@ -324,7 +325,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(i + 1);
         const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
-        // Each sequence is aligned to the end of its 550 rows.
+        // Each sequence is copied to the end of its 550 entries.
         wanted[i < first ? 550 - first + i : 550 + i] = values[i];
       }
       x.assign(values);

@@ -69,8 +69,8 @@ void expect_agreement(const std::string& name, const Case& drawn) {
 }
 
 // Lengths of rows that fit in a warp's registers with one or several accesses per lane, of rows
-// that are read entry by entry, and of longer rows. Some lengths keep all rows aligned to 16 bytes,
-// and others do not.
+// that are read entry by entry, and of longer rows. With some lengths all rows are aligned to 16
+// bytes, and with others they are not.
 const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
 
 /// Draws 170 parameters with their gradients and moments. There are more tensors than a small table
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(norms_take_rows_of_any_length) {
     without.inputs.erase("bias");
     expect_agreement("rms_norm", without);
   }
-  // There are more rows than teams of threads in the backward pass.
+  // There are more rows than the teams of threads in the backward pass can process at once.
   expect_reference(
       "layer_norm",
       {{{"x", catalog::normals(rng, {2300, 4})}, {"gain", catalog::normals(rng, {4})}}, {}},
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(losses_take_any_number_of_classes_and_choices) {
   expect_agreement("cross_entropy", choices(10, 1, 1304));
   expect_agreement("cross_entropy", choices(3, 1, 4104));
   expect_agreement("cross_entropy", choices(2, 1, 5001));
-  // More rows than all blocks process at once.
+  // There are more rows than all blocks can process at once.
   expect_reference("cross_entropy", choices(4400, 1, 33), DType::f32);
   expect_agreement("binary_cross_entropy", {{{"logits", catalog::normals(rng, {40, 64}, 3)},
                                              {"targets", catalog::uniforms(rng, {40, 64}, 0, 1)},
@@ -274,8 +274,8 @@ BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
     }
   };
   expect_sums(20, 72, catalog::integers(rng, {700}, 0, 19));
-  // These vocabularies are large, so rows are sorted by id. There are rare and frequent ids, an id
-  // that all rows have, and runs of equal ids that end at the borders of pieces.
+  // These vocabularies are large, so rows are sorted by id. The cases have rare and frequent ids,
+  // one id in all rows, and runs of equal ids that end at the borders of pieces.
   expect_sums(300, 40, catalog::integers(rng, {2100}, 0, 299));
   expect_sums(1000, 7, catalog::integers(rng, {1200}, 5, 9));
   expect_sums(200, 136, catalog::constant({500}, 199));
@@ -527,7 +527,7 @@ BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
     std::vector<double> doubled;
     for (const double value : values) doubled.push_back(2 * value + 1);
     BOOST_TEST((narrow_rows.to_doubles() == doubled));
-    // repeats the first row
+    // A step of 0 repeats the first row.
     Steps repeated_row;
     repeated_row.along[1] = 1;
     (*backend)(Rearrange{
@@ -548,7 +548,7 @@ BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
   }
 }
 
-// The wider a head, the more lanes share a row of its state.
+// The wider a head is, the more lanes work on one row of its state.
 BOOST_AUTO_TEST_CASE(the_delta_rule_takes_heads_of_any_width) {
   Rng rng(11, Purpose::test);
   for (const auto& [width, v_width] :

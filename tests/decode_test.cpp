@@ -76,7 +76,8 @@ BOOST_FIXTURE_TEST_CASE(a_sequence_that_fills_the_context_continues_without_its_
     Tokens held = prompts[i], expected;
     while (expected.size() < 20u) {
       if (held.size() > context) {
-        // Room for half of the unkept context, or for the tokens that are still needed.
+        // Tokens are dropped to make room for 3 more, which is half of the context after the kept
+        // tokens, or for fewer if fewer are still to be generated.
         const std::size_t room = std::min<std::size_t>(19 - expected.size(), 3);
         Tokens shorter(held.begin(), held.begin() + kept);
         shorter.insert(shorter.end(), held.end() - (context - kept - room), held.end());
@@ -105,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(a_cache_accepts_no_more_tokens_than_its_capacity, Fixtur
 
 BOOST_FIXTURE_TEST_CASE(scored_tokens_are_replaced_by_the_models_answers, Fixture) {
   // The requested outputs are scattered, at the first token, at the last token, adjacent, or
-  // absent.
+  // absent, depending on the sequence.
   const std::vector<Tokens> sequences{{1, 2, 3, 4, 5, 6, 7, 8}, {4, 4}, {5, 6, 7}, {8, 8, 1, 0, 2}};
   const std::vector<Tokens> asked{{0, 3, 4, 5}, {1}, {}, {1, 4}};
   const auto said = decode_asked(decoder, sequences, asked);

@@ -225,8 +225,8 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
           w[i] = kept;
           return (above - below) / (2 * h);
         };
-        // Combines two difference quotients so that the third derivative cancels, because norms of
-        // short keys are strongly curved.
+        // Combines two difference quotients so that the third derivative cancels. This is necessary
+        // because the norms of short keys are strongly curved.
         const double slope = (4 * quotient(5e-6) - quotient(1e-5)) / 3;
         BOOST_TEST_CONTEXT(name << ": " << p.name() << "[" << i << "]") {
           BOOST_TEST(std::abs(slope - gradient[i]) < 1e-8);
@@ -263,8 +263,8 @@ BOOST_AUTO_TEST_CASE(every_variant_changes_the_result) {
     Decoder decoder(*backend, config, 2, {DType::f64});
     const double loss = loss_of(decoder, batch_of(1, 0));
     BOOST_TEST_CONTEXT(name << " and " << seen[loss]) {
-      // A learned gamma with its initial value gives the same result as a constant gamma, and a
-      // bias starts at 0.
+      // Only these variants may equal another one: a learned gamma initially has the value of a
+      // constant gamma, and a bias is initially 0.
       BOOST_TEST(
           (seen[loss].empty() || name.starts_with("gamma") || name == "with an output bias"));
     }
@@ -537,7 +537,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_same_bits_as_an_uninterrupted_on
     BOOST_TEST((Trainer(first, source, cut, hooks).run() == Outcome::stopped));
   }
   const auto three_threads = make_cpu_backend({.threads = 3});
-  // The seed differs, so equal values can only come from the files.
+  // The other seed gives other initial values, so equal values can only come from the files.
   Decoder second(*three_threads, small(), 99);
   Trainer trainer(second, source, cut, hooks);
   BOOST_TEST(trainer.resume_latest());

@@ -24,7 +24,7 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-/// Random heads whose scaled keys have length 1, with beta between 0 and 2, and decays.
+/// Random heads with decays and with betas between 0 and 2. The scaled keys have length 1.
 struct DeltaProblem {
   HeadProblem heads;
   Tensor beta, decay;
@@ -70,7 +70,7 @@ void check_near(const Doubles& got, const Doubles& expected, double tolerance) {
   }
 }
 
-/// The rows from `first` on, of every head.
+/// `count` rows of every head, beginning with row `first`.
 HeadVars rows_from(const HeadVars& x, std::int64_t first, std::int64_t count) {
   return {x.data.value().slice(first, count), x.first_column, x.heads, x.width};
 }

@@ -15,8 +15,8 @@
 
 using namespace longhand;
 
-// DeltaFormer's operation: a worked example, rows that continue from a cache, many rows on many
-// threads. The tests of the catalog cover gradients, parity and mutants.
+// DeltaFormer's operation: a worked example, rows that continue from a cache, and many rows on
+// several threads. The tests of the catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(deltaformer_test)
 
 namespace {
@@ -119,7 +119,8 @@ BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
   }
 }
 
-// Several blocks and ranges of keys, with all kinds of products, on several threads.
+// The sequences are long enough for several blocks of queries and several ranges of keys, so every
+// kind of matrix product occurs.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_threads) {
   const auto all = [](Backend& backend, DType type) {
     const Problem p(backend, type, {700, 3, 130}, 3, 24, 40);

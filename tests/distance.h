@@ -7,7 +7,7 @@
 
 namespace longhand {
 
-/// Maximum difference divided by the maximum expected entry.
+/// Largest absolute difference divided by the largest absolute value of `expected`.
 inline double distance(const std::vector<double>& expected, const std::vector<double>& got) {
   BOOST_REQUIRE(expected.size() == got.size());
   double largest = 0, worst = 0;

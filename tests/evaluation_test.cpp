@@ -19,8 +19,8 @@ using namespace longhand::app;
 
 namespace {
 
-/// A task with two boxes, two objects of which one is in a box, and one move: it has only four
-/// different samples.
+/// A task with only four different samples: there are two boxes, two objects, of which one is in a
+/// box, and one move.
 std::shared_ptr<const tasks::Task> tiny_boxes() {
   return make_task("boxes", {{"version", "advanced"},
                              {"boxes", "2"},
@@ -51,8 +51,8 @@ struct Trained {
 
 }  // namespace
 
-// Decoding as many tokens as the right answer has is equivalent to free generation up to the end
-// token.
+// Decoding as many tokens as the right answer has gives the same share of exact answers as
+// generating until the end token.
 BOOST_AUTO_TEST_CASE(exact_match_under_teacher_forcing_agrees_with_generation) {
   double seen = 0;
   for (const std::int64_t steps : {0, 10, 20, 30, 40, 60, 100}) {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
   };
   BOOST_TEST(std::abs(loss(100) - loss(100'000)) < 1e-5);
   BOOST_TEST(loss(100) > 0.1);
-  // The loss of a batch of all samples equals the training loss of the same tokens.
+  // The loss of one batch that contains all samples equals the training loss of the same tokens.
   for_samples(*run.task, {.samples = 30, .tokens_at_once = 100'000},
               [&](std::span<const tasks::Sample> samples) {
                 const double whole =

@@ -93,7 +93,8 @@ BOOST_AUTO_TEST_CASE(the_value_after_the_match_can_belong_to_the_query_itself) {
 }
 
 BOOST_AUTO_TEST_CASE(the_last_match_is_found_at_any_distance) {
-  // A single key agrees, near or far back, in any position relative to a kernel's blocks.
+  // Only one key has a positive score, near to or far from the query, at any place within a
+  // kernel's block of keys.
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     for (const std::size_t only : {0u, 1u, 15u, 16u, 17u, 63u, 64u, 65u, 127u, 200u, 255u}) {

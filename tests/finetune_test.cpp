@@ -1,4 +1,4 @@
-// Training that starts from another run's parameters, through the program as a user runs it.
+// Training that starts from the parameters of another run. The program is run as a user runs it.
 #include <cmath>
 
 #include "core/safetensors.h"
@@ -50,8 +50,8 @@ BOOST_AUTO_TEST_CASE(a_run_can_start_from_a_copy_of_another_runs_weights) {
   }
   BOOST_TEST(ini.find("first") == std::string::npos);
 
-  // The same training, resumed after half of its steps, ends with the same bits. The run `first`,
-  // from which it started, is no longer needed and is deleted before the run is resumed.
+  // The same training, interrupted after half of its steps and resumed, ends with the same bits.
+  // The run `first`, from which it started, is deleted before the run is resumed.
   longhand.json(
       "train --from first --from-step 3 --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --quiet --json --out third");
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(only_the_named_parameters_are_trained) {
       changed(longhand.model("second", 0), longhand.model("second", 4));
   std::ranges::sort(learned);
   BOOST_TEST(learned == expected, boost::test_tools::per_element());
-  // Only the trained tensors have moments.
+  // Only the trained tensors have moments in the optimizer's state.
   const auto moments =
       SafetensorsFile::open(longhand.path("second/checkpoints/step-4/optimizer.safetensors"));
   BOOST_TEST(moments.entries().size() == 2 * expected.size());
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(patterns_match_parameters_and_their_parents) {
                               "blocks.12.mixing.out.weight.", "weight", "blocks.*.weigh", "."}) {
     BOOST_TEST(!matches_part(name, pattern), pattern);
   }
-  // The time is bounded by the product of the lengths.
+  // Matching takes time proportional to at most the product of the lengths of pattern and text.
   BOOST_TEST(!matches_part(std::string(5000, 'a'), text(std::string(2000, '*'), "b")));
   std::string stars;
   for (int i = 0; i < 300; ++i) stars += "*a";

@@ -18,7 +18,8 @@ namespace {
 
 constexpr TaskMaker make{flip_flop};
 
-/// Counts of the letters w, r and i after the first instruction, and of the bits of w and i.
+/// Counts over many samples. `letters` counts w, r and i after the first instruction. `written` and
+/// `ignored` count the bits after w and after i, and `first` the bits of the first instruction.
 struct Counts {
   std::vector<double> letters = std::vector<double>(3);
   std::vector<double> written = std::vector<double>(2);
@@ -98,10 +99,10 @@ BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
   BOOST_TEST(chi_square_p(counts.pairs, expected) > 1e-3);
 }
 
-// Compares the shares of letters at each index of an instruction with the expected shares, averaged
-// over all lengths of the first and last parts. For instruction k of the first 16, the probability
-// that the first part has not yet ended is (16 - k) / 16. Probabilities at the end follow in the
-// same way, where the last part has 16 to 64 instructions.
+// Compares the share of each letter at each instruction with the expected share, averaged over all
+// lengths of the first and last parts. The first part contains instruction k < 16 with probability
+// (16 - k) / 16. The last part has 16 to 64 instructions, which gives the corresponding
+// probabilities at the end.
 BOOST_AUTO_TEST_CASE(drifting_letters_have_the_frequencies_of_each_part) {
   const auto task = make({}, "drift");
   BOOST_TEST(task->longest() == 512);
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(drifting_letters_have_the_frequencies_of_each_part) {
   }
   BOOST_TEST(chi_square_p(bits) > 1e-3);
   std::vector<double> middle_counts(3), middle_shares(3);
-  // Counts of reads in the first part and of writes in the last part.
+  // `rare` counts reads in the first part and writes in the last part.
   double rare = 0, rare_expected = 0;
   for (std::size_t k = 1; k < count; ++k) {
     const std::size_t from_end = count - k;

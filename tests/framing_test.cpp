@@ -1,4 +1,4 @@
-// Samples of character tasks, written in the tokens of a pretrained model.
+// Samples of character tasks, encoded with the tokenizer of a pretrained model.
 #include "tasks/framing.h"
 
 #include "core/atomic_file.h"
@@ -56,7 +56,7 @@ Ids joined(std::initializer_list<Ids> parts) {
   return all;
 }
 
-/// The trained tokens of a sample, in order.
+/// The targets of a sample that are trained, in order.
 Ids learned(const Sample& sample) {
   Ids all;
   for (const std::int32_t target : sample.targets) {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
              expected(encoded("<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are "
                               "a helpful assistant.<|im_end|>\n<|im_start|>user\n"),
                       "<|im_end|>\n<|im_start|>assistant\n", encoded("<|im_end|>\n")));
-  // The token that begins a text occurs twice: the tokenizer and the template each add one.
+  // The text begins with two equal tokens: the tokenizer adds one, and the template adds another.
   const Ids llama = encoded(
       "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: "
       "December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|><|start_header_id|>user"
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
   BOOST_TEST(tokens("plain.json", "gemma") == expected(encoded("<bos><start_of_turn>user\n"),
                                                        "<end_of_turn>\n<start_of_turn>model\n",
                                                        encoded("<end_of_turn>\n")));
-  // Without a template, a sample has only the tokens that begin and end a text.
+  // Without a template, the only tokens around a sample are the begin token and the end token.
   std::filesystem::create_directory(folder / "base");
   write_atomically(folder / "base" / "tokenizer.json", small_tokenizer());
   write_atomically(folder / "base" / "tokenizer_config.json",
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_from_outside_is_encoded_like_a_samples) {
   BOOST_TEST(task->vocabulary().encode_part("the=") == one_by_one("the="));
   BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // the task has no such character
   BOOST_TEST(task->vocabulary().size() == 319);
-  // A model may have more tokens than its tokenizer.
+  // The vocabulary of a model may be larger than that of its tokenizer.
   const auto padded = make_task("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));
   BOOST_TEST(padded->vocabulary().size() == 400);
 }
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   };
   write_atomically(folder / "no_sign.json", replaced(small_tokenizer(), R"("=":)", R"("==":)"));
   says("reversal", with("no_sign.json", "chatml"), "expected one token for the character \"=\"");
-  // The tokenizer has no token for the sign.
+  // The tokenizer has no token for "=", but this task does not need one.
   BOOST_CHECK_NO_THROW(make_task("successor", with("no_sign.json", "chatml")));
   write_atomically(folder / "no_turn.json",
                    replaced(replaced(small_tokenizer(), R"("<|eot_id|>")", R"("<|end|>")"),
@@ -274,8 +274,8 @@ BOOST_AUTO_TEST_CASE(a_text_run_can_be_fine_tuned_on_a_task_and_resumed) {
                            "examples = ab=ba\\nabc=cba\n", "width = 16\n"}) {
     BOOST_TEST(ini.find(line) != std::string::npos, line);
   }
-  // The configuration alone reproduces such a run. A run that is stopped after every step has the
-  // same bits.
+  // The configuration alone reproduces a fine-tuned run. A run that is stopped after every step
+  // ends with the same bits.
   json("train --config whole/config.ini --quiet --json --out anew");
   BOOST_TEST(contents(folder / "anew/config.ini") == ini);
   json(tuned + "parts --max-minutes 0" + quiet);

@@ -32,8 +32,8 @@ using namespace longhand::cpu;
 
 namespace {
 
-/// A matrix of f32 or bf16 within a larger array that is filled with NaN. The NaNs must not be
-/// read.
+/// A matrix of f32 or bf16 within a larger array. The other entries of the array are NaN and must
+/// not be read.
 struct Matrix {
   std::vector<float> f32;
   std::vector<bf16> half;
@@ -81,7 +81,8 @@ struct Matrix {
   GemmResult result() {
     return {.data = const_cast<void*>(data()), .type = type, .ld = ld, .batch_stride = stride};
   }
-  /// All bytes including padding, for comparing runs and for finding forbidden writes.
+  /// All bytes including padding. They are compared between runs, and show writes outside the
+  /// matrix.
   std::vector<std::byte> bytes() const {
     const auto* from = static_cast<const std::byte*>(data());
     return {from, from + (f32.size() * 4 + half.size() * 2)};
@@ -114,8 +115,8 @@ double derivative(Activation f, double x) {
   return with_formula(f, [&](auto formula) { return formula.derivative(x); });
 }
 
-/// The terms u_a + u_b + u_a u_b of the bound. For fast, the error of omitting the product of the
-/// low parts replaces u_a u_b.
+/// The terms u_a + u_b + u_a u_b of the bound. In fast mode, u_a u_b is replaced by the error of
+/// omitting the product of the low parts.
 double rounding(const Case& t) {
   if (t.math == Math::exact) return 0;
   const double each = t.math == Math::bf16 ? 0x1p-8 : 0x1p-16;
@@ -139,9 +140,9 @@ Matrix right(const Case& t) {
   return {t.tb ? t.n : t.k, t.tb ? t.k : t.n, t.batch, t.b, t.extra, 2};
 }
 
-/// Numbers of a case that are the same for all tables. sums: a b in f64, [batch, m, n]. rows:
-/// squared norms of the rows of a, [batch, m]. columns: squared norms of the columns of b, [batch,
-/// n].
+/// Numbers of a case that do not depend on the table of kernels. sums: a b in f64, [batch, m, n].
+/// rows: squared norms of the rows of a, [batch, m]. columns: squared norms of the columns of b,
+/// [batch, n].
 struct Products {
   std::vector<double> sums, rows, columns;
 
@@ -292,8 +293,8 @@ struct Table {
   bool model = false;
 };
 
-/// The instruction sets of this machine, and AMX emulated by TileModel, which has separate formats
-/// for fast and bf16.
+/// The kernels of each instruction set of this machine, and those for AMX, which TileModel emulates
+/// with different formats for fast and bf16.
 std::vector<Table> tables() {
   std::vector<Table> all;
   for (const Isa isa : supported_isas()) {
@@ -594,8 +595,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
-  // c takes 16 MiB and is aligned to 64 bytes. If it is shifted by one float, none of its rows is
-  // aligned. 208 columns leave a partial tile.
+  // c takes 16 MiB. It is aligned to 64 bytes, or shifted by one float so that no row is aligned.
+  // With 208 columns, the last tile is partial.
   for (const std::int64_t n : {64, 208}) {
     const std::int64_t m = (16 << 20) / (4 * n) + 9, k = 5;
     const Matrix a(m, k, 1, DType::f32, 0, 1), b(k, n, 1, DType::f32, 0, 2);

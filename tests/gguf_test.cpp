@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(quantized_blocks_are_decoded_as_by_their_authors) {
       std::vector<double> numbers(expected.size());
       decode_gguf(type, blocks.bytes, 0, numbers);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
-        // The product of two factors may be rounded differently.
+        // Products of two factors may be rounded in different ways.
         BOOST_REQUIRE(std::abs(numbers[i] - expected[i]) <= 1e-5 * (1 + std::abs(expected[i])));
       }
       std::vector<double> middle(static_cast<std::size_t>(type.block) + 3);
@@ -292,7 +292,8 @@ BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_the_file) {
   const std::string text = gguf_tokenizer(parse(second));
   const Tokenizer marked = parse_tokenizer_json(text, "x");
   BOOST_TEST((Encoder(marked).encode("ab ac") == std::vector<TokenId>{1, 6, 7, 8 + 'c'}));
-  // Hugging Face's reader requires both templates, and every type.
+  // Hugging Face's reader requires the templates "single" and "pair", and a type for each of their
+  // parts.
   const Json whole = Json::parse(text).value();
   const Json& around = whole["post_processor"];
   for (const auto& [name, parts] : {std::pair{"single", 2}, std::pair{"pair", 4}}) {

@@ -11,7 +11,7 @@
 #include "tests/distance.h"
 #include "tests/paths.h"
 
-/// The files of tests/golden: models and texts with the outputs of other programs.
+/// The files of tests/golden: models and texts with the outputs of other programs for them.
 namespace longhand {
 
 inline SafetensorsFile open_golden(const std::string& name) {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests scripts/gpu_check.sh without a GPU: refused arguments and, with fake programs that report a GPU,
-# the steps and the reports.
+# Tests scripts/gpu_check.sh without a GPU. Checks refused arguments and, with fake programs that
+# report a GPU, the steps and the reports.
 #   gpu_check_test.sh SOURCE LONGHAND
 set -eu
 check=$1/scripts/gpu_check.sh
@@ -69,7 +69,7 @@ cat >fake/compute-sanitizer <<'EOF'
 #!/bin/sh
 exit 0
 EOF
-# This fake Python has a GPU. One of the scripts fails in it.
+# This fake Python reports a GPU, and fails for one of the scripts.
 cat >fake/python <<'EOF'
 #!/bin/sh
 case $* in *product_peers*) exit 1 ;; *peers*) echo "| a table |" ;; esac
@@ -99,7 +99,8 @@ runs 0 --minutes 0 --binaries fake --out results --python fake/python
 step copies skipped check
 step tokenwise-bf16 skipped check
 
-# A loan: the packed programs, run from a copy, leave one archive within what the machine gives back.
+# The programs are packed for a borrowed machine and run from the package. The results come back as
+# one archive, which must not exceed the limits for returned files.
 pack=$1/scripts/gpu_pack.sh
 runs_pack() {
   local expected=$1 status=0

@@ -31,15 +31,15 @@ refused() {
 }
 says() { grep -q -- "$1" out || fail "expected '$1'"; }
 
-# The excluded recipes need a pretrained model or a text, or train nothing.
+# Some recipes are excluded, because they need a pretrained model or a text, or train nothing.
 "$2" repro list | awk 'NR > 1 { print $1 }' |
   grep -vxE 'attentionspan/table2|chacal/table3|hinting/theorem5.1' | sort >out
 sed -n '/^recipes="/,/"$/s/^\([a-z0-9.]*\(\/[a-z0-9.-]*\)\?\) [0-9].*/\1/p' "$paper" | sort >err
 [ -s out ] && cmp -s out err || fail "its list of recipes (below) is not the program's (above)"
 
 refused "there is no program $work/nowhere" --longhand nowhere
-# The fake program computes 6e12 operations per minute. Each recipe stops in its first call, and the
-# recipe hinting/table3 fails.
+# The fake program computes 6e12 operations per minute. With it, each recipe stops in its first
+# call, and the recipe hinting/table3 fails.
 cat >longhand <<'EOF'
 #!/bin/sh
 case "$*" in

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(every_op_agrees_with_difference_quotients) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
-  // y = x^2 with the wrong derivative x.
+  // The function is y = x^2, and its derivative is wrongly given as x.
   catalog::Operation wrong = catalog::find("scale");
   wrong.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
     const Var x = c.in("x");
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
   BOOST_TEST(gradcheck(wrong, *reference).worst > 0.1);
 }
 
-// The error of the derivative is 5e-9 relative to the input's largest derivative, 2000.
+// The derivative is wrong by 5e-9 of the largest derivative of the input, which is 2000.
 BOOST_AUTO_TEST_CASE(a_slightly_wrong_derivative_is_found) {
   catalog::Operation square = catalog::find("scale");
   square.attributes.clear();

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {
   BOOST_TEST(value("chacal/fig3", "Standard L=1", "step 2") > 0);
   BOOST_TEST(value("chacal/theorem1", "depth 7", "layers by the bound") == 3);
   BOOST_TEST(value("chacal/theorem1", "depth 1", "Standard L=2") >= 0);
-  // The runs of the first seed and of the default gamma are those of Table 1.
+  // The runs of the first seed and of the default gamma are reused from Table 1.
   BOOST_TEST(fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-2"));
   BOOST_TEST(!fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-1"));
   BOOST_TEST(value("chacal/fig5", "gamma 0.9", "accuracy") ==
@@ -223,8 +223,8 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
                       std::log(result.rows[0].value / result.rows[2].value)) < 1e-6);
   BOOST_TEST(*result.rows[4].paper == 21.46);
 
-  // Both runs start from the trained parameters. The tensors of the other heads are matched by
-  // name.
+  // Both runs start from the trained parameters. The tensors that also exist in the model with
+  // other heads are found by name.
   const RunFolder base(folder / "table3/pre-trained"), other(folder / "table3/fine-tuned-chacal");
   BOOST_TEST(other.config().text("model.heads") == "chacal:4");
   const LoadedRun trained = load_run(base.path());
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   BOOST_TEST(given.rows[2].value == result.rows[2].value);
   BOOST_TEST(given.rows[4].row == "GPT-2 + fal (fine-tuned)");
   BOOST_TEST(!given.rows[4].paper.has_value());
-  // Runs that started from another run's parameters are not reused here.
+  // The finished runs are not reused for another model, because they started from other parameters.
   options.model = (folder / "table3/fine-tuned-standard").string();
   const RecipeResult after = recipe.run(options);
   BOOST_TEST(after.rows[0].value == result.rows[2].value);
@@ -301,8 +301,8 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
   }
 
   const auto shares = make("fal/figure2", 2);
-  // There are three columns for each of two layers, and each has rows for the mean and for two
-  // runs.
+  // There are three columns for each of two layers. Each column has one row for the mean and one
+  // for each of two runs.
   BOOST_TEST(shares.size() == 2u * 3 * 3);
   for (const Row& row : shares) BOOST_TEST(row.value <= 1);
   BOOST_TEST(!fs::exists(folder / "fal-figure2-smoke"));

@@ -9,7 +9,7 @@ namespace halving_test {
 using namespace longhand;
 using app::HalvingStage;
 
-/// The words of a sweep by halving with these numbers of steps and samples.
+/// The command line of a sweep by halving with these numbers of steps and samples.
 std::string halved_with(int steps, int samples) {
   return text("sweep --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 ",
               "--batch 4 --threads 1 --quiet --out s --grid rate=1e-4,1e-3,3e-3,1e-2,3e-2 ",
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_continue_their_own_runs) {
     BOOST_TEST(row["steps"].integer() == steps[i]);
     const std::string run = "s/" + row["runs"][0].string();
     BOOST_TEST(metrics(run).back()["step"].integer() == steps[i]);
-    // No dropped setting had a better score than one that continued.
+    // No setting that was dropped had a better score than one that continued.
     for (std::size_t k = 0; k + 1 < row["means"].size(); ++k) {
       for (const Json& other : told["rows"]) {
         if (other["means"].size() != k + 1) continue;

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(squares_show_values_and_the_reference_is_outlined) {
                                     .outlined = {{1, 0}, {0, 1}, {7, 7}}});
   BOOST_TEST(svg.find("<title>a (0) \u2192 x (0): 0.5</title>") != std::string::npos);
   BOOST_TEST(svg.find("<title>&lt; (1) \u2192 y (1): 2</title>") != std::string::npos);
-  // Three nonzero entries, two outlines within the map, and the frame.
+  // The map has three nonzero entries and two outlines. The frame is a sixth rectangle.
   BOOST_TEST(count(svg, "<title>") == 5u);
   BOOST_TEST(count(svg, "<rect") == 6u);
   // This value exceeds the maximum of the colour scale.

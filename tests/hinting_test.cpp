@@ -32,7 +32,7 @@ std::set<std::string> grids() {
 
 }  // namespace
 
-// Only the lists of runs are tested here; grid_test tests that runs can be trained.
+// This file tests only the lists of runs. grid_test.cpp tests that the runs can be trained.
 BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
   const std::set<std::string> expected{"hinting/fig3.11",  "hinting/fig3.2",    "hinting/fig3.3",
                                        "hinting/fig3.5",   "hinting/fig3.6",    "hinting/fig3.8",
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_has_the_sizes_of_the_paper) {
                  .text("task.repetition") == "0.1");
 }
 
-// The warm-up takes ten epochs of a million samples, but at most a tenth of the training.
+// The warm-up takes ten epochs, which are 10 million samples, but at most a tenth of the training.
 BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
   BOOST_TEST(
       runs_of("hinting/table3", app::Scale::paper).begin()->second.text("training.warm_up") ==
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {
     BOOST_TEST(seeds == expected);
     BOOST_TEST(others.size() == 1u);
   }
-  // Pictures use the first seed, ranks use all seeds.
+  // The figure has pictures of the first seed's run, and ranks over the runs of all seeds.
   BOOST_TEST(runs_of("hinting/fig4.12", app::Scale::laptop).size() == 3u);
 }
 
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(shares_of_several_runs_are_reported_as_a_mean_and_single_va
   BOOST_REQUIRE(several.rows.size() == 4u);
   const Row& mean = several.rows[0];
   BOOST_TEST(mean.value == 0.7, boost::test_tools::tolerance(1e-12));
-  // s = 0.1, and t = 4.302653 for two degrees of freedom.
+  // With s = 0.1 and t = 4.302653 (two degrees of freedom), the half width is t s / sqrt(3).
   BOOST_TEST(*mean.low == 0.7 - 0.4302653 / std::sqrt(3.0), boost::test_tools::tolerance(1e-6));
   BOOST_TEST(*mean.paper == 0.5);
   BOOST_TEST(mean.in_table);

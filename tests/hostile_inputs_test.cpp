@@ -1,6 +1,6 @@
 // Inputs that are too large to be stored as files: a run of letters that would overflow the stack
-// of a recursive matcher, and brackets nested 60,000 deep. Small inputs of these kinds are stored
-// as tests/fuzz/corpus/*/class_*, which ctest replays.
+// of a recursive matcher, and brackets nested 60,000 deep. Smaller inputs of these kinds are files
+// in tests/fuzz/corpus/*/class_*, on which ctest runs the fuzz targets.
 #include <span>
 
 #include "apps/book/markdown_page.h"
@@ -36,7 +36,7 @@ std::string repeated(std::string_view part, std::size_t count) {
   return all;
 }
 
-/// `middle` enclosed in 60,000 repetitions of `open` and `close`.
+/// `middle` enclosed in 60,000 copies of `open` and of `close`.
 std::string nest(std::string_view open, std::string_view middle, std::string_view close) {
   return repeated(open, nested) + std::string(middle) + repeated(close, nested);
 }

@@ -40,7 +40,7 @@ inline bool send_all(const FileDescriptor& socket, std::string_view bytes) {
   return true;
 }
 
-/// Everything that is received until the other side closes the connection or stops sending.
+/// Everything that is received until the other side closes the connection or a read times out.
 inline std::string receive_all(const FileDescriptor& socket) {
   std::string all(1 << 16, '\0'), received;
   for (ssize_t got; (got = ::recv(socket.get(), all.data(), all.size(), 0)) > 0;) {

@@ -18,8 +18,8 @@ using namespace longhand;
 using namespace longhand::nn;
 namespace fs = std::filesystem;
 
-// Compares with golden files made by tests/golden/gpt2.py and gpt_neox.py: the results of
-// transformers for a batch of sequences with different lengths.
+// Compares our results for a batch of sequences of different lengths with those of the library
+// transformers, in golden files made by tests/golden/gpt2.py and gpt_neox.py.
 
 namespace {
 
@@ -97,7 +97,7 @@ struct Folder : TemporaryFolder {
   }
 };
 
-/// A tensor of a golden file. `convert` writes its numbers in another type.
+/// A tensor of a golden file. `convert` writes its numbers in another element type.
 struct Written {
   std::string name, type;
   Shape shape;
@@ -133,7 +133,7 @@ std::string bytes_of(const std::vector<double>& values, Convert convert) {
   return bytes;
 }
 
-/// The weights in a golden file, without the file's other tensors.
+/// The tensors of a golden file that are weights.
 std::vector<Written> weights_of(const Golden& golden_file, const std::string& type) {
   std::vector<Written> tensors;
   for (const SafetensorsEntry& entry : golden_file.file.entries()) {
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
     BOOST_TEST(after.epsilon == before.epsilon);
     BOOST_TEST(after.longest == before.longest);
     BOOST_TEST(after.deviation == before.deviation);
-    // The exported file has the same bytes as Hugging Face's.
+    // The tensors in the exported file have the same bytes as in Hugging Face's file.
     const auto file = SafetensorsFile::open(folder / "out" / "model.safetensors");
     BOOST_TEST(std::ssize(file.entries()) == expected.parameters());
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     refuses("gone.safetensors");
     with_map("");
     refuses("expected a weight_map, an object that maps tensor names to files");
-    // A tensor that the index assigns to the wrong file, and an unknown tensor.
+    // The index first assigns a tensor to the wrong file, then contains an unknown tensor.
     const std::string first = text('"', tensors[0].name, "\":\"shard-0");
     BOOST_REQUIRE(map.starts_with(first));
     with_map(text('"', tensors[0].name, "\":\"shard-1", map.substr(first.size())));
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
 }
 
 BOOST_AUTO_TEST_CASE(heads_of_other_kinds_load_the_same_weights) {
-  // GPT-2's weights loaded into a model with ChaCAL layers. At gamma 0 the model equals GPT-2.
+  // GPT-2's weights are loaded into a model with ChaCAL layers. At gamma 0 this model equals GPT-2.
   const auto backend = make_reference_backend();
   const Golden expected("gpt2_separate");
   DecoderConfig config = expected.foreign.config;

@@ -1,4 +1,4 @@
-// The commands import and export, through the program as a user runs them.
+// The commands import and export. The program is run as a user runs it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(an_imported_model_can_be_trained_with_heads_of_another_kind
     longhand.json("import " + golden + " --out run-" + golden + " --heads " + heads +
                   " --gamma 0.25 --learned_gamma head --task.length 12 --steps 2 --batch 2 "
                   "--evaluate_samples 3 --json");
-    // The golden file contains no gamma, so the logit has its initial value.
+    // The golden file contains no gamma, so the logit of gamma has its initial value.
     const auto imported = SafetensorsFile::open(
         longhand.path("run-" + golden + "/checkpoints/step-0/model.safetensors"));
     const SafetensorsEntry& logits = imported.at("blocks.1.mixing.gamma_logit");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr TaskMaker make{increment};
 
-/// The digits of a sample's number, the first digit first.
+/// The digits of a sample's number, in the order of the tokens.
 std::vector<std::int32_t> digits_of(const Sample& sample) {
   return {sample.tokens.begin(), sample.tokens.begin() + sample.asked.front()};
 }
@@ -71,14 +71,15 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_next_number) {
     BOOST_REQUIRE(value(answer.rbegin(), answer.rend()) == value(digits.begin(), digits.end()) + 1);
     BOOST_REQUIRE(answer.back() != 0);
 
-    // The sample of the other head has the same number, because it is drawn from the same stream.
+    // The sample for the other output head has the same number, because it is drawn from the same
+    // stream.
     const Sample hint = draw(*task, index, 1);
     std::vector<std::int32_t> without;
     const auto with = std::span(hint.tokens).subspan(digits.size() + 1);
     for (std::size_t i = 0; i < with.size(); i += 3) {
       without.push_back(with[i]);
       BOOST_REQUIRE(with[i + 1] == task->vocabulary().at("↑"));
-      // The carry out of a place is 1 if and only if the digit of the place was 9 and became 0.
+      // The carry out of a place is 1 if and only if the digit of that place was 9 and became 0.
       BOOST_REQUIRE(with[i + 2] == (without.size() <= digits.size() && with[i] == 0 &&
                                     digits[digits.size() - without.size()] == 9));
     }
@@ -134,7 +135,8 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_numbers_ends_with_nines) {
     nines.at(static_cast<std::size_t>(end - digits.rbegin())) += 1;
     numbers += 1;
   }
-  // Numbers of three digits: unchanged, or with the last k = 1 to 3 digits set to 9.
+  // A number has three digits. It is unchanged, or its last k digits are set to 9, where k is 1 to
+  // 3.
   const double chance[4] = {0.9, 0.09, 0.01 * 8 / 9, 0.01 / 9};
   const double set[4] = {0, 0.9, 0.1 * 8 / 9 + 8.0 / 9, 0.1 / 9 + 1.0 / 9 + 1};
   for (std::size_t k = 0; k < 4; ++k) expected[k] = numbers * (0.9 * chance[k] + 0.1 * set[k] / 3);

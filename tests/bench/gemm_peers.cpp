@@ -36,7 +36,8 @@ using longhand::bf16;
 using longhand::DType;
 using longhand::Json;
 
-/// Memory aligned to 64 bytes, as that of tensors is and as the peers prefer.
+/// Memory aligned to 64 bytes, which is the alignment of tensors and which the other libraries
+/// prefer.
 template <class T>
 using Values = std::vector<T, boost::alignment::aligned_allocator<T, 64>>;
 
@@ -73,8 +74,8 @@ std::array<double, N> race(const std::array<std::function<void()>, N>& contender
   for (int round = 0; round < rounds + 1; ++round) {
     for (std::size_t i = 0; i < N; ++i) {
       if (!contenders[i]) continue;
-      // Threads of the previous library spin for a while after its last call. Waits until they
-      // sleep, then warms the caches.
+      // Threads of the previous library spin for a while after its last call. The loop waits until
+      // they sleep, then makes calls that warm the caches.
       std::this_thread::sleep_for(std::chrono::milliseconds(40));
       contenders[i]();
       contenders[i]();

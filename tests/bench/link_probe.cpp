@@ -1,6 +1,6 @@
-// link_probe NAMESPACE NAMESPACE ADDRESS. Measures TCP over the link between two network
-// namespaces; ADDRESS belongs to the second one. Prints the median round trip of a byte, and the
-// rate of one connection over a second.
+// link_probe NAMESPACE NAMESPACE ADDRESS measures TCP over the link between two network namespaces.
+// ADDRESS belongs to the second namespace. Prints the median round trip of one byte, and the bytes
+// per second of one connection, measured for one second.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -45,8 +45,8 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Echoes bytes, then receives until the connection ends, and replies with the received bytes per
-/// second.
+/// Echoes single bytes. Then receives until the connection ends, and replies with the received
+/// bytes per second.
 void answer(int listening) {
   const int peer = accept(listening, nullptr, nullptr), one = 1;
   need(peer >= 0, "link_probe: accept");

@@ -1,9 +1,9 @@
-// slow_link NAMESPACE NAMESPACE DEVICE MBITS MICROSECONDS. Simulates a slow link between two
-// network namespaces, for kernels without netem. It creates a TAP device with the name DEVICE in
-// each, prints "ready", and forwards packets between them at MBITS per second (0: unlimited),
-// delayed by MICROSECONDS, independently in each direction. A packet arrives when its last bit
-// does. As with veth, devices exchange whole TCP segments of up to 64 KiB, whose checksums are not
-// yet computed, in one read and one write. Packets that the link has not accepted wait in the
+// slow_link NAMESPACE NAMESPACE DEVICE MBITS MICROSECONDS simulates a slow link between two network
+// namespaces, for kernels without netem. It creates a TAP device with the name DEVICE in each
+// namespace, prints "ready", and forwards packets between the devices at MBITS per second (0:
+// unlimited), delayed by MICROSECONDS. The two directions are independent. A packet arrives when
+// its last bit arrives. As with veth, one read or write transfers a whole TCP segment of up to 64
+// KiB, whose checksum is not yet computed. Packets that the link has not accepted wait in the
 // device's queue. At SIGTERM it prints one line with the number of forwarded packets, their
 // additional delay, and its processor time.
 #include <fcntl.h>
@@ -74,12 +74,12 @@ int open_device(const std::string& space, const char* name) {
   return device;
 }
 
-/// Number of bytes of a packet on an Ethernet link, cut into frames as described by its
-/// virtio_net_hdr.
+/// Number of bytes that a packet takes on an Ethernet link, where it is cut into frames as
+/// described by its virtio_net_hdr.
 std::size_t on_the_wire(const Packet& packet) {
   std::array<std::uint16_t, 2> cut{};  // bytes of headers and of payload per frame
   std::memcpy(cut.data(), packet.bytes.data() + 2, sizeof cut);
-  // around: bytes of the preamble, the checksum and the gap of a frame
+  // around: bytes of the preamble, the checksum and the gap around a frame
   const std::size_t size = packet.size - header, around = 24;
   if (packet.bytes[1] == std::byte{0} || cut[1] == 0 || size <= cut[0]) return size + around;
   const std::size_t frames = (size - cut[0] + cut[1] - 1) / cut[1];
@@ -145,10 +145,11 @@ class Direction {
  private:
   int from_, to_;
   double rate_;
-  // free_: time at which the link will have sent all accepted packets
+  // free_: time at which the link will have sent all packets accepted so far
   Nanoseconds delay_, free_ = 0;
   std::deque<std::unique_ptr<Packet>> on_the_way_;
-  std::vector<std::unique_ptr<Packet>> spare_;  // the most recently used packets are in the caches
+  // The packet used last, which is still in the caches, is at the end.
+  std::vector<std::unique_ptr<Packet>> spare_;
 };
 
 volatile std::sig_atomic_t stopped = 0;

@@ -146,8 +146,8 @@ def theirs(name, math, form, batch, length, seconds, device):
 
     times = [span / several for span in timings(steps, seconds, device)]
     peak = memory("VmHWM") if device == "cpu" else imported + torch.cuda.max_memory_allocated()
-    # The other form of the optimizer is timed alone on the same gradients. If it is faster, the
-    # difference is subtracted from the step.
+    # The other implementation of the optimizer (foreach) is timed alone on the same gradients. If
+    # it is faster than the fused one, the difference is subtracted from the time of a step.
     model(ids, targets).backward()
     other = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0, foreach=True)
     spans = {a: min(timed(a.step, device) for _ in range(4)) for a in (adam, other)}

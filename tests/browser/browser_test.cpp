@@ -1,6 +1,6 @@
-// Tests pages made by the program in a browser: the live page, a report and a page of the book,
-// wide and narrow, light and dark. browser_test PROGRAM SOURCE exits with 77 if there is no
-// Chromium.
+// Tests pages made by the program in a browser: the live page, a report and a page of the book.
+// Each is opened wide and narrow, light and dark. browser_test PROGRAM SOURCE exits with 77 if
+// there is no Chromium.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -114,8 +114,8 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
   expect(browser.wait_for("[...state.charts.values()].some(c => c.curves.some(k => k.x.length >= "
                           "30) && c.place)"),
          view, "no curves come");
-  // Waits for coloured pixels in the first chart's curves, which are drawn in a frame after the
-  // data arrive.
+  // Waits until there are coloured pixels in the first chart. The chart's curves are drawn one
+  // frame after the data arrive.
   expect(browser.wait_for(R"((() => {
     const canvas = [...state.charts.values()].find(c => c.place).curvesCanvas;
     const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -127,7 +127,8 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
     return coloured > 150;
   })())"),
          view, "no curves are drawn");
-  // The axis of a share reaches from 0 to 1, and no axis includes negative numbers without need.
+  // The axis of a share reaches from 0 to 1. No axis includes negative numbers if no value is
+  // negative.
   for (const char* figure : {"train/sequences", "accuracy"}) {
     const Json range = browser.evaluate(text("(() => { const r = new Chart('", figure,
                                              "', null).range(0, 0); return [r.low, r.high]; })()"));

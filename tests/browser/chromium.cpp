@@ -59,7 +59,8 @@ Chromium::Chromium(const std::string& program) {
 Chromium::~Chromium() {
   ::kill(-process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
-  // Chromium's helper processes end a little later and may still write to the profile.
+  // Chromium's helper processes end a little later than Chromium, and may write to the profile
+  // until then.
   for (int tries = 0; tries < 100 && ::kill(-process_, 0) == 0; ++tries) ::usleep(20'000);
   std::error_code left;
   std::filesystem::remove_all(profile_.path(), left);

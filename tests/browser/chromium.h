@@ -13,8 +13,9 @@
 
 namespace longhand {
 
-/// A headless Chromium, controlled by the DevTools protocol over a pair of pipes: JSON messages,
-/// each ended by a zero byte. Every wait has a time limit, and remaining processes are killed.
+/// A headless Chromium, controlled by the DevTools protocol over two pipes: JSON messages, each
+/// ended by a zero byte. Every wait has a time limit. The destructor kills all processes of
+/// Chromium.
 class Chromium {
  public:
   using Seconds = std::chrono::seconds;

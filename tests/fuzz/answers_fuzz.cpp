@@ -1,6 +1,6 @@
 // Input: a line that names a task, then any bytes, which are read as a line for `longhand data
-// check`. The line is refused, or judged in one line by the task's rules. The task's own answer to
-// the prompt must be judged right. If no task is named, the first task is used.
+// check`. If no task is named, the first task is used. The line is refused, or the task's rules
+// judge it in one line. The task's own answer to the prompt must be judged right.
 #include <algorithm>
 #include <memory>
 #include <optional>

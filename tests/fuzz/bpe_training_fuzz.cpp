@@ -1,6 +1,7 @@
-// Any bytes are used as a text to train a tokenizer. The first line contains the number of a
-// pattern, a size, the minimum count of a pair and a special token. The text is refused, or the
-// trained tokenizer can be written, read back, and used to reproduce the text.
+// The first line of the input contains settings: the number of a pattern, a vocabulary size, the
+// minimum count of a pair and a special token. The other bytes are used as a text to train a
+// tokenizer. The text is refused, or the trained tokenizer can be written, read back, and used to
+// reproduce the text.
 #include <algorithm>
 #include <array>
 

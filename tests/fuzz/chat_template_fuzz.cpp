@@ -1,6 +1,6 @@
 // Any bytes are used as the Jinja text of a chat template, as a tokenizer_config.json that contains
-// such a text, and as the messages of a conversation. A template is recognized or refused, and the
-// prompt of every template contains the text around an answer.
+// such a text, and as the messages of a conversation. A template is recognized or refused. The
+// prompt that a published template writes must contain the earlier answers of the conversation.
 #include <vector>
 
 #include "core/utf8.h"

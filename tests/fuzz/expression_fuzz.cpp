@@ -1,5 +1,5 @@
 // Any bytes are read as a formula typed by a user (`gradcheck --expression`). They are refused, or
-// give a function of its variables.
+// give a function that can be evaluated.
 #include "apps/expression.h"
 #include "tests/fuzz/promise.h"
 

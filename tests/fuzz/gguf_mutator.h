@@ -12,8 +12,8 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Changes one field of a GGUF file: a number without changing its size, or a text together with
-/// its length, so that the rest can still be parsed.
+/// Changes one field of a GGUF file: a number, or a text together with its length. The size of
+/// numbers stays the same, so that the rest of the file can still be parsed.
 class GgufMutator {
  public:
   GgufMutator(std::vector<std::uint8_t> file, unsigned seed)
@@ -33,7 +33,8 @@ class GgufMutator {
 
  private:
   struct Field {
-    // position and number of bytes; those of a text follow its length
+    // Position and size of the field in bytes. A text's position is that of its first character,
+    // after its length.
     std::size_t place, size;
     bool text = false;
   };

@@ -15,7 +15,7 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Edits that keep JSON valid, so that the input passes the parser: they change the value or type
+/// Edits that keep JSON valid, so that the parser accepts the input. They change the value or type
 /// of a number, remove, repeat or move a member or element, change a text or name, or change the
 /// nesting.
 class JsonMutator {

@@ -1,5 +1,6 @@
-// Any bytes are read as the metrics.jsonl of a run, both as `serve` reads a growing file and as all
-// other commands do. Curves have bounded size, and damaged lines are reported by number.
+// Any bytes are read as the metrics.jsonl of a run, in the way of `serve`, which reads a growing
+// file, and in the way of all other commands. Curves have bounded size, and the numbers of damaged
+// lines are reported.
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const ScratchFolder folder;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(10); };
-  // Reads half of the file, then all of it. The values that were read first must not change.
+  // Reads half of the file, then all of it. The second reading must not change the values of the
+  // first.
   const auto file = folder.write("metrics.jsonl", input.substr(0, size / 2));
   app::Curves curves;
   require(curves.read(open_regular_file(file), soon()), "a short file is read at once");

@@ -1,5 +1,5 @@
 // Any bytes are read as a .npy and as a .npz file. They are refused, or give arrays that are within
-// the input, and consistent token arrays.
+// the input. Arrays of tokens are consistent.
 #include <algorithm>
 
 #include "apps/run/token_arrays.h"

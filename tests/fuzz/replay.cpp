@@ -1,6 +1,6 @@
 // Runs a fuzz target without a fuzzer: on every file of the corpus, then on a fixed number of
-// inputs made from these files by random edits, which are the same in every run. A mutator defined
-// by the target is used as libFuzzer would use it.
+// inputs made from these files by random edits. The edits are the same in every run. If the target
+// defines a mutator, it is used as libFuzzer would use it.
 // replay CORPUS_FOLDER COUNT
 #include <algorithm>
 #include <cstdint>
@@ -82,7 +82,8 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   }
 }
 
-// The corpus used by the current mutation. libFuzzer's interface cannot pass it.
+// The corpus and the generator of the current mutation. They are global because libFuzzer's
+// interface cannot pass them.
 const std::vector<Bytes>* corpus_at_work = nullptr;
 longhand::Rng* rng_at_work = nullptr;
 

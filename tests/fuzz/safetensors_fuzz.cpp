@@ -1,5 +1,5 @@
-// Any bytes are read as a safetensors file. They are refused, or give tensors that are adjacent,
-// within the input, and as large as their shapes require.
+// Any bytes are read as a safetensors file. They are refused, or give tensors that are within the
+// input, without gaps between them, and as large as their shapes require.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -44,8 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-/// With probability 3/4, only the header is changed and its length is corrected. Otherwise most
-/// inputs would be refused for a wrong length, and nothing else would be tested.
+/// With probability 3/4, changes only the header and corrects the header's length. Without this,
+/// most inputs would be refused for a wrong length, and nothing else would be tested.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t room, unsigned seed) {
   std::uint64_t length = 0;

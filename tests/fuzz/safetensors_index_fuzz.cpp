@@ -1,5 +1,5 @@
-// Any bytes are read as the index of a model in several files. They are refused, or give an index
-// all of whose files are in its own folder.
+// Any bytes are read as the index of a model that is divided into several files. They are refused,
+// or give an index whose files are all in the folder of the index.
 #include <filesystem>
 #include <set>
 

@@ -11,8 +11,8 @@
 
 namespace longhand::fuzz {
 
-/// A folder for readers that require a path. Only this process uses it, and its files are rewritten
-/// for each input. It is in memory if the machine has such a file system.
+/// A folder for readers that require a path. Only this process uses the folder, and its files are
+/// rewritten for each input. The folder is in memory if the machine has a file system in memory.
 class ScratchFolder {
  public:
   ScratchFolder() {

@@ -1,5 +1,6 @@
-// Any bytes are read as a tokenizer.json. They are refused by a one-line Error, or give a tokenizer
-// whose ids are tokens, whose ranges are within the text, and whose tokens can be decoded.
+// Any bytes are read as a tokenizer.json. They are refused by a one-line Error, or give a
+// tokenizer. Each id of an encoded text is a token, each token's range is within the text, and the
+// tokens can be decoded.
 #include <vector>
 
 #include "core/utf8.h"

@@ -1,5 +1,6 @@
 // Any bytes are read as values of flags that have a grammar: --heads, --sweep, --only, and the
-// numbers of a task's options. They are refused, or give values that can be written again.
+// numbers of a task's options. They are refused, or give values that can be written as text and
+// read again.
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 #include "nn/mixing/mixer_list.h"

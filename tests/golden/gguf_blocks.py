@@ -10,7 +10,8 @@ import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
 from safetensors.numpy import save_file
 
-# Offsets of half-precision factors in a block. They are not random bits, which could be infinite.
+# Offsets of the half-precision factors in a block. Random bits could be infinite, so factors are
+# drawn differently.
 FACTORS = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2],
            "Q5_K": [0, 2], "Q6_K": [208]}
 BLOCKS = 4

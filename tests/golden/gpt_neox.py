@@ -15,7 +15,7 @@ cases = {
     "sequential": dict(hidden_size=24, num_attention_heads=2, intermediate_size=40, rotary_pct=0.5,
                        rotary_emb_base=500, hidden_act="gelu_new", use_parallel_residual=False,
                        layer_norm_eps=1e-3),
-    # 5 of 10 entries per head: transformers rotates 6, with the frequencies base^(-2p/5)
+    # 5 of 10 entries per head: transformers rotates 6 entries, with the frequencies base^(-2p/5)
     "odd": dict(hidden_size=20, num_attention_heads=2, intermediate_size=24, rotary_pct=0.5),
 }
 lengths = [7, 1, 12, 5]
@@ -40,7 +40,7 @@ for name, sizes in cases.items():
                "golden.loss": loss.detach()[None]}
     gradients = dict(model.named_parameters())
     for key, value in model.state_dict().items():
-        # In files, transformers names the output layer embed_out.
+        # transformers gives the output layer another name in files: embed_out.
         saved = key.replace("lm_head", "embed_out")
         tensors[saved] = value.clone()
         tensors["gradient." + saved] = gradients[key].grad

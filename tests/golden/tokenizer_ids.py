@@ -148,7 +148,7 @@ def main():
         ids = [tokenizer.encode(text).ids for text in TEXTS]
         bare = [tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS]
         size = tokenizer.get_vocab_size()
-        # Ids in an order that no text has, including incomplete characters.
+        # Ids in an order that no text produces. Their bytes include incomplete characters.
         mixed = [[(7 * i * k + k) % size for i in range(40)] for k in range(1, 9)]
         mixed = [[i for i in row if tokenizer.id_to_token(i) is not None] for row in mixed]
         result["tokenizers"][name] = {
