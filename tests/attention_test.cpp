@@ -41,7 +41,7 @@ ScoreVars worked_scores(Backend& backend) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_is_right) {
   const ScoreVars s = worked_scores(*reference());
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10}), true), 0, 1, 1};
   Tape tape;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
   check_values(s.q.data.grad(), {0, 0, 0, 1.6 * std::log(2) - 0.12 * std::log(3)}, 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_with_a_temperature_is_right) {
   ScoreVars s = worked_scores(*reference());
   const Var beta =
       Tensor::from(*reference(), {1}, DType::f64, std::vector<double>{1 / std::log(2)});

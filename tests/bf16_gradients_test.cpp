@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
 // y depends only on differences of the entries of c, so the gradients of c add up to 0. This also
 // holds in bf16, because the sums of dS over rows and over columns are computed from the same
 // numbers.
-BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_nothing) {
+BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_zero) {
   const auto backend = make_cpu_backend({.threads = 2, .math = Math::bf16});
   for (const char* name :
        {"attention", "stick_attention", "entmax_attention", "sigmoid_attention", "chacal"}) {

@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
   expect_sums(251, 8, steps);
 }
 
-BOOST_AUTO_TEST_CASE(embeddings_add_to_what_is_there) {
+BOOST_AUTO_TEST_CASE(gradients_of_embeddings_are_added_to_existing_ones) {
   const auto backend = make_emulated_cuda_backend();
   const Tensor dy =
       Tensor::from(*backend, {3, 2}, DType::f32, std::vector<double>{1, 2, 3, 4, 5, 6});

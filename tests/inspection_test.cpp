@@ -10,8 +10,8 @@ BOOST_AUTO_TEST_SUITE(inspection_test)
 
 using namespace longhand;
 
-// The pictures show the weights that the model computed: multiplied by the values, they give the
-// outputs of the heads. This also holds with a window, a temperature and another scale.
+// Tests that the drawn weights are those that the model computed: multiplied by the values, they
+// give the outputs of the heads. This also holds with a window, a temperature and another scale.
 BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, n = 7, window = 3;
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
     const std::string layer = "blocks." + std::to_string(view.layer) + ".mixing.";
     const auto& qkv = seen.at(layer + "projection");
     const auto& heads = seen.at(layer + "heads");
-    // The values follow q and k of both heads.
+    // The columns of the values follow those of q and k of both heads.
     constexpr std::int64_t each = width / 3, values = 2 * 2 * each;
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
   BOOST_TEST(spread > 0.1);
 }
 
-// Two heads of each kind, because with one head, a value per head cannot be told from a shared one.
+// Each kind has two heads. With a single head, a model could not show whether each head uses its
+// own value or a shared one.
 BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_reproduce_the_outputs_of_both_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, each = width / 2, values = 2 * width;
@@ -130,8 +131,8 @@ BOOST_AUTO_TEST_CASE(token_labels_are_visible) {
   BOOST_TEST(label('\x01') == "\\x01");
   BOOST_TEST(label('\xff') == "\\xff");
   BOOST_TEST(app::token_label(tasks::WordVocabulary({" a\nb"}), 0) == "\u00b7a\u21b5b");
-  /// A vocabulary whose tokens have no text, because a model may have more tokens than its
-  /// tokenizer.
+  /// A vocabulary whose tokens have no text. A model may have more tokens than its tokenizer, and
+  /// the additional ones have no text.
   struct Silent final : tasks::Vocabulary {
     std::int32_t size() const override { return 9; }
     std::string text(std::int32_t) const override { return {}; }

@@ -19,7 +19,7 @@ for file in man/man1/longhand.1 man/man1/longhand-train.1 zsh/site-functions/_lo
   [ -s "$work/prefix/share/$file" ] || { echo "share/$file: not installed"; exit 1; }
 done
 
-# The installed program makes the same book in a checkout and in any other folder.
+# The installed program makes the same book in a checkout of the repository and in any other folder.
 mkdir "$work/elsewhere"
 (cd "$source" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-checkout" > /dev/null)
 (cd "$work/elsewhere" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-copy" > /dev/null)
@@ -37,7 +37,7 @@ for file in "$source"/examples/*.cpp; do
   echo "   $((($(date +%s%N) - begin) / 1000000)) ms"
 done
 
-# All needed headers are installed: each can be included by its public name and compiles.
+# All needed headers are installed: each one compiles when it is included by its public name.
 for header in $(cd "$work/prefix/include" && find longhand -name '*.h'); do
   echo "#include <$header>"
 done > "$work/all.cpp"

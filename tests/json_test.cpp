@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(a_list_of_pairs_is_an_object_and_any_other_an_array) {
   BOOST_TEST((Json{{"list", {1, 2}}}.dump(1) == "{\n \"list\": [\n  1,\n  2\n ]\n}"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
+BOOST_AUTO_TEST_CASE(written_json_is_read_back) {
   const Json before{{"least", std::numeric_limits<std::int64_t>::min()},
                     {"most", std::numeric_limits<std::uint64_t>::max()},
                     {"tenth", 0.1},
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(reading_a_missing_member_is_an_error) {
   BOOST_TEST(object["big"].number() == 0x1p64);
 }
 
-BOOST_AUTO_TEST_CASE(text_that_is_not_json_reads_as_nothing) {
+BOOST_AUTO_TEST_CASE(text_that_is_not_json_gives_no_value) {
   for (const char* text : {"", " ", "{", "[1,]", "{\"a\" 1}", "nul", "1 2", "\"\xff\"", "[NaN]",
                            "{1:2}", "\"\n\"", "]"}) {
     BOOST_TEST(!Json::parse(text).has_value(), text);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_json_reads_as_nothing) {
   BOOST_TEST(Json::parse(nested(Json::deepest)).has_value());
   BOOST_TEST(!Json::parse(nested(Json::deepest + 1)).has_value());
   BOOST_TEST(!Json::parse(std::string(1 << 20, '[')).has_value());
-  // an array of this many values counts as one value more
+  // An array with `count` elements counts as `count` + 1 values.
   const auto many = [](std::size_t count) {
     std::string text(2 * count + 1, ',');
     for (std::size_t i = 1; i < text.size(); i += 2) text[i] = '0';

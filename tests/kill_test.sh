@@ -51,8 +51,8 @@ train() {
   # shellcheck disable=SC2086  # a list of words
   exec "$longhand" train $settings --out "$1"
 }
-# check_finished RUN [UNLOGGED]: checks a finished run. At most UNLOGGED steps, whose lines could not be
-# written, may be missing in its metrics.
+# check_finished RUN [UNLOGGED]: checks a finished run. Its metrics may lack at most UNLOGGED steps,
+# whose lines could not be written.
 check_finished() {
   diff -r "whole/checkpoints/step-$steps" "$1/checkpoints/step-$steps" || lost "other bits"
   diff whole/checkpoints/best "$1/checkpoints/best" || lost "another best one"

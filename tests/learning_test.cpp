@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(frozen_layers_do_not_change_and_have_no_backward_pass) {
     BOOST_TEST((after[2] != before[2]));
     return count["matmul"];
   };
-  // Forward computes two products. Backward computes one for the second layer's weight, and two for
-  // the first layer's output and weight.
+  // Forward computes two products. Backward computes one product for the second layer's weight, one
+  // for the first layer's output, and one for the first layer's weight.
   BOOST_TEST(products(false) == 5);
   BOOST_TEST(products(true) == 3);
 }
@@ -165,8 +165,8 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
   const double evaluated = net.loss_of(batch).value.value().item();
   BOOST_TEST(evaluated == plain.loss_of(batch).value.value().item());
 
-  // With learning rate 0 nothing is trained, so losses differ only by the random numbers of
-  // dropout.
+  // With learning rate 0 nothing is trained, so only the random numbers of dropout make the losses
+  // differ.
   const auto losses = [&](Model& model, const BatchSource& source, std::int64_t parts) {
     return train_losses(model, source,
                         {.steps = 3, .accumulation = parts, .schedule = {.peak = 0}});

@@ -20,7 +20,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// The rows of x that have targets: all rows, or the listed ones.
+/// The rows of x that have targets. These are all rows, or the rows that are listed in `rows`.
 Var counted(const Var& x, const Tensor& rows) {
   if (!rows) return x;
   std::vector<double> choose(static_cast<std::size_t>(rows.size() * x.value().rows()));
@@ -39,7 +39,7 @@ struct Step {
   std::int64_t peak;
 };
 
-/// One step of a model with a large vocabulary. If `plain`, computes the loss from the logits of
+/// One step of a model with a large vocabulary. If `plain`, the loss is computed from the logits of
 /// all rows.
 Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::f32) {
   DecoderConfig config{.vocabulary = many_classes,

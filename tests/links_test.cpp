@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// True for folders that contain no documents of the repository.
+/// True for a folder in which the repository has no documents.
 bool holds_no_documents(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return name == ".git" || name == "runs" || name.starts_with("build");

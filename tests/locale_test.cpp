@@ -1,5 +1,5 @@
 // Numbers are written and read in the same way in any locale. In German, numbers have a decimal
-// comma; in Turkish, the lower-case form of I is not i.
+// comma. In Turkish, the lower-case form of I is not i.
 #include <cctype>
 #include <clocale>
 #include <locale>

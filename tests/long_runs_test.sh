@@ -1,6 +1,7 @@
 #!/bin/bash
-# Tests scripts/long_runs.sh with a fake program that does not train: arguments are refused, each run is
-# trained once, in pieces and in the order of the plan, and the plan contains only runs of recipes.
+# Tests scripts/long_runs.sh with a fake program that does not train. Invalid arguments are refused,
+# each run is trained once, in pieces and in the order of the plan, and the plan contains only runs
+# of recipes.
 #   long_runs_test.sh SOURCE LONGHAND
 set -eu
 script=$1/scripts/long_runs.sh plan=$1/scripts/long_runs.plan longhand=$2

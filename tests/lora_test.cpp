@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The golden model with an empty adapter, and the golden adapter to be loaded into it
-/// (tests/golden/peft_lora.py).
+/// The golden model with LoRA adapters. By default the golden adapter is loaded into them
+/// (tests/golden/peft_lora.py); otherwise they have no effect.
 struct Adapted {
   SafetensorsFile base = open_golden("llama_biased"), lora = open_golden("llama_lora");
   std::unique_ptr<Decoder> model;

@@ -10,8 +10,8 @@
 
 namespace lost_work_test {
 
-/// Tests that work is neither lost nor wrongly reported as finished: the command train, with
-/// disturbances.
+/// Tests that the command train neither loses work nor wrongly reports a run as finished, whatever
+/// disturbs it.
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -50,8 +50,8 @@ struct Disturbed : Program {
     const int status = std::system(("cd " + folder.path().string() + " && " + line).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Sets the last number of a file to NaN and removes the checksums, as in files of older
-  /// versions.
+  /// Sets the last number of a file to NaN and removes the file's checksums, which files of older
+  /// versions do not have.
   void put_nan(const std::string& file) const {
     std::string bytes = contents(folder / file);
     std::uint64_t length = 0;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_run_and_ends_a_listing_silen
 }
 
 BOOST_AUTO_TEST_CASE(a_long_step_is_abandoned_and_the_previous_step_is_saved) {
-  // A step of 2^16 parts takes minutes.
+  // A step with 2^16 parts takes minutes.
   const pid_t child = start(
       "train --task flip-flop --width 64 --layers 2 --batch 65536 --accumulation 65536 --steps 3 "
       "--threads 1 --quiet --out a");
@@ -271,12 +271,12 @@ BOOST_AUTO_TEST_CASE(a_text_that_changes_during_training_ends_the_run_after_savi
                "longhand train: book: was changed while it was in use\n");
     BOOST_TEST(checkpoints(run).contains(text("step-", metrics(run).size())));
 
-    // A run cannot be resumed with another text, but it can with its own.
+    // A run cannot be resumed with a changed text. With the original text it can.
     refuses(1, "train --resume " + run + " --max-minutes 0 --quiet",
             text("book: expected ", book.size(), " bytes with checksum "));
     std::ofstream(folder / "book") << book;
     BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
-    // Resuming a run of an older version, which has no checksums, adds them.
+    // A run of an older version has no checksums. Resuming it adds them.
     fs::remove(folder / run / "data.json");
     BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
     BOOST_TEST(contains(contents(folder / run / "data.json"), text("\"bytes\": ", book.size())));
@@ -403,7 +403,8 @@ BOOST_AUTO_TEST_CASE(a_failure_to_start_threads_is_reported_in_one_line) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::dup2(err, STDERR_FILENO);
-      // Limits the number of processes and threads of the user; there is no such limit for root.
+      // Limits the number of the user's processes and threads. The limit does not apply to root, so
+      // root first becomes another user.
       const rlimit two{2, 2};
       ::setrlimit(RLIMIT_NPROC, &two);
       if (::geteuid() == 0 && (::setgid(61234) != 0 || ::setuid(61234) != 0)) ::_exit(126);

@@ -12,8 +12,8 @@
 
 using namespace longhand;
 
-// LSTMs: a worked example, the composed form, and states that are continued. The tests of the
-// catalog cover gradients, parity and mutants.
+// LSTMs: a worked example, the composed form, and states that continue from a cache. The tests of
+// the catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(lstm_test)
 
 namespace {

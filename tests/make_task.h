@@ -13,7 +13,7 @@ namespace longhand {
 
 using TaskOptions = std::map<std::string, std::string>;
 
-/// A task's default options, some of which are replaced by `options`.
+/// The default options of a task, except for those that `options` replaces.
 inline tasks::OptionValues option_values(const tasks::TaskKind& kind, const auto& options) {
   tasks::OptionValues values = kind.defaults();
   for (const auto& [name, value] : options) values.set(name, value);
@@ -39,7 +39,7 @@ struct TaskMaker {
                                           std::string_view distribution = {}) const {
     return make_task(kind(), options, distribution);
   }
-  /// The message with which such options are refused; "accepted" if they are valid.
+  /// The message with which these options are refused, or "accepted" if they are valid.
   std::string refusal(const TaskOptions& options, std::string_view distribution = {}) const {
     return longhand::refusal([&] { (*this)(options, distribution); });
   }

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(every_cell_has_valid_settings_and_tests) {
   }
 }
 
-// The matrix is meant to compare mechanisms, not model sizes.
+// The matrix compares mechanisms, so models must have about the same size.
 BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size) {
   const auto backend = make_backend("cpu", {.threads = 1});
   for (const app::Scale scale : {app::Scale::smoke, app::Scale::paper}) {
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_trained_once_and_then_reused) {
     if (row.in_table) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
   }
   BOOST_TEST((columns == std::set<std::string>{"ID", "2x", "4x", "8x", "sparse", "drift"}));
-  // With another number of threads all runs are reused; other settings require new runs.
+  // Another number of threads reuses all runs. Other settings require new runs.
   const auto before = fs::last_write_time(options.out / "flip-flop-rope.json");
   RecipeOptions again = options;
   again.settings["compute.threads"] = "2";
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(cells_that_do_not_learn_end_early_and_interrupted_cells_con
     BOOST_TEST(run.end == "hopeless");
   }
 
-  // Another number of seeds makes another cell.
+  // A cell with another number of seeds is another cell.
   RecipeOptions more = options;
   more.seeds = 2;
   BOOST_TEST(!read_cell(parity, more).has_value());

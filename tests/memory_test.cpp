@@ -59,13 +59,14 @@ BOOST_AUTO_TEST_CASE(cached_blocks_are_freed_before_a_request_fails) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(4096));
   void* const a = memory.allocate(4096);
   memory.release(a, 4096);
-  // The request fits only after the first block was returned to the source.
+  // The request fits only after the cached block was returned to the source.
   void* const b = memory.allocate(2048);
   BOOST_CHECK_THROW(memory.allocate(4096), Error);
   memory.release(b, 2048);
 }
 
-// A large request uses an idle block of at most twice its size; the block keeps its size.
+// A large request can use an idle block of at most twice the request's size. The block keeps its
+// size.
 BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) {
   constexpr std::size_t mib = std::size_t{1} << 20;
   CachingAllocator memory("test", host_memory());
@@ -73,7 +74,7 @@ BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) 
   memory.release(block, 12 * mib);
   BOOST_TEST(memory.use().cached == 12 * mib);
 
-  // The request is less than half as large as the idle block.
+  // The idle block is more than twice as large as the request.
   void* const little = memory.allocate(5 * mib);
   BOOST_TEST(little != block);
   void* const most = memory.allocate(7 * mib);
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) 
   BOOST_TEST(memory.use().live == 0u);
   BOOST_TEST(memory.use().peak == 17 * mib);
 
-  // The idle block with the closest size is used first.
+  // Of several idle blocks, the one with the closest size is used first.
   void* const closer = memory.allocate(10 * mib);
   BOOST_TEST(closer == block);
   void* const closest = memory.allocate(9 * mib);
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) 
   memory.release(closest, 8 * mib);
 }
 
-// Memory of a repeated piece of work serves only this and other repeated pieces of work.
+// Memory that is reserved for a repeated piece of work is used only by repeated pieces of work.
 BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(std::size_t{1} << 20));
   const auto first = std::make_unique<ReservedBlocks>(memory);
@@ -121,7 +122,8 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   BOOST_TEST(take(*first) == before);   // it is used repeatedly
   BOOST_TEST(take(*second) == before);  // another repeated piece of work also uses it
   void* const plain = take_plain();
-  BOOST_TEST(plain != before);  // requests outside of repeated work do not use the block
+  // Memory outside of repeated work does not come from the reserved block.
+  BOOST_TEST(plain != before);
   BOOST_TEST(take_plain() == plain);
   memory.drop_cached();
   BOOST_TEST(memory.use().cached == 1024u);

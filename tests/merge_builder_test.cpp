@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 8> characters{"a", "b",      ",",      " 
 // The vocabulary lacks the last two characters, which are encoded as byte tokens.
 constexpr std::size_t known = 6;
 
-/// A vocabulary of these characters and of bytes, with random merges of tokens that exist already.
+/// A vocabulary of these characters and of bytes, with random merges of tokens that already exist.
 TokenizerParts random_parts(Rng& rng, std::uint32_t merges, bool of_bytes) {
   std::vector<std::string> names;
   for (unsigned byte = 0; byte < 256; ++byte) {

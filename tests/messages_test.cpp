@@ -10,9 +10,9 @@ namespace messages_test {
 
 using namespace longhand;
 
-// Each of these characters would have an effect if it were printed. The effects are: clearing the
-// screen, the same by a C1 control, reversing the rest of the line, hiding text, and breaking the
-// line. The last character is invalid UTF-8.
+// Each of these characters would have an effect if it were printed. In order: clear the screen,
+// clear it by a C1 control, reverse the rest of the line, hide text, break the line. The last
+// character is invalid UTF-8.
 const std::string bad = "\x1b[2J\xc2\x9b\xe2\x80\xae\xe2\x80\x8b\n\xff";
 
 /// Quotes a word for the shell.

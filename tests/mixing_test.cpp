@@ -24,8 +24,8 @@ using namespace longhand::nn;
 
 namespace {
 
-/// A layer on residual streams of width `width`, with weights so large that every part affects the
-/// result.
+/// A layer on residual streams of width `width`. Its weights are so large that every part of the
+/// layer affects the result.
 struct Layer {
   Parameters parameters;
   Mixing mixing;
@@ -102,8 +102,9 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_the_remaining_width) {
   BOOST_TEST(all[2].heads_alike == 4);
 }
 
-// Each of these mixers differs from softmax attention in one way. Its output is compared with
-// softmax heads that have the same projection, or with the formula of its weights.
+// Each of these mixers differs from softmax attention in one way. Its weights are compared with
+// those of softmax heads that have the same projection, multiplied by the factor of the mixer's
+// formula.
 BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
@@ -131,7 +132,8 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
     for (const std::int32_t n : lengths) {
       for (int h = 0; h < 2; ++h) {
         for (int i = 0; i < n; ++i, at += static_cast<std::size_t>(n)) {
-          // The weights are known up to a common factor, which depends on the sink's weight.
+          // The weights are the plain weights times `factor`, divided by their sum. `beside` is the
+          // weight of the sink in this sum.
           double sum = beside;
           for (int j = 0; j <= i; ++j) sum += plain[at + j] * factor(h, i - j);
           for (int j = 0; j <= i; ++j) {
@@ -152,7 +154,7 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
   check(
       weights("sink:2x3{sink=-500}"), [](int, int) { return 1.0; }, 0);
   for (const double weight : weights("sink:2x3{sink=500}")) BOOST_TEST(weight < 1e-100);
-  // s ln n is 1 for n = 2. The first two rows of a sequence use n = 2.
+  // The factor s ln n of the scores is 1 for n = 2. The first two rows of a sequence use n = 2.
   const std::vector<double> tempered = weights("ssmax:2x3", 1 / std::log(2));
   for (const std::size_t i : {0u, 5u, 6u}) BOOST_TEST(std::abs(tempered[i] - plain[i]) < 1e-12);
   BOOST_TEST(std::abs(tempered[10] - plain[10]) > 1e-3);
@@ -160,7 +162,7 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
 
 BOOST_AUTO_TEST_CASE(lists_of_layers_are_separated_by_semicolons) {
   BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
-  // A list that is equal for all layers is written once.
+  // If all layers have the same list, it is written once.
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:2", 8)) == "softmax:2x4");
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:1x2,chacal:1", 8)) ==
              "softmax:2x4;softmax:1x2,chacal:1x6");
@@ -177,7 +179,7 @@ BOOST_AUTO_TEST_CASE(options_in_braces_override_those_of_all_mixers) {
              "softmax:2x4{window=16},softmax:1x4{temper=position,window=3};chacal:3x4{gamma=0.5}");
   BOOST_TEST(text_of(layers, given) ==
              "softmax:2x4,softmax:1x4{temper=position,window=3};chacal:3x4");
-  // These are two spellings of the same option.
+  // An option in braces is not written if the mixer would have the same value without the braces.
   BOOST_TEST(text_of(parse_layers("softmax:1{head_norm=none},tra:1", 8)) == "softmax:1x4,tra:1x4");
   BOOST_TEST(text_of(parse_layers("softmax:1,tra:1{head_norm=none}", 8), {{"head_norm", "none"}}) ==
              "softmax:1x4,tra:1x4");
@@ -200,7 +202,7 @@ BOOST_AUTO_TEST_CASE(broken_lists_of_heads_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_the_same_as_each_alone) {
-  // If the projections are identity matrices, the layer consists of its mechanism only.
+  // With identity matrices as projections, the layer consists of its mechanism only.
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const std::int64_t tokens = 15;

@@ -77,8 +77,8 @@ BOOST_FIXTURE_TEST_CASE(initial_values_depend_only_on_name_and_seed, Fixture) {
 BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
   const std::int64_t n = 50'001;  // several chunks of random numbers, and a part of one
   const auto x = parameters.add("w", {n}, {.mean = 3, .deviation = 0.5}, true).value().to_doubles();
-  // The moments of (x - 3) / 0.5 are within five standard errors of those of the normal
-  // distribution.
+  // The moments of (x - 3) / 0.5 differ from those of the normal distribution by less than five
+  // standard errors.
   double m1 = 0, m2 = 0, m3 = 0, m4 = 0;
   for (const double value : x) {
     const double u = (value - 3) / 0.5;
@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
   BOOST_TEST(std::abs(m2 - 1) < error * std::sqrt(2.0));
   BOOST_TEST(std::abs(m3) < error * std::sqrt(15.0));
   BOOST_TEST(std::abs(m4 - 3) < error * std::sqrt(96.0));
-  // The first two chunks of random numbers are different.
+  // The first two chunks, which draw from different streams, have different numbers.
   BOOST_TEST(x[0] != x[1 << 14]);
 }
 
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(normal_numbers_follow_box_muller_for_any_number_of_threads)
       worst = std::max(worst, std::abs(values[i + 1] - (-1 + 2 * radius * std::sin(angle))));
     }
   }
-  // f32 numbers of up to 12 in absolute value, after about eight roundings
+  // The numbers are in f32, with absolute values of up to 12, after about eight roundings.
   BOOST_TEST(worst < 6e-6);
 }
 

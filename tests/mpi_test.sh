@@ -1,12 +1,12 @@
 #!/bin/sh
-# Trains on 1, 2 and 4 ranks with mpirun and compares the bits of all checkpoints with training in one
-# process:
+# Trains on 1, 2 and 4 ranks with mpirun and compares the bits of all checkpoints with training in
+# one process:
 #   mpi_test.sh LONGHAND [MPIRUN]
-# Three models are trained: with accumulation, with texts and samples of different lengths, resumed on
-# another number of ranks, and with moments and gradients distributed over the ranks. The other tests are
-# about ranks with different settings, a killed rank, signals, errors, and a recipe's runs distributed
-# over ranks. No wait is endless, because every mpirun has a time limit.
-# The script exits with 77 and a message if mpirun cannot start processes.
+# Three models are trained: with accumulation, with texts and samples of different lengths, resumed
+# on another number of ranks, and with moments and gradients distributed over the ranks. The other
+# tests are about ranks with different settings, a killed rank, signals, errors, and a recipe whose
+# runs are distributed over ranks. Every mpirun has a time limit, so no test waits forever. The
+# script exits with 77 and a message if mpirun cannot start processes.
 set -eu
 longhand=$(realpath "$1")
 mpirun=${2:-mpirun}
@@ -39,7 +39,8 @@ ranks() {
   shift
   timeout -k 5 120 "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
 }
-# until_checkpoint RUN: waits for any checkpoint of the run, because only the latest ones are kept.
+# until_checkpoint RUN: waits until the run has a checkpoint, whichever it is, because older ones
+# are removed.
 until_checkpoint() {
   tries=0
   until ls "$1/checkpoints" 2>/dev/null | grep -q '^step-'; do
@@ -80,7 +81,8 @@ for model in fal chacal llama; do
 done
 echo "three models, 1, 2 and 4 ranks: the bits of one process"
 
-# With --shard, each rank writes a part of the checkpoint, and the metrics are equal.
+# With --shard, each rank writes a part of the checkpoint. The metrics are the same as without
+# --shard.
 for shared in "optimizer 2" "gradients 2" "gradients 4"; do
   shard=${shared% *} number=${shared#* } run=shared-$shard-${shared#* }
   # shellcheck disable=SC2086
@@ -98,8 +100,7 @@ for run in shared-optimizer-2 shared-gradients-2 shared-gradients-4; do
 done
 echo "moments and gradients shared by the ranks: the same bits, read by any number"
 
-# A run is resumed from an earlier step, each time with another number of ranks.
-# shellcheck disable=SC2086
+# A run is resumed twice from an earlier step, each time with another number of ranks.
 ranks 4 train $fal $common --out moved 2>errors || failed "moved"
 for number in 2 1; do
   ranks $number train --resume moved --from-step 4 --quiet 2>errors || failed "resumed on $number"
@@ -128,7 +129,7 @@ start="train $fal $common --out refused"
   refused 'rank 1: .*training.seed' -np 1 "$longhand" $start --seed 1 : -np 1 "$longhand" $start --seed 2
   refused 'rank 1: .*compute.math' -np 1 "$longhand" $start --math fast : \
     -np 1 "$longhand" $start --math exact
-  # Both ranks name their instruction set, because LONGHAND_CPU may already select one.
+  # Both ranks set their instruction set, because LONGHAND_CPU may already be set for this test.
   strongest=$("$longhand" info | sed -n 's/^  \([a-z0-9]*\) *available$/\1/p' | tail -n 1)
   if [ "$strongest" = portable ]; then
     echo "two instruction sets: not tested, because this processor and build have only one"
@@ -157,7 +158,8 @@ start="train $fal $common --out refused"
 }
 echo "ranks that differ are refused in one line"
 
-# If a rank is killed, the others end with one line, and the run can be resumed with fewer ranks.
+# If a rank is killed, the other ranks print one line and end. The run can be resumed with fewer
+# ranks.
 long="train $fal $plain --checkpoint_every 20 --schedule constant"
 # shellcheck disable=SC2086
 ranks 4 $long --steps 100000 --out killed >errors 2>&1 &
@@ -221,7 +223,7 @@ job=""
 [ ! -e stopped/lock ] || failed "the lock is left"
 echo "one rank asked to end: all stop with a checkpoint"
 
-# A recipe's runs, each trained by one rank, have the same bits as in one process.
+# If each run of a recipe is trained by one rank, the runs have the same bits as in one process.
 cell="repro matrix --scale smoke --mechanisms rope,fal --tasks flip-flop --quiet"
 # shellcheck disable=SC2086
 ranks 2 $cell --out cells >table 2>errors || failed "a recipe on two ranks"

@@ -90,7 +90,7 @@ Tensor integers(const Tensor& x, const std::function<std::int32_t(std::size_t)>&
   return Tensor::from(x.backend(), x.shape(), values);
 }
 
-/// Changes every operation Op by f before it is executed.
+/// Before each operation Op is executed, f changes it.
 template <class Op, class F>
 void before(AlteredBackend& backend, F f) {
   backend.alter<Op>([f](Op& op, const auto& run) {
@@ -138,7 +138,7 @@ void alter_sinks(AlteredBackend& backend, F f) {
   before<ChacalBackward>(backend, own);
 }
 
-/// Shifts the rows of a tensor up by one; the last row stays.
+/// Moves every row of a tensor up by one. The last row stays where it is.
 Tensor next_rows(const Tensor& x) {
   if (!x || x.rows() < 2) return x;
   const std::vector<double> values = x.to_doubles();
@@ -148,10 +148,10 @@ Tensor next_rows(const Tensor& x) {
   return Tensor::from(x.backend(), x.shape(), x.dtype(), moved);
 }
 
-/// Computes dc from the sums of dS over queries only, as if rows of dS had their sums without
-/// rounding. The true row sums differ by dy_i . (sum_j w_ij v_j - y_i sum_j w_ij), where y is the
-/// stored, rounded tensor. For softmax and TRA, w is P, and its sum includes the sink. For entmax,
-/// w is the square root of P.
+/// Computes dc from the sums of dS over queries only, as if the sums of dS over keys were exactly
+/// those without rounding. The true row sums differ from these by dy_i . (sum_j w_ij v_j - y_i
+/// sum_j w_ij), where y is the stored, rounded tensor. For softmax and TRA, w is P, and its sum
+/// includes the sink. For entmax, w is the square root of P.
 void forget_row_sums(const AttentionBackward& op) {
   const Scores& s = op.scores;
   Backend& backend = op.dy.data.backend();

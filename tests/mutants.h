@@ -10,15 +10,16 @@
 /// Bugs that a backend could have, which the parity test must detect.
 namespace longhand::mutants {
 
-/// A change of a result, which applies to every op. Returns false if the result is the same.
+/// A wrong change of a result, which can be made to every op. `apply` returns false if the result
+/// stays the same.
 struct ResultMutant {
   std::string name;
   std::function<bool(tolerance::Result& result, const std::vector<tolerance::Block>& blocks)> apply;
 };
 const std::vector<ResultMutant>& of_results();
 
-/// An alteration of an operation of the contract. It affects every op of the catalog that uses the
-/// operation.
+/// A wrong execution of an operation of the contract. It affects every op of the catalog that uses
+/// the operation.
 struct BackendMutant {
   std::string name;
   std::function<void(AlteredBackend& backend)> install;

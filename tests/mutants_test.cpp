@@ -33,17 +33,17 @@ std::vector<Setting> settings() {
   const auto cpu = [](Math math) {
     return make_cpu_backend({.threads = 1, .math = math}, cpu::supported_isas().back());
   };
-  return {
-      {"f32 exact", DType::f32, Math::exact, false, cpu(Math::exact)},
-      {"f32 fast", DType::f32, Math::fast, false, cpu(Math::fast)},
-      {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
-      {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
-      {"bf16 bf16", DType::bf16, Math::bf16, false, cpu(Math::bf16)},
-      // No host backend computes in TF32, so results have its bounds but not its rounding errors.
-      {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
+  return {{"f32 exact", DType::f32, Math::exact, false, cpu(Math::exact)},
+          {"f32 fast", DType::f32, Math::fast, false, cpu(Math::fast)},
+          {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
+          {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
+          {"bf16 bf16", DType::bf16, Math::bf16, false, cpu(Math::bf16)},
+          // No host backend computes in TF32, so results in this setting have the bounds of TF32
+          // but not its rounding errors.
+          {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
 }
 
-/// A mutant that cannot be detected, and why.
+/// A mutant that cannot be detected, and the reason.
 struct Excuse {
   std::string mutant, operation, setting, reason;  // "" as mutant, operation or setting: any
 };
@@ -119,9 +119,9 @@ class Trial {
     });
   }
 
-  /// Compares a mutant's results with the reference if they differ from the results of the correct
-  /// backend. Ends at the first case that exceeds its bound, because further cases cannot change
-  /// the verdict.
+  /// Compares a mutant's results with the reference, but only if they differ from the results of
+  /// the correct backend. Stops at the first case that exceeds its bound, because further cases
+  /// cannot change the verdict.
   void judge(const std::string& mutant, const Compute& compute) {
     tolerance::Comparison comparison(operation_, setting_.activations, unit_);
     bool differs = false;
@@ -165,7 +165,7 @@ class Trial {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(parity_notices_every_mistake) {
+BOOST_AUTO_TEST_CASE(the_parity_test_detects_every_mutant) {
   const auto reference = make_reference_backend();
   const std::vector<Setting> all_settings = settings();
   const bool table = std::getenv("LONGHAND_MUTANTS_TABLE") != nullptr;

@@ -94,7 +94,8 @@ BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   std::string flipped = good;
   flipped[200] = static_cast<char>(flipped[200] ^ 1);
   says(flipped, "checksum", "x.npz");
-  // A file that is truncated or changed at any place is either read or refused.
+  // If a byte at any place is changed, or the file is cut there, the file is either read or
+  // refused.
   for (std::size_t i = 0; i < good.size(); i += 3) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x55);
@@ -108,8 +109,8 @@ BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   }
 }
 
-/// Otherwise a small file could expand to a large one, because its directory could list the same
-/// bytes repeatedly.
+/// If arrays could overlap, the directory of a small file could list the same bytes many times, and
+/// the file would expand to a large one.
 BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
   const auto backend = make_reference_backend();
   const Tensor x = Tensor::from(*backend, {4}, DType::f64, std::vector{1., 2., 3., 4.});
@@ -122,7 +123,8 @@ BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
   write_atomically(path("same.npz"), same);
   BOOST_TEST(contains(refusal([&] { numpy_as_safetensors(path("same.npz"), ""); }),
                       "overlaps the array before it"));
-  // One array is within the bytes of another: its local header is among the values.
+  // One array is within another array: its local header and its numbers are bytes of the other
+  // array.
   const std::string inner = good.substr(0, good.find("PK\3\4", 1));
   const std::string values(inner.size() + 8 - inner.size() % 8, '\0');
   const std::string outer = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (" +

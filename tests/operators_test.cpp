@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(operators_test)
 
 using namespace longhand;
 
-// Values written as formulas, and rearranged, compared with numbers computed by hand.
+// Formulas of values and rearrangements, compared with numbers computed by hand.
 
 namespace {
 

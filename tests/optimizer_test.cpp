@@ -24,7 +24,7 @@ struct Fixture {
     parameter.var().sink().add(
         Tensor::from(*backend, parameter.value().shape(), DType::f64, gradient));
   }
-  /// Executes a step, with a finite loss by default. Returns the norm of the gradients.
+  /// Executes a step and returns the norm of the gradients. The loss is finite by default.
   double take(Optimizer& optimizer, double rate, std::int64_t step, double loss = 1) const {
     optimizer.prepare(rate, step);
     optimizer.step(Tensor::from(*backend, {1}, DType::f64, std::vector<double>{loss}));
@@ -51,7 +51,7 @@ BOOST_FIXTURE_TEST_CASE(clipping_scales_all_gradients_by_one_factor, Fixture) {
   send(w, {3, 0, 0, 0});
   send(b, {0, 4});
   BOOST_TEST(take(adam, 1, 1) == 5.0, close);
-  // g is 3/5, so the result is w - g / (g + 1) with rate 1.
+  // The clipped gradient g is 3/5, so with rate 1 the result is w - g / (g + 1).
   BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.6 / 1.6, close);
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.8 / 1.8, close);
 }
@@ -181,7 +181,7 @@ BOOST_FIXTURE_TEST_CASE(parameter_groups_have_their_own_rate_and_decay, Fixture)
     send(w, {1, 1, 1, 1});
     send(b, {1, 1});
     send(c, {1});
-    // There is one norm over all groups.
+    // One norm is computed over all groups.
     BOOST_TEST(take(*optimizer, 0.1, 1) == std::sqrt(7.0), close);
     BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.01, close);
     BOOST_TEST(b.value().to_doubles()[0] == 1 - 0.01, close);
@@ -240,7 +240,8 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     for (std::size_t k = 0; k < 2; ++k) {
       const std::vector<double>&exact = moments[k], &rounded = moments[2 + k];
       for (std::size_t i = 0; i < size; ++i) {
-        // Three roundings of at most 2^-9, and a small margin for roundings to f32.
+        // The bound is three roundings of at most 2^-9 each, and a small margin for roundings to
+        // f32.
         BOOST_TEST(std::abs(rounded[i] - exact[i]) <= 3.01 * 0x1p-9 * std::abs(exact[i]));
       }
       BOOST_TEST((size == 1 || rounded != exact));

@@ -30,7 +30,7 @@ std::string file(const Program& program, const std::string& name, const std::str
   return program.path(name);
 }
 
-/// The options with which a new run on these files starts.
+/// The options that a new run on these files has.
 OptionValues completed(const std::string& files, const TaskOptions& options = {}) {
   OptionValues values = option_values(task_kind("files"), options);
   values.set("files", files);
@@ -44,7 +44,7 @@ std::vector<std::string> texts_of(const Task& task, std::span<const std::int32_t
   return texts;
 }
 
-/// Records whose answers are their prompts reversed, with strings of `length` letters.
+/// Records with prompts of `length` letters. The answer of each is the prompt reversed.
 std::string reversals(std::size_t length, std::size_t count, std::string_view mark = "=") {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) {
@@ -160,11 +160,12 @@ BOOST_AUTO_TEST_CASE(tokens_are_characters_and_a_sample_is_prompt_mark_answer_an
   BOOST_TEST(texts_of(*task, sample.tokens) == expected);
   BOOST_TEST(sample.asked == (std::vector<std::int32_t>{2, 3, 4}));
   BOOST_TEST(task->as_text(sample).first == "né=");
-  BOOST_TEST(task->vocabulary().encode("né").size() == 3u);  // a prompt of the user gets its mark
+  BOOST_TEST(task->vocabulary().encode("né").size() == 3u);  // the mark is added to a user's prompt
   BOOST_TEST(task->answer("né") == "én\n");
   BOOST_TEST(!task->check("né", "én").has_value());
   BOOST_TEST(task->check("né", "nn").value() == "expected \"én\", got \"nn\"");
-  // The end of the second answer is not doubled, and its pair skips the mark.
+  // The answer of the second record already ends with the end, which is not added again. Its pair
+  // of tokens counts as if the mark were not there.
   const Sample second = task->sample_at(1, 0);
   BOOST_TEST(second.tokens.size() == 6u);
   BOOST_REQUIRE(task->reference(second).size() == 1u);
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_single_file_keeps_its_last_records_for_tests) {
                       "expected more than 25 records, because 25 are held out"));
 }
 
-// A task that `data` writes has the same samples when it is read from the files.
+// A task that the command `data` writes to files has the same samples when it is read from them.
 BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
   struct Written {
     const char* task;
@@ -289,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
   BOOST_TEST(other["rows"][std::size_t{0}]["on"] == "more");
   BOOST_TEST(other["rows"][std::size_t{0}]["count"] == 5);
 
-  // The model can be used without the files, which are named when they are needed.
+  // The model can be used without the files. A command that needs the files names them.
   std::filesystem::rename(folder / "mine", folder / "gone");
   BOOST_TEST((*this)("generate run --prompt ab= --tokens 3").status == 0);
   BOOST_TEST((*this)("eval run --text more.jsonl").status == 0);
@@ -305,7 +306,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
   const Outcome listed = (*this)("runs .");
   BOOST_TEST(contains(listed.out, "id/sequences"));
 
-  // Another folder can continue a run, with the tokens of the first.
+  // A run can continue on another folder, with the tokens of the first folder.
   file(*this, "next/train.jsonl", reversals(4, 40));
   BOOST_TEST((*this)("train --from run --task next --out on --steps 1" + size).status == 0);
   refuses(1, "train --from run --task strange.jsonl --out no --steps 1 --task.held_out 0" + size,

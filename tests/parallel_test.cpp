@@ -63,7 +63,7 @@ BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), thread
 BOOST_DATA_TEST_CASE(sleeping_workers_wake, data::make(crews), threads) {
   ThreadPool pool(threads);
   for (int round = 0; round < 5; ++round) {
-    // This is longer than idle threads poll before they sleep.
+    // Idle threads poll for less than this time before they sleep.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::atomic<int> sum{0};
     pool.run(100, [&](std::int64_t chunk, int) { sum += static_cast<int>(chunk); });
@@ -86,7 +86,7 @@ BOOST_DATA_TEST_CASE(an_exception_is_passed_on_and_the_pool_stays_usable, data::
   BOOST_CHECK_THROW(pool.run(50, [](std::int64_t, int) { fail("all of them"); }), Error);
 }
 
-BOOST_DATA_TEST_CASE(pieces_are_cut_by_the_problem_alone, data::make(crews), threads) {
+BOOST_DATA_TEST_CASE(pieces_do_not_depend_on_the_number_of_threads, data::make(crews), threads) {
   ThreadPool pool(threads);
   for (const std::int64_t count : {0, 1, 99, 100, 101, 1000}) {
     std::vector<std::int64_t> begins(static_cast<std::size_t>(count), -1);

@@ -8,8 +8,8 @@
 
 using namespace longhand;
 
-// Compares PaTH's scores with their definition, one reflection after another. The tests of the
-// catalog cover gradients and parity, the tests of all mixers cover decoding.
+// Compares PaTH's scores with their definition, which applies one reflection after another. The
+// tests of the catalog cover gradients and parity. The tests of all mixers cover decoding.
 BOOST_AUTO_TEST_SUITE(path_test)
 
 BOOST_AUTO_TEST_CASE(a_key_is_reflected_by_every_token_between_key_and_query) {

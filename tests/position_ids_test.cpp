@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(tokens_that_belong_together_share_a_position_id) {
              (Ids{1, 2, 0, 1, 2, 0, 1, 2, 0}));
 }
 
-// A sequence that is being generated has the same position ids as the complete sequence.
+// While a sequence is generated, its tokens have the same position ids as in the complete sequence.
 BOOST_AUTO_TEST_CASE(position_ids_depend_on_earlier_tokens_and_stay_below_their_bound) {
   for (const Coupled& c : coupling_tasks) {
     const auto task = make_task(c.kind, c.options);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(random_positions_ascend_and_cover_the_range) {
     for (std::size_t t = 1; t < ids.size(); ++t) BOOST_REQUIRE(ids[t] > ids[t - 1]);
     for (const std::int32_t id : ids) ++times.at(static_cast<std::size_t>(id));
   }
-  // 10 numbers are drawn out of 30, so each number is in a third of the samples.
+  // Each sample draws 10 of 30 numbers, so each number is in a third of the samples.
   for (const int n : times) BOOST_TEST(std::abs(n - 2000 / 3) < 120);
   const auto full = with_ids("reversal", PositionIds::random, 10, {{"length", "4"}});
   BOOST_TEST(draw(*full, 1).positions == (Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
@@ -147,7 +147,8 @@ BOOST_AUTO_TEST_CASE(coupled_positions_start_anywhere_and_stay_in_the_range) {
         BOOST_TEST(sample.positions[t] < 12);
       }
     }
-    // There are three digits including padding; abacus also counts the end as a digit.
+    // Couplings are at most 4 (three digits including padding, and the end), digit places at
+    // most 3.
     BOOST_TEST(starts.size() == (ids == PositionIds::coupled ? 8u : 9u));
   }
 }
@@ -192,7 +193,8 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
              }).starts_with("input: expected a position of at least 0 for each of 2 tokens"));
 }
 
-// Equal position ids give equal bits, because a model has no other information about positions.
+// If the position ids equal the places of the tokens, all bits are the same, because a model has no
+// other information about positions.
 BOOST_AUTO_TEST_CASE(position_ids_equal_to_the_places_change_nothing) {
   const auto backend = make_backend("cpu", {.threads = 1});
   const auto task = make_task("reversal");
@@ -239,8 +241,8 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
       for (const PositionIds ids : {PositionIds::random, PositionIds::coupled}) {
         const auto task = with_ids("reversal", ids, 40, {{"length", "3-8"}});
         nn::Decoder model(*backend, small_decoder(*task, positions, 40), 1);
-        // Samples whose answers equal the model's predictions, so that both ways of reading give
-        // the same score.
+        // The answers of the samples are replaced by the model's predictions, so that both ways of
+        // reading give the same predictions.
         std::vector<tasks::Sample> samples;
         for (std::uint32_t i = 0; i < 4; ++i) samples.push_back(draw(*task, i));
         std::vector<Ids> sequences, asked, given;
@@ -272,7 +274,7 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
   }
 }
 
-// The position ids of a growing sequence equal those of its complete sample, except for the offset.
+// The position ids of a growing sequence are the first position ids of the complete sequence.
 BOOST_AUTO_TEST_CASE(positions_of_earlier_tokens_do_not_change_while_a_sequence_grows) {
   for (const PositionIds ids : {PositionIds::random, PositionIds::coupled, PositionIds::abacus}) {
     const auto task = with_ids("addition", ids, 40);
@@ -296,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_recorded_step_equals_the_step_executed_directly) {
     nn::Decoder model(*backend, small_decoder(*task, nn::Positions::learned, 40), 1);
     const auto source = app::training_batches(task, 3, {.sequences = 12});
     const auto full = [&](std::int64_t step, std::int64_t part) {
-      return nn::filled_up(source(step, part));  // padded as in recorded steps
+      return nn::filled_up(source(step, part));  // padded as recorded steps are
     };
     return train_losses(model, full, {.steps = 8, .schedule = {.peak = 1e-2, .steps = 8}});
   };
@@ -304,8 +306,8 @@ BOOST_AUTO_TEST_CASE(a_recorded_step_equals_the_step_executed_directly) {
 }
 
 // A small version of the published experiment. After training on up to 4 digits, more than half of
-// the tokens of sums with 5 and 6 digits are right, compared with a sixth for consecutive
-// positions. A run that is interrupted and resumed has the same bits.
+// the tokens are right in sums of 5 and 6 digits. With consecutive positions, a sixth is right. A
+// run that is interrupted and resumed has the same bits.
 BOOST_AUTO_TEST_CASE(addition_with_coupled_positions_generalizes_to_longer_numbers) {
   app::Config config("addition");
   for (const auto& [key, value] :

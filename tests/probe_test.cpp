@@ -13,7 +13,8 @@ namespace probe_test {
 using namespace longhand;
 using namespace longhand::app;
 
-/// A model whose blocks add nothing, so that the residual stream is the embedding of each token.
+/// A model whose blocks add nothing to the residual stream, so the output at a token is the token's
+/// embedding.
 struct Rigged : Reference {
   static constexpr std::int64_t numbers = 3, width = 8;
   std::unique_ptr<tasks::Task> task;
@@ -41,8 +42,8 @@ struct Rigged : Reference {
     const Tensor to = model->parameters().find(name)->value();
     run(Copy{.x = f64(to.shape(), values), .y = to});
   }
-  /// Sets the embedding of each token. The decoder basis consists of unit vectors, so the products
-  /// of an embedding with this basis are the embedding's entries.
+  /// Sets the embedding of each token. The decoder basis consists of unit vectors, so the product
+  /// of an embedding with a basis vector is an entry of the embedding.
   void embed(const std::vector<Values>& rows) const {
     Values all;
     for (Values row : rows) {
@@ -85,9 +86,9 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// The largest product of the delimiter ⊥ is that with the number 1, so ⊥ shows the minimum only if
-// the minimum is 1. The two largest products of the numbers 1 and 2 are those with 1 and 2.
-// Therefore only the number 1 shows its successor, and only if the input contains 2.
+// The delimiter ⊥ has its largest product with the number 1, so ⊥ shows the minimum only if the
+// minimum is 1. The numbers 1 and 2 have their two largest products with 1 and 2. So only the
+// number 1 shows its successor, and only if the input contains 2.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

@@ -125,7 +125,8 @@ struct Program {
     BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0), "longhand " << line);
     return usage.ru_maxrss / 1024;
   }
-  /// The exit status of the program, or the negative number of the signal that ended it.
+  /// The exit status of the program. If a signal ended the program, the negative number of the
+  /// signal.
   static int finish(pid_t child) {
     int status = 0;
     LONGHAND_CHECK(::waitpid(child, &status, 0) == child, "cannot wait for the program");

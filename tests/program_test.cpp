@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(help_shows_common_options_those_of_a_task_or_all) {
   const std::string sorting = (*this)("train --task sorting --help").out;
   BOOST_TEST(sorting.find("helper task: none, successor") != std::string::npos);
   BOOST_TEST(sorting.find("--task.group") == std::string::npos);
-  // Options are named as flags, not as settings of config.ini.
+  // Options are written as flags, not as settings of config.ini.
   for (const char* section : {"training.", "model.", "compute."}) {
     BOOST_TEST(all.find(section) == std::string::npos, section);
   }
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
   BOOST_TEST(contains((*this)("train --help all").out, "same as --rate"));
   BOOST_TEST(contains((*this)("man train").out, "same as \\-\\-rate"));
 
-  // An alias never hides an option of the same name, and always stands for one.
+  // An alias never hides an option of the same name, and always refers to an existing option.
   std::map<std::string, int> meanings;
   for (const auto& entry : app::commands()) {
     const auto& name = entry.first;
@@ -157,8 +157,8 @@ BOOST_AUTO_TEST_CASE(a_recipe_describes_its_runs) {
   double all = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     const Json& run = paper["rows"][i];
-    // There are six operations per parameter and token, plus those of attention. Sequences have at
-    // most 1025 tokens.
+    // Training takes six operations per parameter and token, and those of attention. Sequences have
+    // at most 1025 tokens.
     const double tokens = run["operations"].number() / 6 / run["parameters"].number();
     BOOST_TEST(tokens > 0.5 * run["steps"].number() * 32);
     BOOST_TEST(tokens < 4.0 * run["steps"].number() * 128 * 1025);
@@ -349,8 +349,8 @@ BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   BOOST_REQUIRE(memory["rows"].size() == 6);
   for (const std::size_t first : {0, 2, 4}) {
     const auto bytes = [&](std::size_t row) { return memory["rows"][row]["peak_bytes"].number(); };
-    // The peak includes at least y and three gradients. For four times the length it is at most
-    // five times as large.
+    // The peak includes at least y and three gradients. A sequence of four times the length has at
+    // most five times the peak.
     BOOST_TEST(bytes(first) >= 4 * 512 * 2 * 8 * 4);
     BOOST_TEST(bytes(first + 1) < 5 * bytes(first));
   }
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(the_output_gradient_of_a_loss_defaults_to_one) {
 
 BOOST_AUTO_TEST_CASE(op_refuses_inputs_that_do_not_fit_and_writes_nothing) {
   write("x", {{"x", {2, 2}, {1, 2, 3, 4}}});
-  // The output gradient must be given unless the output is a loss.
+  // The gradient of the output must be given, unless the output is a loss.
   refuses(1, "op scale --in x --out y --grad", "dy");
   refuses(1, "op softmax --in x --out y --attr causal=2", "causal");
   refuses(1, "op matmul --in x --out y", "\"x\"");

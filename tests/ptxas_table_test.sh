@@ -11,7 +11,8 @@ kernel() {
   echo "    $3 bytes stack frame, $3 bytes spill stores, $3 bytes spill loads"
   echo "ptxas info    : Used $4 registers, used 1 barriers, $5 bytes smem, 448 bytes cmem[0]"
 }
-# Names in anonymous namespaces, of which the second has a template argument with a name.
+# Names of kernels in anonymous namespaces. The second name has a template argument that is itself a
+# name.
 ours=_ZN8longhand4cuda35_GLOBAL__N__50240296_7_norm_cu_41094norm
 rows="${ours}INS0_9RowLayoutILi4ELi8ENS0_5LanesILi32EEEEELb0EfEEvNS1_5TasksIT1_EE"
 table() { awk -f scripts/ptxas_table.awk; }

@@ -31,7 +31,7 @@ namespace {
 using Values = std::vector<std::vector<double>>;
 using Numbers = std::vector<float>;
 
-/// The results of all ranks.
+/// Calls rank(communicator) on each of `size` ranks and returns the results.
 template <class F>
 auto on_ranks(int size, F&& rank) {
   std::vector<decltype(rank(alone()))> all(static_cast<std::size_t>(size));
@@ -43,8 +43,8 @@ auto on_ranks(int size, F&& rank) {
 
 constexpr std::int64_t rank_words = 11;
 
-/// Batches of sequences with different lengths. Batch 5 of a step has no scored target, and neither
-/// does batch 2 of every third step.
+/// Batches of sequences with different lengths. Batch 5 of every step has no scored target. Batch 2
+/// of every third step has none either.
 Batch ragged_batch(std::int64_t step, std::int64_t place) {
   Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
   Batch batch;
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(every_rank_receives_all_messages_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(any_rank_may_say_yes) {
+BOOST_AUTO_TEST_CASE(any_is_true_on_every_rank_if_it_is_true_on_one) {
   for (const int yes : {-1, 0, 3}) {
     const auto all =
         on_ranks(4, [&](Communicator& ranks) { return ranks.any(ranks.rank() == yes) ? 1 : 0; });
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(any_rank_may_say_yes) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
-  // The sum of these values depends on the order. Lengths have odd halves and extend over several
-  // pieces.
+  // The sum of these values depends on the order of additions. The lengths are odd, so the two
+  // halves of a message differ, and the longest one needs several pieces.
   for (const std::int64_t length : {std::int64_t{1}, std::int64_t{5}, std::int64_t{300'001}}) {
     std::vector<std::vector<double>> parts(8);
     Rng rng(5, Purpose::test);
@@ -257,9 +257,9 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_rank_hears_what_each_owner_has) {
-  // Seven tensors of different sizes. One rank owns none of them, and one tensor extends over
-  // several pieces.
+BOOST_AUTO_TEST_CASE(every_rank_receives_the_tensors_of_each_owner) {
+  // There are seven tensors of different sizes. One rank owns none of them, and one tensor extends
+  // over several pieces.
   const std::vector<int> owners{0, 2, 2, 3, 0, 3, 2};
   const std::vector<std::int64_t> sizes{3, 1, 2'000'000, 7, 0, 2, 5};
   const auto all = on_ranks(4, [&](Communicator& ranks) {
@@ -325,8 +325,8 @@ BOOST_AUTO_TEST_CASE(sharing_state_changes_no_bit_and_checkpoints_load_on_any_nu
 }
 
 BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
-  // There are as many ranks as parts, so that a rank stores only its share of the sums and the data
-  // in transit.
+  // There are as many ranks as parts. So a rank stores only its share of the sums, and the data in
+  // transit.
   const DecoderConfig config{.vocabulary = rank_words,
                              .width = 64,
                              .layers = 8,
@@ -356,8 +356,8 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
 }
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_written_by_ranks_is_complete_or_absent) {
-  // If one rank cannot write its part, there must be no folder with the checkpoint's name, and no
-  // temporary files.
+  // If one rank cannot write its part, no folder with the checkpoint's name may exist afterwards,
+  // and no temporary files.
   const TemporaryFolder folder;
   const auto work = [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   }
 }
 
-/// Data in transit between emulated devices. Only one thread at a time uses the devices.
+/// Data in transit between emulated devices. Only one thread at a time may use a device.
 struct Cables {
   std::mutex mutex, devices;
   std::condition_variable changed;
@@ -463,7 +463,7 @@ BOOST_AUTO_TEST_CASE(sums_on_devices_have_the_bits_of_the_hosts) {
   }
 }
 
-/// Exchanges messages between hosts while their devices wait. Only one device computes at a time.
+/// Exchanges messages between hosts while their devices wait. Only one device at a time computes.
 class CabledHosts final : public Transport {
  public:
   CabledHosts(Cables& cables, Cables& devices, int rank, int size)
@@ -492,8 +492,8 @@ class CabledHosts final : public Transport {
   int rank_, size_;
 };
 
-/// A configuration with a bias of 45 numbers, so that later members of a bucket are not aligned to
-/// 16 bytes without padding.
+/// A configuration in which one bias has 45 numbers. Without padding, later members of the same
+/// bucket would not be aligned to 16 bytes.
 DecoderConfig uneven() {
   DecoderConfig config = softmax_fal();
   config.layers = 1;
@@ -559,8 +559,8 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
 }
 
 BOOST_AUTO_TEST_CASE(summed_gradients_lie_on_16_bytes_as_those_of_one_rank_do) {
-  // On a CUDA device, square_sums adds the entries of a tensor in another order if it is not
-  // aligned to 16 bytes.
+  // On a CUDA device, square_sums adds the entries of a tensor in another order if the tensor is
+  // not aligned to 16 bytes.
   const auto odd = on_ranks(2, [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
     const Decoder model(*backend, uneven(), 3);
@@ -643,7 +643,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_sums_does_not_hang_the_others) {
   expect_refusal([&] { run_ranks(4, work); }, "no more memory");
 }
 
-/// Rank 0 of two. Its peer answers late, with ones.
+/// Rank 0 of two ranks. Its peer answers late, and its answer consists of ones.
 class LatePeer final : public Transport {
  public:
   int rank() const override { return 0; }
@@ -683,9 +683,9 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
   BOOST_TEST(sum < 1.2 * whole[0]);
 }
 
-BOOST_AUTO_TEST_CASE(only_the_cut_of_a_step_decides_the_bits) {
-  // Shows that the test above could fail: dividing the same batches into other parts changes the
-  // order of additions.
+BOOST_AUTO_TEST_CASE(the_division_of_a_step_into_parts_determines_the_bits) {
+  // Shows that the tests of equal bits could fail: dividing the same batches into other parts
+  // changes the order of additions.
   const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), alone());
   const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), alone());
   BOOST_CHECK(eight.values != four.values);

@@ -22,8 +22,8 @@ constexpr TaskMaker make{recall};
 
 std::size_t place(std::int32_t output) { return static_cast<std::size_t>(output); }
 
-/// The probability of drawing these slots (counted from 0) in this order without replacement, with
-/// weights (slot + 1)^-exponent.
+/// The probability of drawing these slots, counted from 0, in this order without replacement. Slot
+/// x has the weight (x + 1)^-exponent.
 double probability(const std::vector<std::size_t>& drawn, std::size_t slots, double exponent) {
   std::vector<double> weights;
   for (std::size_t x = 1; x <= slots; ++x) {
@@ -112,7 +112,8 @@ BOOST_AUTO_TEST_CASE(keys_values_and_other_tokens_are_uniform) {
   BOOST_TEST(fairness(first_other, 12) > 1e-3);
 }
 
-// The slots of keys 1, 2 and 3 in this order: all 60 ordered draws of 3 out of 5.
+// Counts the slots of keys 1, 2 and 3, in this order. There are 60 ordered draws of 3 slots out of
+// 5.
 BOOST_AUTO_TEST_CASE(slots_are_drawn_without_replacement_by_a_power_law) {
   const auto task = make({{"tokens", "16"}, {"pairs", "3"}, {"vocabulary", "32"}});
   std::map<std::vector<std::size_t>, double> counted;
@@ -142,7 +143,8 @@ BOOST_AUTO_TEST_CASE(slots_are_drawn_without_replacement_by_a_power_law) {
   BOOST_TEST(chi_square_p(counts, flatter) < 1e-6);
 }
 
-// In a sample of the trained length, the slot of the first key follows the power law itself.
+// In a sample of the trained length, the slot of the first key has exactly the distribution of the
+// power law.
 BOOST_AUTO_TEST_CASE(the_first_keys_slot_follows_the_power_law) {
   const auto task = make({{"tokens", "256"}, {"pairs", "32"}});
   std::vector<double> counts(96), expected;
@@ -185,14 +187,14 @@ BOOST_AUTO_TEST_CASE(lengths_are_even_and_have_the_same_density_of_keys) {
     BOOST_TEST(sample.tokens.size() == tokens);
     BOOST_TEST(sample.asked.size() == tokens / 8);
   }
-  // Every sample contains a key.
+  // Every sample contains at least one key.
   BOOST_TEST(draw(*make({{"tokens", "4-256"}, {"pairs", "1"}}), 0).asked.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(the_reference_of_a_value_is_its_place_in_the_table) {
   const auto task = make({{"tokens", "96"},
                           {"pairs", "8"},
-                          // a small vocabulary, so that values also occur after the table
+                          // the vocabulary is small, so that values also occur after the table
                           {"vocabulary", "60"},
                           {"repeats", "3"},
                           {"back", "2"}});
@@ -211,8 +213,8 @@ BOOST_AUTO_TEST_CASE(the_reference_of_a_value_is_its_place_in_the_table) {
   }
 }
 
-// Keys are 1 to 3, values are 4 to 7. Key 1 has value 6, key 3 has value 4. Key 3 is in slot 8, and
-// by chance also in slot 12.
+// Keys are 1 to 3, values are 4 to 7. Key 1 has the value 6, key 3 has the value 4. Key 3 is
+// repeated at place 8, and by chance also at place 12.
 BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   const auto task = make({{"tokens", "14"}, {"pairs", "2"}, {"vocabulary", "8"}});
   const std::string prompt = "1 6 3 4 2 2 1 0 3 7 0 1 3 3";
@@ -221,7 +223,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   };
   BOOST_TEST(task->answer(prompt) == "6:6 8:4 12:4");
   BOOST_TEST(verdict(prompt, "6:6 8:4 12:4") == "right");
-  // Either slot is accepted, because the text does not show which one was meant.
+  // Either of the two places is accepted, because the text does not show which one was meant.
   BOOST_TEST(verdict(prompt, " 6:6  8:4 ") == "right");
   BOOST_TEST(verdict(prompt, "6:6 12:4") == "right");
   BOOST_TEST(verdict(prompt, "6:6 8:6") == "place 8: expected 4, got 6");
@@ -265,8 +267,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
              "key 1: expected 2 values, got 3");
 }
 
-// In a small vocabulary, keys also occur by chance. The text answers them too, but the sample does
-// not score them.
+// In a small vocabulary, keys also occur by chance after the table. The text form of the answer
+// contains their values too, but the sample does not score them.
 BOOST_AUTO_TEST_CASE(a_key_that_occurs_by_chance_is_not_scored) {
   const auto task = make({{"tokens", "40"}, {"pairs", "3"}, {"vocabulary", "8"}});
   std::size_t by_chance = 0;

@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(recomputation_has_the_same_bits_and_uses_less_memory) {
   for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
     const auto backend = make_cpu_backend({.threads = 2, .math = math});
     for (const DecoderConfig& config : {parallel, sequential}) {
-      // Trains all parameters, or only the blocks (so that the first block's input requires no
-      // gradient), or no parameter of the first blocks.
+      // Trains all parameters, or only the blocks, or no parameter of the first blocks. If only the
+      // blocks are trained, the first block's input requires no gradient.
       for (const std::string train : {"*", "blocks.*", "blocks.3.mixing.out,*.5.norm2.weight"}) {
         const Step kept = step(*backend, config, false, train);
         const Step again = step(*backend, config, true, train);

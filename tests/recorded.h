@@ -13,8 +13,8 @@ auto recorded(Tape& tape, Forward&& forward) {
   return std::forward<Forward>(forward)();
 }
 
-/// Computes the gradients of the loss that `forward` returns, and adds them to the gradients of the
-/// leaves.
+/// Computes the gradients of the loss that `forward` returns, and adds them to those that the
+/// leaves already have.
 template <class Forward>
 void backpropagate(Forward&& forward) {
   Tape tape;

@@ -45,7 +45,8 @@ inline void check_values(const Tensor& y, const Values& expected, double toleran
   check_values(y.to_doubles(), expected, tolerance);
 }
 
-/// Runs `op` with its target assigned, then with the target added to 10, and without a target.
+/// Runs `op` three times: the target is assigned, the target is added to 10, and there is no
+/// target.
 template <class Op>
 void check_target(const Reference& on, Op op, Target Op::*target, const Shape& shape,
                   const Values& expected) {

@@ -16,7 +16,8 @@ namespace {
 
 std::unique_ptr<tasks::Task> reversal() { return make_task("reversal", {{"length", "1-6"}}); }
 
-/// A model with three kinds of heads, two of which share keys, with a window and a temperature.
+/// A model with three kinds of heads. Two of the heads share keys, one has a window and one a
+/// temperature.
 nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = DType::f64) {
   return {backend,
           {.vocabulary = task.vocabulary().size(),
@@ -53,7 +54,7 @@ BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
       }
     }
     BOOST_TEST(at == all.size());
-    // A view that contains the weights, so that they are not computed from queries and keys.
+    // This view already contains the weights, so they are not computed from queries and keys.
     const nn::MixerView shown{.weights = view.all_weights()};
     BOOST_TEST(nn::head_weights(shown, input.segments, 1, 0).to_doubles() ==
                    nn::head_weights(view, input.segments, 1, 0).to_doubles(),
@@ -71,8 +72,8 @@ BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
   BOOST_TEST(!nn::head_weights({}, input.segments, 0, 0));
 }
 
-// In the sample dh1=1hd, three rows predict 1, h and d. Each of them has one reference column. The
-// row that predicts the end has none.
+// In the sample dh1=1hd, three rows predict 1, h and d. Each of these rows has one reference
+// column. The row that predicts the end has none.
 BOOST_AUTO_TEST_CASE(a_reference_becomes_a_matrix) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_reference_becomes_a_matrix) {
   BOOST_TEST((sums == std::vector<double>{2, 9, 16}));
 }
 
-// Compares with sums over the output of look_inside for each sample.
+// Compares the scores with sums over the output of look_inside for each sample.
 BOOST_AUTO_TEST_CASE(scores_are_sums_of_weights_on_the_reference) {
   const auto backend = make_reference_backend();
   const auto task = reversal();

@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(rope_rotates_pairs_and_its_inverse_restores_them) {
   const Values side{-1.27223251272018, -1.83886498514102, 1.68392864073146, 4.70790657648644};
   for (const bool interleaved : {false, true}) {
     const Values& turned = interleaved ? side : half;
-    // Two heads with five columns each, four of which are rotated, after one column that belongs to
-    // no head.
+    // There are two heads with five columns each, four of which are rotated. One more column in
+    // front belongs to no head.
     const Values x_row{-7, 1, 2, 3, 4, 9, 1, 2, 3, 4, 8};
     Rope op{.x = f64({1, 11}, x_row),
             .positions = ints({1}, {3}),
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(entries_are_rearranged) {
 }
 
 BOOST_AUTO_TEST_CASE(f32_results_are_rounded_once) {
-  // f32 cannot represent 2^24 + 1, so a sum in f32 would lose the ones.
+  // f32 cannot represent 2^24 + 1. A sum in f32 would lose the ones.
   const Tensor x = Tensor::from(run, {1, 5}, DType::f32, Values{16777216, 1, 1, 1, 1});
   const Tensor y = blank({1}, DType::f32);
   run(Reduce{.reduction = Reduction::sum, .x = x, .y = y});

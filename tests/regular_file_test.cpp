@@ -1,5 +1,5 @@
 // Functions that read files must never wait for a pipe, and must read only regular files, whatever
-// a name refers to.
+// kind of file a name refers to.
 #include "core/regular_file.h"
 
 #include <sys/socket.h>
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(subfolders_are_opened_without_following_links) {
 }
 
 BOOST_AUTO_TEST_CASE(no_reader_waits_for_a_pipe) {
-  // A function that opens the pipe would hang here, because no process opens the other end.
+  // A function that opened the pipe would wait forever, because no process opens the other end.
   const auto refuses_pipe = [&](const std::string& name, const std::function<void()>& read) {
     make_pipe(name);
     const std::string message = refusal(read);

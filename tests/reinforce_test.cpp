@@ -26,8 +26,8 @@ BOOST_AUTO_TEST_SUITE(reinforce_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Attention with increased weights at listed pairs: the operation, heads that use it, and runs with
-// such heads.
+// Attention whose weights are increased at listed pairs of tokens: the operation, heads that use
+// it, and runs with such heads.
 
 namespace {
 
@@ -44,7 +44,7 @@ Tensor amounts_of(Backend& backend, DType type, const std::vector<double>& amoun
   return Tensor::from(backend, {std::ssize(amounts)}, master_type(type), amounts);
 }
 
-/// One pair per token; the token attended to is a random one at or before it.
+/// One pair per token: the token itself, and a random token at or before it.
 Reference one_pair_a_token(const Tokens& lengths, std::uint64_t seed) {
   Rng rng(seed, Purpose::test);
   Reference pairs;
@@ -73,7 +73,7 @@ struct Model {
              .deviation = 0.7},
             3) {}
 
-  /// Sets the amounts of all heads, layer by layer.
+  /// Sets the reinforcement of all heads, layer by layer.
   void reinforce(const std::vector<double>& amounts) {
     std::size_t begin = 0;
     for (std::int64_t layer = 0; layer < decoder.config().layers; ++layer) {
@@ -93,7 +93,7 @@ const std::vector<double> some_amounts{0.75, 0, 1.5, 0.5, 2, 0, 0, 3, 0.625, 1};
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_agrees_with_the_matrix_of_weights_edited_entry_by_entry) {
+BOOST_AUTO_TEST_CASE(reinforced_attention_agrees_with_weights_edited_entry_by_entry) {
   check_composed(
       "reinforced_attention", [](const catalog::Call& c) -> std::vector<catalog::Output> {
         const ScoreVars s = catalog::windowed_call(c);
@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(heads_that_add_nothing_keep_every_bit) {
   }
 }
 
-// Weights that underflow to 0 in f32 count as larger than 0, and weights that are rounded to 1 do
-// not exceed 1.
+// In f32, a weight that underflows to 0 still counts as larger than the threshold 0. A weight that
+// is rounded to 1 does not exceed the threshold 1.
 BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
   const Tokens lengths{40, 3};
   const Reference looks = one_pair_a_token(lengths, 6);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(pairs_outside_the_visible_keys_add_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
+BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f32, {5, 4}, 2, 1, 4, 4);
   const auto run = [&](const Tensor& pairs, const Tensor& amounts, double threshold) {
@@ -233,8 +233,9 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
       "expected reference rows in ascending order below 9, got 9");
 }
 
-// The first group of a layer has columns for 2 queries, 1 key and 1 value, each of width 4.
-BOOST_AUTO_TEST_CASE(shown_weights_are_the_ones_used) {
+// The projection of a layer's first group has columns for 2 queries, 1 key and 1 value, each of
+// width 4.
+BOOST_AUTO_TEST_CASE(shown_weights_are_those_that_were_used) {
   const auto backend = make_reference_backend();
   Model model(*backend, "reinforce=0");
   model.reinforce(some_amounts);
@@ -283,8 +284,8 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   Model plain(*backend, "beta=1"), told(*backend, "reinforce=0");
   BOOST_TEST(!plain.decoder.wants_reference());
   BOOST_TEST(told.decoder.wants_reference());
-  // The parameters have the same names and values. The only addition is one amount per head, which
-  // is not trained.
+  // The parameters have the same names and values. The only addition is one untrained number per
+  // head, its amount.
   std::size_t more = 0;
   for (const Parameter& p : told.decoder.parameters().all()) {
     const Parameter* const same = plain.decoder.parameters().find(p.name());
@@ -330,7 +331,7 @@ BOOST_AUTO_TEST_CASE(cached_and_batched_decoding_agrees_with_token_by_token_deco
     const auto backend = make_cpu_backend({.threads = 2, .math = math});
     Model model(*backend, "reinforce=0.05");
     model.reinforce(some_amounts);
-    // Generates without a cache: recomputes everything for every output.
+    // Generates without a cache: the whole sequence is recomputed for every output.
     const auto slowly = [&](bool told) {
       std::vector<Tokens> said;
       for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -378,7 +379,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_has_the_amounts_and_a_list_of_heads_the_thresh
                  "reinforce: expected none or a number from 0 to 1");
 }
 
-BOOST_AUTO_TEST_CASE(it_is_neither_trained_nor_exported) {
+BOOST_AUTO_TEST_CASE(reinforcement_is_neither_trained_nor_exported) {
   const auto backend = make_cpu_backend({.threads = 1});
   Model model(*backend, "reinforce=0.05");
   const Batch batch{.tokens = {1, 2, 3}, .lengths = {3}, .targets = {2, 3, 1}};
@@ -393,7 +394,7 @@ BOOST_AUTO_TEST_CASE(it_is_neither_trained_nor_exported) {
                  "export: expected plain attention, got reinforced heads");
 }
 
-// Runs on the reversal task whose heads are reinforced at the right places.
+// Runs on the reversal task. Their heads are reinforced at the pairs of the task's reference.
 BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   const auto make = [&](const std::string& name, app::Config config, double amount) {
     for (const auto& [key, value] : {std::pair{"model.width", "16"},

@@ -1,4 +1,4 @@
-// The command repair, through the program as a user runs it.
+// The command repair. The program is run as a user runs it.
 #include <cmath>
 #include <cstring>
 
@@ -10,8 +10,8 @@ namespace repair_test {
 using namespace longhand;
 namespace fs = std::filesystem;
 
-/// A run with grouped heads of width 4. Rows 0 .. 15 of its projections compute queries, rows 16 ..
-/// 23 keys.
+/// A run with grouped heads of width 4. Rows 0 to 15 of the projection compute queries, and rows 16
+/// to 23 compute keys.
 struct Fixture {
   Program longhand;
 
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(only_the_selected_columns_of_queries_and_keys_are_trained) 
                    entry.name << " " << row);
       }
     }
-    // A run that was interrupted in the middle has the same bits.
+    // A run that is resumed from the middle has the same bits.
     const std::string whole = longhand.checkpoint("second", 4);
     longhand.json("train --resume second --from-step 2 --quiet --json");
     BOOST_TEST((longhand.checkpoint("second", 4) == whole));

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_table_wraps_words_but_neither_numbers_nor_names) {
              "\u00e9              train/              -\n"
              "               sequences\n");
   BOOST_TEST(contains(printed(31), "what it     mean\n               is         value\n"));
-  // 31 columns is the least width of this table. A narrower terminal does not cut it.
+  // This table is at least 31 columns wide. It is not cut for a narrower terminal.
   BOOST_TEST(printed(1) == printed(31));
 }
 

@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(a_block_is_replaced_if_it_exists) {
                            "expected the marker lines \"<!-- x -->\" and \"<!-- end of x -->\"");
 }
 
-/// `longhand repro ... --page` writes the numbers of a page. `longhand record docs/results` writes
-/// the tables that are made from them.
+/// `longhand repro ... --page` writes the figures of a page. `longhand record docs/results` makes
+/// tables from these figures and writes them into the pages.
 BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
   const fs::path pages = fs::path(longhand::test_data).parent_path() / "docs/results";
   const auto results = results_in(pages);

@@ -23,7 +23,8 @@ Words first_words(Rng rng) { return {rng.next(), rng.next(), rng.next(), rng.nex
 
 }  // namespace
 
-// The vectors published by Random123 for philox4x32-10: zeros, ones, and the digits of pi.
+// The test vectors published by Random123 for philox4x32-10. Their inputs are zeros, ones, and the
+// digits of pi.
 BOOST_AUTO_TEST_CASE(philox_produces_the_published_words) {
   BOOST_TEST(
       (philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE(every_bit_of_a_word_is_fair) {
   }
 }
 
-// The first words of 65536 streams whose names differ in one part, taken as one sequence, are
+// Takes the first word of each of 65536 streams whose names differ in one part. The words are
 // uniform, and adjacent words are independent.
 BOOST_AUTO_TEST_CASE(neighbouring_streams_are_independent) {
   for (const bool by_step : {false, true}) {
@@ -110,8 +111,9 @@ BOOST_AUTO_TEST_CASE(below_is_uniform_for_small_bounds) {
   }
 }
 
-// With bound 3 * 2^30, taking the remainder would make the first third twice as likely, and a
-// product without rejection would make the multiples of three twice as likely.
+// With the bound 3 * 2^30, simpler methods are biased. Taking the remainder would make numbers in
+// the first third twice as likely, and a product without rejection would make the multiples of
+// three twice as likely.
 BOOST_AUTO_TEST_CASE(below_is_uniform_for_bounds_that_bias_simpler_methods) {
   const std::uint32_t bound = 3u << 30;
   Rng rng(3, Purpose::test);
@@ -146,8 +148,8 @@ BOOST_AUTO_TEST_CASE(uniform_numbers_fill_the_unit_interval) {
   BOOST_TEST(chi_square_p(counts) > 1e-3);
 }
 
-// The distribution function maps normal numbers to uniform ones, so all cells have the same
-// probability.
+// The normal distribution function maps normal numbers to uniform ones, so all cells must be
+// equally likely.
 BOOST_AUTO_TEST_CASE(normal_numbers_are_normal) {
   const auto distribution = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
   Rng rng(6, Purpose::test);

@@ -10,7 +10,7 @@
 
 using namespace longhand;
 
-// Attention with rules other than softmax: worked examples, limits, and how many keys of a row are
+// Attention with rules other than softmax: worked examples, limits, and which keys of a row are
 // read. The tests of the catalog cover gradients, parity and mutants.
 BOOST_AUTO_TEST_SUITE(rules_test)
 
@@ -46,7 +46,8 @@ Doubles last_row(const Tensor& weights) {
 
 BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   const auto backend = make_reference_backend();
-  // sigmoid(ln x) = x / (1 + x): 1/2, 2/3, 3/4; a query does not see its own key.
+  // sigmoid(ln x) = x / (1 + x) is 1/2, 2/3 and 3/4 for the three visible keys. A query does not
+  // see its own key.
   const ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5});
   check_close(last_row(attention_weights(s, StickBreakingVars{})), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0},
               1e-15);
@@ -56,8 +57,8 @@ BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   check_close(y.value().to_doubles(), {0, 12, 8, 5}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   check_close(v.data.grad().to_doubles(), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
-  // The terms P dP are 1, 1, 3. dS is a term minus sigmoid(s) times the sum of this and all earlier
-  // terms.
+  // The terms P dP are 1, 1 and 3. dS of a key is its term, minus sigmoid(s) times the sum of this
+  // term and all earlier ones.
   check_close(s.k.data.grad().to_doubles(), {0.5, 1 - 2.0 * 2 / 3, 3 - 5 * 0.75, 0}, 1e-14);
 }
 
@@ -73,8 +74,8 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   const Var y = recorded(tape, [&] { return attention(s, v, rule); });
   check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // D = 4, so dS = 8/12, 0, 0, -2/3. The gradient of the count bias is the sum of dS times the
-  // number of keys with a positive score from this key on.
+  // D = 4, so dS is 8/12, 0, 0 and -2/3. The gradient of the count bias is the sum over keys of dS
+  // times the number of positive scores from that key on.
   check_close(rule.count_bias.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
   check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
 
@@ -86,8 +87,8 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
 
 BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   const auto backend = make_reference_backend();
-  // Half the scores are 0, 0.2, -1, 0.2. With t = -0.4, the roots of the weights would be 0.4, 0.6,
-  // 0, 0.6. Their squares would sum to 0.88, so t is lower.
+  // Half of each score is 0, 0.2, -1 and 0.2. With t = -0.4, the roots of the weights would be 0.4,
+  // 0.6, 0 and 0.6. Their squares would sum to 0.88, which is less than 1, so t must be lower.
   const double u = std::sqrt(1.0 / 3 - 0.08 / 9), mean = 0.4 / 3, t = mean - u;
   const ScoreVars s = of_keys(*backend, {0, 0.4, -2, 0.4});
   const Doubles expected{t * t, (0.2 - t) * (0.2 - t), 0, (0.2 - t) * (0.2 - t)};
@@ -118,14 +119,14 @@ BOOST_AUTO_TEST_CASE(a_sigmoid_subtracts_the_logarithm_of_the_number_of_keys) {
   check_close(s.k.data.grad().to_doubles(), {3.0 / 16 * 4, 0.25 * 2, 3.0 / 16 * 8}, 1e-14);
   check_close(v.data.grad().to_doubles(), expected, 1e-15);
 
-  // With a window of two keys, n is 2: the scores are ln 3 and ln 9, less ln 2.
+  // With a window of two keys, n is 2: ln 2 is subtracted from the scores ln 3 and ln 9.
   ScoreVars narrow = s;
   narrow.window = 2;
   check_close(last_row(attention_weights(narrow, SigmoidVars{})), {0, 3.0 / 5, 9.0 / 11}, 1e-15);
 }
 
-// Scores that are more than 2 below the largest have no weight. If this applies to all others, the
-// largest has the whole weight.
+// Scores that are more than 2 below the largest score have no weight. If all other scores are that
+// low, the largest has the whole weight.
 BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
 }
 
 // Under every rule, a shift adds c_i - c_j to a score. Lowering the score of key j by c_j has the
-// same effect.
+// same effect as the shift.
 BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   const Doubles keys{0.7, -0.2, 1.5, 0.4, 0.9}, c{0.3, 0.1, -0.4, -0.5, -1.1};
   Doubles lower = keys;
@@ -180,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   }
 }
 
-// If a row of dS does not sum to 0, c of the query itself receives a gradient.
+// Rows of dS do not sum to 0 here, so the query's own c also receives a gradient.
 BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5});
@@ -189,12 +190,12 @@ BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   Tape tape;
   const Var y = recorded(tape, [&] { return attention(s, v, StickBreakingVars{}); });
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // As in a_stick_is_broken_as_worked_out, dS is 1/2, -1/3, -3/4. The sum is -7/12.
+  // As in a_stick_is_broken_as_worked_out, dS is 1/2, -1/3 and -3/4, with the sum -7/12.
   check_close(s.decay.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
 }
 
-// In the limit of sharp scores, stick-breaking selects the same key as FAL; so does TRA with a
-// strong pull.
+// In the limit of large scores, stick-breaking selects the same key as FAL. So does TRA if its
+// count bias is large.
 BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f64, {200}, 1, 1, 8, 1, 5);
@@ -215,8 +216,8 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   }
 }
 
-// If no weight is left in any row of a panel, further keys are not read; here they would produce
-// NaN.
+// If no row of a panel has any weight left, further keys are not read. In this test, they are NaN
+// and would make the results NaN.
 BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   const auto backend = make_cpu_backend();
   const std::int64_t n = 700, width = 4, unread = 256;
@@ -249,10 +250,9 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
 
 // Tests long rows in f32. The remaining weight is a product over keys, and its error must not
 // exceed what rounding to f32 explains. For stick-breaking, sum_j |dy / ds_j| <= 2 max |v|, because
-// sigma_j times the weight left after j is at most P_j. The errors of scores are at most 2^-24 |q|
-// |k| scale, and they change y by at most 2 max |v| times as much. The errors of n products and
-// sums change y by about 2^-24 sqrt(n) max |v|. Here |v| < 4 deviations and |q| |k| scale < 10
-// deviations^2.
+// sigma_j times the weight left after j is at most P_j. Scores have errors of at most 2^-24 |q| |k|
+// scale, so they change y by at most 2 max |v| times that. The errors of n products and sums change
+// y by about 2^-24 sqrt(n) max |v|. Here |v| < 4 deviations and |q| |k| scale < 10 deviations^2.
 BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   const auto reference = make_reference_backend(), cpu = make_cpu_backend();
   for (const double deviation : {0.3, 1.5, 6.0}) {
@@ -298,8 +298,8 @@ BOOST_AUTO_TEST_CASE(tra_requires_its_count_bias) {
                       "attention: pull: expected"));
 }
 
-// Tests scores whose exponentials overflow, also of keys that no query sees. The largest exponents
-// without overflow are about 88 in f32 and 709 in f64.
+// Tests scores whose exponentials overflow, including scores of keys that no query sees. The
+// largest exponents without overflow are about 88 in f32 and 709 in f64.
 BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
   const auto reference = make_reference_backend();
   for (const DType type : {DType::f32, DType::f64}) {
@@ -331,10 +331,10 @@ BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
   }
 }
 
-// If the terms of q . k cancel, the score is 0 for every scale, because no operand is multiplied by
-// the scale and rounded before the product.
+// If the terms of q . k cancel, the score is 0 for every scale. This holds because no operand is
+// multiplied by the scale, and so rounded, before the product.
 BOOST_AUTO_TEST_CASE(a_score_that_cancels_is_not_positive_on_any_backend) {
-  for (const std::int32_t tokens : {2, 9}) {  // by rows, and by panels
+  for (const std::int32_t tokens : {2, 9}) {  // few tokens are processed by rows, many by panels
     for (const char* name : {"reference", "cpu"}) {
       const auto backend = make_backend(name);
       for (int i = 0; i < 64; ++i) {

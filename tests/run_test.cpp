@@ -8,7 +8,7 @@
 
 namespace run_test {
 
-/// The commands train, eval, generate, data and repro, through the program as a user runs them.
+/// The commands train, eval, generate, data and repro. The program is run as a user runs it.
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_run_folder_has_all_its_files) {
   BOOST_TEST(train("c", "--seed 2")["run"] == "c");
   BOOST_TEST((checkpoint("c", 6) != checkpoint("a", 6)));
 
-  // A run that is stopped by its time limit after every step also finishes.
+  // A run that is stopped by its time limit after every step still reaches its end.
   const Json first = json("train --config a/config.ini --max-minutes 0 --quiet --json --out d");
   BOOST_TEST(first["step"] == 1);
   BOOST_TEST(first["finished"] == false);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(progress_shows_the_share_of_the_peak_if_it_is_known) {
 
 BOOST_AUTO_TEST_CASE(invalid_settings_are_refused_in_one_line_and_leave_no_folder) {
   const std::string out = " --out x";
-  // config_test tests every invalid flag; this test has one flag from each section.
+  // config_test.cpp tests every invalid flag. This test has one flag from each section.
   refuses(2, "train --steps many" + out, "--steps");
   refuses(2, "train --heads soft:4" + out, "soft:4");
   refuses(2, "train --task.ignore 2" + out, "--task.ignore");
@@ -125,7 +125,8 @@ BOOST_AUTO_TEST_CASE(a_finished_run_can_be_trained_for_more_steps) {
   BOOST_TEST(losses[0].size() == 9u);
   BOOST_TEST((losses[0] == losses[1]));
 
-  // The linear schedule ends at a rate near 0 and is stretched over the new number of steps.
+  // A linear schedule ends with a rate near 0. For more steps it is stretched over the new number
+  // of steps.
   train("c", "--warm_up 1 --rate 1e-3");
   const Outcome stretched = (*this)("train --resume c --steps 11");
   BOOST_TEST(stretched.status == 0);
@@ -162,15 +163,14 @@ BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   fs::copy(folder / "a/config.ini", folder / "empty/config.ini");
   refuses(1, "eval empty", "empty: holds no checkpoint");
 
-  // If a checkpoint belongs to another model, the message names a tensor, and the run is not
-  // changed.
+  // If a checkpoint belongs to another model, the message names a tensor. The run stays unchanged.
   std::string ini = contents(folder / "a/config.ini");
   ini.replace(ini.find("width = 16"), 10, "width = 32");
   std::ofstream(path("a/config.ini")) << ini;
   refuses(1, "eval a", "embedding.weight");
   refuses(1, "train --resume a --quiet", "embedding.weight");
 
-  // The checkpoint is truncated.
+  // Cuts the checkpoint's file short.
   train("b");
   fs::resize_file(folder / "b/checkpoints/step-6/model.safetensors", 1000);
   refuses(1, "eval b", "model.safetensors");
@@ -213,7 +213,8 @@ BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_named_in_one_line) {
   refuses(1, "train " + tiny + "--out ''", "run folder");
   refuses(1, "train " + tiny + "--quiet --out whole/metrics.jsonl", "metrics.jsonl");
 
-  // Invalid lines of the metrics are kept and skipped, and the report can be made without metrics.
+  // Invalid lines of the metrics are kept in the file and skipped by readers. The report can be
+  // made without metrics.
   with("metrics.jsonl", garbage + "\n{\"loss\": 1}\n");
   BOOST_TEST(json("train --resume a --quiet --json")["step"] == 6);
   BOOST_TEST(json("train --task flip-flop --task.instructions 8 --width 16 --layers 1 --steps 0 "
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_reported_in_one_line_and_keeps_the_last_good
   fs::copy(folder / "a", folder / "b", fs::copy_options::recursive);
   fs::remove(folder / "b/checkpoints/best");
   fs::remove_all(folder / "b/checkpoints/step-6");
-  // A file size limit of 4 KiB simulates a full disk: metrics can be written, a checkpoint cannot.
+  // A file size limit of 4 KiB simulates a full disk: the metrics fit, but a checkpoint does not.
   const Outcome outcome = (*this)("train --resume b --quiet", "trap '' XFSZ; ulimit -f 8;");
   BOOST_TEST(outcome.status == 1);
   BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
@@ -312,7 +313,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_split_checkpoints_works_like_any_other) {
   BOOST_TEST(
       (contents(folder / "back/model.safetensors") == contents(folder / "one/model.safetensors")));
 
-  // If a tensor is larger than a part, this is reported before anything is written.
+  // A tensor that is larger than a part is reported before anything is written.
   refuses(1, "train --task flip-flop --width 768 --part_mib 1 --out x",
           "expected at most 1048576 bytes with its file's header, got ");
   refuses(2, "train --task flip-flop --part_mib -1 --out x", "--part-mib");
@@ -442,7 +443,7 @@ BOOST_AUTO_TEST_CASE(progress_is_plain_lines_unless_a_terminal_allows_more) {
   const Outcome file = (*this)("train " + tiny + "--out a");
   BOOST_TEST(file.status == 0);
   BOOST_TEST(file.out == "");
-  // The settings that were given are printed first.
+  // The settings given by the user are printed first.
   const std::string given = "training.steps = 6";
   BOOST_TEST(file.err.find(given) < file.err.find("step 1/6"));
   BOOST_TEST(!contains(file.err, "training.beta1"));

@@ -1,4 +1,4 @@
-// Finding and comparing runs.
+// Finding runs and comparing them.
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
   BOOST_TEST(contains(table, "1x8"));
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) BOOST_TEST(line.size() <= 80u, line);
-  // A run that cannot be read has its own row and does not affect the others.
+  // A run that cannot be read has a row of its own and does not affect the others.
   std::filesystem::create_directory(folder / "runs/bad");
   write_atomically(folder / "runs/bad/config.ini", "[task]\nname = nosuch\n");
   const auto listed = (*this)("runs");
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(one_unreadable_folder_or_loop_of_links_hides_no_run) {
   refuses(1, "describe runs/loop", "runs/loop");
   refuses(1, "describe runs/looped", "config.ini: cannot be read: Too many levels");
 
-  // `serve` does not follow links in its search, and neither does this call.
+  // Like `serve`, this call does not follow links while it searches.
   const app::FoundRuns found = app::runs_below(runs, Links::refuse);
   BOOST_TEST(found.runs.size() == 3u);
   BOOST_TEST(std::ranges::count_if(found.skipped, [](const std::string& message) {
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(compare_shows_settings_that_differ_and_scores) {
   for (const char* const part : {"model.width", ">narrow<", ">wide<", "<svg"}) {
     BOOST_TEST(page.find(part) != std::string::npos, part);
   }
-  // Values that are only written differently are no difference.
+  // A value that is only written in another way is not a difference.
   const auto trained = (*this)(
       "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2x4 --steps 4 --batch 2 "
       "--evaluate-every 2 --evaluate-samples 2 --quiet --width 8 --norm-epsilon 1e-05 --rate 0.001 "

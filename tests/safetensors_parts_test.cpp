@@ -56,7 +56,7 @@ void put(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// The message of the error when the folder is opened and checked.
+/// The message of the error that is thrown when the folder is opened and checked.
 std::string refusal(const fs::path& folder) {
   return longhand::refusal([&] { SafetensorsParts::open(folder, "model").check_exact(); });
 }
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_w
   BOOST_TEST(contains(write(1000, 1), "\"t0\""));
   BOOST_TEST(folder.count() == 0);
   BOOST_TEST(write(1000, 4700) == "accepted");
-  // There are more parts than a reader accepts.
+  // The tensors would need more parts than a reader accepts.
   const Tensors many(std::vector<std::int64_t>(SafetensorsIndex::max_files + 1, 100));
   BOOST_TEST(contains(longhand::refusal([&] { cut_into_parts("model", many.items(), {}, 800); }),
                       "expected at most 1000 files of at most 800 bytes, got 1001"));
@@ -188,7 +188,7 @@ BOOST_FIXTURE_TEST_CASE(missing_truncated_or_changed_parts_are_refused, Fixture)
   BOOST_REQUIRE(::mkfifo(part(2).c_str(), 0600) == 0);  // opening must not wait for the pipe
   expect("expected a file, got a pipe");
   fs::remove(part(2));
-  // The same tensor is in two parts.
+  // Two parts contain the same tensor.
   const Tensors more({1000, 1000, 1000});
   auto items = more.items();
   items[1].name = "t2";

@@ -19,8 +19,8 @@ using namespace longhand;
 
 namespace {
 
-/// The bytes of a file: header, then data. If `length` is given, it is written in place of the
-/// header's length.
+/// The bytes of a file: the length of the header, the header, the data. If `length` is given, it is
+/// written as the length of the header.
 std::string file_of(const std::string& header, const std::string& data = "",
                     std::optional<std::uint64_t> length = {}) {
   const std::uint64_t said = length.value_or(header.size());
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_file_without_tensors_is_read_back) {
   BOOST_TEST(std::filesystem::file_size(folder / "a.safetensors") == 8 + 64u);
 }
 
-/// A file with this many tensors of one byte each, the last tensor first.
+/// A file with `count` tensors of one byte each. The header lists the last tensor first.
 std::string file_of_many(std::size_t count) {
   std::string header = "{";
   for (std::size_t i = count; i-- > 0;) {
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(broken_entries_of_a_header_are_refused) {
 BOOST_AUTO_TEST_CASE(a_header_past_the_limit_is_refused_before_it_is_read) {
   const TemporaryFolder folder;
   write_atomically(folder / "a", file_of("{}", "", SafetensorsFile::max_header + 1));
-  // This makes a sparse file.
+  // The file is sparse: it takes little space on the disk.
   std::filesystem::resize_file(folder / "a", SafetensorsFile::max_header + 100);
   BOOST_TEST(contains(longhand::refusal([&] { SafetensorsFile::open(folder / "a"); }),
                       ": expected a header of at most 100000000 bytes, got 100000001"));
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_written_are_refused_and_leave_no_file)
     BOOST_TEST(folder.count() == 0);
   };
   refused({item("a", DType::f32, {2}, one)});
-  // The item passes one piece too many.
+  // The item writes its bytes twice, which is more than its shape requires.
   refused({{"a", DType::f32, {1}, [&](const SafetensorsItem::Give& give) {
               give(std::as_bytes(std::span(one)));
               give(std::as_bytes(std::span(one)));

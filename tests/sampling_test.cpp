@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(improbable_tokens_are_excluded) {
   };
   BOOST_TEST((tokens({.temperature = 1, .top_k = 3}) == std::vector{1, 2, 4}));
   BOOST_TEST((tokens({.temperature = 1, .top_k = 1}) == std::vector{1}));
-  // The exponentials of the logits are e^3, e^3, e^2, e, 1, 1/e. The probabilities are 0.389 for
-  // the first two tokens, then 0.143, 0.053, 0.019, 0.007.
+  // The exponentials of the logits, in descending order, are e^3, e^3, e^2, e, 1, 1/e. The
+  // probabilities are 0.389 for each of the first two tokens, then 0.143, 0.053, 0.019, 0.007.
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.3}) == std::vector{1}));
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.7}) == std::vector{1, 4}));
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.8}) == std::vector{1, 2, 4}));

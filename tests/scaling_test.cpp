@@ -1,4 +1,4 @@
-// The runs, rows and fits of the scaling studies, with models too small to learn much.
+// The runs, rows and fits of the scaling studies. The models are too small to learn much.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -37,8 +37,8 @@ RecipeResult make(const std::string& id, const TemporaryFolder& folder, Settings
 
 }  // namespace
 
-// Numbers of samples are 1, 4 and 16 times the smallest. At the paper's scale, the largest is the
-// paper's.
+// Numbers of samples are 1, 4 and 16 times the smallest number. At the paper's scale, the largest
+// number is the paper's.
 BOOST_AUTO_TEST_CASE(sizes_increase_by_factors_of_four_up_to_the_papers_size) {
   const std::map<std::string, std::int64_t> papers{{"scaling/flip-flop", 1'536'000},
                                                    {"scaling/chains", 3'072'000},
@@ -67,7 +67,8 @@ BOOST_AUTO_TEST_CASE(sizes_increase_by_factors_of_four_up_to_the_papers_size) {
   }
 }
 
-// There are three points each at 100, 400 and 1600 samples. At some points the error is 0 or 1.
+// There are three points for each of the sizes 100, 400 and 1600 samples. Some points have the
+// error 0 or 1.
 BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   const auto points = [](double first, double second, double third) {
     std::vector<scaling::Scored> all;
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   BOOST_TEST(scaling::fit({}).why_none == "too few points");
 }
 
-// With one seed, a fit is based on three points.
+// With one seed, there is one point per size, so the fit has three points.
 BOOST_AUTO_TEST_CASE(a_study_reports_every_size_the_fit_and_the_papers_figures) {
   const TemporaryFolder folder;
   const RecipeResult result =
@@ -131,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_study_reports_every_size_the_fit_and_the_papers_figures) 
   BOOST_TEST(contains(all, "paper: ChaCAL L=1, below</text>"));  // the paper prints 1.00 and 0.00
   BOOST_TEST(contains(all, "&lt; 0.005"));
   BOOST_TEST(contains(all, ">0.501<"));
-  // There is either a fit at the paper's number of samples, or a text that states why there is
+  // The report contains either a fit at the paper's number of samples, or the reason why there is
   // none.
   const bool fitted = std::ranges::any_of(
       rows, [](const std::string& row) { return row.ends_with("fit at 3.072M samples"); });

@@ -16,7 +16,7 @@ const auto close = boost::test_tools::tolerance(1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(every_step_has_the_rate_of_transformers_and_pytorch) {
-  // The rates of optimizer steps 1 to 8, read before each optimizer.step(), with
+  // The rates of optimizer steps 1 to 8, read before each optimizer.step(). They were computed with
   // get_linear_schedule_with_warmup(optimizer, 3, 8), get_cosine_..., get_constant_... and
   // OneCycleLR(optimizer, max_lr=1, total_steps=8, pct_start=3/8).
   struct Published {
@@ -66,8 +66,8 @@ BOOST_AUTO_TEST_CASE(first_and_last_rate_can_be_set) {
   BOOST_TEST(s.at(109) == 2.08e-4, close);
 }
 
-// The rates of version 0.1. They are still supported, because resumed runs of that version must
-// keep their bits.
+// The rates as version 0.1 computed them. They are still supported, because resumed runs of that
+// version must keep their bits.
 
 BOOST_AUTO_TEST_CASE(at_the_end_of_a_step_warm_up_is_a_straight_line_from_first_to_peak) {
   const Schedule s{

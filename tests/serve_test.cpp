@@ -1,5 +1,5 @@
-// The live page: its responses to valid and invalid HTTP requests, from this machine and from
-// elsewhere.
+// The live page: its responses to valid and invalid HTTP requests from this machine and from other
+// machines.
 #include <sys/file.h>
 
 #include <sys/stat.h>
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(zooming_into_a_long_run_shows_its_exact_values) {
   }
   BOOST_TEST(parts[1].empty());
   BOOST_TEST(parts[2].size() == 5u);
-  // If there is no time to read the file, the values in memory are returned.
+  // Without time to read the file, the values in memory are returned.
   const auto coarse = between(31'003, 31'007, std::chrono::steady_clock::now());
   BOOST_TEST(coarse[0].size() < 5u);
   BOOST_TEST(coarse[0].front().count > 1u);
@@ -277,8 +277,8 @@ BOOST_AUTO_TEST_CASE(requests_are_fast_for_runs_of_any_size) {
     BOOST_TEST(seconds_of(list) < 1);
     if (contains(page.answer(list).body, "\"whole\":true").passed) break;
   }
-  // The lines of the requested steps are nearly 8 MiB long in total. The request names every figure
-  // twice, and the run in four spellings.
+  // The lines of the requested steps have nearly 8 MiB in total. The request names every figure
+  // twice, and the same run in four spellings.
   const HttpRequest part{.method = "GET",
                          .path = "/api/series",
                          .query = {{"runs", "1,01,001,1"},
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(slow_or_many_clients_do_not_delay_others) {
     send_all(slow.back(), "GET / HT");
   }
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  // These connections replace the oldest one.
+  // Each of these connections replaces the oldest one.
   for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));
   ::usleep(1'500'000);  // now all connections exceed the time limit
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
@@ -469,7 +469,7 @@ BOOST_FIXTURE_TEST_CASE(runs_are_shown_by_number_only, Served) {
                              "/api/series?runs=1&figures=loss&points=99999999999999999999"}) {
     BOOST_TEST(get(target).status == 400, target);
   }
-  // Showing a folder does not disturb a training in it.
+  // Showing a run does not disturb its training.
   BOOST_TEST((*this)("train --resume runs/small --quiet").status == 0);
 }
 
@@ -507,7 +507,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_naming_another_process_kills_nothing, Served) {
   BOOST_REQUIRE((*this)("train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 "
                         "--width 8 --steps 2 --batch 2 --evaluate-samples 2 --quiet --out runs/r")
                     .status == 0);
-  // This process holds the lock, but the lock file names another process.
+  // This process holds the lock of the run, but the lock file names another process.
   const pid_t bystander = start("train --task sorting --steps 1000000 --quiet --threads 1 --out b");
   std::array<char, 65> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -564,7 +564,7 @@ BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
     BOOST_TEST(page.status == 400);
     BOOST_TEST(contains(page.body, "expected a file, got a link"));
   }
-  // The output of a command is written to a new serve.log.
+  // The output of a command goes to a new file serve.log.
   BOOST_TEST(post("/api/look?run=" + number).status == 200);
   wait_until([&] { return !contains(get("/api/runs").body, "\"doing\"").passed; });
   BOOST_TEST(contents(folder / "secret") == secret);
@@ -627,7 +627,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_without_free_descriptors_waits_and_recovers, Se
   ::usleep(200'000);
   const double before = processor_seconds();
   ::usleep(2'000'000);
-  // a server that polled without pauses would use 2 s
+  // a server that polled without pauses would use 2 s of processor time
   BOOST_TEST(processor_seconds() - before < 0.5);
   clients.clear();
   ::usleep(500'000);

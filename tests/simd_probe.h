@@ -5,9 +5,9 @@
 #include "core/cpu/isa.h"
 #include "core/dtype.h"
 
-/// The vector type and its functions for each instruction set, as a table of loops over arrays
-/// (simd_probe.simd.cpp). n may be any number; the remainder is processed with partial loads and
-/// stores.
+/// Loops over arrays that call the functions of the vector type, as a table for each instruction
+/// set (simd_probe.simd.cpp). n may be any number: the elements after the last full vector are
+/// processed with partial loads and stores.
 namespace longhand::cpu {
 
 struct SimdProbe {

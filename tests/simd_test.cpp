@@ -19,8 +19,8 @@ using namespace longhand::cpu;
 
 namespace {
 
-/// An array of n elements that ends at the start of an inaccessible page, so that any access beyond
-/// it crashes.
+/// An array of n elements. It ends where an inaccessible page starts, so an access beyond the array
+/// crashes.
 template <class T>
 class Guarded {
  public:

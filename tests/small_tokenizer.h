@@ -8,8 +8,8 @@
 
 namespace longhand {
 
-/// The tokenizer.json of a byte-level tokenizer with 319 tokens, including those of the chat
-/// templates.
+/// The tokenizer.json of a byte-level tokenizer with 319 tokens, including the special tokens of
+/// the chat templates.
 inline std::string small_tokenizer() { return golden_json("chat_templates")["tokenizer"].dump(); }
 
 /// The same tokenizer, except that it adds <|begin_of_text|> (token 2) before each text.

@@ -59,7 +59,7 @@ Sorter in_f32(const SortingConstruction& construction) {
   return {make_cpu_backend({.threads = 2, .math = Math::exact}), construction, DType::f32};
 }
 
-/// All sequences of 1 to `longest` numbers out of 1 .. q.
+/// All sequences of 1 to `longest` numbers from 1 to q.
 std::vector<Tokens> every_input(std::int32_t q, std::size_t longest) {
   std::vector<Tokens> all{{}};
   for (std::size_t begin = 0, length = 1; length <= longest; ++length) {
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
     }
     BOOST_TEST(all[0].least_lead > 0.999);  // inputs of a single number
     BOOST_TEST(all[1].least_lead > 0.999);
-    // Characteristic 3 has the lead epsilon / (1 + c) > 1/4, because epsilon = 1/2 and c < 1.
+    // For characteristic 3, the lead is epsilon / (1 + c) > 1/4, because epsilon = 1/2 and c < 1.
     BOOST_TEST(all[2].least_lead > 0.24);
     BOOST_TEST(all[3].least_lead > 0.4);
   }
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(hidden_states_agree_with_the_derivation) {
   const Sorter sorter = in_f64(construction);
   const SortingDirections at(9);
   const Tokens input{4, 7, 4, 2, 4};
-  // The input ends with ... 10 2 4 4 4.
+  // The model's input is 4 7 4 2 4, then 10 for ⊥, then 2 4 4 4.
   const Tokens tokens = with_answer(input, construction.delimiter());
   const States states(sorter, tokens);
   const auto is = [&](const char* name, std::int64_t token, std::int64_t direction, double value) {
@@ -180,29 +180,30 @@ BOOST_AUTO_TEST_CASE(hidden_states_agree_with_the_derivation) {
       BOOST_TEST(std::abs(states.at(name, token, direction) - value) < 1e-4);
     }
   };
-  // The directions e, tilde, hat and hat' are those of SortingDirections. At a number before ⊥, the
-  // state is the sum of e, tilde and hat' of this number. At ⊥, it is the sum of e and tilde of ⊥
-  // and hat' of the smallest number.
+  // The directions e, tilde, hat and hat' are those of SortingDirections. For a number before ⊥,
+  // the state is the sum of this number's e, tilde and hat'. For ⊥, it is the sum of the e and
+  // tilde of ⊥ and the hat' of the smallest number.
   is("blocks.0.feed_forward", 1, at.e(7), 1);
   is("blocks.0.feed_forward", 1, at.tilde(7), 1);
   is("blocks.0.feed_forward", 1, at.hat_prime(7), 1);
   is("blocks.0.feed_forward", 5, at.e(10), 1);
   is("blocks.0.feed_forward", 5, at.tilde(10), 1);
   is("blocks.0.feed_forward", 5, at.hat_prime(2), 1);
-  // After ⊥ the state is e - tilde + hat', and tilde ⊥ is 0.
+  // For a number after ⊥, the state is e - tilde + hat' of this number. Its coordinate in the tilde
+  // of ⊥ is 0.
   is("blocks.0.feed_forward", 8, at.e(4), 1);
   is("blocks.0.feed_forward", 8, at.tilde(4), -1);
   is("blocks.0.feed_forward", 8, at.tilde(10), 0);
   is("blocks.0.feed_forward", 8, at.hat_prime(4), 1);
-  // The coordinate is (copies before - copies after) / their sum, for 3 copies before and 1, 2, 3
-  // after.
+  // This coordinate is (copies before ⊥ - copies after ⊥) / their sum. The number 4 has 3 copies
+  // before, and 1, 2 and 3 copies after.
   is("blocks.1.mixing", 6, at.hat(2), 0);
   is("blocks.1.mixing", 7, at.hat(4), 2.0 / 4);
   is("blocks.1.mixing", 8, at.hat(4), 1.0 / 5);
   is("blocks.1.mixing", 9, at.hat(4), 0);
   is("blocks.1.mixing", 9, at.hat_prime(4), 1);
   is("blocks.1.mixing", 9, at.hat_prime(7), construction.successor);
-  // The number itself is subtracted if and only if no copy is left.
+  // The contribution of the number itself is removed if and only if no copy of it is left.
   is("blocks.1.feed_forward", 9, at.hat_prime(4), 0);
   is("blocks.1.feed_forward", 9, at.hat_prime(7), construction.successor);
   BOOST_TEST(states.at("blocks.1.feed_forward", 8, at.hat(4)) > 1 + construction.successor);

@@ -24,7 +24,7 @@ Numbers input_of(const Task& task, const Sample& sample) {
   return {sample.tokens.begin(), mark};
 }
 
-/// The mask of the first drawn sample with this text: 1 where the loss is scored.
+/// Draws samples until one has this text, and returns its mask: 1 where the loss is scored.
 std::string mask_of(const Task& task, int head, const std::string& text) {
   for (std::uint32_t index = 0; index < 200'000; ++index) {
     const Sample sample = draw(task, index, head);
@@ -140,15 +140,16 @@ BOOST_AUTO_TEST_CASE(with_option_copy_the_successor_of_a_repeated_number_is_its_
   BOOST_TEST(reason("5 3 3 ⊥ 3", "5") == "number 1: expected 3, got 5");
   BOOST_TEST(reason("5 3 3 ⊥ 5", "5") == "5 has no successor");
 
-  // If all numbers are equal, they have a successor only if the option `successor` is `copy`.
+  // If all numbers are equal, none of them has a successor, unless the option `successor` is
+  // `copy`.
   BOOST_CHECK_NO_THROW(
       draw(*make({{"hint", "successor"}, {"successor", "copy"}, {"length", "4"}, {"repeat", "4"}}),
            0, 1));
   BOOST_CHECK_THROW(draw(*make({{"hint", "successor"}, {"length", "4"}, {"repeat", "4"}}), 0, 1),
                     Error);
 
-  // Both values of the option draw the same inputs. Their answers are equal if the number has no
-  // copy.
+  // For both values of the option `successor`, the same inputs are drawn. The answers are equal if
+  // the given number has no copy.
   const auto greater = make({{"hint", "successor"}, {"repetition", "0.1"}});
   const auto other = make({{"hint", "successor"}, {"successor", "copy"}, {"repetition", "0.1"}});
   std::int64_t copies = 0;
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_uniform_with_replacement) {
 
 BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
   const auto always = make({{"repetition", "1"}});
-  // Counts of inputs of length 4 with one distinct number, and with two.
+  // few: counts of inputs of length 4 with one distinct number, and with two.
   std::vector<double> few(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
     const Numbers input = input_of(*always, draw(*always, index));
@@ -210,12 +211,12 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
     BOOST_REQUIRE(distinct <= std::max<std::size_t>(1, input.size() / 2));
     if (input.size() == 4) few.at(distinct - 1) += 1;
   }
-  // Out of the 16 draws from two numbers, 2 have equal numbers only.
+  // Of the 16 inputs that can be drawn from two numbers, 2 have equal numbers only.
   const std::vector<double> expected{1, 7};
   BOOST_TEST(chi_square_p(few, expected) > 1e-3);
 
-  // If an input of length 2 or 3 has repetitions, it repeats a single number. This is rare in other
-  // inputs.
+  // A tenth of the inputs has few distinct numbers; with length 2, both numbers are then equal. In
+  // other inputs this is rare.
   const auto tenth = make({{"repetition", "0.1"}});
   std::vector<double> same(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
@@ -235,13 +236,14 @@ BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
     for (std::uint32_t index = 0; index < 50; ++index) {
       const Numbers input = input_of(*task, draw(*task, index));
       BOOST_REQUIRE(std::ssize(input) == length);
-      // As many numbers as fit occur `repeat` times. Fewer than `repeat` places remain.
+      // length / repeat different numbers occur `repeat` times or more. Fewer than `repeat` other
+      // places remain.
       std::int64_t repeated = 0;
       for (const auto& [number, count] : times(input)) repeated += count >= repeat;
       BOOST_REQUIRE(repeated == length / repeat);
     }
   }
-  // The selection of numbers and their places are uniform.
+  // The choice of numbers and of their places is uniform.
   const auto task = make({{"length", "4"}, {"repeat", "2"}});
   std::vector<double> numbers(100), orders(3);
   for (std::uint32_t index = 0; index < 10'000; ++index) {
@@ -293,13 +295,14 @@ BOOST_AUTO_TEST_CASE(counts_differ_by_up_to_five) {
   BOOST_TEST(chi_square_p(fewer, std::vector<double>{5, 1, 1, 1, 1, 1}) > 1e-3);
   BOOST_TEST(chi_square_p(smaller) > 1e-3);
   const auto tiny = make({{"hint", "count"}, {"length", "3"}});
-  // Each number occurs once, so neither can be less frequent.
+  // In so short an input each number occurs once, so none is less frequent than another.
   BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(lengths_in_the_fill_hint_are_uniform) {
   const auto task = make({{"hint", "fill"}, {"length", "7"}});
-  // Counts of numbers repeated 1 to 3 times, by the length of the second part.
+  // Counts by the number of times a number is repeated, 1 to 3, and by the length of the second
+  // part.
   std::vector<double> shapes(9);
   for (std::uint32_t index = 0; index < 10'000; ++index) {
     const Sample sample = draw(*task, index, 1);

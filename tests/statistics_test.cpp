@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(the_incomplete_beta_function) {
   BOOST_CHECK_THROW(incomplete_beta(1, 1, 1.5), Error);
 }
 
-// The table of t as printed in statistics books: rows are degrees of freedom, columns are two-sided
-// p.
+// The table of Student's t as printed in statistics books. Rows are degrees of freedom, and columns
+// are two-sided probabilities p.
 BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
   struct Line {
     double freedom, p10, p5, p1, p01;
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
     check(0.001, line.p01);
   }
   BOOST_TEST(student_two_sided(0, 3) == 1);
-  // The quartile of the Cauchy distribution.
+  // With one degree of freedom, t = 1 is the quartile of the Cauchy distribution.
   BOOST_TEST(std::abs(student_two_sided(1, 1) - 0.5) < 1e-14);
   BOOST_TEST(student_quantile(1, 5) < 1e-12);
   // In the far tail, with two degrees of freedom, P = 1 - t / sqrt(t^2 + 2), which is about 1 /
@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(the_interval_of_a_mean_is_right) {
   BOOST_TEST(!mean_interval(moments({3})));
 }
 
-// Computed by hand: the means are 20 and 24, s^2 / n is 10/5 and 8/4, so t = -4 / sqrt 4 = -2 with
-// (2 + 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
+// Computed by hand: the means are 20 and 24, and s^2 / n is 10/5 and 8/4. So t = -4 / sqrt 4 = -2,
+// with (2 + 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
 BOOST_AUTO_TEST_CASE(welchs_test) {
   const Moments a = moments({16, 18, 20, 22, 24}),
                 b = moments({24, 24, 24 - std::sqrt(12.0), 24 + std::sqrt(12.0)});
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(welchs_test) {
   BOOST_REQUIRE(test.has_value());
   BOOST_TEST(std::abs(test->t + 2) < 1e-12);
   BOOST_TEST(std::abs(test->freedom - 48.0 / 7) < 1e-12);
-  // p is between the values for 6 and 7 degrees of freedom, 0.0924 and 0.0856.
+  // p is between 0.0856, its value for 7 degrees of freedom, and 0.0924, its value for 6.
   BOOST_TEST(test->p < student_two_sided(2, 6));
   BOOST_TEST(test->p > student_two_sided(2, 7));
   BOOST_TEST(std::abs(student_two_sided(2, 6) - 0.0924) < 0.0001);
@@ -140,9 +140,9 @@ BOOST_AUTO_TEST_CASE(an_exact_power_law_is_found) {
   BOOST_TEST(law->straight.has_value());
 }
 
-// Computed by hand in logarithms: x = -1, 0, 1 and y = 1, 0.5, -1. The slope is -1, the mean of y
-// is 1/6, and the residuals are -1/6, 1/3, -1/6. Their squares sum to 1/6; with one degree of
-// freedom, t is 12.706.
+// Computed by hand in logarithms, where x = -1, 0, 1 and y = 1, 0.5, -1. The slope is -1, the mean
+// of y is 1/6, and the residuals are -1/6, 1/3, -1/6. The squares of the residuals sum to 1/6. With
+// one degree of freedom, t is 12.706.
 BOOST_AUTO_TEST_CASE(intervals_of_a_noisy_power_law_are_students) {
   const std::vector<SizeAndError> points{
       {std::exp(-1.0), std::exp(1.0)}, {1, std::exp(0.5)}, {std::exp(1.0), std::exp(-1.0)}};
@@ -179,15 +179,16 @@ BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_the_stated_coverage) {
     const double further = 0.2 * std::pow(64.0, -0.7) * std::exp(0.3 * rng.normal());
     holds_next += law->next(64).low <= further && further <= law->next(64).high;
   }
-  // Two standard deviations of a share among 2000 trials are 0.01.
+  // For a share among 2000 trials, two standard deviations are 0.01.
   BOOST_TEST(std::abs(holds_exponent / double{trials} - 0.95) < 0.015);
   BOOST_TEST(std::abs(holds_next / double{trials} - 0.95) < 0.015);
   BOOST_TEST(std::abs(bent / double{trials} - 0.05) < 0.015);
 }
 
 // Computed by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the fitted line is constant at 1.
-// The sum of squares of the means around the line is 2 (1 + 4 + 1) = 12, and that of the points
-// around their means is 3. So F = 12 with 1 and 3 degrees of freedom, which is the square of a t.
+// The squared distances of the means from the line sum to 2 (1 + 4 + 1) = 12, and those of the
+// points from their means sum to 3. So F = 12 with 1 and 3 degrees of freedom, which is the square
+// of a t.
 BOOST_AUTO_TEST_CASE(a_bending_power_law_is_reported) {
   const double s = std::sqrt(0.5), e = std::exp(1.0);
   std::vector<SizeAndError> points;

@@ -13,8 +13,8 @@
 
 BOOST_AUTO_TEST_SUITE(steady_values_test)
 
-// Packed panels of steady operands (core/cpu/gemm/kept_panels.h). Cached panels give the same bits
-// as fresh packing, and are never used after the operand's values have changed.
+// Cached packed panels of steady operands (core/cpu/gemm/kept_panels.h). They give the same bits as
+// fresh packing, and are never used after the operand's values have changed.
 
 using namespace longhand;
 using namespace longhand::cpu;
@@ -136,8 +136,7 @@ BOOST_AUTO_TEST_CASE(panels_are_kept_until_the_end_and_counted) {
     const SteadyValues steady(*backend, {weight});
     product(x, weight, true, Math::fast);
     BOOST_TEST(backend->memory().use().live > live);
-    // The backend is not notified of this change, so it has an effect only after the operand is
-    // packed again.
+    // The backend is not told about this change, so the cached panels still have the old values.
     first = 1e3f;
     BOOST_CHECK(product(x, weight, true, Math::fast) == before);
   }
@@ -179,8 +178,8 @@ BOOST_AUTO_TEST_CASE(memory_for_panels_is_limited) {
 }
 
 BOOST_AUTO_TEST_CASE(kept_panels_change_no_bit_of_training) {
-  // A backend that forwards operations to another backend does not forward the declaration of
-  // steady values.
+  // The second backend forwards operations to another backend, but not the declaration of steady
+  // values. So it caches no panels.
   const nn::BatchSource batches = [](std::int64_t step, std::int64_t place) {
     Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
     nn::Batch batch{.lengths = {20, 13}};

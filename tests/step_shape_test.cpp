@@ -11,8 +11,8 @@ BOOST_AUTO_TEST_SUITE(step_shape_test)
 
 using namespace longhand::nn;
 
-// The properties of a batch, computed on the host, that determine which recorded step can be
-// replayed for it.
+// The properties of a batch that determine which recorded step can be replayed for it. They are
+// computed on the host.
 
 namespace {
 

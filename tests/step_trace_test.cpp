@@ -1,4 +1,5 @@
-// The inputs and results of a training step, stored so that other programs can repeat it.
+// The inputs and results of a training step, stored in a file so that other programs can repeat the
+// step.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -51,14 +52,13 @@ class Arrays {
   std::shared_ptr<Backend> backend_;
 };
 
-/// Recomputes the step's update by the formula of core/contract/optimizer.h, in f64, entry by
-/// entry.
+/// Recomputes the step's update entry by entry in f64, by the formula of core/contract/optimizer.h.
 void replay(const Arrays& step) {
   const double beta1 = step.number("beta1"), beta2 = step.number("beta2");
   const double t = step.number("step"), factor = step.number("factor");
   // v has a relative error of at most seven roundings of 6e-8 each. The factor and its product with
-  // the gradient are rounded once each, and squaring doubles both errors. The square, its product
-  // with 1 - beta2 and the sum are rounded once each.
+  // the gradient are rounded once each, and squaring doubles both errors: four roundings. The
+  // square, its product with 1 - beta2 and the sum are rounded once each: three roundings.
   const auto near = [](double found, double wanted, double size, const std::string& what) {
     BOOST_TEST(std::abs(found - wanted) <= 5e-7 * size + 1e-30,
                what << ' ' << found << ' ' << wanted);
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(impossible_dumps_are_refused) {
   BOOST_TEST(!std::filesystem::exists(folder / "r"));
   BOOST_TEST((*this)(flags + "--out r").status == 0);
   refuses(1, "train --resume r --dump-step 2", "expected a step after 5, got 2");
-  // A missing folder is reported before the step is executed; the run keeps its checkpoint.
+  // A missing folder is reported before the step is executed, so the run keeps its checkpoint.
   BOOST_TEST((*this)(flags + "--dump-step 3 --dump-out no/x.npz --out s").status == 1);
   BOOST_TEST((*this)("train --resume s --dump-step 4 --quiet").status == 0);
   BOOST_TEST(std::filesystem::exists(folder / "s/step-4.npz"));

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_trains_a_grid_and_writes_a_report) {
   const std::string page = contents(folder / "s/report.html");
   BOOST_TEST(contains(page, "href=\"./rate-1e-3-heads-softmax_2-seed-1/report.html\""));
   BOOST_TEST(contains(page, "<svg"));
-  // Running it again trains nothing and reports everything.
+  // Running the sweep again trains nothing and reports everything.
   const auto written =
       std::filesystem::last_write_time(folder / "s/rate-1e-3-heads-softmax_2-seed-1/metrics.jsonl");
   BOOST_TEST(json(small + grid + "--seeds 2 --json")["rows"] == told["rows"]);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_trains_a_grid_and_writes_a_report) {
   BOOST_TEST((*this)("train --config s/rate-3e-3-heads-softmax_2-seed-2/config.ini --quiet --out a")
                  .status == 0);
   BOOST_TEST(checkpoint("a", 2) == checkpoint("s/rate-3e-3-heads-softmax_2-seed-2", 2));
-  // Runs of the same names but with other settings are refused.
+  // A sweep refuses existing runs that have the same names but other settings.
   refuses(
       1, small + grid + "--seeds 2 --warm-up 7",
       "holds a run with another configuration: training.warm_up is \"100\" there and \"7\" here");

@@ -10,7 +10,8 @@ BOOST_AUTO_TEST_SUITE(tally_test)
 using namespace longhand;
 using namespace longhand::tasks;
 
-// Both ends solve |p - share| = z sqrt(p (1 - p) / n), from which the interval is derived.
+// The interval is derived from |p - share| = z sqrt(p (1 - p) / n). Both ends must solve this
+// equation.
 BOOST_AUTO_TEST_CASE(the_ends_of_the_interval_are_z_deviations_away) {
   for (const auto& [hits, trials] : {std::pair{1.0, 10.0}, {50.0, 100.0}, {999.0, 1000.0}}) {
     const Interval interval = wilson(hits, trials);

@@ -23,7 +23,7 @@ struct Case {
   std::unique_ptr<Task> task;
 };
 
-/// A file of records for the task `files`: each letter of the prompt twice.
+/// A file of records for the task `files`. Each answer repeats every letter of the prompt once.
 std::string own_file() {
   static const TemporaryFolder folder;
   const std::string path = (folder / "train.jsonl").string();
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(the_check_and_the_reference_answer_agree) {
   });
 }
 
-// The check detects every asked token or label that was replaced.
+// The check must detect every replaced token or label among the scored ones.
 BOOST_AUTO_TEST_CASE(the_check_refuses_a_changed_answer) {
   for_samples([](const Task& task, const Sample& sample) {
     if (sample.asked.empty()) return;
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(unknown_names_are_refused) {
   refused("loss", "read", "reads or all, got \"read\"");
 }
 
-// A distribution changes options, so messages must not present its values as the user's.
+// A distribution changes options. A message must not present these values as the user's.
 BOOST_AUTO_TEST_CASE(an_option_that_a_distribution_cannot_have_names_the_distribution) {
   const TaskKind& kind = task_kind("cycle-tracing");
   OptionValues values = kind.defaults();

@@ -1,4 +1,4 @@
-// A user's own text, as a task and in the program.
+// A text of the user, as a task and in the program.
 #include "tasks/text.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ using namespace longhand::tasks;
 
 constexpr TaskMaker make{own_text};
 
-/// A text in which the byte at place i is i % 251, so that a sample shows where it comes from.
+/// A text whose byte at place i is i % 251, so that a sample shows from which place it comes.
 std::string places(std::size_t size) {
   std::string text;
   for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(i % 251);
@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(a_window_begins_with_what_the_tokenizer_puts_before_a_text)
       const bool whole = i + 1 < task->count() || sample.tokens.size() == 11u;
       BOOST_REQUIRE((whole ? sample.tokens.size() == 11u : sample.tokens.size() < 11u));
       BOOST_REQUIRE(sample.targets.size() == sample.tokens.size());
-      // Neither the token that the tokenizer adds at the beginning nor the first token of the
-      // window is a target.
+      // The token that the tokenizer adds at the beginning is not a target. The first token of the
+      // window is not a target either.
       BOOST_REQUIRE(sample.tokens[0] == 2);
       BOOST_REQUIRE(sample.targets[0] == Sample::not_counted);
       for (std::size_t at = 1; at + 1 < sample.tokens.size(); ++at) {
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_
     for (std::size_t i = 0; i < batch.tokens.size(); i += 10) first.push_back(batch.tokens[i]);
     return first;
   };
-  // A step has six windows, so four steps are an epoch.
+  // A step reads six windows, and four steps are one epoch.
   std::set<std::int32_t> offsets;
   std::vector<std::vector<std::int32_t>> epochs;
   for (std::int64_t epoch = 0; epoch < 10; ++epoch) {
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
   BOOST_TEST(held_out->count() == 1u);
   BOOST_TEST(text_of(*held_out, 0) == "3+3=[six!\n]");
 
-  // A small share of few records is still one record.
+  // However small the share for validation is, it has at least one record.
   const auto few = make({{"text", file}, {"separator", "\\n"}}, "validation");
   BOOST_TEST(few->count() == 1u);
   BOOST_TEST(text_of(*few, 0) == "3+3=[six!\n]");
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_a_tokenizer_contains_it) {
   std::filesystem::remove(folder / "t.json");
   BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 3 --temp 0")
                  .out.starts_with("the cat sat on the"));
-  // A resumed run in another folder finds its tokens and its tokenizer.
+  // The run contains its tokenizer, so the removed file is not needed.
   BOOST_TEST((*this)("eval run --samples 5").status == 0);
 }
 
@@ -384,7 +384,8 @@ BOOST_AUTO_TEST_CASE(invalid_options_are_refused_in_one_line) {
 }
 
 BOOST_AUTO_TEST_CASE(an_unusable_text_is_refused_in_one_line) {
-  // The text is read by the first sample. A program with a static libgcc once aborted here.
+  // The text is read when the first sample is drawn. With a static libgcc, an error at that point
+  // once aborted the program.
   write_atomically(folder / "empty.txt", "");
   refuses(1, "train --task text --text empty.txt", "empty.txt: expected at least 257 tokens");
   refuses(1, "train --task text --text none.txt", "none.txt: cannot be read: No such file");
@@ -401,7 +402,7 @@ BOOST_AUTO_TEST_CASE(epochs_become_steps) {
     BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
     return std::ssize(metrics(words.substr(0, words.find(' '))));
   };
-  // 9,120 of the 9,600 bytes are for training: 569 samples of 16 predicted bytes.
+  // 9,120 of the 9,600 bytes are for training. They give 569 samples with 16 predicted bytes each.
   const auto half = steps_of("half --epochs 0.5"), two = steps_of("two --epochs 2");
   BOOST_TEST(half == 18);
   BOOST_TEST(two == 72);

@@ -4,8 +4,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// TileRegisters in plain code, following the manual's pseudocode: products and sums in f32, even
-/// elements of k first, and subnormals treated as zero.
+/// TileRegisters in plain code that follows the pseudocode of Intel's manual. Products and sums are
+/// in f32, the even elements of k are added first, and subnormals are treated as zero.
 struct TileModel {
   alignas(64) std::uint8_t tiles[8][tile_rows][tile_row_bytes];
   bool configured = false;

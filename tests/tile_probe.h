@@ -5,9 +5,9 @@
 
 namespace longhand::cpu {
 
-/// Panel formats of products with AMX tiles, whose operands have one or two bf16 parts. TileModel
-/// emulates the tiles. The panels are packed with the vectors of each instruction set
-/// (tile_probe.simd.cpp).
+/// Panel formats of products with AMX tiles, for operands with one bf16 part and with two.
+/// TileModel emulates the tiles. The code that packs the panels is compiled for each instruction
+/// set (tile_probe.simd.cpp).
 struct TileProbe {
   PanelFormat one, two;
 };

@@ -23,7 +23,7 @@ struct Fixture {
   Tokenizer tokenizer = parse_tokenizer_json(vocabulary(), "test");
 
   static std::string vocabulary() {
-    // In the byte alphabet, the letters represent themselves and U+0120 represents a space.
+    // In the byte alphabet, letters stand for themselves and U+0120 stands for a space.
     return R"({"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},
       "decoder":{"type":"ByteLevel"},"model":{"type":"BPE",
       "vocab":{"a":0,"b":1,"c":2,"\u0120":3,"ab":4},"merges":["a b"]}})";
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(documents_are_encoded_one_by_one_with_their_end_between_the
   write_atomically(text, "abccac");
   BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
   BOOST_TEST((read_with("c", {3}) == std::vector{4, 3, 3, 0, 3}));  // includes empty documents
-  // the b of the separator is not merged with a
+  // the b of the separator is not merged with the a before it
   BOOST_TEST((read_with("bc", {3, 1}) == std::vector{0, 3, 1, 2, 0, 2}));
   BOOST_TEST((read_with("bc", {}) == std::vector{0, 2, 0, 2}));  // the file is written again
   BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(every_changed_byte_is_detected) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 4);
     write_atomically(tokens, changed);
-    // A changed file is refused, or it is recognized as that of another text or version and
-    // rebuilt.
+    // A file with a changed byte is refused, or it is taken for the file of another text or version
+    // and rebuilt.
     try {
       BOOST_TEST((read(open()) == std::vector{4, 2, 4}));
     } catch (const Error&) {

@@ -10,7 +10,7 @@ namespace tokenize_command_test {
 
 using namespace longhand;
 
-/// The program and, in its folder, the small tokenizers of golden/tokenizer_ids.json.
+/// The program, with the small tokenizers of golden/tokenizer_ids.json in its folder.
 struct Files : Program {
   Json golden = golden_json("tokenizer_ids");
 
@@ -74,8 +74,8 @@ BOOST_AUTO_TEST_CASE(one_long_word_takes_little_memory) {
     write("word", word);
     const std::string rest = std::string(" --count --tokenizer ") + tokenizer + ".json";
     const std::int64_t least = peak_mib("tokenize short" + rest);
-    // This bound includes the file and its normal form. Merging the whole word at once would need
-    // 900 MiB or more.
+    // The bound includes memory for the file and its normal form. Merging the whole word at once
+    // would need 900 MiB or more.
     BOOST_TEST(peak_mib("tokenize word" + rest) - least < 100, tokenizer);
   }
 }

@@ -20,7 +20,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// Results of Hugging Face's tokenizers (golden/tokenizer_ids.py).
+/// Ids and texts computed by Hugging Face's tokenizers (golden/tokenizer_ids.py).
 const Json& golden() {
   static const Json all = golden_json("tokenizer_ids");
   return all;
@@ -143,7 +143,8 @@ BOOST_AUTO_TEST_CASE(splitting_a_long_text_changes_no_id) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     Encoder encoder(tokenizer);
     const std::vector<TokenId> whole = encoder.encode(text, {.around = false, .ranges = false});
-    // Each part begins at a special token and is too short to be split.
+    // Each part begins at a special token and is so short that the encoder does not split it
+    // further.
     std::vector<TokenId> joined;
     const std::string_view mark = "<|end|>";
     for (std::size_t at = 0; at < text.size();) {
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(splitting_a_long_text_changes_no_id) {
       at = next;
     }
     BOOST_TEST_CONTEXT(name) { BOOST_TEST(whole == joined); }
-    // Without special tokens the text is long enough to be split.
+    // Without special tokens, the text is so long that the encoder splits it.
     std::string plain = text;
     for (std::size_t at = 0; (at = plain.find('<', at)) != std::string::npos;) plain[at] = ',';
     const auto pieces = encoder.encode(plain, {.around = false, .ranges = false});
@@ -190,7 +191,8 @@ Encoded encoded(const Tokenizer& tokenizer, std::string_view text, std::size_t p
 
 constexpr std::size_t whole_words = std::size_t{1} << 40;  // no word is split
 
-/// A byte-level tokenizer of the letters a, b, ... with merges among them and their results.
+/// A byte-level tokenizer with the letters a, b, ..., merges among them, and the tokens that the
+/// merges make.
 Tokenizer tokenizer_of_merges(int letters, const std::vector<std::pair<int, int>>& merges) {
   std::vector<std::string> tokens;
   for (int i = 0; i < letters; ++i) tokens.emplace_back(1, static_cast<char>('a' + i));
@@ -247,7 +249,7 @@ BOOST_AUTO_TEST_CASE(the_ids_of_long_words_are_right_for_any_kind_of_merges) {
       merges.emplace_back(static_cast<int>(rng.below(known)), static_cast<int>(rng.below(known)));
     }
     std::string word;
-    // the vocabulary lacks a token for the last letter, so it is dropped
+    // The last letter has no token in the vocabulary, so it is dropped.
     while (word.size() < 1500) {
       const std::string part(
           1 + rng.below(seed % 3 == 0 ? 40 : 3),
@@ -259,7 +261,7 @@ BOOST_AUTO_TEST_CASE(the_ids_of_long_words_are_right_for_any_kind_of_merges) {
       BOOST_TEST((encoded(tokenizer, word, 31) == encoded(tokenizer, word, whole_words)));
     }
   }
-  // Each pair has priority over the pair to its left, so a token depends on the text 25 letters
+  // Each pair has priority over the pair to its left, so a token can depend on the letter 25 places
   // later.
   std::vector<std::pair<int, int>> chain;
   for (int letter = 24; letter >= 0; --letter) chain.emplace_back(letter, letter + 1);

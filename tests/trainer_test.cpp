@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t vocabulary = 7;
 
-/// Predicts the next token from the last one only.
+/// Predicts the next token from the current token only.
 class Bigrams final : public Model {
  public:
   explicit Bigrams(Backend& backend, std::int64_t width = 16)
@@ -48,7 +48,8 @@ class Bigrams final : public Model {
   Linear inner_, out_;
 };
 
-/// x -> 3 x + 1 mod 7, with a few unscored targets and a few of double weight.
+/// Each token x is followed by 3 x + 1 mod 7. A few targets are not scored, and a few have double
+/// weight.
 Batch batch_of(std::int64_t step, std::int64_t part, int rows = 30) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch;
@@ -99,7 +100,8 @@ BOOST_AUTO_TEST_CASE(a_schedule_gets_its_number_of_steps_from_the_trainer) {
 }
 
 BOOST_AUTO_TEST_CASE(the_gradients_of_parts_add_up_to_that_of_the_batch) {
-  // Three parts of 10 rows and one part of the same 30 rows have the same mean over all targets.
+  // The mean over all targets is the same for three parts of 10 rows and for one part with the same
+  // 30 rows.
   const auto backend = make_reference_backend();
   Bigrams whole(*backend), cut(*backend);
   const auto part_of = [](std::int64_t step, std::int64_t part) {
@@ -172,7 +174,8 @@ BOOST_AUTO_TEST_CASE(the_latest_checkpoints_and_the_best_are_kept) {
   trainer.run();
   BOOST_TEST(evaluated == std::vector<std::int64_t>({4, 8, 12, 16, 20, 24, 28, 30}));
   const CheckpointStore store(folder.path(), 2);
-  // A checkpoint is written before each evaluation. The store keeps the best and the last two.
+  // A checkpoint is written before each evaluation. The store keeps the best checkpoint and the
+  // last two.
   BOOST_TEST(store.steps() == std::vector<std::int64_t>({8, 28, 30}));
   BOOST_TEST(store.best().value() == 8);
   const CheckpointInfo info = read_checkpoint_info(store.path(8));
@@ -293,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   BOOST_TEST(skipped == std::vector<std::int64_t>({1, 4, 6}));
   BOOST_TEST(taken == std::vector<std::int64_t>({2, 3, 5}));
 
-  // The first step after a resume may also be skipped.
+  // The first step after a resume may be skipped, too.
   Bigrams again(*backend);
   o.checkpoints.folder = folder / "cut";
   skipped.clear();
@@ -334,7 +337,7 @@ BOOST_AUTO_TEST_CASE(the_last_finished_step_is_saved_however_a_run_ends) {
     BOOST_CHECK_THROW(Trainer(model, data, o, std::move(hooks)).run(), Error);
     const CheckpointStore store(folder.path(), 1);
     BOOST_TEST(store.latest().value_or(-1) == at);
-    // Another trainer resumes the run, which ends as if there had been no error.
+    // Another trainer resumes the run. The result is the same as without the error.
     Trainer second(model, source, o);
     second.resume_latest();
     second.run();
@@ -360,8 +363,8 @@ BOOST_AUTO_TEST_CASE(an_abandoned_step_changes_nothing) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   Bigrams whole(*backend);
   Trainer(whole, source, options(6)).run();
-  // `interrupt` is polled before each operation of the gradients, so the test interrupts steps at
-  // many places.
+  // The trainer calls `interrupt` before each operation of a step's gradients, so the test can
+  // abandon a step at many places.
   int questions = 0;
   for (int leave = 1;; leave += 3) {
     const TemporaryFolder folder;

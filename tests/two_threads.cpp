@@ -1,5 +1,6 @@
-// Trains a model with heads of every kind on two threads under the thread sanitizer, which ends the
-// program if there is a race. Prints the instruction set, because a race may be in one kernel only.
+// Trains a model with heads of every kind on two threads. The thread sanitizer ends the program if
+// there is a race. Prints the instruction set, because a race may be in the kernels of one
+// instruction set only.
 #include <cstdlib>
 #include <exception>
 #include <iostream>

@@ -10,16 +10,16 @@
 
 BOOST_AUTO_TEST_SUITE(vector_math_test)
 
-// Compares every vector function with libm in f64, over bit patterns spread evenly from 0 to 2^32:
-// all exponents, both signs, subnormals, infinities and NaNs.
+// Compares every vector function with libm in f64. The inputs are the floats of evenly spread
+// 32-bit patterns: all exponents, both signs, subnormals, infinities and NaNs.
 
 using namespace longhand;
 using namespace longhand::cpu;
 
 namespace {
 
-/// The distance in units of f32's last place at `want`. Beyond the largest float, infinity counts
-/// as the next number, 2^128.
+/// The error of `got` in units of the last place of f32 at `want`. Infinity is treated as the
+/// number 2^128, which would follow the largest float.
 double ulps(float got, double want) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
   if (std::isnan(got)) return std::numeric_limits<double>::infinity();
@@ -36,10 +36,11 @@ double sigmoid_f64(double x) {
   return (x < 0 ? e : 1.0) / (1.0 + e);
 }
 
-/// The worst error of one function over the sweep, for each instruction set, compared with `bound`.
+/// Compares the largest error of one function over all inputs with `bound`, for each instruction
+/// set.
 void sweep(const std::string& name, SimdProbe::Map SimdProbe::*function, double (*truth)(double),
            double bound, bool nonnegative = false) {
-  constexpr std::uint32_t stride = 1021;  // prime: hits all low bit patterns
+  constexpr std::uint32_t stride = 1021;  // prime, so that all low bit patterns occur
   std::vector<float> x, y;
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += stride) {
     const float value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The program reports the right commit without git. It is read from a repository's files in each of
-# their forms or from an archive, and is "unknown" if none of them contains it.
-#   version_test.sh SOURCE
+# The program reports the right commit without git. The commit is read from the files of a
+# repository, in each form that these files can have, or from an archive. It is "unknown" if there
+# is no commit in them.
 set -eu
 script=$1/cmake/version.cmake
 work=$(mktemp -d)

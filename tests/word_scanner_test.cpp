@@ -10,7 +10,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// The words, separated by '|'.
+/// The words of the text, separated by '|'.
 template <class Scanner>
 std::string cut(const Scanner&, std::string_view text) {
   std::string words;

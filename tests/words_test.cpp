@@ -27,7 +27,7 @@ std::vector<std::string> permutations(int n, bool even_alone) {
   std::vector<std::string> all;
   std::string next = std::string("01234").substr(0, static_cast<std::size_t>(n));
   do {
-    // Computes the parity from cycles; the task counts inversions.
+    // Computes the parity from the cycles of the permutation. The task computes it from inversions.
     int odd = 0;
     std::set<char> seen;
     for (const char start : next) {
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(tokens_and_classes_are_elements_for_any_moves) {
   BOOST_TEST(make({{"moves", "swaps"}})->outputs().classes == 120);
 }
 
-// (a∘b)(x) = a(b(x)), computed by hand.
+// The product (a∘b)(x) = a(b(x)) was computed by hand.
 BOOST_AUTO_TEST_CASE(the_later_element_is_the_inner_one_of_the_product) {
   // S3: 0 is 012, 1 is 021, 2 is 102, 3 is 120, 4 is 201, 5 is 210. The table of a∘b.
   const std::vector<std::string> table{"0 1 2 3 4 5", "1 0 4 5 2 3", "2 3 0 1 5 4",
@@ -74,18 +74,18 @@ BOOST_AUTO_TEST_CASE(the_later_element_is_the_inner_one_of_the_product) {
       BOOST_TEST(s3->answer(text(a, ' ', b)) == text(a, ' ', product));
     }
   }
-  // In S5, element 24 is the permutation 10234 and element 33 is 12340. 24∘33 = 02341, and 33∘24 =
-  // 21340.
+  // In S5, element 24 is the permutation 10234, and element 33 is 12340. So 24∘33 = 02341, and
+  // 33∘24 = 21340.
   BOOST_TEST(make()->answer("24 33") == "24 9");
   BOOST_TEST(make()->answer("33 24") == "33 57");
-  // In A5, element 1 is the permutation 01342 and element 2 is 01423. Each is the square and the
-  // inverse of the other. Element 59 is 43210.
+  // In A5, element 1 is the permutation 01342, and element 2 is 01423. Each of these two is the
+  // square and the inverse of the other. Element 59 is 43210.
   BOOST_TEST(make({{"group", "a5"}})->answer("1 1 1 59 59 1 2") == "1 2 0 59 0 1 0");
   BOOST_TEST(make({{"group", "s2"}})->answer("1 1 0 1") == "1 0 0 1");
   BOOST_TEST(make({{"group", "z5"}})->answer("3 4 4") == "3 2 1");
 }
 
-// All targets of drawn words, computed with permutations written as text.
+// Checks all targets of drawn words with permutations that are written as text.
 BOOST_AUTO_TEST_CASE(a_target_is_the_index_of_the_product_so_far) {
   for (const auto& [group, points] : {std::pair{"s2", 2}, {"s3", 3}, {"a5", 5}, {"s5", 5}}) {
     const auto all = permutations(points, group[0] == 'a');

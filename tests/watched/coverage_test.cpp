@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(every_kernel_was_launched) {
   BOOST_TEST(missing.empty(), "never launched:" + missing);
 }
 
-// Static and dynamic shared memory together, as CUDA counts them.
+// The sum of static and dynamic shared memory, which is what CUDA limits.
 BOOST_AUTO_TEST_CASE(shared_memory_fits_every_architecture) {
   constexpr int capabilities[][2] = {{8, 0},  {8, 6},  {8, 7},  {8, 9},  {9, 0},
                                      {10, 0}, {10, 3}, {11, 0}, {12, 0}, {12, 1}};

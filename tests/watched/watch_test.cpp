@@ -1,4 +1,5 @@
-// Kernels with one fault each, compiled like the watched library: see CMakeLists.txt.
+// Kernels with one fault each, compiled like the kernels of the library that are checked: see
+// CMakeLists.txt.
 #include "tests/check.h"
 
 #include "core/memory.h"
@@ -12,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(watch_test)
 using namespace longhand;
 using namespace longhand::cuda;
 
-// The watch finds each fault, and finds none in the same kernel without it.
+// The emulator must report each fault, and report nothing for the same kernel without the fault.
 
 namespace {
 
@@ -67,8 +68,8 @@ __global__ void halves(int* y, bool barrier) {
 
 enum class Publish { properly, without_fence, fence_first };
 
-/// Block 0 writes 64 words and then stores 1 in y[64]. Block 1 waits for this 1 and reads the
-/// words.
+/// Block 0 writes 64 words and then stores 1 in y[64]. Block 1 waits until y[64] is 1 and then
+/// reads the words.
 __global__ void pass_on(int* y, Publish how, bool wait_fence) {
   if (blockIdx.x == 0) {
     y[threadIdx.x] = 7;
@@ -153,7 +154,7 @@ __global__ void much_shared(int* y, bool more) {
   if (more) y[threadIdx.x] = shared[63 - threadIdx.x];
 }
 
-/// Computes a b, where all entries of a are 1 and b[k][n] = n. If wrong_by is not 0, lanes hold the
+/// Computes a b, where all entries of a are 1 and b[k][n] = n. If wrong_by is not 0, lanes have
 /// words of b that belong to other lanes.
 __global__ void multiply(int* y, int wrong_by) {
   const int lane = lane_index();
@@ -185,7 +186,7 @@ void finds(const char* what, int blocks, std::size_t shared_bytes, Kernel kernel
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(missing_barriers_are_races) {
-  // The first threads run first and read words that the last threads have not written yet.
+  // In this order, the first threads read words that the last threads have not yet written.
   finds("no thread has written", 1, 0, &reverse, true, false);
   emulator::set_order(emulator::Order::backward);
   finds("no thread has written", 1, 0, &reverse, true, false);
