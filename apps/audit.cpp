@@ -130,7 +130,7 @@ std::vector<NamedTensor> audit(const Operation& operation, const AuditFile& file
     const Var x = call.maybe(input.name);
     if (!x || !x.wants_grad()) continue;
     // If no output depends on an input (for example, because all weights are 0), the tape has no
-    // gradient for the input. The gradient is then zero.
+    // gradient for this input. Its gradient is then zero.
     results.push_back({"d" + input.name,
                        x.grad() ? x.grad() : Tensor::zeros(backend, x.shape(), x.value().dtype())});
   }

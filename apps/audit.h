@@ -18,7 +18,7 @@ namespace longhand::app {
 struct AuditFile {
   catalog::Case values;
   std::map<std::string, catalog::HostTensor> output_gradients;  // key: name of the output
-  /// Type of the first activation or, without one, of the first float tensor.
+  /// Type of the first activation. If there is no activation, type of the first float tensor.
   DType type = DType::f32;
 };
 AuditFile read_audit_file(const std::filesystem::path& path, const catalog::Operation& operation);

@@ -21,8 +21,8 @@ std::map<std::string, Command, std::less<>>& command_registry() {
   return all;
 }
 
-/// The options in Boost's form, without default values: Arguments applies the defaults, so that it
-/// can distinguish given options from defaults.
+/// The options in Boost's form, without their default values. Arguments sets the defaults, so that
+/// it can distinguish options given by the user from defaults.
 po::options_description describe(const Command& command) {
   po::options_description all;
   for (const CliFlag& option : command.options) {
@@ -36,7 +36,7 @@ po::options_description describe(const Command& command) {
   return all;
 }
 
-/// Names that other programs use, and the names of our options.
+/// Names of options in other programs, and the names of our options for the same setting.
 constexpr std::pair<std::string_view, std::string_view> all_aliases[] = {
     {"batch-size", "batch"},      {"device", "backend"},     {"eval-every", "evaluate_every"},
     {"grad-clip", "clip"},        {"learning-rate", "rate"}, {"lr", "rate"},
@@ -52,8 +52,8 @@ bool is_same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, same);
 }
 
-/// The option for which an alias stands. Null if the command has no such option, or has an option
-/// with the alias's own name.
+/// The option to which an alias refers. Null if the command does not have this option, or has an
+/// option named like the alias.
 const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
                                const std::vector<CliFlag>& options) {
   const auto find = [&](std::string_view wanted) {
@@ -64,8 +64,8 @@ const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
   return find(alias) ? nullptr : find(name);
 }
 
-/// A flag as the command's option spells it: --batch_tokens becomes --batch-tokens, and an alias
-/// becomes its option's name.
+/// A flag with the name that the command's option has: --batch_tokens becomes --batch-tokens, and
+/// an alias becomes its option's name.
 std::string as_named(const std::string& word, const std::vector<CliFlag>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());

@@ -49,7 +49,7 @@ struct CliFlag {
   bool repeats = false;
   std::string group = "options";  // heading in the help under which the option is listed
   bool rare = false;              // shown by `--help all` only
-  /// For an option that several tasks share: its meaning for each task, shown in that task's help.
+  /// If several tasks share this option: its meaning in each task, shown in that task's help.
   std::map<std::string, std::string> of_tasks = {};
 };
 
@@ -60,7 +60,7 @@ CliFlag rarely(CliFlag option);
 class Arguments {
  public:
   bool flag(std::string_view name) const;  // true if the switch was given
-  // True if the option was given on the command line, false if it has its default.
+  // True if the option was given on the command line. False if its value is the default.
   bool given(std::string_view name) const;
   /// The value of an option. Throws UsageError if the option was not given and has no default.
   const std::string& word(std::string_view name) const;
@@ -68,9 +68,9 @@ class Arguments {
   const std::vector<std::string>& words(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t low, std::int64_t high) const;
   double number(std::string_view name, double low, double high) const;
-  /// A copy of the arguments without option `name`.
+  /// A copy of the arguments without the option `name`.
   Arguments without(std::string_view name) const;
-  /// The arguments that are neither options nor values of options, in order.
+  /// The plain arguments, which are neither options nor values of options, in order.
   const std::vector<std::string>& plain() const { return plain_; }
   /// The plain arguments after "--".
   std::span<const std::string> after_dashes() const {
@@ -89,7 +89,7 @@ class Arguments {
   std::size_t after_dashes_ = 0;
 };
 
-/// A command of the program. A file of apps/commands/ creates and registers it; no other code
+/// A command of the program. A file of apps/commands/ creates and registers it, and no other code
 /// refers to it.
 struct Command {
   std::string name;
@@ -106,9 +106,10 @@ struct Command {
   /// The text of --help. It lists the common options and the options of the task named in `beside`,
   /// or every option for `--help all`. Headings are bold if `rich`.
   std::string help(const Arguments& beside = {}, bool rich = false) const;
-  /// Names of options in other programs that are accepted here, each with the option's own name.
+  /// Pairs of an option's name in another program, which is accepted here, and the option's own
+  /// name.
   std::vector<std::pair<std::string, std::string>> aliases() const;
-  /// The forms of the command's usage, one per line.
+  /// The ways to write the command, one per line.
   std::string forms() const;
 };
 
@@ -123,10 +124,11 @@ const std::map<std::string, Command, std::less<>>& commands();
 /// Joins a command's own options with shared ones.
 std::vector<CliFlag> join(std::vector<CliFlag> first, const std::vector<CliFlag>& second);
 
-/// The option --json of commands that print a report.
+/// The option --json, which commands that print a report have.
 CliFlag json_option();
 
-/// Parses a number in [low, high]. Throws a UsageError that names `subject` if the text is not one.
+/// Parses a number between low and high. Throws a UsageError that names `subject` if the text is
+/// not such a number.
 std::int64_t parse_integer(std::string_view subject, std::string_view text, std::int64_t low,
                            std::int64_t high);
 

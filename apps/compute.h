@@ -26,8 +26,8 @@ struct ComputeSettings {
 std::vector<CliFlag> compute_options(std::string backend = "cpu");
 
 ComputeSettings compute_from(const Arguments& arguments);
-/// The file to which an option writes arrays. Throws UsageError unless the file's extension selects
-/// an array format.
+/// The name of the file to which an option writes arrays. Throws UsageError unless the file's
+/// extension selects an array format.
 const std::string& array_file_from(const Arguments& arguments, std::string_view option);
 std::uint64_t seed_from(const Arguments& arguments);
 

@@ -13,9 +13,9 @@ namespace {
 
 constexpr int points_wanted = 12, points_tried = 200;
 
-/// If the given derivative is the difference quotient times the same constant in every row,
-/// describes the constant. The text is empty unless the constant is -1, a small integer or its
-/// inverse.
+/// Checks whether the given derivative is a constant times the difference quotient, with the same
+/// constant in every row. If the constant is -1, a small integer or the inverse of a small integer,
+/// returns a text that describes it, otherwise an empty text.
 std::string common_factor(const std::vector<DerivativeCheck::Row>& rows) {
   double factor = 0;
   for (const DerivativeCheck::Row& row : rows) {
@@ -86,8 +86,8 @@ DerivativeCheck check_derivative(const Expression& f, const std::string& variabl
     row.quotient = difference_quotient(f, variable, row.at);
     const double value = f(row.at);
     const double scale = std::max({std::abs(row.quotient.value), std::abs(value), 1e-3});
-    // A quotient with fewer than four reliable digits, for example near a kink or pole, is not
-    // compared.
+    // A quotient with fewer than four reliable digits is not compared. This happens near a kink or
+    // a pole.
     if (!std::isfinite(value) || !(row.quotient.error < 1e-4 * scale)) {
       ++check.without;
       continue;

@@ -14,8 +14,8 @@ struct Quotient {
   double value = 0, error = 0;
 };
 
-/// d f / d variable at a point: central difference quotients with ever smaller steps, extrapolated
-/// to step 0 (Ridders). The error is the distance between neighbouring extrapolations.
+/// d f / d variable at a point. Central difference quotients with smaller and smaller steps are
+/// extrapolated to step 0 (Ridders). The error is the distance between neighbouring extrapolations.
 Quotient difference_quotient(const Expression& f, const std::string& variable,
                              std::map<std::string, double> at);
 

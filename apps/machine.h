@@ -4,11 +4,12 @@
 
 namespace longhand::app {
 
-/// The rest of the first line of `file` that starts with `key`; empty if there is no such line.
+/// Finds the first line of `file` that starts with `key` and returns the rest of this line. Empty
+/// if there is no such line.
 std::string find_line(const std::string& file, const std::string& key);
 
-/// Memory that this process may use, in bytes: in total and available now. Swap is included; the
-/// limit of a container is respected.
+/// Memory that this process may use, in bytes: in total, and what is still available. Swap is
+/// included, and the limit of a container is taken into account.
 struct MachineMemory {
   double total = 0, available = 0;
 };

@@ -82,13 +82,14 @@ int report(int status, std::string_view message, const std::vector<std::string>&
   return status;
 }
 
-/// Opens the descriptors 0 to 2 if they are closed, so that no file opened later becomes standard
-/// error. Descriptor 0 is opened for writing and 1 and 2 for reading, so using them still fails.
+/// Opens each of the descriptors 0 to 2 that is closed. Otherwise a file that is opened later could
+/// become standard error. Descriptor 0 is opened for writing, and 1 and 2 for reading, so using
+/// them still fails.
 void hold_standard_streams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
     const int held = ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
-    // No descriptor is left on which to report an error.
+    // The error cannot be reported, because there is no descriptor for it.
     if (held != descriptor) std::_Exit(failed);
   }
 }
@@ -101,7 +102,7 @@ int guarded(const std::vector<std::string>& words) {
     return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
     const int status = report(misused, error.what(), words);
-    // If there is nothing but a command's name, the command's usage is printed too.
+    // If the command line is only a command's name, the command's usage is printed too.
     if (words.size() == 1 && commands().contains(words[0])) {
       std::cerr << "usage\n" << commands().find(words[0])->second.forms();
     }

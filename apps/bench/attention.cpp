@@ -55,7 +55,8 @@ struct Tensors {
     dq = heads(empty_like(q.data));
     dk = heads(empty_like(q.data));
     dv = heads(empty_like(q.data));
-    // For FAL without a match: no key agrees with any query, so the search reads every key.
+    // These keys are negative where the queries are positive, so no key matches a query, and FAL's
+    // search reads every key.
     against = heads(empty_like(q.data));
     b(Activate{Activation::relu, q.data, against.data});
     positive = against;
@@ -158,7 +159,7 @@ struct Tensors {
       wanted.*gradient = empty_like(more.*part);
       return attend(name, own, softmax, softmax_gradient, wanted);
     };
-    // Scores below -10: stick-breaking assigns almost no weight to any key.
+    // All scores are below -10, so stick-breaking assigns almost no weight to any key.
     Scores opposed = scores;
     opposed.q = positive;
     opposed.k = against;
@@ -241,7 +242,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
     }
     for (const Mechanism& m : all) {
       // The first mechanism, softmax, is always timed, because the column of_softmax is relative to
-      // it.
+      // its time.
       if (!chosen.empty() && &m != &all.front() &&
           std::ranges::find(chosen, m.name) == chosen.end()) {
         continue;

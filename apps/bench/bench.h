@@ -10,7 +10,7 @@
 #include "core/backend.h"
 #include "core/parallel.h"
 
-/// Benchmarks. Each file of this folder registers one benchmark; `longhand bench NAME` runs it.
+/// Benchmarks. Each file of this folder registers one benchmark, which `longhand bench NAME` runs.
 namespace longhand::app {
 
 struct Timing {
@@ -25,7 +25,7 @@ Timing measure(Backend& backend, double budget, FunctionRef<void()> body);
 /// counts twice: it is read once and written once.
 double copy_rate(Backend& backend, double budget, std::size_t bytes);
 
-/// A new tensor of standard normal values. A short random pattern is repeated: this is fast and
+/// A new tensor of standard normal values. A short random pattern is repeated, which is fast and
 /// sufficient for timing.
 Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed);
 Tensor random_indices(Backend& backend, const Shape& shape, std::int32_t bound, std::uint64_t seed);

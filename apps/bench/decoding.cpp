@@ -127,7 +127,7 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   set_numbers(model.parameters(), seed);
   double bytes = 0, numbers = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
-    // An untied embedding is not counted: only one of its rows is read.
+    // An embedding that is not tied is not counted, because only one of its rows is read.
     if (!foreign.config.tied && p == model.embedding().weight) continue;
     bytes += static_cast<double>(p.value().bytes());
     if (p.value().shape().rank() >= 2) numbers += static_cast<double>(p.value().size());
@@ -157,7 +157,7 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   add("a token, bytes", 1, median, times.tokens.front(), bytes / median, ceiling);
 
   const double least = std::min(decode(model, prompt, 1).prompt, decode(model, prompt, 1).prompt);
-  // The output layer is computed for the last row only.
+  // The output layer is computed for the last token only.
   const double work = 2 * (static_cast<double>(prompt) * (numbers - output) + output);
   add("a prompt of 512, flops", prompt, least, least, work / least,
       product_rate(backend, budget, prompt, matrices));

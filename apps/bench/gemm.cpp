@@ -20,7 +20,7 @@ constexpr std::array products{
     Size{16384, 512, 2048}, Size{4096, 1024, 1024}, Size{8192, 192, 64},
     Size{131072, 64, 64},   Size{1024, 1024, 41},   Size{100000, 103, 1024}};
 
-/// Layout of the operands: the forward product and its two backward products.
+/// Layouts of the operands: those of the forward product and of its two backward products.
 struct Layout {
   const char* name;
   bool transpose_a, transpose_b;

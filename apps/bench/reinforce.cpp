@@ -14,8 +14,8 @@ struct Sizes {
 };
 constexpr std::array all_sizes{Sizes{8, 8, 512, 64}, Sizes{2, 8, 2048, 64}};
 
-/// Reference pairs for the reversal of a sequence: tokens of the second half attend to the tokens
-/// of the first half in reverse order; tokens of the first half attend to themselves.
+/// Reference pairs for the reversal of a sequence. Tokens of the second half attend to the tokens
+/// of the first half in reverse order. Tokens of the first half attend to themselves.
 Tensor reversal(Backend& backend, const Sizes& s) {
   std::vector<std::int32_t> pairs;
   for (std::int64_t row = 0; row < s.sequences * s.length; ++row) {

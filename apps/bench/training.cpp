@@ -19,9 +19,10 @@ struct Subject {
   std::map<std::string, std::string> settings;
 };
 
-/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, except for the batch
-/// size; the model of fal/table1 at the smoke scale; the toy models of the ChaCAL paper, and its
-/// two-layer boxes models with batch size 32; the sorting model of the task-hinting paper.
+/// The models are: Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, except
+/// for the batch size; the model of fal/table1 at the smoke scale; the toy models of the ChaCAL
+/// paper, and its two-layer boxes models with batch size 32; and the sorting model of the
+/// task-hinting paper.
 std::vector<Subject> all_subjects() {
   const std::map<std::string, std::string> flip_flop{{"training.batch", "8"}};
   const std::map<std::string, std::string> small{{"task.instructions", "64"},
@@ -80,7 +81,8 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   return wanted;
 }
 
-/// Measures each operation as the time from its start to the start of the next operation.
+/// Measures the time of each operation as the time from its start to the start of the next
+/// operation.
 class Stopwatch {
  public:
   void start(std::string_view name) {
@@ -123,8 +125,8 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
   std::vector<double> seconds, rates;  // rates: tokens per second, used if steps differ in length
   nn::StepReport first, last;
   Stopwatch watch;
-  // Operations of a device run asynchronously, so the time between two calls is not the time of an
-  // operation.
+  // Operations on a device run asynchronously. The time between two calls is then not the time of
+  // an operation.
   if (backend.devices().empty()) {
     backend.observer = [&](std::string_view name) { watch.start(name); };
   }

@@ -100,8 +100,8 @@ class Book {
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
-    // Source pages are written last, because earlier pages determine which of them are needed. A
-    // source page links to no further source pages.
+    // Source pages are written last, because the other pages determine which source pages are
+    // needed. A source page does not link to further source pages.
     for (const std::string& file : sources_) source_page(file);
     contents();
     for (const char* file : {"book.css", "book.js"}) {
@@ -176,7 +176,7 @@ class Book {
     return order;
   }
 
-  /// The target in the book of a link that document `from` of the repository contains.
+  /// `link` is a link in the document `from` of the repository. Returns its target in the book.
   std::string resolve(const std::string& link, const fs::path& from, const fs::path& page) {
     if (link.starts_with("http") || link.starts_with("#")) return link;
     const std::size_t hash = link.find('#');
@@ -310,8 +310,8 @@ class Book {
     return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n";
   }
 
-  /// Code with numbered lines. The numbers link to the lines of page `link`. If `link` is empty,
-  /// the numbers are link targets.
+  /// Code with numbered lines. The numbers are links to the same lines on page `link`. If `link` is
+  /// empty, the numbers are targets of such links.
   static std::string numbered(std::string_view code, const std::string& link) {
     std::string html = "<pre class=\"code\">";
     for (std::size_t line = 1; !code.empty(); ++line) {

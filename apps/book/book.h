@@ -14,7 +14,7 @@ struct BookOptions {
   std::uint64_t seed = 1;  // seed of the numbers used for checks
   /// Called after each page is written.
   std::function<void(std::string_view page)> written = [](std::string_view) {};
-  /// Called before each step of the work, with a line for the user.
+  /// Called before each step of the work, with a line that tells the user what is being done.
   std::function<void(std::string_view line)> doing = [](std::string_view) {};
 };
 

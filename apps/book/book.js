@@ -1,7 +1,7 @@
 "use strict";
 
-// Finds the pages that contain all words of a question. Pages whose title contains more of the words
-// come first.
+// Finds the pages that contain all words of a question. Pages whose titles contain more of the
+// words are listed first.
 function find(question) {
   const words = question.toLowerCase().split(/\s+/).filter(word => word.length > 1);
   if (words.length === 0) return [];

@@ -29,11 +29,12 @@ struct Example {
 /// Throws an Error that names the line if the text is not an example.
 Example parse_example(std::string_view text);
 
-/// Computes the outputs with the reference loop in f64, and the gradients if one is claimed.
+/// Computes the outputs with the reference loop in f64. Also computes the gradients if the example
+/// claims one.
 std::map<std::string, catalog::HostTensor> compute(const Example& example);
 
-/// Describes the wrong claims. Empty if every claim is correct to within half a unit of the fourth
-/// decimal.
+/// Describes the claims that are wrong. The text is empty if every claim is correct to within half
+/// a unit of the fourth decimal.
 std::string disagreement(const Example& example);
 
 /// The example with its computed results, as HTML.

@@ -77,8 +77,8 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-/// Position of the "](" that closes the bracket opened at `open`; npos if the bracket does not
-/// begin a link.
+/// Position of the "](" that closes the bracket opened at `open`. Returns npos if this bracket does
+/// not begin a link.
 std::size_t closing_bracket(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
@@ -176,9 +176,9 @@ class Converter {
     return html::table(header, rows);
   }
 
-  /// A heat table of percentages whose last row contains the shares of guessing
-  /// (apps/recipes/matrix.cpp). Columns are named "GROUP: COLUMN"; a cell is "FIGURE" or
-  /// "FIGURE<br>SMALL". The colour of a cell shows how far its figure exceeds guessing.
+  /// Converts a table of percentages whose last row contains the shares of guessing
+  /// (apps/recipes/matrix.cpp). Columns are named "GROUP: COLUMN". A cell is "FIGURE" or
+  /// "FIGURE<br>SMALL", and its colour shows how far FIGURE exceeds guessing.
   static html::HeatTable heat(const std::vector<std::vector<std::string>>& lines) {
     html::HeatTable table;
     for (const std::string& title : std::span(lines.front()).subspan(1)) {
@@ -259,7 +259,7 @@ class Converter {
 
   std::string paragraph(const Lines& lines, std::size_t& i) {
     Lines inside;
-    // True inside a formula between double dollars, in which a line may begin with any character.
+    // True within a formula between double dollars, where a line may begin with any character.
     bool formula = false;
     for (; i < lines.size() && !is_blank(lines[i]); ++i) {
       const std::string_view line = lines[i];

@@ -21,7 +21,7 @@ struct MarkdownPage {
 };
 
 /// Converts a page. `link` maps a link of the page to its target in the book. Formulas become
-/// MathML; a formula that cannot be converted is an Error that quotes it.
+/// MathML. If a formula cannot be converted, throws an Error that quotes the formula.
 MarkdownPage markdown_page(std::string_view markdown,
                            const std::function<std::string(const std::string&)>& link);
 

@@ -99,7 +99,7 @@ class Parser {
     return true;
   }
 
-  /// The command's name after a backslash: letters, or a single other character.
+  /// The name of the command after a backslash: either letters, or one other character.
   std::string_view command() {
     std::size_t length = 0;
     while (length < rest_.size() && std::isalpha(static_cast<unsigned char>(rest_[length]))) {
@@ -116,7 +116,7 @@ class Parser {
            rest_.starts_with("\\\\") || rest_.starts_with("\\end{") || ends_left();
   }
 
-  /// True at `\right`, but not at `\rightarrow`, which begins with the same letters.
+  /// True at `\right`. False at `\rightarrow`, which begins with the same letters.
   bool ends_left() const {
     constexpr std::string_view right = "\\right";
     return rest_.starts_with(right) &&

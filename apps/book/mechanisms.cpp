@@ -31,7 +31,8 @@ HostTensor filled(const Shape& shape, const std::function<double(std::int64_t)>&
   return tensor;
 }
 
-/// Sets the input `name`, which has one number per token, for the example's only head.
+/// Sets the input `name` of the example. The input has one number per token, because the example
+/// has only one head.
 void by_token(Case& example, const std::string& name,
               const std::function<double(std::int64_t)>& value) {
   example.inputs[name] = filled({tokens, 1}, value);
@@ -161,7 +162,7 @@ Case example() {
   for (const char* name : {"q", "k"}) {
     example.inputs[name] = catalog::normals(rng, {tokens, width}, 1.4);
   }
-  // The delta rule needs keys of length 1; all mechanisms use the same keys.
+  // All mechanisms use the same keys. The delta rule requires that they have length 1.
   HostTensor& keys = example.inputs["k"];
   for (std::int64_t i = 0; i < tokens; ++i) {
     double square = 0;

@@ -6,7 +6,7 @@
 
 namespace longhand::app::book {
 
-/// An attention mechanism in an example: the weights that it assigns to the values.
+/// An attention mechanism and the weights that it assigns to the values in an example.
 struct Mechanism {
   std::string_view name;  // title of its page
   std::string_view title;

@@ -15,8 +15,8 @@ namespace {
 using catalog::HostTensor;
 using catalog::Operation;
 
-/// Distance by which an input is moved in either direction. The quotient has a truncation error of
-/// about step^2 = 1e-10 and a rounding error of about 2^-53 / step = 1e-11.
+/// Distance by which an input is moved, in both directions. The difference quotient has a
+/// truncation error of about step^2 = 1e-10 and a rounding error of about 2^-53 / step = 1e-11.
 constexpr double step = 1e-5;
 
 HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
@@ -85,7 +85,8 @@ class CaseWriter {
       arrays_.push_back({name, Tensor::from(*reference_, host.shape, DType::f64, values)});
     }
   }
-  /// The name under which the file stores an output: "w.after" if an input is also called w.
+  /// The name under which the file stores an output. If the operation also has an input w, the
+  /// output w is stored as "w.after".
   std::string stored(const std::string& output) const {
     const bool taken = std::ranges::find(operation_.inputs, output, &catalog::Argument::name) !=
                        operation_.inputs.end();
@@ -97,7 +98,8 @@ class CaseWriter {
   std::vector<NamedTensor> run(bool gradients) const {
     return audit(operation_, file_, *reference_, DType::f64, gradients);
   }
-  /// Adds the outputs for one input moved along a random direction, forwards and backwards.
+  /// Moves one input by a step along a random direction and back, and adds the outputs for both
+  /// points.
   void probe(const std::string& input, const Json& seeded) {
     HostTensor& x = file_.values.inputs[input];
     const HostTensor at = x, direction = catalog::normals(rng_, at.shape);
@@ -106,7 +108,7 @@ class CaseWriter {
       x = moved(at, direction, by);
       for (const NamedTensor& output : run(false)) {
         const std::string name = stored(output.name);
-        // The input has no gradient.
+        // This output has no gradient.
         if (std::ranges::count(seeded.elements(), Json(name)) == 0) continue;
         arrays_.push_back({name + side + input, output.tensor});
       }

@@ -13,8 +13,9 @@ namespace longhand::app::book_command {
 namespace {
 namespace fs = std::filesystem;
 
-/// The folder of the documents and code from which the book is made: the current folder if it is a
-/// checkout, otherwise the copy that `cmake --install` places beside the program.
+/// The folder of the documents and code from which the book is made. This is the current folder if
+/// it is a checkout of the repository, otherwise the copy that `cmake --install` places beside the
+/// program.
 fs::path find_source() {
   if (fs::exists("docs/math/README.md")) return ".";
   std::error_code error;

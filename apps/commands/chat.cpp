@@ -34,8 +34,8 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a handler may use it");
 
 extern "C" void on_interrupt(int) { interrupted = true; }
 
-/// After this call, Ctrl-C sets a flag and interrupts a read that waits for a line. If the signal
-/// was ignored before the call, as under nohup, it stays ignored.
+/// After this call, Ctrl-C sets a flag and interrupts a read that waits for a line. If Ctrl-C was
+/// ignored before the call, as under nohup, it stays ignored.
 void catch_interrupts() {
   struct sigaction action {
   }, before{};
@@ -113,8 +113,8 @@ class Chat {
     first_ = messages_.size();
   }
 
-  /// Prints the model's answer to a line while it is generated. A line that is too long is an Error
-  /// and is not added to the conversation.
+  /// Prints the model's answer to a line while it is generated. If the line is too long, throws an
+  /// Error and does not add the line to the conversation.
   void answer(const std::string& line) {
     const std::vector<nn::ChatMessage> before = messages_;
     messages_.push_back({Role::user, line});
@@ -150,9 +150,9 @@ class Chat {
   }
 
  private:
-  /// The conversation as tokens. If the conversation and the longest answer together exceed the
-  /// context, the oldest questions are dropped with their answers. At most half of the context is
-  /// reserved for an answer. The last question is never dropped; its answer may use all of the
+  /// The conversation as tokens. At most half of the context is reserved for an answer. If the
+  /// conversation and the reserved tokens together exceed the context, the oldest questions are
+  /// dropped with their answers. The last question is never dropped. Its answer may use all of the
   /// remaining context.
   Tokens prompt_that_fits() {
     std::size_t forgotten = 0;

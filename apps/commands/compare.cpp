@@ -21,7 +21,7 @@ struct Compared {
   std::string setting(const std::string& key) const {
     return config.knows(key) ? config.text(key) : "-";
   }
-  /// The figure's value in the last line of metrics that contains it.
+  /// The last value of the figure in the metrics.
   std::optional<double> last(const std::string& figure) const {
     std::optional<double> value;
     for (const Json& line : metrics) {
@@ -45,8 +45,8 @@ void name(std::vector<Compared>& runs) {
   }
 }
 
-/// The settings in which the runs differ: those of the first run in its order, then those that only
-/// later runs have.
+/// The settings in which the runs differ. Settings of the first run are in its order, followed by
+/// settings that only later runs have.
 Texts differing(const std::vector<Compared>& runs) {
   Texts keys;
   for (const Compared& run : runs) {
@@ -75,7 +75,7 @@ Texts figures_of(const std::vector<Compared>& runs) {
   return figures;
 }
 
-/// Links to the runs' reports, relative to the page in `file`; runs without a report are omitted.
+/// Links to the runs' reports, relative to the folder of `file`. Runs without a report are omitted.
 std::string links_of(const std::vector<Compared>& runs, const std::filesystem::path& file) {
   const auto here = std::filesystem::absolute(file).lexically_normal().parent_path();
   std::string links;

@@ -15,8 +15,8 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// The values listed in an option's help, such as "precision of products: exact, fast or bf16
-/// (fast)"; empty if the help contains no list.
+/// The values listed in the help of an option, such as "precision of products: exact, fast or bf16
+/// (fast)". Empty if the help contains no list.
 Words values_of(const CliFlag& option) {
   if (option.placeholder == "0|1") return {"0", "1"};
   if (option.placeholder != "NAME" && option.placeholder != "MODE" && option.placeholder != "TYPE")
@@ -54,7 +54,7 @@ Words command_names() {
   return names;
 }
 
-/// Text to be placed between single quotes in a shell script; characters that would end the
+/// Text to be placed between single quotes in a shell script. Characters that would end the
 /// quotation are removed.
 std::string quoted(std::string text, std::string_view without = "") {
   std::erase_if(text, [&](char c) { return c == '\'' || without.find(c) != std::string::npos; });

@@ -17,7 +17,7 @@
 namespace longhand::app::data_command {
 namespace {
 
-/// Prints a sample's prompt and answer. If the answer does not continue the prompt, an arrow
+/// Prints a sample's prompt and answer. If the answer is not a continuation of the prompt, an arrow
 /// separates them.
 void print(const tasks::Task& task, const tasks::Sample& sample) {
   const auto [prompt, answer] = task.as_text(sample);
@@ -62,7 +62,7 @@ void show_sample(const tasks::Task& task, const Arguments& arguments) {
 
 /// Prints samples of a task, as text or as one JSON object per line.
 void show(const Arguments& arguments) {
-  // For the task text, --text is the file to train on; for other tasks it is a sample.
+  // For the task `text`, --text is the file to train on. For all other tasks, --text is a sample.
   if (arguments.given("text")) {
     const Config config = Config::from(arguments.without("text"));
     if (config.kind().name != "text") return show_sample(*config.task(), arguments);
@@ -153,7 +153,7 @@ void split(const Arguments& arguments, const std::string& table) {
   std::cout << "\n" << command << '\n';
 }
 
-/// The settings of the run given as an argument, or those given by flags if no run is given.
+/// The settings of the run given as an argument. If no run is given, the settings given by flags.
 Config config_of_run(const Arguments& arguments) {
   if (arguments.plain().empty()) return Config::from(arguments);
   for (const CliFlag& option : join(config_options(), {{"config", "", ""}})) {
@@ -165,8 +165,9 @@ Config config_of_run(const Arguments& arguments) {
   return RunFolder(arguments.plain()[0]).config();
 }
 
-/// The scored targets of a sequence: "TOKEN: CLASS TEXT, ...", where TOKEN is the token's index. If
-/// a token has several choices, TOKEN is followed by a dot and the number of the choice.
+/// The scored targets of a sequence as "TOKEN: CLASS TEXT, ...", where TOKEN is the token's index.
+/// If a token has several groups of classes, TOKEN is followed by a dot and the number of the
+/// group.
 std::string wanted_text(const nn::Batch& batch, std::int64_t first, std::int64_t length,
                         const tasks::Task& task) {
   std::string all;
@@ -244,7 +245,8 @@ void show_step(const Arguments& arguments) {
   std::cout << all << '\n';
 }
 
-/// Checks pairs from a file, one JSON object {"prompt", "answer"} per line, by the task's rules.
+/// Checks pairs of prompt and answer from a file by the task's rules. Each line is a JSON object
+/// {"prompt", "answer"}.
 void check(const Arguments& arguments, const std::string& file) {
   const Config config = Config::from(arguments);
   const auto task = config.task();

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Replaces the block's number: blocks.7.norm1.weight becomes blocks.*.norm1.weight.
+/// Replaces the number of the block: blocks.7.norm1.weight becomes blocks.*.norm1.weight.
 std::string of_any_block(const std::string& name) {
   const std::string_view start = "blocks.";
   if (!name.starts_with(start)) return name;
@@ -67,7 +67,7 @@ std::uintmax_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-/// A description of a run that loads no parameter values: the model is built on a backend that
+/// A description of a run, made without its parameter values: the model is built on a backend that
 /// allocates no memory.
 Json facts_of(const fs::path& path) {
   const RunSummary summary = summarize(path);

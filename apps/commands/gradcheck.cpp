@@ -14,7 +14,7 @@
 namespace longhand::app::gradcheck_command {
 namespace {
 
-/// The operations with these names; without names, all operations that have a gradient.
+/// The operations with these names. If there are no names, all operations that have a gradient.
 std::vector<const catalog::Operation*> chosen(const std::vector<std::string>& names) {
   std::vector<const catalog::Operation*> operations;
   for (const std::string& name : names) {
@@ -58,8 +58,8 @@ class Checker {
   DType activations_ = DType::f64;
 };
 
-/// Prints the relative errors of results and gradients on long sequences, and the share of the
-/// bound on them.
+/// Prints the relative errors of results and gradients on long sequences, and each error's share of
+/// its bound.
 void print_errors(const Arguments& arguments) {
   if (arguments.word("backend") == "reference")
     wrong_usage("--length: needs --backend cpu or cuda");
@@ -197,7 +197,7 @@ void run(const Arguments& arguments) {
   double worst = -1, largest = -1;
   for (const catalog::Operation* operation : operations) {
     const GradcheckResult result = check(*operation);
-    // Operations such as argmax or adam have no gradient.
+    // Operations such as argmax and adam have no gradient.
     const bool constant = result.entries == 0;
     const bool compared = !constant || !check.quotients();
     if (compared) {

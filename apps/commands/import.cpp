@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Warns if parameters contain NaN or infinity: the model can be inspected but not trained.
+/// Warns if parameters contain NaN or infinity. Such a model can be inspected but not trained.
 void warn_of_nonfinite(const nn::Parameters& parameters) {
   std::int64_t tensors = 0, entries = 0;
   std::string first;

@@ -112,7 +112,8 @@ void print_description(const Json& facts) {
          "Tensors of\nother float types are converted.\n";
 }
 
-/// Parses arguments NAME=VALUE. If the attribute's default is a number, VALUE must be a number.
+/// Parses arguments of the form NAME=VALUE. VALUE must be a number if the default of the attribute
+/// is a number.
 std::map<std::string, std::string> attributes(const Operation& operation,
                                               const std::vector<std::string>& words) {
   const auto is_number = [](const std::string& word) {

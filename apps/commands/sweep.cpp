@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_runs = 10'000;
 
-/// Parses "rate=1e-3,3e-3". Values that contain commas are separated by |:
+/// Parses "rate=1e-3,3e-3". If values contain commas, the values are separated by |:
 /// "heads=softmax:4|softmax:3,fal:1".
 GridAxis axis_of(const std::string& word, const Config& config) {
   const std::size_t sign = word.find('=');
@@ -117,8 +117,8 @@ std::optional<double> score_of(const fs::path& path, const GridStages& stages, s
   return score;
 }
 
-/// Trains the missing runs of a stage. Returns false if it was stopped by a signal or the time
-/// limit.
+/// Trains the missing runs of a stage. Returns false if a signal or the time limit stopped the
+/// training.
 bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridPart part,
                  const GridStages& stages, std::size_t stage, TrainingManner manner) {
   if (!stages.is_last(stage)) {
@@ -154,8 +154,8 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
   return true;
 }
 
-/// Trains all stages. After each stage except the last, once all ranks have finished it, drops the
-/// worst cells. Returns false if runs are left to another process or a later call.
+/// Trains all stages. After each stage except the last, waits until all ranks have finished it and
+/// drops the worst cells. Returns false if runs are left to another process or to a later call.
 bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const fs::path& out,
                   GridPart part, const GridStages& stages, bool less,
                   const TrainingManner& manner) {

@@ -39,7 +39,7 @@ Config with_parts(Config config) {
   return config;
 }
 
-/// Converts --epochs, if it is given, to the number of steps.
+/// Converts the value of --epochs, if it is given, to a number of steps.
 Config with_epochs(Config config, const Arguments& arguments) {
   if (!arguments.given("epochs")) return config;
   if (arguments.given("steps")) wrong_usage("--epochs cannot be combined with --steps");

@@ -45,7 +45,7 @@ class Axis {
         if (mark >= low_ && mark <= high_ && !crowded) marks.push_back(mark);
       }
     }
-    // If the range contains fewer than two of these marks, evenly spaced marks are used.
+    // If the range contains fewer than two of these marks, evenly spaced marks are used instead.
     return marks.size() < 2 ? html::ticks(low_, high_, 5) : marks;
   }
 
@@ -133,7 +133,7 @@ std::string legend_entry(const Series& series, std::size_t hue, double x, double
   return sample + label(x + 28, y + 4, "start", series.name);
 }
 
-/// Number of legend entries per row: at most three, fewer if names are long.
+/// Number of legend entries per row: at most three. Longer names allow fewer.
 std::size_t legend_columns(const std::vector<Series>& all) {
   // Width of a letter, and of an entry's line sample with margins, in pixels.
   constexpr double letter = 6.5, around = 44;

@@ -21,7 +21,7 @@ struct Series {
   bool line = true;       // draw a line through the points
   bool diamonds = false;  // draw larger, diamond-shaped marks
   bool in_legend = true;
-  /// Index of the colour; default: the series' index in the chart.
+  /// Index of the colour. The default is the index of the series in the chart.
   std::optional<std::size_t> hue = {};
 };
 
@@ -32,12 +32,12 @@ struct LineChart {
   std::vector<double> x_marks = {};               // default: round numbers
   std::optional<double> y_low = {}, y_high = {};  // default: from the data
 };
-/// Draws a chart as SVG. Points that are not finite, not positive on a logarithmic axis, or outside
-/// [y_low, y_high] leave a gap; bands are clipped to the range.
+/// Draws a chart as SVG. A line has a gap where a point is not finite, is not positive on a
+/// logarithmic axis, or is outside [y_low, y_high]. Bands are clipped to this range.
 std::string line_chart(const LineChart& chart);
 
-/// A picture with the tokens in two rows and a line from each token of the lower row to the token
-/// of the upper row that it selected.
+/// A picture with two rows of tokens. A line connects each token of the lower row with the token of
+/// the upper row that it selected.
 struct Arcs {
   std::vector<std::string> tokens;
   std::vector<std::int64_t> selected;  // index of the token that each token selected; -1: none

@@ -7,9 +7,9 @@
 
 namespace longhand::app::html {
 
-/// A matrix drawn as squares: the larger a value, the darker its square. The value is shown under
-/// the pointer. The squares' size is fixed so that labels are readable; if there are many rows or
-/// columns, only some are labelled.
+/// A matrix drawn as squares. The larger a value, the darker its square. The value appears under
+/// the pointer. Squares and labels have readable sizes; if there are many rows or columns, only
+/// some are labelled.
 struct HeatMap {
   std::vector<std::string> rows = {}, columns = {};  // labels; may be empty
   std::int64_t height = 0, width = 0;

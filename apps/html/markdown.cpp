@@ -12,7 +12,7 @@ namespace {
 constexpr std::ptrdiff_t longest_listing = 40;  // maximum lines of a listing within a page
 constexpr std::size_t most_columns = 1000;
 
-/// The name of the element: "table" for "table class=...", "/table" for an end tag.
+/// The name of an HTML element: "table" for "table class=...", "/table" for an end tag.
 std::string_view name_of(std::string_view tag) { return tag.substr(0, tag.find_first_of(" \n")); }
 
 std::size_t columns_spanned(std::string_view tag) {

@@ -23,13 +23,13 @@ std::string code(std::string_view text);
 /// A link to a file in or below the page's folder.
 std::string link(std::string_view text, std::string_view file);
 
-/// The style sheet that defines the colours of pictures in light and dark mode.
+/// The style sheet that defines the colours of pictures, for light and dark mode.
 std::string_view page_colours();
 
 class Page {
  public:
   Page(std::string title, std::string subtitle);
-  /// `content` is HTML; the heading is plain text.
+  /// Adds a section. `content` is HTML, and the heading is plain text.
   void add(std::string_view heading, std::string content);
   std::string render() const;
 

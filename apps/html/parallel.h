@@ -6,7 +6,7 @@
 namespace longhand::app::html {
 
 /// A chart of parallel coordinates: vertical axes side by side, and for each item a line that
-/// crosses all of them. It shows which settings lead to which results.
+/// crosses all axes. It shows which settings lead to which results.
 struct ParallelCoordinates {
   struct Axis {
     std::string name;

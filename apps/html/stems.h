@@ -6,7 +6,7 @@
 
 namespace longhand::app::html {
 
-/// A chart with one thin bar per value, upwards or downwards from zero. The largest values are
+/// A chart with one thin bar per value, upwards or downwards from zero. Only the largest values are
 /// labelled.
 struct Stems {
   std::vector<double> values;

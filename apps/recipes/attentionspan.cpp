@@ -42,10 +42,11 @@ constexpr TunedFigure tuned[] = {
 };
 
 /// The small model of a task and its training. Initial weights with standard deviation 0.1 learn
-/// addition much sooner than 0.02, but reversal later. FFML and value assignment stay on a plateau
-/// for thousands of steps if all samples are as long as in the paper. Softmax heads leave this
-/// plateau late, so the model of value assignment has ChaCAL heads. The flips of FFML require a
-/// parity: softmax heads learn it almost, and Gated DeltaNet heads completely.
+/// addition much sooner than weights with 0.02, but reversal later. FFML and value assignment stay
+/// on a plateau for thousands of steps if all samples are as long as in the paper. Softmax heads
+/// leave this plateau late, so the model of value assignment has ChaCAL heads. The flips of FFML
+/// require computing a parity. Softmax heads learn this almost, and Gated DeltaNet heads
+/// completely.
 struct Size {
   std::string_view task;
   std::int64_t layers, width, steps, batch;

@@ -22,8 +22,9 @@ struct AlgorithmicTask {
   std::string_view name;   // name in tasks/
   std::string_view title;  // name in the paper
   double scratch_id = 0, scratch_ood = 0;
-  /// An option of the task, such as "pairs": its name, the range of values in the training of small
-  /// models, and the paper's value, with which all models are scored.
+  /// An option of the task, such as "pairs", that determines the length of samples. `learned`: the
+  /// values with which small models are trained. `scored`: the paper's value, with which all models
+  /// are scored.
   std::string_view option = {}, learned = {}, scored = {};
 };
 std::span<const AlgorithmicTask> algorithmic_tasks();
@@ -34,8 +35,8 @@ std::vector<AlgorithmicTask> chosen_tasks(const RecipeOptions& options,
 
 using Settings = std::map<std::string, std::string>;
 
-/// The AdamW settings selected by --optimizer: `published` (the default) uses those of the
-/// published program, `text` those stated in the paper.
+/// The AdamW settings selected by --optimizer. `published`, the default, selects the settings of
+/// the published program, and `text` selects those in the paper's text.
 Settings optimizer_settings(const RecipeOptions& options);
 /// A description of the optimizer settings for the page.
 std::string how_optimized(const RecipeOptions& options);
@@ -47,8 +48,8 @@ GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const Reci
 /// The run that fine-tunes --model on a task, as in Table 2.
 GridRun tuned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
                   const Settings& more = {});
-/// scratch_run() or tuned_run(), as the recipe's options select, and a sentence that describes the
-/// model.
+/// scratch_run() or tuned_run(), whichever the recipe's options select. learned_model() is a
+/// sentence that describes the model.
 GridRun learned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
                     const Settings& more = {});
 std::string learned_model(const RecipeOptions& options);
@@ -57,15 +58,15 @@ GridRun softmax_run(const AlgorithmicTask& task, std::int64_t number, const Reci
                     const Settings& more = {});
 /// Number of heads in a list: four in "softmax:2,delta:2".
 std::int64_t head_count(std::string_view heads);
-/// Names of the recipes whose finished runs the AttentionSpan recipes reuse, for train_runs() and
-/// run_path().
+/// Names of the AttentionSpan recipes, which reuse each other's finished runs. They are arguments
+/// of train_runs() and run_path().
 std::span<const std::string_view> beside_attentionspan();
 
-/// The run with the repair of section 6.4: only the last column of every head's W_Q and W_K is
-/// trained, on the out-of-distribution samples.
+/// The run that applies the repair of section 6.4 to a model. Only the last column of every head's
+/// W_Q and W_K is trained, on out-of-distribution samples.
 GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
 
-/// The runs of one model on one task, and the runs derived from these runs, for every seed.
+/// The runs of one model on one task, and the runs that start from them, for every seed.
 struct Lineage {
   AlgorithmicTask task;
   std::vector<std::vector<GridRun>> seeds;  // For each seed, the runs in the order of training.
@@ -77,9 +78,10 @@ using MakeLineage =
     std::function<std::vector<GridRun>(const AlgorithmicTask& task, std::int64_t number)>;
 std::vector<Lineage> lineages(std::span<const AlgorithmicTask> tasks, const RecipeOptions& options,
                               const MakeLineage& make);
-/// One piece of work per task and seed.
+/// Pieces of work: one per task and seed.
 std::vector<GridPiece> pieces_of(std::span<const Lineage> lineages, const RecipeOptions& options);
-/// Trains the missing runs and lists all runs in the result. Returns false if it was stopped.
+/// Trains the missing runs and lists all runs in the result. Returns false if the training was
+/// stopped.
 bool train_all(std::span<const Lineage> lineages, const RecipeOptions& options,
                RecipeResult& result);
 
@@ -87,8 +89,8 @@ bool train_all(std::span<const Lineage> lineages, const RecipeOptions& options,
 std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution);
 
 /// Loads the model of a finished run as it was after the last step. Repairs start from this model.
-/// Its backend is selected by --backend, --threads and --math. The best checkpoint is not used,
-/// because it was chosen by evaluations that include longer samples.
+/// The best checkpoint is not used, because it was chosen by evaluations that include longer
+/// samples. The backend is selected by --backend, --threads and --math.
 LoadedRun load_learned(const GridRun& run, const RecipeOptions& options);
 /// Options for samples that no evaluation during training used.
 EvaluationOptions fresh_samples(std::int64_t count, const RecipeOptions& options);
@@ -113,7 +115,7 @@ struct TaskScores {
   void add(const TaskScore& score);
 };
 
-/// Adds a row with shares in percent; see add_row().
+/// Adds a row with shares in percent. See add_row().
 void add_percent(RecipeResult& result, const std::string& row, const std::string& column,
                  std::span<const double> shares, std::optional<double> paper, std::int64_t of);
 void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,

@@ -4,8 +4,9 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/attention_report.h"
 
-/// AttentionSpan, Tables 3 to 5: the attention of right and of wrong predictions and its entropy,
-/// for small models trained from scratch, on samples of the trained lengths and on longer ones.
+/// AttentionSpan, Tables 3 to 5: attention in right and in wrong predictions, and the entropy of
+/// attention. Small models trained from scratch are measured on samples of the trained lengths and
+/// on longer ones.
 namespace longhand::app::attentionspan_attention {
 namespace {
 
@@ -18,7 +19,8 @@ std::vector<AlgorithmicTask> tasks_measured(const RecipeOptions& options) {
   return chosen_tasks(options, tasks);
 }
 
-/// A run whose heads all have attention weights; Gated DeltaNet heads have none.
+/// A run in which all heads have attention weights. Gated DeltaNet heads, which have none, are
+/// replaced by softmax heads.
 GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
                      const RecipeOptions& options) {
   GridRun run = learned_run(task, number, options);
@@ -185,7 +187,8 @@ struct PaperEntropies {
 constexpr PaperEntropies paper_id{1.00, 1.80, 0.52, 0.53, 3.65},
     paper_ood{0.18, 1.90, 0.67, 0.57, 4.26}, paper_repaired{0.87, 1.68, 0.79, 0.69, 4.31};
 
-/// Adds the accuracy and entropies of a model's runs, with the paper's results if it reports them.
+/// Adds the accuracy and entropies of a model's runs. Also adds the paper's results if the paper
+/// has them.
 void add_entropies(RecipeResult& result, const Measured& measured, const PaperEntropies* paper,
                    std::int64_t samples) {
   const auto add = [&](const std::string& column, double (*figure)(const AttentionMeasures&),

@@ -4,11 +4,13 @@
 #include "core/error.h"
 #include "nn/mixers/softmax.h"
 
-/// AttentionSpan, section 6.4: the repair of one column, with other columns than the last one.
+/// AttentionSpan, section 6.4: the repair that trains one column, applied to other columns than the
+/// last one.
 namespace longhand::app::attentionspan_columns {
 namespace {
 
-/// Positions of the repaired columns within a head, in eighths of its width. 8 is the last column.
+/// Positions of the trained columns within a head, in eighths of the head's width. 8 stands for the
+/// last column.
 constexpr std::array<std::int64_t, 5> eighths{0, 2, 4, 6, 8};
 
 std::int64_t width_of_heads(const Config& config) {
@@ -20,7 +22,7 @@ std::int64_t width_of_heads(const Config& config) {
   fail("attentionspan/columns: expected a model with softmax heads");
 }
 
-/// The tasks to repair: by default only addition, on which the paper uses this repair.
+/// The tasks to repair. By default this is only addition, on which the paper uses this repair.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   if (options.tasks.empty()) return {algorithmic_task("addition")};
   return chosen_tasks(options, algorithmic_tasks());

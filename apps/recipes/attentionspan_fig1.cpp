@@ -8,7 +8,7 @@
 #include "apps/run/sweep.h"
 #include "tasks/statistics.h"
 
-/// AttentionSpan, Figure 1: the attention of the head that reverses strings, at the trained lengths
+/// AttentionSpan, Figure 1: the attention of a head that reverses strings, at the trained lengths
 /// and at longer ones.
 namespace longhand::app::attentionspan_fig1 {
 namespace {

@@ -4,8 +4,8 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/recipes/chosen.h"
 
-/// AttentionSpan's tasks with other mechanisms than the paper's: which of them generalize to longer
-/// samples? All models have the same blocks, width, steps, batch size and learning rate.
+/// AttentionSpan's tasks with mechanisms that the paper does not use. Which of them generalize to
+/// longer samples? All models have the same blocks, width, steps, batch size and learning rate.
 namespace longhand::app::attentionspan_mechanisms {
 namespace {
 
@@ -41,9 +41,8 @@ std::vector<Mechanism> chosen_mechanisms(const RecipeOptions& options) {
   return some;
 }
 
-/// The tasks selected by --tasks. The default at the laptop scale omits two tasks on which no
-/// mechanism answers a single longer sample completely right, because they would use most of the
-/// time.
+/// The tasks selected by --tasks. At the laptop scale, the default omits two tasks. No mechanism
+/// answers any longer sample of these tasks completely right, and they would use most of the time.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> tasks = chosen_tasks(options, algorithmic_tasks());
   if (options.scale == Scale::laptop && options.tasks.empty()) {
@@ -64,8 +63,8 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
               .empty();
 }
 
-/// The list of heads `table`, such as "softmax:4", with all heads replaced by one kind, or each
-/// half of the heads by one of two kinds.
+/// Replaces the kind of all heads in the list `table`, such as "softmax:4". `kinds` names one kind
+/// for all heads, or two kinds for half of the heads each.
 std::string heads_of(std::string_view kinds, const std::string& table) {
   const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');
@@ -82,13 +81,14 @@ GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, s
                             {{"model.heads", heads},
                              {"model.positions", std::string(mechanism.positions)},
                              {"model.position_ids", std::string(mechanism.ids)}});
-  // If the mechanism changes no setting, the run is the one that attentionspan/table6 trains.
+  // If the mechanism changes no setting, the run is the same as in attentionspan/table6.
   if (run.config.ini() == plain.config.ini()) return plain;
   run.name += text('-', mechanism.name);
   return run;
 }
 
-/// The runs in the order of seeds, so that each seed is finished before the next begins.
+/// The runs of all models for the first seed, then for the next seed, and so on. Each seed is
+/// finished before the next begins.
 std::vector<GridRun> mechanism_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 3, 3, 3); ++number) {

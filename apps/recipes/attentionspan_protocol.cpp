@@ -1,12 +1,12 @@
 #include "apps/recipes/attentionspan.h"
 
 /// AttentionSpan, Table 6 with the paper's own training protocol: a large model with random initial
-/// weights, 1,500 steps with batch size 4 at a constant learning rate of 5e-6.
+/// weights is trained for 1,500 steps, with batch size 4 and a constant learning rate of 5e-6.
 namespace longhand::app::attentionspan_protocol {
 namespace {
 
-/// Model sizes. The paper's scale has the blocks of Llama-3.2-1B, but a vocabulary of the task's
-/// own characters.
+/// Model sizes. The paper's scale has the blocks of Llama-3.2-1B, but its vocabulary consists of
+/// the task's characters.
 constexpr ScaledSetting settings[] = {
     {"model.width", "64", "256", "2048"},
     {"model.layers", "2", "8", "16"},

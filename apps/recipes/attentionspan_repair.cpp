@@ -28,7 +28,8 @@ struct Training {
   }
 };
 
-/// The paper's tasks. At the smoke scale, only the tasks that its models learn.
+/// The tasks selected by --tasks. By default these are the paper's tasks; at the smoke scale, only
+/// those that its models learn.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   if (options.scale == Scale::smoke && options.tasks.empty()) {
     return {algorithmic_task("reversal"), algorithmic_task("successor")};
@@ -36,7 +37,7 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return chosen_tasks(options, algorithmic_tasks());
 }
 
-/// The untrained softmax model that is to be repaired later.
+/// The run with zero steps whose untrained softmax model is repaired later.
 GridRun unlearned(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options) {
   GridRun run = softmax_run(task, number, options,
                             {{"training.steps", "0"},
@@ -80,8 +81,8 @@ std::int64_t scored(const RecipeOptions& options) {
   return options.scale == Scale::smoke ? 200 : 1000;
 }
 
-/// Adds exact and partial accuracy in and out of distribution in percent, for one run per seed.
-/// `when` completes the columns' names: "ID before" and so on.
+/// Adds the exact and the partial accuracy, in and out of distribution, in percent. There is one
+/// run per seed. `when` completes the names of the columns, such as "ID before".
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 std::span<const GridRun> runs, const RecipeOptions& options) {
   TaskScores id, ood;
@@ -109,7 +110,7 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// The names of a scored run in the table: `row` follows the task's name, and `when` is passed to
+/// How a scored run is named in the table: `row` follows the task's name, and `when` is passed to
 /// add_scores().
 struct ScoredRun {
   const char *row, *when;
@@ -212,7 +213,8 @@ const RegisterRecipe recipe65{
 
 constexpr Training of_biases{{150, 1000, 3000}, {20, 400, 3000}, "1e-2"};
 
-/// A single out-of-distribution length of a task: the paper trains one matrix per length.
+/// A single length of out-of-distribution samples of a task, because the paper trains one matrix
+/// per length.
 struct OneLength {
   std::string_view task;
   Settings settings;
@@ -339,7 +341,8 @@ std::int64_t searched_samples(const RecipeOptions& options) {
   return options.scale == Scale::smoke || !options.model.empty() ? 50 : 200;
 }
 
-/// The run's model with the best reinforcement settings. Describes these settings in `found`.
+/// The run's model with its best reinforcement settings. `found` receives a description of these
+/// settings.
 std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridRun& model,
                                              const RecipeOptions& options, std::string& found) {
   const std::string name = model.config.kind().name;

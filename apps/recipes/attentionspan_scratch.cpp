@@ -24,7 +24,7 @@ std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
   return runs;
 }
 
-/// The step of the first evaluation at which the run had learned its task; 0 if there is none.
+/// The step of the first evaluation in which the run has learned its task; 0 if there is none.
 std::int64_t learned_at(const RunFolder& run) {
   for (const Json& line : run.metrics()) {
     const Json* const exact = line.find("train/sequences");
@@ -33,8 +33,9 @@ std::int64_t learned_at(const RunFolder& run) {
   return 0;
 }
 
-/// The step at which the paper's stopping rule (section 4) would stop: ten evaluations in a row
-/// with over 99% accuracy in distribution and over 10% out of distribution. 0 if there is none.
+/// The step at which the paper's rule (section 4) would stop the training: after ten evaluations in
+/// a row with over 99% accuracy in distribution and over 10% out of distribution. 0 if there is
+/// none.
 std::int64_t stopped_at(const RunFolder& run) {
   int in_a_row = 0;
   for (const Json& line : run.metrics()) {
@@ -46,8 +47,8 @@ std::int64_t stopped_at(const RunFolder& run) {
   return 0;
 }
 
-/// Makes a table with one row per task. `columns` computes the columns from the scores in and out
-/// of distribution.
+/// Makes a table with one row per task. `columns` computes the columns from the scores in
+/// distribution and out of distribution.
 template <class Columns>
 RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns) {
   RecipeResult result;

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A model of the paper. It is recognized by its sizes.
+/// A model of the paper, which is recognized by its number of layers and its width.
 struct PaperModel {
   std::string_view name;
   std::int64_t layers, width;
@@ -22,7 +22,7 @@ constexpr PaperModel paper_models[] = {{"Llama-3.2-1B-Instruct", 16, 2048},
                                        {"Qwen2.5-1.5B-Instruct", 28, 1536},
                                        {"gemma-3-1b-it", 26, 1152}};
 
-/// The paper's result for a model on a task; null if the table has none.
+/// The paper's result for a model on a task. Null if the paper's table has none.
 const TunedFigure* figure_of(const Config& model, std::string_view task) {
   const nn::DecoderConfig decoder = model.model_settings().decoder;
   for (const PaperModel& m : paper_models) {

@@ -54,7 +54,7 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
 ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
                    std::span<const std::string_view> reuse_from) {
   LoadedRun loaded = load_finished(run, options, reuse_from);
-  // The seed differs from that of evaluations during training, so the samples are new.
+  // The seed differs from that of evaluations during training, so these samples are new.
   const EvaluationOptions fresh{.samples = run.evaluate_samples(), .seed = options.seed + 1000};
   return {.tally = evaluate(*loaded.model, *loaded.task, fresh),
           .loss = evaluate_loss(*loaded.model, *loaded.task, fresh),

@@ -20,7 +20,7 @@ struct ToyModel {
 /// The models of Table 1 that are trained at a scale; the ChaCAL model is the last.
 std::vector<ToyModel> toy_models(Scale scale);
 
-/// GPT-2 as in ChaCAL's experiments: the settings that all runs share.
+/// The settings of GPT-2 in ChaCAL's experiments, which all runs share.
 extern const Settings chacal_gpt2;
 /// The run of a model with seed options.seed + number. `more` overrides the settings of the scale.
 GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions& options,
@@ -28,8 +28,8 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
 /// The runs of all models and seeds.
 std::vector<GridRun> toy_runs(const RecipeOptions& options);
 
-/// Scores of a finished run on new samples: mean loss and accuracy, also by depth if the task
-/// defines depths.
+/// Scores of a finished run on new samples: the mean loss and the accuracy. If the task defines
+/// depths, also the accuracy at each depth.
 struct ToyScore {
   tasks::Tally tally;
   double loss = 0;
@@ -40,8 +40,8 @@ struct ToyScore {
 ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
                    std::span<const std::string_view> reuse_from = {});
 
-/// A figure of metrics.jsonl over the runs of a model: mean, minimum and maximum at each step that
-/// all runs contain.
+/// A figure of metrics.jsonl over the runs of a model: its mean, minimum and maximum at each step
+/// that occurs in all runs.
 struct Curve {
   std::vector<double> steps, mean, least, most;
 };

@@ -14,8 +14,8 @@ struct BoxesModel {
   std::string name, id;  // such as "Standard, L = 2" and "standard-2"
   bool chacal = false;   // the last layer has ChaCAL heads
   int layers = 2;
-  // The paper's Table 2: parameters in millions, training time relative to the first model, and
-  // results.
+  // Figures in the paper's Table 2: parameters in millions, training time relative to the first
+  // model, and results.
   double size = 0, time = 0;
   double default_loss = 0, default_exact = 0, advanced_loss = 0, advanced_exact = 0;
 
@@ -23,7 +23,7 @@ struct BoxesModel {
   double exact(bool advanced) const { return advanced ? advanced_exact : default_exact; }
 };
 
-/// The models trained on one version of the task.
+/// The models that are trained on one version of the task.
 struct BoxesStudy {
   bool advanced = true;
   Config config = recipe_config("boxes");  // configuration shared by all models
@@ -43,11 +43,11 @@ std::vector<GridRun> boxes_runs(const RecipeOptions& options);
 /// The folders of a model's runs. A run that another boxes recipe has finished is reused.
 std::vector<std::filesystem::path> boxes_paths(const BoxesStudy& study, const BoxesModel& model,
                                                const RecipeOptions& options);
-/// The boxes recipes, which share their runs.
+/// Names of the boxes recipes, which reuse each other's finished runs.
 std::span<const std::string_view> recipes_of_boxes();
 
-/// A chart of exact match during training: one curve per model, and the range of its runs if it has
-/// several.
+/// A chart of exact match during training, with one curve per model. If a model has several runs,
+/// their range is shown.
 std::string boxes_curves(const BoxesStudy& study, const RecipeOptions& options);
 
 }  // namespace longhand::app

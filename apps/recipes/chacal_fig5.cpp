@@ -22,7 +22,7 @@ std::vector<GammaRun> gamma_runs(const RecipeOptions& options) {
   for (const std::string& gamma : gammas(options.scale)) {
     for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 4); ++number) {
       GridRun run = toy_run({.chacal = true}, number, options, {{"model.gamma", gamma}});
-      // The runs with the default gamma are those of Table 1.
+      // The runs with the default gamma are shared with Table 1.
       if (gamma != "0.9") run.name = "gamma-" + gamma + "-" + run.name;
       all.push_back({gamma, std::move(run)});
     }

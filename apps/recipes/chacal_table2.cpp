@@ -22,7 +22,7 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   for (const GridRun& run : boxes_runs(study, model, options)) {
     const LoadedRun loaded = load_finished(run, options, recipes_of_boxes());
     const auto task = loaded.config.task("test");
-    // The seed differs from that of evaluations during training, so the samples are new.
+    // The seed differs from that of evaluations during training, so these samples are new.
     EvaluationOptions o{.samples = run.evaluate_samples(), .seed = options.seed + 1'000'000};
     scores.losses.push_back(evaluate_loss(*loaded.model, *task, o));
     o.reading = Reading::decoded;
@@ -33,7 +33,7 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   return scores;
 }
 
-/// Training time of each configuration relative to the first. The models train alternately for a
+/// Training time of each configuration relative to the first one. The models train in turn for a
 /// few steps on the same data, and the result is the median over these rounds. Other load on the
 /// machine therefore affects all models equally.
 std::vector<double> time_ratios(const std::vector<Config>& configs) {
@@ -71,7 +71,8 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
   return medians;
 }
 
-/// A table of the metrics whose names begin with `kind` ("depth 2-3", ...), one column per metric.
+/// A table of the metrics whose names begin with `kind`, such as "depth 2-3" for the kind "depth".
+/// There is one column per metric.
 std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
                    std::string_view kind) {
   std::vector<std::string> header{""}, names;
@@ -99,8 +100,8 @@ std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
   return names.empty() ? "" : html::table(header, body);
 }
 
-/// Parameters in millions without the position table: the paper's figures are too small to include
-/// it.
+/// Parameters in millions, without the position table. The paper's figures are so small that they
+/// cannot include it.
 double size_of(const Config& config) {
   const auto backend = make_backend("cpu", {});
   const auto task = config.task();

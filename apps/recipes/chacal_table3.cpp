@@ -9,8 +9,8 @@
 #include "apps/run/run_report.h"
 #include "core/error.h"
 
-/// ChaCAL, Table 3: continued training of a language model with standard attention, once unchanged
-/// and once with its heads replaced.
+/// ChaCAL, Table 3: a language model with standard attention is trained further, once unchanged and
+/// once with its heads replaced.
 namespace longhand::app::chacal_table3 {
 namespace {
 
@@ -35,8 +35,8 @@ constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "l
 
 constexpr std::array<std::int64_t, 3> scored_windows{200, 2000, 2000};
 
-/// Replaces each softmax head in a list of heads by the wanted kind. If `wanted` is itself a list
-/// of heads, it is returned unchanged.
+/// Replaces each softmax head in a list of heads by the kind `wanted`. If `wanted` is itself a list
+/// of heads, returns `wanted`.
 std::string with_heads(std::string heads, const std::string& wanted) {
   if (wanted.find(':') != std::string::npos) return wanted;
   constexpr std::string_view standard = "softmax:";
@@ -132,8 +132,9 @@ Losses losses_of(const std::filesystem::path& path, const Config& of, const Reci
       {.samples = scored_windows[static_cast<std::size_t>(options.scale)], .seed = options.seed});
 }
 
-/// A mean over tokens with its 95% interval. Whole windows and not tokens are sampled, so the
-/// interval is that of a ratio estimate.
+/// A mean over tokens with half the width of its 95% interval. The sample consists of windows, not
+/// of single tokens. The mean is a ratio of two sums over windows, and its interval is that of a
+/// ratio estimate.
 struct Mean {
   double mean = 0, half = 0;
 };

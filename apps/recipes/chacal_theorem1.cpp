@@ -8,7 +8,7 @@
 namespace longhand::app::chacal_theorem1 {
 namespace {
 
-/// Theorem 1: ceil(log2(depth + 1)) layers.
+/// The number of layers that Theorem 1 requires: ceil(log2(depth + 1)).
 std::int64_t layers_needed(std::int64_t depth) {
   return std::bit_width(static_cast<std::uint64_t>(depth));
 }
@@ -40,7 +40,7 @@ std::vector<ToyModel> models_of(Scale scale) {
 
 std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 4); }
 
-/// The runs of all models, seed by seed.
+/// The runs of all models for the first seed, then for the next seed, and so on.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds(options); ++number) {

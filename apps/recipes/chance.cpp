@@ -9,8 +9,8 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// FFML's answer consists of one bit and the end token, which every model predicts. Guessing
-/// therefore has half of the answers and three quarters of their tokens right.
+/// An answer of FFML consists of one bit and the end token. Every model predicts the end token.
+/// Guessing therefore has half of the answers right, and three quarters of their tokens.
 std::optional<double> of_ffml(std::string_view recipe, std::string_view column) {
   static constexpr std::array<std::string_view, 8> accuracies{
       "Acc.",       "before",          "after",   "with a matrix",

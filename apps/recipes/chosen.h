@@ -12,8 +12,8 @@
 
 namespace longhand::app {
 
-/// The entries of `all` that a flag's list such as "rope,fal" names, in the list's order. Throws
-/// UsageError for an unknown or repeated name.
+/// The entries of `all` that are named in a flag's list, such as "rope,fal", in the order of the
+/// list. Throws UsageError for an unknown or repeated name.
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, std::span<const T> all) {
   std::vector<const T*> found;

@@ -80,8 +80,8 @@ struct Found {
   bool there = true;  // false: a page or figure is missing
 };
 
-/// `shown` if a condition holds for all runs and there are enough of them; `part` if it holds for
-/// more than half of the runs.
+/// The verdict if a condition holds for `held` of `all` runs: `shown` if it holds for all runs and
+/// there are enough of them, `part` if it holds for more than half of the runs.
 Verdict verdict_of(std::size_t held, std::size_t all, bool enough) {
   if (held == all && enough) return Verdict::shown;
   return 2 * held > all ? Verdict::part : Verdict::not_yet;
@@ -157,8 +157,8 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
 
 constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"};
 
-/// The page of the first figure of the first setting whose pages all exist; empty if there is no
-/// such setting.
+/// A claim's page: that of the first figure in the first setting whose pages all exist. Empty if
+/// there is no such setting.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {

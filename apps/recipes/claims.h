@@ -9,8 +9,8 @@
 
 #include "core/json.h"
 
-/// The four papers' claims, written as conditions on the numbers in our results pages. The program
-/// computes the verdicts from the pages' JSON files, so no verdict is written by hand.
+/// The claims of the four papers, written as conditions on the numbers in our results pages. The
+/// program computes the verdicts from the pages' JSON files, so that no verdict is written by hand.
 namespace longhand::app {
 
 /// Refers to a figure of a results page: one value per run, or a single value if the page lists no
@@ -21,8 +21,8 @@ struct ClaimFigure {
       : page(in_page), row(in_row), column(in_column) {}
 
   std::string page;  // name of the page's file in docs/results, without extension
-  // Name of the row. If it ends in '*': for each run, the greatest value over all rows with this
-  // prefix.
+  // Name of the row. If the name ends in '*', each run has the greatest value of all rows whose
+  // names begin with the text before '*'.
   std::string row;
   std::string column;
 };
@@ -46,8 +46,8 @@ ClaimCondition at_least(const ClaimFigure& left, double bound);
 ClaimCondition at_most(const ClaimFigure& left, double bound);
 ClaimCondition within(const ClaimFigure& left, const ClaimFigure& right, double bound);
 
-/// A part of a claim. It has alternative settings, of which the first one whose pages all exist is
-/// used. The part is shown if all conditions of that setting hold.
+/// A part of a claim. The settings are alternatives: the first setting whose pages all exist is
+/// used. The part is shown if all conditions of this setting hold.
 struct ClaimPart {
   std::string_view what;
   std::vector<std::vector<ClaimCondition>> settings;
@@ -61,9 +61,8 @@ struct Claim {
 };
 std::span<const Claim> claims();
 
-/// The verdict on a claim, from weakest to strongest. `shown` requires that all parts of the claim
-/// are shown. `not_yet` means that no part holds for more than half of the runs. `part` covers all
-/// other cases.
+/// The verdict on a claim, from weakest to strongest. `shown`: all parts of the claim are shown.
+/// `not_yet`: no part holds for more than half of the runs. `part`: all other cases.
 enum class Verdict { not_yet, part, shown };
 std::string_view name_of(Verdict verdict);
 

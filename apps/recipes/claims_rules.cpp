@@ -2,8 +2,8 @@
 
 #include "apps/recipes/claims.h"
 
-/// The papers' claims. A printed bound of 1.00 becomes 0.995, because printed values are rounded. A
-/// model that "fails" has at most half of the answers right.
+/// The papers' claims. A bound that is printed as 1.00 becomes 0.995, because printed values are
+/// rounded. A model is said to fail if it has at most half of the answers right.
 namespace longhand::app {
 namespace {
 
@@ -99,8 +99,8 @@ std::vector<Claim> chacal() {
        {{"better than before fine-tuning",
          {{above({language, "GPT-2 (pre-trained)", perplexity},
                  {language, "GPT-2 + ChaCAL (fine-tuned)", perplexity})}}},
-        // The paper reports a loss difference of 0.063 nats per token of GPT-2, which is about 4.3
-        // bytes. The page's tokens are bytes.
+        // The paper reports a difference in loss of 0.063 nats per token of GPT-2, which is about
+        // 4.3 bytes long. The tokens of this page are bytes.
         {"0.1 nats a token of GPT-2 above the standard model, 0.023 a byte",
          {{at_most({language, "GPT-2 + ChaCAL (fine-tuned)", "loss beside the fine-tuned one's"},
                    0.023)}}}}},
@@ -187,8 +187,8 @@ std::vector<Claim> hinting() {
 }
 
 std::vector<Claim> attention_span() {
-  // Uses the page of a pretrained model, as in the paper, if it exists, otherwise the page of small
-  // models trained from scratch.
+  // Uses the page of a pretrained model, as in the paper, if that page exists. Otherwise uses the
+  // page of small models trained from scratch.
   const auto either = [](const std::string& recipe, const auto& conditions) {
     std::vector<std::vector<ClaimCondition>> settings;
     for (const char* ending : {"-smollm2-laptop", "-laptop"}) {

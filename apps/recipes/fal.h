@@ -5,8 +5,8 @@
 
 #include "apps/recipes/grid.h"
 
-/// Functions shared by the First-After-Last recipes: a GPT with rotary positions with and without
-/// FAL heads, trained on Flip-Flop and Cycle Tracing.
+/// Functions shared by the First-After-Last recipes. A GPT with rotary positions, once with and
+/// once without FAL heads, is trained on Flip-Flop and Cycle Tracing.
 namespace longhand::app {
 
 struct Experiment {
@@ -27,7 +27,7 @@ struct Experiment {
 Experiment flip_flop_experiment();
 Experiment cycle_tracing_experiment(Scale scale);
 
-/// Number of runs of the plain or the FAL model with these options.
+/// Number of runs of the FAL model, or of the plain model, with these options.
 std::int64_t fal_seeds(const Experiment& experiment, bool fal, const RecipeOptions& options);
 /// The run of the plain or the FAL model of an experiment, with seed options.seed + number.
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,

@@ -19,8 +19,8 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Adds a row for each FAL head. Its values are the ratios hits / count of the head's FalShare in
-/// each run, measured on the distribution of the column.
+/// Adds a row for each FAL head. The row's values are the ratios hits / count of the head's
+/// FalShare, one per run, measured on the distribution of the column.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
   std::vector<std::vector<FalShare>> shares;  // shares[run][head]

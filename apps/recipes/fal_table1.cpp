@@ -8,7 +8,8 @@
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
 
-/// First-After-Last, Table 1: the plain and the FAL model in and out of the training distribution.
+/// First-After-Last, Table 1: the plain model and the FAL model, in and out of the training
+/// distribution.
 namespace longhand::app::fal_table1 {
 namespace {
 
@@ -36,7 +37,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return all;
 }
 
-/// The models of all runs of the plain or the FAL model after their last step.
+/// The models of all runs, of either the plain or the FAL model, after their last step.
 std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
   std::vector<LoadedRun> loaded;
   for (std::int64_t number = 0; number < fal_seeds(e, fal, options); ++number) {
@@ -45,7 +46,8 @@ std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& 
   return loaded;
 }
 
-/// Adds the figure of a column, the mean over a model's runs. Returns the figure of each run.
+/// Adds the figure of a column, which is the mean over a model's runs. Returns the figure of each
+/// run.
 std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
                           const Experiment::Column& column, Reading reading, bool fal,
                           const RecipeOptions& options, RecipeResult& result) {
@@ -53,7 +55,7 @@ std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
   std::int64_t count = 0, part_count = 0;
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
-    // The seed differs from that of evaluations during training, so the samples are new.
+    // The seed differs from that of evaluations during training, so these samples are new.
     const tasks::Tally tally = evaluate(*run.model, *task,
                                         {.samples = run.config.training().evaluate_samples,
                                          .seed = options.seed + 1000,

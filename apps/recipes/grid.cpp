@@ -30,9 +30,9 @@ std::uint32_t sum_of(const std::string& tokenizer) {
   return tasks::names_tokenizer(tokenizer) ? nn::tokenizer_sum(tokenizer) : 0;
 }
 
-/// Describes the first setting in which a run differs from the wanted configuration; empty if the
-/// two describe the same run. Settings that do not change the results are ignored: the time between
-/// checkpoints, the size of their files and the number of threads. Tokenizers are compared by
+/// Describes the first setting in which a run differs from the wanted configuration. Empty if both
+/// describe the same run. Settings that do not change the results are ignored: the time between
+/// checkpoints, the size of checkpoint files and the number of threads. Tokenizers are compared by
 /// content, because a run contains its own copy.
 std::string difference(Config run, const Config& wanted) {
   for (const char* key : {"training.checkpoint_minutes", "training.part_mib", "compute.threads"}) {

@@ -27,13 +27,14 @@ struct GridRecipe {
 };
 Recipe grid_recipe(GridRecipe grid);
 
-/// The initial configuration of a recipe's run: the defaults for a task, or another run's model
-/// with a task. training.rate_at is "end", with which the published results were made.
+/// The initial configuration of a recipe's run: the default settings for a task, or the model of
+/// another run with a task. training.rate_at is "end", because the published results were made with
+/// this setting.
 Config recipe_config(std::string_view task);
 Config recipe_config(const Config& run, std::string_view task);
 
-/// A setting's value at each scale; "" stands for the setting's default. If `extended` is null, the
-/// extended scale uses the value of the laptop scale.
+/// The value of a setting at each scale. "" stands for the setting's default. If `extended` is
+/// null, the extended scale has the value of the laptop scale.
 struct ScaledSetting {
   const char *key, *smoke, *laptop, *paper, *extended = nullptr;
 
@@ -44,15 +45,15 @@ void set_all(Config& config, const Settings& settings);
 /// Sets the seed of a model's run `number` to options.seed + number. Returns the seed.
 std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number);
 
-/// Creates a run with this configuration, or opens the run that the folder already contains. A
-/// folder whose run has another configuration is an Error. A new run starts from a checkpoint of
-/// the run `start`: the checkpoint of `start_step`, or the best one.
+/// Creates a run with this configuration, or opens the run that the folder already contains. Throws
+/// an Error if that run has another configuration. If `start` is given, a new run starts from a
+/// checkpoint of the run `start`: that of step `start_step`, or the best one.
 RunFolder open_or_create(const std::filesystem::path& path, const Config& config,
                          const std::optional<std::filesystem::path>& start = {},
                          std::optional<std::int64_t> start_step = {});
 
-/// The folder of a run: its folder in this recipe, or in a recipe of `reuse_from` that has finished
-/// the same run at the same scale.
+/// The folder of a run. This is the run's folder in this recipe, or in a recipe of `reuse_from`
+/// that has finished the same run at the same scale.
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
                                std::span<const std::string_view> reuse_from = {});
 
@@ -72,13 +73,13 @@ bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
 /// from that checkpoint.
 std::string mark_of(const std::filesystem::path& run);
 
-/// One of several parts of a list: "2/8" is the second of eight parts and contains the elements
-/// number 2, 10, 18, ...
+/// One of several parts of a list: "2/8" is the second of eight parts. It contains elements number
+/// 2, 10, 18, ...
 struct GridPart {
   std::size_t part = 1, parts = 1;
 };
 std::optional<GridPart> parse_part(std::string_view text);
-/// The elements that belong to the part: indices out of 0 to count - 1, or runs out of a list.
+/// The elements that belong to the part: indices from 0 to count - 1, or runs of a list.
 std::vector<std::size_t> part_of(std::size_t count, GridPart part);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 
@@ -87,7 +88,7 @@ std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
                       std::int64_t paper);
 
-/// The mean of n values, one per run, with its 95% interval mean +- t s / sqrt(n) by Student's t
+/// The mean of n values, one per run. Its 95% interval is mean +- t s / sqrt(n) by Student's t
 /// distribution. A single value has no interval.
 struct MeanOverRuns {
   double mean = 0;
@@ -95,12 +96,12 @@ struct MeanOverRuns {
 };
 MeanOverRuns mean_over(std::span<const double> values);
 
-/// A row with the mean over runs and its interval, clipped to [least, most]. A single run has
-/// Wilson's interval if its value is a share of `of` counted choices.
+/// A row with the mean over runs and its interval, clipped to [least, most]. If there is a single
+/// run whose value is a share of `of` counted choices, it has Wilson's interval.
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
            std::optional<double> paper, std::int64_t of = 0);
-/// Adds the row of row_of() to the result and returns it. With several runs, also adds a row for
-/// each run, which appears in the JSON only.
+/// Adds the row of row_of() to the result and returns the row. With several runs, also adds a row
+/// for each run; these rows appear in the JSON only.
 Row add_row(RecipeResult& result, const std::string& row, const std::string& column,
             std::span<const double> values, std::optional<double> paper, std::int64_t of = 0);
 /// A sentence for the page that describes the intervals of the rows of row_of().

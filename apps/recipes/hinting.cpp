@@ -10,18 +10,18 @@
 namespace longhand::app {
 namespace {
 
-/// Number of samples at a scale for each million samples of the paper's training sets. The paper's
-/// training draws 100,000 * 1024 samples, about two thirds of its largest set. Training at every
-/// scale draws the same fraction.
+/// The number of samples at a scale that corresponds to a million samples of the paper's training
+/// sets. The paper's training draws 100,000 * 1024 samples, about two thirds of its largest set.
+/// Training at every scale draws the same fraction.
 std::int64_t million(Scale scale) {
   constexpr std::array<std::int64_t, 4> samples{1000, 25'000, 1'000'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// The paper's models have no positions, GELU, attention before the feed forward, and an output
-/// layer with weight W and bias b. The warm-up is linear and takes ten epochs. The extended scale
-/// has the paper's number of samples. The two smaller scales have at most a fortieth of them, no b,
-/// and a cosine warm-up.
+/// The paper's models have no positions, GELU, attention before the feed-forward layer, and an
+/// output layer with weight W and bias b. The warm-up is linear and takes ten epochs. The extended
+/// scale has the paper's number of samples. The two smaller scales have at most a fortieth of this
+/// number, no b, and a cosine warm-up.
 constexpr ScaledSetting settings[] = {
     {"model.positions", "none", "none", "none"},
     {"model.order", "sequential", "sequential", "sequential"},
@@ -56,7 +56,7 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   const std::int64_t set = std::stoll(model.set) * million(options.scale);
   config.set("training.set", std::to_string(set));
   if (options.scale == Scale::paper) {
-    // Ten epochs of warm-up on the larger sets would exceed the whole training.
+    // On the larger sets, ten epochs of warm-up would be longer than the whole training.
     const std::int64_t steps = 100'000;
     config.set("training.warm_up", std::to_string(std::min(10 * set / 1024, steps / 10)));
   }
@@ -104,8 +104,8 @@ std::span<const std::string_view> hinting_recipes() {
 
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number) {
-  // The last checkpoint is used, not the best one, so that scores on longer samples select no
-  // model.
+  // The last checkpoint is used, not the best one, so that no model is selected by its scores on
+  // longer samples.
   return load_finished(hinting_run(model, options, number), options, hinting_recipes());
 }
 
@@ -115,7 +115,8 @@ ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>
   for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
     const LoadedRun loaded = load_hinting(model, options, number);
     auto points = sweep_points(loaded.config, axes);
-    // All runs are tested on the same samples, which evaluations during training do not use.
+    // All runs are tested on the same samples, and evaluations during training do not use these
+    // samples.
     sweep(*loaded.model, points,
           {.samples = hinting_tests(options.scale).samples,
            .seed = hinting_test_seed(options),
@@ -140,8 +141,8 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
   for (const auto& [name, runs] : models) {
     if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
     auto mean = sweep_series_over(name, runs, axes, metric);
-    // If a model has several series, the colour shows the value of the second axis and the dashes
-    // show the model.
+    // If a model has several series, their colours show the value of the second axis, and their
+    // dashes show the model.
     for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
       mean[s].hue = s;
       mean[s].dashed = !chart.series.empty();

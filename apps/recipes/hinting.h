@@ -7,8 +7,8 @@
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 
-/// Functions shared by the task-hinting recipes: decoders without positions that sort numbers or
-/// add one, with and without hints and tempered softmax.
+/// Functions shared by the task-hinting recipes. Decoders without positions learn to sort numbers
+/// or to add one, with and without hints and tempered softmax.
 namespace longhand::app {
 
 /// A model of the paper. `set` is the size of the paper's training set; smaller scales use a
@@ -20,7 +20,7 @@ struct HintingModel {
   std::string set = "160M";  // "1M", "10M", "40M" or "160M"
   int layers = 2;
   bool repetitions = false;  // a tenth of the inputs contains repeated numbers
-  /// Successor hint: the successor of a number that is repeated is the number itself.
+  /// With the successor hint: the successor of a repeated number is the number itself.
   bool copies = false;
   std::string positions = "none";
 
@@ -45,8 +45,8 @@ struct HintingTests {
   std::string repeated_lengths;       // lengths of a sweep over inputs rep(i, r)
 };
 HintingTests hinting_tests(Scale scale);
-/// Seed of the test samples. It is far from the seeds of runs, which evaluations during training
-/// use.
+/// Seed of the test samples. It is far from the seeds of runs, with which evaluations during
+/// training draw their samples.
 std::uint64_t hinting_test_seed(const RecipeOptions& options);
 
 /// Loads a model's run at its last checkpoint.
@@ -62,7 +62,7 @@ ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>
 std::span<const std::string_view> hinting_recipes();
 
 /// Adds a row with the share of correctly answered sequences at one point of a sweep, averaged over
-/// runs. If there are several runs, also adds a row for each run, which appears in the JSON only.
+/// runs. With several runs, also adds a row for each run; these rows appear in the JSON only.
 void add_share(RecipeResult& result, const std::string& row, const std::string& column,
                const ScoredRuns& runs, std::size_t point, std::optional<double> paper = {});
 

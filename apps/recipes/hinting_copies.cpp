@@ -26,7 +26,7 @@ std::vector<Line> lines() {
       {"no hint", plain}, {"next greater number", hinted}, {"a copy where there is one", copies}};
 }
 
-/// A run with a fifth of the scale's steps. By then, models with hints know successors but not
+/// A run with a fifth of the scale's steps. At this step, models with hints know successors but not
 /// copies.
 GridRun run_of(const HintingModel& model, const RecipeOptions& options, std::int64_t number) {
   GridRun run = hinting_run(model, options, number);
@@ -44,9 +44,9 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Statistics over the output places of one kind. There are two kinds: places where the next number
-/// equals the current one, and places where it is the next greater one. The first output number
-/// belongs to neither kind.
+/// Statistics over the output places of one kind. The kinds are: places where the next number
+/// equals the current one, and places where it is the next greater one. The place of the first
+/// output number belongs to neither kind.
 struct Kind {
   std::int64_t count = 0, right = 0;
   // Sums over the places: the loss, and the probability of repeating the current number.
@@ -119,7 +119,7 @@ Kinds measure(const LoadedRun& run, const RecipeOptions& options) {
   return kinds;
 }
 
-/// The greatest mean attention among the heads of a layer.
+/// The largest of the mean attentions of a layer's heads.
 double greatest(const std::vector<HeadView>& heads, const std::vector<double>& sums,
                 std::int64_t layer, std::int64_t count) {
   double most = 0;
@@ -133,7 +133,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   constexpr std::array<std::string_view, 2> names{"a copy due", "the next number due"};
   for (const Line& line : lines()) {
     std::vector<Kinds> runs;
-    // Views of one forward pass. Each view names its head's layer.
+    // Views of the heads in one forward pass. Each view contains the layer of its head.
     std::vector<HeadView> heads;
     for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
       const LoadedRun run =

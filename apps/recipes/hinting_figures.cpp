@@ -9,7 +9,7 @@ namespace {
 struct Line {
   std::string name;  // name in the legend and in the table
   HintingModel model;
-  // The paper's accuracy, if printed; key: the paper's length.
+  // The paper's accuracy at each length for which it is printed.
   std::map<std::int64_t, double> paper = {};
 };
 
@@ -26,13 +26,13 @@ std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
   return models;
 }
 
-/// Adds accuracies at the two lengths that the paper discusses, then the curves.
+/// Adds the accuracies at the two lengths that the paper discusses. Then adds the curves.
 void make(const Figure& figure, const RecipeOptions& options, RecipeResult& result) {
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
-  // The paper uses r from 2 to 5. r = 1 is added, because then no number is repeated and knowing
-  // the successor suffices.
+  // The paper repeats numbers r = 2 to 5 times. r = 1 is added, because then no number is repeated
+  // and knowing the successor suffices.
   if (figure.repeated) axes.push_back(parse_axis("repeat=1..5"));
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {
@@ -40,7 +40,7 @@ void make(const Figure& figure, const RecipeOptions& options, RecipeResult& resu
     for (std::size_t p = 0; p < runs[0].size(); ++p) {
       const SweepPoint& point = runs[0][p];
       // The paper's results for lengths 50 and 100 are shown at the two lengths in tests.columns.
-      // These are shorter at the smallest scale.
+      // At the smallest scale, these two lengths are shorter.
       std::optional<double> paper;
       const auto length = std::stoll(point.values[0]);
       for (std::size_t i = 0; i < tests.columns.size(); ++i) {
@@ -108,8 +108,8 @@ std::vector<Line> by_reading(Scale) {
            .paper = {{100, 0.926}}}};
 }
 
-/// Standard and tempered models without hints. For 1M at length 100 the paper's text states 0 and
-/// 0.42.
+/// Standard and tempered models without hints. For one million samples and length 100, the paper's
+/// text states the accuracies 0 and 0.42.
 std::vector<Line> by_set_and_temper(Scale) {
   std::vector<Line> lines;
   for (const bool tempered : {false, true}) {

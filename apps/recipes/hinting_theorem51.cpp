@@ -35,7 +35,7 @@ Tokens draw(std::uint64_t seed, std::int64_t numbers, std::int64_t length, std::
   return input;
 }
 
-/// The model in one precision on one backend, and the inputs that it has to sort.
+/// The model in one precision on one backend, and the inputs that it must sort.
 struct Trial {
   std::string name;
   SortingConstruction construction;
@@ -103,8 +103,8 @@ Row share(const std::string& row, const std::string& column, std::int64_t hits,
   return {row, column, h / n, interval.low, interval.high};
 }
 
-/// Adds a row per length. If there are many lengths, the rows appear in the JSON only and the table
-/// shows groups of a hundred lengths.
+/// Adds a row per length. If there are many lengths, these rows appear in the JSON only, and the
+/// table shows groups of a hundred lengths.
 void add_sorted(const Trial& trial, RecipeResult& result) {
   struct Group {
     std::int64_t first, last, hits = 0, count = 0;
@@ -136,7 +136,7 @@ void add_sorted(const Trial& trial, RecipeResult& result) {
   result.rows.insert(result.rows.end(), single.begin(), single.end());
 }
 
-/// Adds the characteristics at the given lengths: shares as rows, leads as curves.
+/// Adds the characteristics at the given lengths. Shares become rows, and leads become curves.
 html::LineChart add_characteristics(Trial& trial, const std::vector<std::int64_t>& lengths,
                                     std::uint64_t seed, RecipeResult& result) {
   html::LineChart chart{.x_label = "length of the input", .y_label = "least lead", .series = {}};
@@ -185,7 +185,7 @@ void add_pictures(Backend& backend, RecipeResult& result) {
 struct Sizes {
   std::int64_t numbers;
   std::int64_t each;  // f32: number of sequences of each length from 2 to 1000
-  // Lengths tested in f64, and lengths of the characteristics.
+  // Lengths that are tested in f64, and lengths at which the characteristics are measured.
   std::vector<std::int64_t> in_f64, at;
 };
 

@@ -14,7 +14,7 @@
 namespace longhand::app::matrix {
 namespace {
 
-/// The finished cells among the selected ones.
+/// The selected cells that are finished.
 struct Made {
   const RecipeOptions& options;
   Choice choice;
@@ -29,8 +29,8 @@ struct Made {
     const auto found = results.find(Cell{&mechanism, &task}.name());
     return found == results.end() ? nullptr : &found->second;
   }
-  /// The scores of guessing. They depend only on the task and are read from the first finished
-  /// mechanism.
+  /// The scores of guessing. They depend only on the task, so they are read from the first
+  /// mechanism whose cell is finished.
   const std::vector<double>* guessed(const MatrixTask& task) const {
     for (const Mechanism* mechanism : choice.mechanisms) {
       if (const CellResult* result = of(task, *mechanism)) return &result->guessed;
@@ -39,8 +39,8 @@ struct Made {
   }
 };
 
-/// A share in percent: 0.9987 gives "99.9". "100" appears only if everything is right, "0" only if
-/// nothing is.
+/// A share in percent: 0.9987 gives "99.9". The result is "100" only if everything is right, and
+/// "0" only if nothing is.
 std::string percent(double share) {
   const double p = 100 * share, whole = std::round(p);
   const bool near_an_end = (p > 99 && p < 100) || (p > 0 && p < 1);
@@ -110,7 +110,7 @@ html::HeatTable::Cell heat(const MatrixTask& task, const Mechanism& mechanism,
   return cell;
 }
 
-/// Tables for all tasks; each table has as many tasks as fit on a page.
+/// Tables for all tasks. Each table has as many tasks as fit on a page.
 std::string heat_tables(const Made& made) {
   constexpr std::size_t beside = 4;
   std::string all;
@@ -179,7 +179,7 @@ std::string charts(const Made& made) {
   return all;
 }
 
-/// A table with one figure per cell; the tasks are the columns.
+/// A table with one figure per cell. Each task is a column.
 std::string table_of_cells(const Made& made,
                            const std::function<std::string(const CellResult&)>& figure) {
   std::vector<std::string> header{""};

@@ -35,23 +35,24 @@ struct MatrixTask {
   std::string_view kind;                // the task's name in tasks/
   std::string_view length;              // unit of length, such as "instructions"
   std::array<std::int64_t, 3> longest;  // maximum trained length at each scale
-  /// The task's options for samples of up to `longest`, as in training, or of exactly that length.
+  /// The task's options for samples of up to `longest`, as in training. If `exactly`, for samples
+  /// of exactly that length.
   Settings (*options)(Scale scale, std::int64_t longest, bool exactly);
   std::string_view best;  // the best published results beyond the trained length
   Scale from = Scale::laptop;
   /// Further distributions of the task on which models are tested.
   std::span<const std::string_view> others = {};
-  /// The user's own files, each of which is a test; empty: a built-in task.
+  /// The user's own files, each of which is a test. Empty for a built-in task.
   std::string_view files = {};
 
   std::int64_t trained(Scale scale) const { return longest[static_cast<std::size_t>(scale)]; }
 };
 std::span<const MatrixTask> matrix_tasks();
 
-/// A sentence with the published results of a mechanism on a task; empty if none was found.
+/// A sentence with the published results of a mechanism on a task. Empty if we found none.
 std::string_view published(const MatrixTask& task, const Mechanism& mechanism);
 
-/// The mechanisms and tasks selected by --mechanisms and --tasks; by default those of the scale. A
+/// The mechanisms and tasks selected by --mechanisms and --tasks. By default those of the scale. A
 /// task may also be a folder or file of the user.
 struct Choice {
   std::vector<const Mechanism*> mechanisms;
@@ -67,8 +68,7 @@ struct Cell {
   /// False if the mechanism requires position couplings and the task does not define them.
   bool exists() const;
 };
-/// The cells that exist, in the order of tasks, so that each task is finished before the next
-/// begins.
+/// The cells that exist, task by task. Each task is finished before the next begins.
 std::vector<Cell> cells(const Choice& choice);
 
 /// The three learning rates of the scale, as text.
@@ -78,13 +78,13 @@ std::span<const std::string_view> rates(Scale scale);
 GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
                  const RecipeOptions& options);
 std::int64_t seeds(const RecipeOptions& options);
-/// All runs of a cell if none stops early: the first seed at each learning rate, then the other
-/// seeds at the selected rate. Until that rate is known, the other seeds are listed with the first
-/// rate.
+/// All runs of a cell, if none stops early: the first seed at each learning rate, then the other
+/// seeds at the selected rate. Until the rate is selected, the other seeds are listed with the
+/// first rate.
 std::vector<GridRun> cell_runs(const Cell& cell, const RecipeOptions& options);
 
-/// A test of a trained model, on samples of `factor` times the trained length. Factor 1 is the
-/// training distribution, and factor 0 is another distribution.
+/// A test of a trained model on samples of `factor` times the trained length. Factor 1 is the
+/// training distribution. Factor 0 stands for another distribution.
 struct Test {
   std::string name;
   std::int64_t factor = 0;
@@ -93,8 +93,8 @@ std::vector<Test> tests_of(const MatrixTask& task);
 std::unique_ptr<tasks::Task> test_task(const Config& config, const MatrixTask& task,
                                        const Test& test, Scale scale);
 
-/// The best prediction without reading the sample: `loss` is the entropy of the targets'
-/// frequencies in nats, and the answer is the most frequent target.
+/// The best prediction without reading the sample. `answer` is the most frequent target. `loss`, in
+/// nats, is the entropy of the targets' frequencies.
 struct Guess {
   double loss = 0;
   std::int32_t answer = 0;
@@ -103,8 +103,8 @@ Guess guess_of(const tasks::Task& task);
 /// The score by the task's main metric if every answer is this guess.
 double score_of(const Guess& guess, const tasks::Task& task);
 
-/// True if a run should stop early: over the last tenth of the first half of its steps, the mean
-/// training loss is at least 95% of the loss of guessing.
+/// True if a run should stop at half of its steps: the mean training loss over the last tenth of
+/// these steps is at least 95% of the loss of guessing.
 bool is_hopeless(std::span<const double> losses, double guess);
 
 /// The results of a finished run.
@@ -138,8 +138,8 @@ struct CellResult {
 };
 Json json_of(const CellResult& result, const MatrixTask& task);
 
-/// Trains the missing runs of a cell, scores them and writes OUT/CELL.json. Returns false if
-/// stopped.
+/// Trains the missing runs of a cell, scores them and writes OUT/CELL.json. Returns false if the
+/// training was stopped.
 bool make_cell(const Cell& cell, const RecipeOptions& options);
 /// Reads OUT/CELL.json. No value if the cell is not finished or has another configuration.
 std::optional<CellResult> read_cell(const Cell& cell, const RecipeOptions& options);

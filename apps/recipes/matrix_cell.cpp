@@ -54,7 +54,8 @@ constexpr std::string_view whole = "whole", given_up = "hopeless", diverged = "d
 
 std::int64_t samples_of(Scale scale) { return scale == Scale::smoke ? 200 : 500; }
 
-/// Samples that no training uses. Samples that select the learning rate differ from test samples.
+/// Samples that no training uses. The learning rate is selected on these samples, which differ from
+/// the test samples.
 EvaluationOptions validation(const RecipeOptions& options) {
   return {.samples = samples_of(options.scale), .seed = options.seed + 1000};
 }
@@ -72,7 +73,8 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   std::uint32_t sum = 0;
   const auto add = [&](GridRun run) {
     run.config.set("compute.threads", "0");
-    // For most kinds of heads `none` is the default. Both values must give the same checksum.
+    // For most kinds of heads, `none` is the default of head_norm. Whether the value is set or not,
+    // the checksum must be the same.
     Config plain = run.config;
     plain.set("model.head_norm", "none");
     if (same_mixers(run.config, plain)) run.config = plain;
@@ -87,7 +89,7 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
 }
 
-/// The losses of the first steps of a run, and their seconds per token, in order.
+/// Of the first steps of a run: the losses and the seconds per token, in order.
 struct Steps {
   std::vector<double> losses, seconds;
 
@@ -101,14 +103,15 @@ struct Steps {
   }
 };
 
-/// The 10% quantile, which is the time of steps without other load on the machine.
+/// The 10% quantile of times. It is the time of steps that no other load on the machine disturbed.
 double tenth(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
   return values[values.size() / 10];
 }
 
-/// Trains a run to its end, or to half of its steps if it is hopeless by then. No value if stopped.
+/// Trains a run to its end, or to half of its steps if it is hopeless by then. Returns no value if
+/// the training was stopped.
 std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
                                  const RecipeOptions& options) {
   const fs::path path = options.out / run.name;
@@ -157,8 +160,8 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
   return load_run(options.out / run.run, how);
 }
 
-/// The task with new samples of the training distribution. For files it is the file `id`, or the
-/// held-out records; without them it is the training file.
+/// The task with new samples of the training distribution. If the task consists of files, this is
+/// the file `id` or the held-out records. If there is neither, it is the training file.
 std::unique_ptr<tasks::Task> selecting_task(const Config& config) {
   for (const tasks::Distribution& d : config.distributions()) {
     const bool is_new = d.name == "id" || d.name == "held-out" || d.name == "validation";

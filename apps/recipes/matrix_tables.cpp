@@ -50,14 +50,14 @@ std::string by_scale(Scale scale, const char* smoke, const char* laptop, const c
 
 Settings flip_flop(Scale, std::int64_t n, bool) { return {{"instructions", text(n)}}; }
 
-/// In the longest samples, the table of keys and values makes up half of the tokens.
+/// In the longest samples, half of the tokens belong to the table of keys and values.
 Settings recall(Scale scale, std::int64_t n, bool exactly) {
   return {{"tokens", range(n / 2, n, exactly)},
           {"pairs", text(n / 8)},
           {"vocabulary", by_scale(scale, "128", "256", "8192")}};
 }
 
-/// As recall(), but each key has three values, and the second-last value is asked for.
+/// Like recall(), but each key has three values, and the second-last value is the answer.
 Settings recall_before_last(Scale scale, std::int64_t n, bool exactly) {
   Settings settings = recall(scale, n, exactly);
   settings["pairs"] = text(n / 16);
@@ -275,7 +275,7 @@ constexpr Figure figures[] = {
     {"boxes", "chacal", "ChaCAL's Table 2, 1 layer, 32 operations, in distribution: 70.6%."},
 };
 
-/// The entries named in a list "a,b"; without a list, the entries of the scale.
+/// The entries that are named in a list "a,b". If there is no list, the entries of the scale.
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, Scale scale,
                              std::span<const T> all) {
@@ -300,7 +300,7 @@ std::string_view published(const MatrixTask& task, const Mechanism& mechanism) {
 
 namespace {
 
-/// A task made from the user's files, with the texts to which it refers.
+/// A task made from the user's files, with the texts to which the task refers.
 struct OwnTask {
   std::string files, title;
   std::vector<std::string> names;

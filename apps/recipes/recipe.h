@@ -16,8 +16,9 @@
 
 namespace longhand::app {
 
-/// Size of the models and of their training. `extended`: hours or days on a processor, for effects
-/// that the laptop scale is too small to show. Few recipes offer it; the others refuse it.
+/// Size of the models and of their training. The scale `extended` takes hours or days on a
+/// processor, for effects that the laptop scale is too small to show. Few recipes have it, and the
+/// others refuse it.
 enum class Scale { smoke, laptop, paper, extended };
 std::string_view name_of(Scale scale);
 std::optional<Scale> scale_from_name(std::string_view name);
@@ -26,21 +27,21 @@ std::optional<Scale> scale_from_name(std::string_view name);
 struct Row {
   std::string row, column;
   double value = 0;
-  /// Ends of the interval; their meaning is the result's Bounds.
+  /// Ends of an interval. The Bounds of the result tell which interval it is.
   std::optional<double> low = {}, high = {};
   std::optional<double> paper = {};
   bool in_table = true;  // false: the row appears in the JSON only
   bool whole = false;    // the value is a whole number, such as a rank
 };
 
-/// The meaning of a row's `low` and `high`: a 95% confidence interval, or the range over seeds.
+/// What a row's `low` and `high` are: a 95% confidence interval, or the range over seeds.
 enum class Bounds {
   confidence,  // 95% confidence interval
   seeds        // worst and best of several seeds
 };
 std::string_view name_of(Bounds bounds);  // "95%" or "worst to best"
 
-/// Key and value of settings in a run's configuration.
+/// Settings of a run's configuration: keys and values.
 using Settings = std::map<std::string, std::string>;
 
 struct RecipeOptions {
@@ -50,7 +51,7 @@ struct RecipeOptions {
   std::filesystem::path out;  // folder of the runs and the report
   Settings settings = {};     // overrides settings in every run's configuration
   TrainingManner manner = {};
-  /// For recipes that use them: the run to start from, the text to train on, the heads to put into
+  /// Options that only some recipes have: the run to start from, the text to train on, the heads of
   /// the model, and the choice between a paper's two optimizers.
   std::string model = {}, text = {}, heads = {}, optimizer = {};
   /// Selected mechanisms or tasks of the recipe, such as "a,b".
@@ -64,7 +65,7 @@ struct RecipeResult {
   std::vector<std::filesystem::path> runs = {};
   /// Sections of the report after the table: heading and HTML.
   std::vector<std::pair<std::string, std::string>> sections = {};
-  /// True if a signal or the time limit stopped the recipe. Running it again continues.
+  /// True if a signal or the time limit stopped the recipe. Running the recipe again continues it.
   bool stopped = false;
   /// True if the recipe was stopped and `rows` and `sections` cover the finished part.
   bool partial = false;
@@ -75,17 +76,18 @@ struct RecipeResult {
 struct GridRun {
   std::string name;  // name of its folder
   Config config;
-  /// The run from whose checkpoint the model starts; default: initial values drawn from the seed.
+  /// The run from whose checkpoint the model starts. By default, initial values are drawn from the
+  /// seed.
   std::optional<std::filesystem::path> start = {};
-  /// Step of the checkpoint in `start`; default: the best one.
+  /// Step of the checkpoint in `start`. By default, the best checkpoint is used.
   std::optional<std::int64_t> start_step = {};
 
   std::int64_t last_step() const;
   std::int64_t evaluate_samples() const;
 };
 
-/// An independent piece of a recipe's work: several runs. The results of the first runs may
-/// determine the later ones.
+/// An independent piece of a recipe's work, which consists of several runs. Later runs may depend
+/// on the results of earlier ones.
 struct GridPiece {
   std::string name;
   std::vector<GridRun> runs;   // the runs that this piece may train
@@ -98,12 +100,12 @@ struct Recipe {
   std::string summary;                  // one line for the list of recipes
   std::map<Scale, std::string> scales;  // the work and duration of each scale
   std::function<RecipeResult(const RecipeOptions&)> run;
-  /// The runs, if they can be trained separately. `run` then requires that all of them are
-  /// finished.
+  /// The runs, if they can be trained separately. `run` then requires that all runs are finished.
   std::function<std::vector<GridRun>(const RecipeOptions&)> runs = {};
-  /// The pieces of work. Used instead of `runs` if some runs depend on others.
+  /// The pieces of work. They replace `runs` if some runs depend on others.
   std::function<std::vector<GridPiece>(const RecipeOptions&)> pieces = {};
-  /// The options that the recipe uses, out of model, text, heads, optimizer, mechanisms and tasks.
+  /// The options that the recipe uses. Possible options are model, text, heads, optimizer,
+  /// mechanisms and tasks.
   std::vector<std::string> takes = {};
 };
 

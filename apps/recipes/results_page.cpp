@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t largest_page = 16U << 20;
-/// A table with more rows is moved to the end of the page, so that the page starts with its
-/// message.
+/// A table with more rows is moved to the end of the page, so that the page starts with its main
+/// results.
 constexpr std::ptrdiff_t many_rows = 60;
 
 std::string figure_text(const Json& value, bool whole) {
@@ -62,11 +62,11 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
               {"rows", std::move(rows)}};
 }
 
-/// For each row and column of the table, the JSON rows of all runs in order.
+/// For each row and column of the table: the JSON rows of all runs, in order.
 using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<const Json*>>;
 
-/// The values of single runs, which are only in the JSON. add_row() names their columns "COLUMN,
-/// run 2".
+/// The values of single runs, which are only in the JSON. The names of their columns, given by
+/// add_row(), are "COLUMN, run 2" and so on.
 RunFigures run_figures(const Json& results) {
   RunFigures all;
   for (const Json& row : results["rows"].elements()) {
@@ -106,7 +106,8 @@ std::string hours_text(double hours) {
                    : text(html::decimals(hours, 1), " h");
 }
 
-/// The hand-written block of a page with its markers. If the page has no block, an empty block.
+/// The hand-written block of a page with its markers. If the page has no such block, an empty
+/// block.
 std::string notes_of(const fs::path& page) {
   const std::string empty = text(notes_begin, notes_end);
   if (!fs::exists(page)) return empty;

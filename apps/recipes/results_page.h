@@ -32,13 +32,14 @@ constexpr std::string_view notes_end = "<!-- end of notes -->\n";
 /// Maximum bytes of a picture on a page. A larger picture is replaced by a note.
 constexpr std::size_t largest_picture = 100'000;
 
-/// The table of a page: the numbers of its JSON next to the paper's. With several runs it shows
-/// each run's value, or the range if there are many.
+/// The table of a page: the numbers in its JSON next to the paper's numbers. With several runs, the
+/// table shows each run's value. With many runs, it shows their range.
 std::string figures_table(const Json& results);
 /// Returns the page with its table replaced by figures_table(results).
 std::string with_figures_table(std::string_view page, const Json& results);
 
-/// The file in a results folder that contains the verdicts on claims, not the results of a recipe.
+/// The file in a results folder that contains the verdicts on claims. All other JSON files there
+/// contain the results of a recipe.
 constexpr std::string_view claims_file = "claims.json";
 
 /// The JSON of all results pages in a folder; key: the page's name.

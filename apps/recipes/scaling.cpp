@@ -65,10 +65,10 @@ std::unique_ptr<tasks::Task> task_of(const Measure& measure, const Config& confi
   return config.positioned(config.kind().make(values));
 }
 
-/// The values of all measures for a run. Measures on the same samples share an evaluation.
+/// The values of all measures for a run. Measures that use the same samples share one evaluation.
 std::vector<Scored> score(const Study& study, const GridRun& run, const RecipeOptions& options) {
   LoadedRun loaded = load_finished(run, options);
-  // All runs are tested on the same samples; no run was trained on them.
+  // All runs are tested on the same samples, on which no run was trained.
   const EvaluationOptions fresh{.samples = study.test_samples, .seed = options.seed + 1000};
   std::vector<Scored> scores;
   std::optional<tasks::Tally> tally;

@@ -72,8 +72,8 @@ struct Fit {
   std::int64_t none_wrong = 0;
 };
 
-/// Fits a power law. Points at which every answer is wrong are left out, because the error has not
-/// yet begun to fall there.
+/// Fits a power law. Points at which every answer is wrong are excluded, because the error does not
+/// yet fall there.
 Fit fit(const std::vector<Scored>& points);
 
 /// Adds the rows, tables and charts of a study to the result.

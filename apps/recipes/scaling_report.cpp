@@ -9,7 +9,7 @@
 namespace longhand::app::scaling {
 namespace {
 
-/// An accuracy of 1.00 or a loss of 0.00 in a paper means an error below this.
+/// If a paper prints an accuracy of 1.00 or a loss of 0.00, the error is below this bound.
 constexpr double rounds_to_0 = 0.005;
 
 std::vector<double> sizes_in(const std::vector<Scored>& points) {
@@ -109,7 +109,7 @@ html::LineChart chart_of(const Study& study, std::size_t m, const std::vector<Li
                       .hue = i});
   }
   if (!(high > 0)) return chart;
-  // The lowest y of the chart is limited: a steep fit may leave the chart at the bottom.
+  // The lower end of the y axis is limited, so a steep fit may leave the chart at the bottom.
   chart.y_low = std::max(std::min(low, lowest_fit), low / 100) / 3;
   chart.y_high = measure.is_share() ? std::min(1.0, high * 2) : high * 2;
   std::ranges::move(fits, std::back_inserter(chart.series));
@@ -156,7 +156,7 @@ std::string table_of(
   return html::table(header, body);
 }
 
-/// A table of the median errors at every size. For widths, the last column is the exponent b of the
+/// A table of the median errors at every size. For widths, the last column is the exponent b of a
 /// fit.
 std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
   const auto points = [&](std::size_t m, std::size_t i) -> const std::vector<Scored>& {
@@ -201,9 +201,9 @@ std::string fits_table(const Study& study, const Lines& lines) {
   });
 }
 
-/// Adds rows: the errors at every size, the exponent b, and the error that the fit predicts for the
-/// paper's number of samples. The table shows only the means at the largest number of samples, and
-/// the prediction if the points do not deviate from the fit.
+/// Adds the rows of a study: the errors at every size, the exponent b, and the error that the fit
+/// predicts for the paper's number of samples. The table shows only the means at the largest number
+/// of samples, and the prediction if the points do not deviate from the fit.
 void add_rows(const Study& study, const Lines& lines, RecipeResult& result) {
   for (std::size_t m = 0; m < study.measures.size(); ++m) {
     const Measure& measure = study.measures[m];

@@ -12,9 +12,9 @@
 namespace longhand::app {
 namespace {
 
-/// A parameter's values on the host, initially zero. A direction occupies two coordinates of the
-/// residual stream, +1 and -1 (see SortingDirections), so rows or columns that represent the stream
-/// have two entries per direction.
+/// The values of a parameter on the host, initially zero. Each direction occupies two coordinates
+/// of the residual stream, +1 and -1 (see SortingDirections). So a row or column that represents
+/// the stream has two entries per direction.
 class Weights {
  public:
   Weights(const nn::Parameter& parameter, std::int64_t directions)
