@@ -34,8 +34,9 @@ struct TableColumn {
   std::size_t width = 0;
 };
 
-/// The parts of a text that are never divided: words if it has spaces, otherwise the pieces that
-/// end with '/', ',', ';' or a hyphen. The minus sign of 1e-5 is not a hyphen.
+/// The parts of a text that are never divided. If the text has spaces, its parts are words.
+/// Otherwise they are the pieces that end with '/', ',', ';' or a hyphen; the minus sign of 1e-5 is
+/// not a hyphen.
 std::vector<std::string_view> parts_of(std::string_view text) {
   const std::string_view ends = text.find(' ') == text.npos ? "/,;-" : " ";
   std::vector<std::string_view> parts;
@@ -54,7 +55,7 @@ std::string_view without_space(std::string_view part) {
   return part.ends_with(' ') ? part.substr(0, part.size() - 1) : part;
 }
 
-/// The text as lines of at most `width` characters. A part that is longer has a line of its own.
+/// The text as lines of at most `width` characters. A longer part has a line of its own.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   if (count_code_points(text) <= width) return {std::string(text)};
   std::vector<std::string> lines{""};
@@ -68,15 +69,15 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
-/// Narrows the widest columns until the table has at most `columns` characters in a line, or no
-/// column can be narrower.
+/// Narrows the widest columns until each line of the table has at most `columns` characters, or
+/// until no column can be narrower.
 void fit(std::vector<TableColumn>& table, std::size_t columns) {
   std::vector<std::size_t> least;
   std::size_t total = 2 * (table.size() - 1);
   for (const TableColumn& column : table) {
     least.push_back(1);
     for (std::size_t i = 0; i < column.cells.size(); ++i) {
-      // The title of a column of numbers can be wrapped, but not its numbers.
+      // The title of a column of numbers can be wrapped. Its numbers cannot.
       const std::string& cell = column.cells[i];
       const bool is_whole = column.is_number && i > 0;
       for (const std::string_view part :

@@ -16,7 +16,7 @@ class Report {
     std::string key;          // name in the JSON rows
     std::string title;        // title of the table's column
     std::string format = {};  // printf format for numbers; default "%.4g"
-    /// Makes the table's cell from a row; default: the row's value under the key.
+    /// Makes the table's cell from a row. By default, the cell is the row's value under the key.
     std::function<std::string(const Json& row)> text = {};
   };
 
@@ -24,14 +24,15 @@ class Report {
 
   /// Sets a value of the whole report. It appears in the JSON only.
   void set(const std::string& key, Json value) { head_[key] = std::move(value); }
-  /// Adds a row with one value per column; null is an empty cell. Values under other keys appear in
-  /// the JSON only.
+  /// Adds a row with one value per column. null gives an empty cell. Values under keys that belong
+  /// to no column appear in the JSON only.
   void add(Json row) { rows_.push_back(std::move(row)); }
   const std::vector<Json>& rows() const { return rows_; }
 
-  /// Prints the report. On a terminal the table fits its width: long cells are wrapped.
+  /// Prints the report. On a terminal, long cells are wrapped so that the table fits the terminal's
+  /// width.
   void print(std::ostream& out, bool as_json) const;
-  /// Prints the table in lines of at most `columns` characters where possible; 0: no limit.
+  /// Prints the table in lines of at most `columns` characters where this is possible. 0: no limit.
   void print_table(std::ostream& out, std::size_t columns) const;
 
  private:

@@ -8,28 +8,29 @@
 
 namespace longhand::app {
 
-/// True if lines written to this descriptor may be coloured and overwritten: it is a terminal other
-/// than "dumb", and NO_COLOR is not set.
+/// True if lines written to this descriptor may be coloured and overwritten. It must be a terminal
+/// other than "dumb", and NO_COLOR must not be set.
 bool is_rich_terminal(int descriptor);
 
-/// Number of columns that tables written to this descriptor may use: the variable COLUMNS if set,
-/// otherwise the width of the terminal; 0 if there is no limit.
+/// Number of columns that tables written to this descriptor may use. This is the variable COLUMNS
+/// if it is set, otherwise the width of the terminal. 0 if there is no limit.
 std::size_t table_columns(int descriptor);
 
-/// Number of columns of a line that is overwritten on standard error; 0 if it cannot be
+/// Number of columns of a line on standard error that is overwritten. 0 if lines there cannot be
 /// overwritten.
 std::size_t status_columns();
 
-/// The text in bold, or in bold red, if `rich`; otherwise unchanged.
+/// The text in bold, or in bold red, if `rich`. Otherwise the unchanged text.
 std::string bold(std::string_view text, bool rich);
 std::string alarming(std::string_view text, bool rich);
 
-/// Shows what a long command does, on a terminal as one line that is overwritten and finally
-/// erased. Otherwise a line is printed at most every ten seconds, and none in the first ten.
+/// Shows what a long command is doing. On a terminal, this is one line that is overwritten and
+/// finally erased. Otherwise a line is printed at most every ten seconds, and none in the first ten
+/// seconds.
 class StatusLine {
  public:
-  /// Writes to `out`, which outlives the object. `columns` is the width of the terminal; 0: `out`
-  /// is not a terminal.
+  /// Writes to `out`, which must live longer than this object. `columns` is the width of the
+  /// terminal, or 0 if `out` is not a terminal.
   StatusLine(std::ostream& out, std::size_t columns);
   ~StatusLine();
   StatusLine(const StatusLine&) = delete;

@@ -166,8 +166,7 @@ Config config_of_run(const Arguments& arguments) {
 }
 
 /// The scored targets of a sequence as "TOKEN: CLASS TEXT, ...", where TOKEN is the token's index.
-/// If a token has several groups of classes, TOKEN is followed by a dot and the number of the
-/// group.
+/// If a token has several predictions, TOKEN is followed by a dot and the number of the prediction.
 std::string wanted_text(const nn::Batch& batch, std::int64_t first, std::int64_t length,
                         const tasks::Task& task) {
   std::string all;

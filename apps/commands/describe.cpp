@@ -20,8 +20,8 @@ std::string of_any_block(const std::string& name) {
   return text(start, '*', name.substr(std::min(name.find('.', start.size()), name.size())));
 }
 
-/// A row for each of the model's parameters. Parameters with the same name and shape in several
-/// blocks share a row.
+/// Rows for the model's parameters. Parameters with the same name and shape in several blocks share
+/// a row.
 Json parameters_of(const nn::Parameters& parameters) {
   Json rows = Json::array();
   for (const nn::Parameter& p : parameters.all()) {

@@ -8,8 +8,8 @@
 namespace longhand::app::html {
 
 /// A matrix drawn as squares. The larger a value, the darker its square. The value appears under
-/// the pointer. Squares and labels have readable sizes; if there are many rows or columns, only
-/// some are labelled.
+/// the pointer. Labels have a fixed font size. If there are many rows or columns, the squares are
+/// smaller and only some are labelled.
 struct HeatMap {
   std::vector<std::string> rows = {}, columns = {};  // labels; may be empty
   std::int64_t height = 0, width = 0;

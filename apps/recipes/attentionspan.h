@@ -22,9 +22,9 @@ struct AlgorithmicTask {
   std::string_view name;   // name in tasks/
   std::string_view title;  // name in the paper
   double scratch_id = 0, scratch_ood = 0;
-  /// An option of the task, such as "pairs", that determines the length of samples. `learned`: the
-  /// values with which small models are trained. `scored`: the paper's value, with which all models
-  /// are scored.
+  /// An option of the task, such as "pairs", that has smaller values in the training of small
+  /// models. `learned` is the range of these values. `scored` is the paper's value, with which all
+  /// models are scored.
   std::string_view option = {}, learned = {}, scored = {};
 };
 std::span<const AlgorithmicTask> algorithmic_tasks();

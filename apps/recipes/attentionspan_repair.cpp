@@ -301,7 +301,9 @@ const RegisterRecipe recipe62{
          [](const RecipeOptions& options) { return pieces_of(biases_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
-// The repair of Figure 2.
+// A task of Figure 2. `inside` and `outside` are the values, in and out of distribution, of the
+// option that its curves vary. `gain` is the paper's gain. Out of distribution, the samples of
+// Value Assignment also have longer strings.
 
 /// A task of the figure: the option that its curves vary, with the values in and out of
 /// distribution, and the paper's gain. Out of distribution, the strings of Value Assignment are

@@ -186,7 +186,8 @@ Scored score(const Runs& runs, const RecipeOptions& options) {
           losses_of(options.out / runs.changed.name, runs.changed.config, options, steps)};
 }
 
-/// Adds a model's perplexity, and its loss relative to the unchanged model after the same training.
+/// Adds a model's perplexity, and the difference of its loss from that of the unchanged model after
+/// the same training.
 void add_model(RecipeResult& result, const std::string& row, std::span<const Scored> seeds,
                Losses Scored::*model, std::optional<double> paper) {
   const std::string perplexity = "Perplexity", beside = "loss beside the fine-tuned one's";

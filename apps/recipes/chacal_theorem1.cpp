@@ -4,7 +4,8 @@
 #include "apps/html/chart.h"
 #include "apps/recipes/chacal.h"
 
-/// ChaCAL, Theorem 1: the longest chain that standard layers can follow, by number of layers.
+/// ChaCAL, Theorem 1: the depth of the longest chain that standard layers can follow, depending on
+/// the number of layers.
 namespace longhand::app::chacal_theorem1 {
 namespace {
 

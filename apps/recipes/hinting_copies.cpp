@@ -51,8 +51,8 @@ struct Kind {
   std::int64_t count = 0, right = 0;
   // Sums over the places: the loss, and the probability of repeating the current number.
   double loss = 0, copy = 0;
-  // Attention of each head to copies in the input, to the next greater number in the input, and to
-  // places of the number in the output.
+  // Sums over the places of each head's attention: to copies of the number in the input, to the
+  // next greater number in the input, and to places of the number in the output.
   std::vector<double> own = {}, greater = {}, present = {};
 };
 // [0]: the next number equals the current one; [1]: it is the next greater one.

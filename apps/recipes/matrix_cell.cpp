@@ -255,7 +255,7 @@ std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3
 
 namespace {
 
-/// Number of given positions that a model needs so that samples of `times` the trained length fit.
+/// Number of positions that a model must have so that samples of `times` the trained length fit.
 std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& cell,
                           const RecipeOptions& options) {
   if (!cell.task->files.empty()) {

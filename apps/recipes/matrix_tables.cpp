@@ -329,7 +329,8 @@ struct OwnTask {
   OwnTask& operator=(const OwnTask&) = delete;
 };
 
-/// The task of these files. Tasks are kept until the program ends, because cells refer to them.
+/// The task made from these files. Such tasks are kept until the program ends, because cells refer
+/// to them.
 const MatrixTask* own_task(std::string_view word) {
   static std::list<OwnTask> all;
   const auto known = std::ranges::find(all, word, &OwnTask::files);

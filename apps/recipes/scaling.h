@@ -29,8 +29,8 @@ struct Measure {
   bool is_share() const { return !metric.empty(); }
 };
 
-/// A study of models trained with several numbers of samples at one width, and with several widths
-/// at the middle number of samples.
+/// A study of models. They are trained with several numbers of samples at one width, and with
+/// several widths at the middle number of samples.
 struct Study {
   std::string task;
   Settings settings;  // settings shared by all runs

@@ -12,8 +12,8 @@
 namespace longhand::app {
 namespace {
 
-/// The values of a parameter on the host, initially zero. Each direction occupies two coordinates
-/// of the residual stream, +1 and -1 (see SortingDirections). So a row or column that represents
+/// The values of a parameter on the host, initially zero. A direction of the residual stream
+/// occupies two coordinates, +1 and -1 (see SortingDirections). So a row or column that represents
 /// the stream has two entries per direction.
 class Weights {
  public:
@@ -116,8 +116,8 @@ class Builder {
     gain.store();
   }
 
-  /// Head 0 detects the token's own symbol and whether ⊥ precedes it. Head 1: a number attends to
-  /// itself, ⊥ attends to the smallest number.
+  /// Head 0 detects the token's own symbol, and whether ⊥ precedes the token. In head 1, a number
+  /// attends to itself, and ⊥ attends to the smallest number.
   void first_attention() const {
     constexpr double delimiter_first = 3;  // C in docs/math/sorting_construction.md
     Weights in = projection(0);
@@ -160,8 +160,8 @@ class Builder {
     weights(feed_forward(0).down.bias).store();
   }
 
-  /// Head 0: the mean of tilde over all copies of the number, which is positive before ⊥ and
-  /// negative after it. Head 1: the next greater number.
+  /// Head 0 computes the mean of tilde over all copies of the number. This mean is positive before
+  /// ⊥ and negative after it. Head 1 finds the next greater number.
   void second_attention() const {
     Weights in = projection(1);
     Weights out = mixed(1);
@@ -182,8 +182,8 @@ class Builder {
     out.store();
   }
 
-  /// After ⊥, subtracts the number itself. If copies of it are left, adds it again: G times the
-  /// coordinate that measures the copies.
+  /// After ⊥, subtracts the number itself. If copies of the number are left, adds it again, with a
+  /// factor of G times the coordinate that measures the copies.
   void second_feed_forward() const {
     Weights up = weights(feed_forward(1).up.weight);
     Weights down = weights(feed_forward(1).down.weight);

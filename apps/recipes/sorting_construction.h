@@ -9,14 +9,14 @@
 
 namespace longhand::app {
 
-/// A decoder of two layers with two heads each whose weights are constructed so that it sorts:
-/// Theorem 5.1 of the task-hinting paper with a corrected appendix, in the notation of
+/// A decoder of two layers with two heads each. Its weights are constructed so that it sorts. This
+/// is Theorem 5.1 of the task-hinting paper with a corrected appendix, in the notation of
 /// docs/math/sorting_construction.md. Its tokens are those of the sorting task: token k is the
 /// number k, q + 1 is ⊥, and 0 and q + 2 are not used.
 struct SortingConstruction {
   std::int64_t numbers = 100;   // q, the greatest number
   std::int64_t longest = 1000;  // N: maximum length of the inputs that it sorts
-  /// beta: among n visible tokens, a score that is higher by 1 has n^beta times the weight
+  /// beta: with n visible tokens, a score that is higher by 1 gives n^beta times the weight
   double sharpness = 32;
   double successor = 0.5;  // epsilon: coordinate that marks the next greater number
   double gain = 2500;      // G: factor of c, which is above 0 while copies are left
@@ -31,9 +31,9 @@ struct SortingConstruction {
   std::int64_t directions() const { return 4 * numbers + 2; }  // K, the number of directions
 };
 
-/// The K orthogonal directions of the residual stream of width 2K. Direction k is 1 at entry k and
-/// -1 at entry K + k, so that every sum of directions has mean 0. Symbols are 1 .. q and ⊥ = q + 1;
-/// numbers are 1 .. q.
+/// The K orthogonal directions of the residual stream, whose width is 2K. Direction k is 1 at entry
+/// k and -1 at entry K + k, so that every sum of directions has mean 0. Numbers are 1 .. q. Symbols
+/// are the numbers and ⊥ = q + 1.
 class SortingDirections {
  public:
   explicit SortingDirections(std::int64_t numbers) : q_(numbers) {}
@@ -53,8 +53,8 @@ nn::DecoderConfig decoder_config(const SortingConstruction& construction);
 std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
                                                   const SortingConstruction& construction,
                                                   DType type = DType::f32);
-/// Writes a model in f32 as a run of the sorting task with a checkpoint at step 0, which the
-/// commands eval, generate and inspect can read. An existing run is replaced.
+/// Writes a model in f32 as a run of the sorting task with a checkpoint at step 0. The commands
+/// eval, generate and inspect can read this run. An existing run is replaced.
 void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construction,
                  const std::filesystem::path& path);
 

@@ -23,8 +23,8 @@ double lead_of(std::span<const double> row, const Tokens& expected) {
   return greatest > 0 ? (least - other) / greatest : -1;
 }
 
-/// Measures the rows [begin, end) of a projection; `expected` returns the symbols expected at a
-/// row.
+/// Measures the rows [begin, end) of a projection. `expected` returns the symbols that are expected
+/// at a row.
 void measure(Characteristic& result, const Tensor& projection, std::size_t begin, std::size_t end,
              const std::function<Tokens(std::size_t)>& expected) {
   const std::vector<double> values = projection.to_doubles();

@@ -13,8 +13,8 @@ namespace longhand::app {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// The input, ⊥, and the sorted input without its last number: the tokens that a decoder has read
-/// once it has predicted the whole answer.
+/// The input, ⊥, and the sorted input without its last number. These are the tokens that a decoder
+/// has read when it has predicted the whole answer.
 Tokens with_answer(const Tokens& input, std::int32_t delimiter);
 
 /// A statement of the theorem, tested at many positions: the largest projections of the residual

@@ -101,7 +101,7 @@ void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
   std::vector<Texts> rows;
   for (const GridCell& cell : cells) {
     MeanOverRuns mean = mean_over(cell.scores);
-    if (!less && mean.low) {  // intervals are known for shares only
+    if (!less && mean.low) {  // more is better: the score is a share
       mean.low = std::max(0.0, *mean.low);
       mean.high = std::min(1.0, *mean.high);
     }

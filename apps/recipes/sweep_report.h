@@ -26,7 +26,7 @@ struct GridCell {
   std::vector<double> means;   // mean score over runs after each of the cell's stages
 };
 
-/// The stages of a sweep, and the cells in each stage. A sweep that trains everything to the end
+/// The stages of a sweep, and the cells in each stage. A sweep that trains all runs to their end
 /// has one stage.
 struct GridStages {
   std::vector<HalvingStage> all;

@@ -15,13 +15,13 @@
 namespace longhand::app {
 namespace {
 
-/// The contributions of one sample to the measures.
+/// What one sample contributes to the measures.
 struct SampleMeasures {
   std::int64_t tokens = 0, asked = 0, right = 0;
   std::optional<double> attention_score = {};
 };
 
-/// The sum of -p ln p over all entries, computed in blocks of rows to save memory.
+/// The sum of -p ln p over all entries. It is computed in blocks of rows to save memory.
 double entropy_of(const Tensor& weights) {
   constexpr std::int64_t entries_at_once = 1 << 18;
   const std::int64_t stride = std::max<std::int64_t>(1, entries_at_once / weights.columns());
@@ -34,8 +34,8 @@ double entropy_of(const Tensor& weights) {
   return sum;
 }
 
-/// The value weights of a layer's heads in a sequence, averaged over the heads: [tokens, tokens].
-/// Calls `visit` with the weights of each head.
+/// The weights on values of a layer's heads in a sequence, averaged over the heads: [tokens,
+/// tokens]. Calls `visit` with the attention weights of each head.
 template <class F>
 Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
                      const std::vector<nn::MixerView>& views, const Segments& sequences,
@@ -49,7 +49,7 @@ Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
           visit(weights);
           const Tensor read = nn::value_weights(view, weights, h);
           if (!sum) {
-            // Copied, because the weights may share memory with the view.
+            // The sum is a copy, because the weights may share memory with the view.
             sum = scale(read, 1).value();
           } else {
             sum.backend()(Combine{.f = Combination::sum, .a = sum, .b = read, .y = sum});
@@ -143,8 +143,8 @@ class Measuring {
     return measures;
   }
 
-  /// Adds scores and entropies of a layer's heads in a sequence. Returns the mean of the heads'
-  /// weights.
+  /// Adds the scores and entropies of a layer's heads in a sequence. Returns the mean of the heads'
+  /// weights on values.
   Tensor add_layer(std::int64_t layer, const std::vector<nn::MixerView>& views,
                    const Segments& sequences, std::int64_t sequence, const ReferenceMask& mask) {
     std::size_t head = first_head_[static_cast<std::size_t>(layer)];
@@ -157,8 +157,8 @@ class Measuring {
     });
   }
 
-  /// Adds the attention score of each counted row, separately for rows with right and with wrong
-  /// predictions. Returns the mean over the rows.
+  /// Adds the attention score of each counted row to the scores of rows with right predictions, or
+  /// to those of rows with wrong predictions. Returns the mean over the rows.
   double add_scores(const Tensor& rollout, const ReferenceMask& mask, const tasks::Sample& sample,
                     std::span<const std::int32_t> said) {
     const std::vector<double> on_reference = reference_sums(rollout, mask);

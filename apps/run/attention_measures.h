@@ -18,18 +18,20 @@ struct HeadEntropy {
   double entropy = 0;
 };
 
-/// Statistics of the heads' entropies over heads.
+/// Statistics of the entropies over heads.
 struct EntropySummary {
   tasks::Moments heads = {};
   double least = 0, greatest = 0;
 };
 
-/// The number of wrong predictions at index `place` of an answer's outputs, counted from 0.
+/// Errors at one place of the answers: index `place`, counted from 0, among an answer's outputs.
+/// `wrong` of `count` predictions at this place are wrong.
 struct PlaceErrors {
   std::int64_t place = 0, count = 0, wrong = 0;
 };
 
-/// Scores of the samples that have an answer and `shortest` to `longest` tokens.
+/// Scores of the samples that have an answer and whose number of tokens is between `shortest` and
+/// `longest`.
 struct LengthScores {
   std::int64_t shortest = 0, longest = 0;
   std::int64_t samples = 0, exact = 0;  // exact: samples whose whole answer is right
@@ -37,8 +39,8 @@ struct LengthScores {
   tasks::Moments attention_score = {};
 };
 
-/// Measured under teacher forcing: the model reads the samples' own tokens. Let R be the attention
-/// rollout. The attention score of a counted row i (see ReferenceMask) is
+/// The measures use teacher forcing: the model reads the samples' own tokens. Let R be the
+/// attention rollout. The attention score of a counted row i (see ReferenceMask) is
 ///   sum_(j in reference of i) R_ij / sum_j R_ij
 /// where j runs over the counted columns.
 struct AttentionMeasures {
@@ -48,12 +50,12 @@ struct AttentionMeasures {
   EntropySummary entropy = {};
   /// Equation 2 of the paper: the mean score of a sample's rows, as statistics over samples.
   tasks::Moments attention_score = {};
-  /// Scores of rows whose token was predicted correctly, and of all other rows. `test` compares
-  /// their means.
+  /// Scores of rows whose token was predicted correctly, and scores of all other rows. `test`
+  /// compares the means of the two.
   tasks::Moments when_right = {}, when_wrong = {};
   std::optional<tasks::Welch> test = {};
   std::vector<PlaceErrors> places = {};
-  // At most twenty length classes of equal width; empty classes are omitted.
+  // There are at most twenty classes of length, with equal widths. Empty classes are omitted.
   std::vector<LengthScores> lengths = {};
 };
 

@@ -48,7 +48,8 @@ Json ratio(std::int64_t part, std::int64_t all) {
   return all == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(all));
 }
 
-/// head_rows(), place_rows() and length_rows() make the rows of the printed tables and of the JSON.
+/// The functions head_rows(), place_rows() and length_rows() make the rows of the printed tables
+/// and of the JSON.
 std::vector<Json> head_rows(const AttentionMeasures& measures) {
   const auto entropies = entropies_by_head(measures);
   std::vector<Json> rows;
@@ -110,7 +111,7 @@ std::string score_lines(const AttentionMeasures& m) {
               " to ", decimal(m.entropy.greatest, 3), ", of ", m.entropy.heads.count, " heads\n");
 }
 
-/// The reference entries of a sample within the shown tokens, as squares to be outlined.
+/// The squares to be outlined: the reference entries of a sample that are within the shown tokens.
 std::vector<std::pair<std::int64_t, std::int64_t>> outlined(const tasks::Task& task,
                                                             const tasks::Sample& sample,
                                                             std::int64_t tokens) {
@@ -123,7 +124,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> outlined(const tasks::Task& t
   return squares;
 }
 
-/// A heat map of a sample's tokens against themselves, without values, with the reference outlined.
+/// A heat map without values whose rows and columns are a sample's tokens. The reference is
+/// outlined.
 html::HeatMap empty_map(const tasks::Task& task, const tasks::Sample& sample,
                         std::span<const std::int32_t> tokens) {
   const auto count = std::ssize(tokens);

@@ -13,22 +13,23 @@ namespace longhand::app {
 /// All measures as JSON.
 Json to_json(const AttentionMeasures& measures);
 
-/// All measures as tables; the table of heads shows the first ten.
+/// All measures as tables. The table of heads shows the first ten heads.
 std::string to_text(const AttentionMeasures& measures);
 
-/// A mean with its 95% interval in percent: "3.21 [3.05, 3.37] %".
+/// A mean with its 95% interval, in percent: "3.21 [3.05, 3.37] %".
 std::string percent_of(const tasks::Moments& values);
 /// Welch's test: "t = 4.2 with 311.5 degrees of freedom, p = 3.4e-05", or the reason why there is
 /// no test.
 std::string text_of(const std::optional<tasks::Welch>& test);
 
-/// A picture of a head's weights in a sample, cut after `most` tokens, with the reference outlined.
+/// A picture of a head's weights in a sample. The sample is cut after `most` tokens, and the
+/// reference is outlined.
 std::string head_picture(nn::Decoder& model, const tasks::Task& task, const tasks::Sample& sample,
                          const HeadScore& head, std::size_t most, const std::string& title);
 
-/// Sections of a page, each with a heading and HTML: the measures, and for one sample, cut after
-/// `most` tokens, the rollout and the weights of the highest-ranked heads with the reference
-/// outlined.
+/// Sections of a page, each with a heading and HTML. The first sections show the measures. The
+/// others show one sample, cut after `most` tokens: the rollout and the weights of the
+/// highest-ranked heads, with the reference outlined.
 using Sections = std::vector<std::pair<std::string, std::string>>;
 Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& model,
                             const tasks::Task& task, const tasks::Sample& sample, std::size_t most);

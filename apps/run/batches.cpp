@@ -27,7 +27,8 @@ tasks::Sample training_sample(const tasks::Task& task, std::uint64_t seed, std::
   return task.sample(rng, head);
 }
 
-/// Sample n of a training on a task with numbered samples, which are visited epoch by epoch.
+/// Sample number n of a training on a task with numbered samples. The samples are read epoch by
+/// epoch.
 tasks::Sample numbered_sample(const tasks::Task& task, std::uint64_t seed, std::uint64_t n) {
   const std::uint64_t count = task.count();
   const RandomOrder order(count, seed, Purpose::data, n / count);

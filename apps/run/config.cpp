@@ -13,12 +13,13 @@ namespace {
 
 constexpr std::size_t largest_ini = 1 << 20;  // maximum bytes of a config.ini
 
-/// Settings that runs of version 0.1 lack, with the values that describe how those runs behave.
+/// Settings that are missing in runs of version 0.1, with the values that describe how those runs
+/// behave.
 constexpr std::pair<std::string_view, std::string_view> of_older_runs[] = {
     {"training.rate_at", "end"}, {"training.checkpoint_minutes", "0"}};
 
-/// Settings that every version writes. A file that contains all of them is a run's config.ini, not
-/// a file written by hand.
+/// Settings that every version writes. If a file contains all of them, it is the config.ini of a
+/// run, not a file written by hand.
 constexpr std::string_view of_every_run[] = {"training.steps",          "training.beta1",
                                              "training.epsilon",        "training.clip",
                                              "training.evaluate_every", "training.checkpoint_every",
@@ -56,13 +57,13 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// The flag of a task's option, without dashes.
+/// The flag of an option of a task, without dashes.
 std::string flag_of(const tasks::TaskOption& option) {
   return option.flag.empty() ? "task." + option.name : option.flag;
 }
 
-/// The flag of a key: --task for task.name, and the option's own flag for an option of the task.
-/// For any other key, the flag is the key without its section.
+/// The flag of a key: --task for task.name, and the option's flag for an option of the task. For
+/// any other key, the flag is the key without its section.
 std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   const std::string name(key.substr(key.find('.') + 1));
   if (!key.starts_with("task.")) return name;
@@ -70,8 +71,8 @@ std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   return option == task.options.end() ? "task" : flag_of(*option);
 }
 
-/// Returns the result of `make`. The message of an Error is prefixed with the place that caused the
-/// call.
+/// Returns the result of `make`. If `make` throws an Error, its message is prefixed with `place`,
+/// the origin of the value.
 template <class F>
 auto made_of(const std::string& place, F make) {
   try {
@@ -182,7 +183,8 @@ Config Config::from_run(const Config& run, std::string_view task) {
       config.set(key, setting.value);
     }
   }
-  // A model requires the tokenizer and chat template with which it was trained.
+  // The run's tokenizer and chat template are kept, because a model requires those with which it
+  // was trained.
   if (run.knows("task.tokenizer") && config.knows("task.tokenizer") &&
       tasks::names_tokenizer(run.text("task.tokenizer"))) {
     for (const char* key : {"task.tokenizer", "task.vocabulary", "task.template", "task.date"}) {
@@ -190,7 +192,7 @@ Config Config::from_run(const Config& run, std::string_view task) {
     }
   }
   if (!files.empty()) config.set_files(files);
-  // Settings derived from the run's task are kept for another task.
+  // Settings that were derived from the run's task are kept, even for another task.
   config.set("model.longest", std::to_string(run.model(*run.task()).longest));
   return config;
 }
@@ -231,7 +233,8 @@ void Config::read_files() {
 
 void Config::set_files(const std::string& files) {
   set("task.files", files);
-  // These settings describe the files. The tokens are kept, because the model depends on them.
+  // These settings are derived from the files, so they are reset. The tokens are kept, because the
+  // model depends on them.
   for (const char* key : {"task.held_out", "task.longest"}) {
     set(key, Config("files").text(key));
   }
@@ -432,7 +435,7 @@ std::vector<CliFlag> config_options(std::initializer_list<std::string_view> show
   options.push_back({"task", "NAME", names + "; or a folder of JSONL files",
                      tasks::all_tasks().front().name, false, "task"});
   // A flag may have different meanings in different tasks. Each meaning is listed once, after the
-  // tasks that share it.
+  // names of the tasks that share it.
   struct Meaning {
     std::string flag, tasks, text;
     std::vector<std::string> of;

@@ -15,7 +15,7 @@
 
 namespace longhand::app {
 
-/// Range of random positions, as published (arXiv:2305.16843)
+/// Range of random positions, as in the paper that published them (arXiv:2305.16843)
 constexpr std::int64_t random_positions = 2048;
 
 /// Everything on which a training run depends, as text values with keys "section.key". Values come
@@ -28,27 +28,26 @@ constexpr std::int64_t random_positions = 2048;
 ///   [compute]   backend, threads, math
 class Config {
  public:
-  /// The default values, including those of the task's options. `task` is a kind of task, or a
+  /// The default values, including those of the task's options. `task` names a kind of task, or a
   /// folder or list of the user's own files.
   explicit Config(std::string_view task);
 
-  /// Reads a config.ini. An unknown section or key is an Error that names the line.
+  /// Reads a config.ini. Throws an Error that names the line if a section or key is unknown.
   static Config read(const std::filesystem::path& file);
   static Config read(const FileDescriptor& file, const std::string& source);
   static Config parse(std::string_view ini, const std::string& source);
-  /// The configuration given by the flags of `train`, on top of the file of --config or the
-  /// defaults. The result is checked.
+  /// The configuration given by the flags of `train`. The flags override the file of --config, or
+  /// the defaults if there is no such file. The result is checked.
   static Config from(const Arguments& arguments);
-  /// The configuration of a new run with the model and compute settings of `run`. If the task is of
-  /// the same kind, its settings are kept too; otherwise only the tokenizer and chat template are
-  /// kept.
-  /// All other settings have defaults.
+  /// The configuration of a new run with the model and the compute settings of `run`. If `task` is
+  /// of the same kind as the run's task, the settings of the task are kept too. Otherwise only the
+  /// tokenizer and the chat template are kept. All other settings have their defaults.
   static Config from_run(const Config& run, std::string_view task);
-  /// As above, but with the task selected by the flags of `train` (default: the run's task) and
-  /// with the other flags applied. The result is checked.
+  /// Like the function above, but the flags of `train` select the task (default: the run's task),
+  /// and the other flags are applied. The result is checked.
   static Config from_run(const Config& run, const Arguments& arguments);
-  /// Applies the given flags and reads the task's files if settings depend on them. Does not check
-  /// the result.
+  /// Applies the given flags. If settings depend on the task's files, also reads these files. Does
+  /// not check the result.
   void set_flags(const Arguments& arguments);
   /// Reads the task's files and sets the settings that depend on them (TaskKind::complete).
   void read_files();
@@ -56,17 +55,18 @@ class Config {
   /// All keys and values, in order.
   std::vector<std::pair<std::string, std::string>> settings() const;
 
-  /// The sections as structs. Throws an Error about a value, or a UsageError if a flag set it.
+  /// The sections as structs. If a value is invalid, throws an Error, or a UsageError if a flag set
+  /// the value.
   ModelSettings model_settings() const;
   TrainingSettings training() const;
   ComputeSettings compute() const;
 
   /// A value as text, by its key.
   const std::string& text(std::string_view key) const { return settings_[index_of(key)].value; }
-  /// Sets a value. Messages name `origin` as the value's source: "--rate" or "run.ini:7".
+  /// Sets a value. Messages about it name `origin` as its source: "--rate" or "run.ini:7".
   void set(std::string_view key, std::string value, std::string origin = {});
-  /// Adds a file that the run did not read to the task, for scoring, and returns the name of its
-  /// distribution. Throws an Error unless the task is `text` or `files`.
+  /// Adds a file, which the run did not read, to the task as a distribution for scoring. Returns
+  /// the distribution's name. Throws an Error unless the task is `text` or `files`.
   std::string add_file(const std::string& path);
   bool knows(std::string_view key) const;
   // True if the setting has its default because nothing set it.
@@ -75,10 +75,10 @@ class Config {
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
   /// The distributions of the task with its options. The first is the training distribution.
   std::vector<tasks::Distribution> distributions() const;
-  /// The distribution by whose main metric runs are listed and compared: the training distribution,
-  /// or, if the user's files contain test samples, the first of them.
+  /// The distribution by whose main metric runs are listed and compared. This is the training
+  /// distribution. If the user's files contain test samples, it is the first of those.
   std::string main_distribution() const;
-  /// The name of the task for people: its kind, or the folder of the user's own files.
+  /// The name of the task for people: its kind. For the user's own files, their folder.
   std::string task_title() const;
   tasks::OptionValues task_values() const;
   /// The training task, or the task of another distribution.
@@ -94,13 +94,13 @@ class Config {
   /// The task in its training distribution, and its batches.
   std::shared_ptr<const tasks::Task> learned() const;
   nn::BatchSource batches(std::shared_ptr<const tasks::Task> learned) const;
-  /// Reads every setting once, so that an invalid value is reported with its origin before any file
-  /// is written. Throws UsageError if the value came from a flag.
+  /// Reads every setting once. An invalid value is thereby reported with its origin before any file
+  /// is written. Throws UsageError if a flag set the value.
   void check() const;
 
  private:
   void set_files(const std::string& files);
-  /// Maximum number of positions for the task.
+  /// Maximum number of positions that the task needs.
   std::int64_t longest_for(const tasks::Task& task) const;
   struct Setting {
     std::string key, value;
@@ -109,7 +109,7 @@ class Config {
   std::size_t index_of(std::string_view key) const;
   const std::string& origin(std::string_view key) const { return settings_[index_of(key)].origin; }
   /// Sets the members that `options` declares to the values of a section. An Error names the origin
-  /// of a value.
+  /// of the invalid value.
   void assign(const nn::Options& options, std::string_view section) const;
   template <class Settings>
   Settings parsed(std::string_view section) const {
@@ -119,15 +119,15 @@ class Config {
     assign(options, section);
     return settings;
   }
-  /// Message of the Error if settings contradict each other; empty if they do not.
+  /// The message of an Error if settings contradict each other. Empty if they do not.
   std::string contradiction() const;
 
   std::vector<Setting> settings_;
 };
 
 /// The flags of all settings: --width for model.width, --task for task.name, --task.p for task.p.
-/// The one-screen help shows --task and the keys in `shown`; by default it shows the common
-/// settings of a training.
+/// The short help shows --task and the keys in `shown`. By default, these are the common settings
+/// of a training.
 std::vector<CliFlag> config_options(std::initializer_list<std::string_view> shown = {});
 
 }  // namespace longhand::app

@@ -12,8 +12,8 @@
 
 namespace longhand::app {
 
-/// A prompt's continuation, generated token by token: its text so far, and the number of bytes
-/// already shown.
+/// A prompt's continuation that is generated token by token. It contains the text so far, and the
+/// number of bytes that were already shown.
 class Continuation {
  public:
   Continuation(const tasks::Vocabulary& vocabulary, std::vector<std::int32_t> prompt)
@@ -24,11 +24,11 @@ class Continuation {
   const std::vector<nn::Choice>& choices() const { return choices_; }
 
   void add(const nn::Choice& choice, bool is_shown);
-  /// Cuts the text at the first occurrence of `end`. Returns true if `end` was found; an empty
+  /// Cuts the text at the first occurrence of `end`. Returns true if `end` was found. An empty
   /// `end` is never found.
   bool cut_at(const std::string& end);
-  /// The new part of the text that can be shown now. It ends at a whole character and contains no
-  /// suffix that could be the beginning of `end`.
+  /// The new part of the text that can be shown. It ends at a whole character, and no end of it
+  /// could be the beginning of `end`.
   std::string_view fresh(const std::string& end, bool is_last);
 
  private:
@@ -41,21 +41,21 @@ class Continuation {
   std::size_t shown_ = 0;  // number of bytes already shown
 };
 
-/// The callback nn::GenerateOptions::positions for a model with given positions; empty for other
-/// models. Sequence i uses the random seed `seed` + i. The task must outlive the callback.
+/// The callback nn::GenerateOptions::positions for a model with given positions. Empty for other
+/// models. Sequence i uses the random seed `seed` + i. The task must live longer than the callback.
 decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& model,
                                                          const tasks::Task& task,
                                                          std::uint64_t seed);
 
-/// The tokens that end a document of a text, an answer in a record of a text, or an answer in its
-/// chat template. Empty for other tasks, and if the text has no ends.
+/// The tokens that end a document of a text, an answer in a record of a text, or an answer in the
+/// chat template. Empty for other tasks, and for texts without such tokens.
 std::vector<std::int32_t> end_of_text(const Config& config, const tasks::Vocabulary& vocabulary);
 
 /// The flags that control sampling, including --seed.
 std::vector<CliFlag> sampling_options();
 nn::Sampling sampling_from(const Arguments& arguments);
-/// Default temperature of text, whose most probable continuation repeats itself. The default of
-/// tasks with right answers is 0.
+/// Default temperature for the task `text`, because the most probable continuation of a text
+/// repeats itself. For tasks with right answers, the default is 0.
 constexpr double text_temperature = 0.8;
 
 }  // namespace longhand::app

@@ -39,7 +39,8 @@ std::vector<RunData> data_of(const Config& config) {
   if (!config.knows(tokenizer) || !tasks::names_tokenizer(config.text(tokenizer))) return all;
   const std::vector<fs::path> files = nn::tokenizer_files(config.text(tokenizer));
   for (const fs::path& file : files) {
-    // A single tokenizer file, whatever its name, is stored in the run's folder as tokenizer.json.
+    // A tokenizer that is a single file is stored in the run's folder as tokenizer.json, whatever
+    // the file's name is.
     add(files.size() == 1 ? "tokenizer.json" : file.filename().string(), file);
   }
   return all;

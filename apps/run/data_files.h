@@ -26,12 +26,12 @@ std::vector<RunData> data_of(const Config& config);
 inline const std::string data_file = "data.json";
 std::string data_json(const std::vector<RunData>& data);
 
-/// Name and content() of each file listed in a run's data.json. Throws an Error if data.json is
-/// damaged.
+/// The name and content() of each file that a run's data.json lists. Throws an Error if data.json
+/// is damaged.
 std::vector<std::pair<std::string, std::string>> recorded_data(const std::filesystem::path& run);
 
-/// Throws an Error that names the first differing file if `data` are not the files with which the
-/// run started. A run of an older version, which has no data.json, is accepted.
+/// Throws an Error if `data` are not the files with which the run started. The Error names the
+/// first file that differs. A run of an older version has no data.json and is accepted.
 void require_same_data(const std::filesystem::path& run, const std::vector<RunData>& data);
 
 }  // namespace longhand::app

@@ -24,7 +24,7 @@ using Tokens = std::vector<std::int32_t>;
 
 using Reference = std::vector<nn::ReferencePair>;
 
-/// The reference pairs of each sample, if the model has reinforced heads; otherwise empty.
+/// The reference pairs of each sample if the model has reinforced heads. Otherwise empty.
 std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& task,
                                   std::span<const tasks::Sample> samples) {
   if (!model.wants_reference()) return {};
@@ -111,9 +111,9 @@ void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
   loss.weight += batch.total_weight();
 }
 
-/// Element i of `wanted` evenly spaced indices below `count`: i * count / wanted.
+/// Element i of `wanted` evenly spaced indices below `count`, which is i * count / wanted.
 std::uint64_t place_among(std::uint64_t i, std::uint64_t wanted, std::uint64_t count) {
-  // Written so that no product overflows.
+  // In this form, no product can overflow.
   return i * (count / wanted) + i * (count % wanted) / wanted;
 }
 
@@ -163,7 +163,7 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
 
 namespace {
 
-/// A model's predictions for samples that were read together and, if the targets are text, the
+/// A model's predictions for samples that were read as one group. If the targets are text, also the
 /// loss.
 struct Answers {
   std::vector<Tokens> said;
@@ -199,7 +199,7 @@ std::string bytes_of(const Answers& answers) {
   return bytes;
 }
 
-/// Parses the predictions for one group of samples, in the format of bytes_of(), and removes them
+/// Reads the predictions for one group of samples in the format of bytes_of(), and removes them
 /// from the front of `bytes`.
 Answers take_answers(std::string_view& bytes, std::size_t samples) {
   const auto take = [&](void* to, std::size_t count) {
@@ -220,8 +220,8 @@ Answers take_answers(std::string_view& bytes, std::size_t samples) {
   return answers;
 }
 
-/// The encoded predictions for all groups, in order. Rank r of n reads the groups r, r + n, r + 2n,
-/// ...
+/// The encoded predictions for all groups, in order. Of n ranks, rank r reads the groups r, r + n,
+/// r + 2n, ...
 std::vector<std::string> read_on_ranks(nn::Communicator& ranks, nn::Decoder& model,
                                        const tasks::Task& task, const EvaluationOptions& options) {
   std::string mine;

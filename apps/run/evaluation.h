@@ -21,9 +21,9 @@ std::optional<Reading> reading_from_name(std::string_view name);  // parses "for
 
 struct EvaluationOptions {
   std::int64_t samples = 200;
-  /// Approximate number of tokens that are read together. 0 selects 8192; in decoding, as many as
-  /// fit in a cache of 256 MiB, but at most 65536. Decoding takes one forward pass per scored
-  /// output for the whole batch, so large batches are efficient.
+  /// Approximate number of tokens that are read together. 0 selects 8192. For decoding, 0 selects
+  /// as many as fit in a cache of 256 MiB, but at most 65536. Decoding computes one forward pass
+  /// per scored output for the whole batch, so large batches are efficient.
   std::int64_t tokens_at_once = 0;
   std::uint64_t seed = 1;
   Reading reading = Reading::forced;
@@ -32,15 +32,15 @@ struct EvaluationOptions {
   std::function<void(std::span<const tasks::Sample> samples,
                      std::span<const std::vector<std::int32_t>> said)>
       told = {};
-  /// Ranks that all hold the model and call evaluate() together. Each rank reads some of the
-  /// samples; all ranks return the same tally as a single rank would.
+  /// Ranks that all have the model and call evaluate() together. Each rank reads some of the
+  /// samples. All ranks return the tally that a single rank would return.
   nn::Communicator* ranks = &nn::alone();
 };
 
 /// Calls `body` with the test samples, several at a time. Sample i is drawn from the random stream
 /// (seed, evaluation, 0, i), so every model is scored on the same samples at every step. If a
-/// task's samples are numbered, all of them are visited in order, or evenly spaced ones if fewer
-/// are requested.
+/// task's samples are numbered, all of them are read in order. If fewer are requested, evenly
+/// spaced ones are read.
 void for_samples(const tasks::Task& task, const EvaluationOptions& options,
                  const std::function<void(std::span<const tasks::Sample>)>& body);
 
@@ -59,7 +59,8 @@ nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options);
 
-/// The mean loss in nats of the scored targets of the same samples, under teacher forcing.
+/// The mean loss in nats of the scored targets, under teacher forcing, on the samples that
+/// evaluate() would use.
 double evaluate_loss(nn::Decoder& model, const tasks::Task& task, const EvaluationOptions& options);
 
 /// A weighted sum of the losses of scored targets.
@@ -72,7 +73,8 @@ struct LossSum {
 std::vector<LossSum> evaluate_losses(nn::Decoder& model, const tasks::Task& task,
                                      const EvaluationOptions& options);
 
-/// A share with its 95% interval, "0.9375 [0.9120, 0.9560]"; for other metrics only the mean.
+/// A share with its 95% interval, such as "0.9375 [0.9120, 0.9560]". For other metrics, only the
+/// mean.
 std::string text_of(const tasks::Metric& metric);
 
 }  // namespace longhand::app

@@ -28,7 +28,7 @@ std::string varint(std::uint64_t value) {
 }
 
 // Wire types of protocol buffers: 0 is a varint, 1 is eight bytes, 2 is a length followed by bytes,
-// 5 is four bytes.
+// and 5 is four bytes.
 std::string key(std::uint64_t field, std::uint64_t type) { return varint(field << 3 | type); }
 
 std::string eight(std::uint64_t field, double value) {

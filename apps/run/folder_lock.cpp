@@ -18,7 +18,7 @@ namespace {
 
 const std::string lock_file = "lock";
 
-/// The text "process 123 on HOST" that the lock's holder wrote to the file.
+/// The text "process 123 on HOST", which the lock's holder wrote to the file.
 std::string holder(const FileDescriptor& file) {
   std::array<char, 128> written{};
   const ssize_t size = ::pread(file.get(), written.data(), written.size(), 0);
@@ -49,7 +49,7 @@ FolderLock::FolderLock(Folder folder) : folder_(std::move(folder)) {
       LONGHAND_CHECK(errno == EWOULDBLOCK, path, ": cannot be locked: ", std::strerror(errno));
       fail(folder_.path().string(), ": is in use by ", holder(file_));
     }
-    // The previous holder may have removed the file after this process opened it.
+    // The previous holder of the lock may have removed the file after this process opened it.
     struct stat held {
     }, there{};
     if (::fstat(file_.get(), &held) == 0 &&

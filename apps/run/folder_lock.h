@@ -7,15 +7,15 @@
 
 namespace longhand::app {
 
-/// The process that currently writes to a folder, as text; empty if there is none.
+/// The process that is writing to a folder, as text. Empty if there is none.
 std::optional<std::string> writer_of(const Folder& folder);
 
 /// Locks the file `lock` of a folder, so that only one process at a time writes to the folder. The
-/// file contains the process id and the host's name. The system releases the lock however the
-/// process ends.
+/// file contains the process id and the name of the host. The system releases the lock when the
+/// process ends, for whatever reason.
 class FolderLock {
  public:
-  /// Throws a one-line Error that names the holder if another process holds the lock.
+  /// Throws a one-line Error if another process holds the lock. The Error names that process.
   explicit FolderLock(Folder folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept = default;

@@ -16,19 +16,19 @@ struct HalvingStage {
   bool operator==(const HalvingStage&) const = default;
 };
 
-/// The stages for this many settings. Settings in the last stage are trained for all `steps`.
+/// The stages for this many settings. In the last stage, settings are trained for all `steps`.
 /// Throws an Error if the first stage would have no steps.
 std::vector<HalvingStage> halving_stages(std::size_t settings, std::int64_t eta,
                                          std::int64_t steps);
 
-/// The result of a setting after a stage. If scores are equal, for example 0 at the beginning, the
-/// loss decides.
+/// The result of a setting after a stage. If scores are equal, for example 0 in early stages, the
+/// losses are compared.
 struct HalvingScore {
   double score = 0;
   double loss = 0;  // mean training loss of recent steps
 };
-/// The indices of the `many` best settings, best first. Equal scores are ordered by loss, equal
-/// losses by index.
+/// The indices of the `many` best settings, the best first. Settings with equal scores are ordered
+/// by loss. If the losses are also equal, they are ordered by index.
 std::vector<std::size_t> best_of(const std::vector<HalvingScore>& scores, bool less_is_better,
                                  std::size_t many);
 

@@ -37,14 +37,14 @@ std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
 struct HeadView {
   std::int64_t layer = 0, head = 0;
   std::vector<double> weights = {};  // P, [tokens, tokens]; may be empty
-  /// Selected index m of each token, -1 for none; may be empty.
+  /// The index m that each token selected, -1 for none. May be empty.
   std::vector<std::int64_t> selected = {};
 };
 std::vector<HeadView> look_inside(nn::Decoder& model, const nn::Input& sequence);
 
-/// HTML pictures of a sample, limited to the tokens that the views contain. selection_pictures()
-/// shows which token each token selected in a FAL head, with scored tokens emphasized.
-/// attention_maps() shows the weights of all other heads.
+/// HTML pictures of a sample. They show only the tokens that the views contain.
+/// selection_pictures() shows which token each token selected in a FAL head, and emphasizes scored
+/// tokens. attention_maps() shows the weights of all other heads.
 std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
                                const std::vector<HeadView>& views);
 std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,

@@ -13,7 +13,7 @@ bool is_number(std::string_view part) {
   return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Replaces the block's number: blocks.7.norm1.weight becomes blocks.*.norm1.weight.
+/// Replaces the number of the block: blocks.7.norm1.weight becomes blocks.*.norm1.weight.
 std::string without_numbers(std::string_view name) {
   std::string all;
   while (true) {
@@ -26,8 +26,8 @@ std::string without_numbers(std::string_view name) {
   }
 }
 
-/// The parameters that LoRA and mixers add to a model and that are trained instead of the model's
-/// own.
+/// The parameters that LoRA and mixers add to a model. They are trained instead of the model's own
+/// parameters.
 std::vector<nn::Parameter> added_to(const nn::Decoder& model) {
   std::vector<nn::Parameter> added;
   for (const nn::Decoder::Adapter& adapter : model.adapters()) {

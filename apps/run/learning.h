@@ -6,16 +6,16 @@
 
 namespace longhand::app {
 
-/// Freezes the parameters that training.train excludes. Enables recomputation of activations if
-/// configured.
+/// Freezes the parameters that training.train excludes. If the configuration requires it, enables
+/// recomputation of activations.
 void set_up_training(const Config& config, nn::Decoder& model);
 
-/// Loads parameter values from a checkpoint. Parameters added by LoRA or mixers keep their initial
-/// values if the checkpoint does not contain them.
+/// Loads parameter values from a checkpoint. Parameters that LoRA or mixers added keep their
+/// initial values if they are not in the checkpoint.
 void begin_with(const std::filesystem::path& checkpoint, const nn::Decoder& model);
 
-/// Describes the trained parameters: "trains 12 of 272 tensors, 884736 of 134515008 numbers:
-/// blocks.*.mixing.out.weight". Empty if all parameters are trained.
+/// A line that describes the trained parameters: "trains 12 of 272 tensors, 884736 of 134515008
+/// numbers: blocks.*.mixing.out.weight". Empty if all parameters are trained.
 std::string learning_line(const nn::Parameters& parameters);
 
 }  // namespace longhand::app

@@ -25,7 +25,8 @@ std::optional<Json> parsed(std::string_view text) {
   return json;
 }
 
-/// Calls `take` with the text of each line and its JSON object; a damaged line has no object.
+/// Calls `take` with the text of each line and with its JSON object. For a damaged line there is no
+/// object.
 Metrics each_line(const Folder& folder,
                   const std::function<void(std::string_view, const std::optional<Json>&)>& take) {
   Metrics metrics;

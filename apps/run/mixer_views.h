@@ -19,7 +19,7 @@ void for_each_mixer(const nn::Decoder& model, std::int64_t layer,
   }
 }
 
-/// As above, over all layers: visit(layer, first head, mixer, view).
+/// Like the function above, but for all layers: calls visit(layer, first head, mixer, view).
 template <class F>
 void for_each_mixer(const nn::Decoder& model, const std::vector<std::vector<nn::MixerView>>& views,
                     F visit) {

@@ -4,8 +4,8 @@
 
 namespace longhand::app {
 
-/// The current speed of the machine: operations per second of a large product in the backend's math
-/// mode, the best of a few runs. 0 on the reference backend, where it is unknown.
+/// The present speed of the machine: operations per second of a large product in the backend's math
+/// mode, the best of a few runs. For the reference backend, the speed is unknown and 0 is returned.
 double measure_peak(Backend& backend);
 
 }  // namespace longhand::app

@@ -29,7 +29,7 @@ double checkpoint_bytes(const nn::Decoder& model, DType moments) {
   return bytes;
 }
 
-/// Free bytes on the disk that would hold `folder`, which need not exist yet; 0 if unknown.
+/// Free bytes on the disk on which `folder` is or would be created. 0 if unknown.
 double free_bytes(fs::path folder) {
   std::error_code error;
   folder = fs::absolute(folder, error);
@@ -89,7 +89,7 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
       line += text("; at least ", time_in_words(seconds), " at this machine's peak");
     }
   }
-  // The `keep` latest checkpoints, the best one, and the one being written.
+  // There are the `keep` latest checkpoints, the best one, and the one that is being written.
   const auto kept = static_cast<double>(settings.keep + 2);
   const bool several = settings.checkpoint_every > 0 || settings.checkpoint_minutes > 0 ||
                        settings.evaluate_every > 0;

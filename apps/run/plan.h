@@ -9,14 +9,15 @@
 namespace longhand::app {
 
 /// A one-line summary of a training: number and size of the steps, minimum time, size of a
-/// checkpoint and free disk space. `part` is one of the parts of a step, `done` the number of
-/// completed steps, `peak` the machine's operations per second (0: unknown).
+/// checkpoint, and free disk space. `part` is one of the parts of a step, `done` is the number of
+/// completed steps, and `peak` is the machine's operations per second (0: unknown).
 std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& part,
                       std::int64_t done, double peak, const std::filesystem::path& folder);
 
-/// The number of parameters, and the multiplications and additions of all training steps without
-/// evaluations, assuming that every step costs as much as the first (nn/models/work.h defines what
-/// is counted). Nothing is computed, and the model allocates no memory.
+/// The number of parameters, and the number of multiplications and additions in all training steps
+/// without evaluations. It is assumed that every step costs as much as the first step
+/// (nn/models/work.h defines what is counted). Nothing is computed, and the model allocates no
+/// memory.
 struct TrainingWork {
   std::int64_t parameters = 0, steps = 0;
   double operations = 0;

@@ -88,13 +88,13 @@ std::pair<std::size_t, std::size_t> two_largest(std::span<const double> values) 
   return {first, second};
 }
 
-/// Counts both mechanisms in samples that were read as one batch.
+/// Counts both mechanisms in samples that are read as one batch.
 void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor& decoder,
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);
   const auto seen = watched(model, nn::make_input(model.backend(), batch), ".mixing");
-  // Row indices in the batch: `marks` has every ⊥, `numbers` every output number for which the
-  // input contains a greater one.
+  // `marks` contains the row in the batch of every ⊥. `numbers` contains the row of every output
+  // number for which the input contains a greater number.
   std::vector<std::int32_t> marks, numbers;
   std::vector<std::int32_t> least, own, next;
   std::int32_t begin = 0;

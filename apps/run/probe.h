@@ -23,7 +23,7 @@ Bases bases_of(const nn::Decoder& model, std::int64_t head = 0);
 enum class StreamPlace { before_mlp, after_mlp };
 
 /// Products of the residual stream with the vectors of a basis, [tokens, classes], for every token
-/// of a batch. The stream is taken after a layer's attention or after its feed forward.
+/// of a batch. The stream is measured after a layer's attention or after its feed-forward layer.
 struct Projection {
   std::int64_t layer = 0;
   StreamPlace place = StreamPlace::before_mlp;
@@ -31,15 +31,15 @@ struct Projection {
 };
 std::vector<Projection> project(nn::Decoder& model, const nn::Batch& batch, const Bases& bases);
 
-/// Measures how far vectors of one or two sets are from orthogonal: statistics of |cos| of the
-/// angles between different vectors. For independent random directions of width d the root mean
-/// square is 1/sqrt(d).
+/// How far the vectors of one or two sets are from orthogonal: statistics of |cos| of the angles
+/// between different vectors. For independent random directions of width d, the root mean square is
+/// 1/sqrt(d).
 struct Cosines {
   double mean = 0, root_mean_square = 0, largest = 0;
 };
 Cosines cosines_within(const Tensor& rows);
 Cosines cosines_between(const Tensor& rows, const Tensor& others);
-/// The standard deviation of the rows' lengths divided by their mean.
+/// The standard deviation of the rows' lengths, divided by the mean length.
 double spread_of_lengths(const Tensor& rows);
 
 /// Counts how often two mechanisms are found in a sorting model, over samples of the sorting task:
@@ -55,8 +55,8 @@ struct Mechanisms {
 Mechanisms sorting_mechanisms(nn::Decoder& model, const tasks::Task& task,
                               const EvaluationOptions& options);
 
-/// Charts, as HTML, of the projections of one token on both bases at every layer and place. The
-/// `named` largest products are labelled with their tokens.
+/// Charts, as HTML, of the products of one token's stream with both bases, at every layer and
+/// place. The `named` largest products are labelled with their tokens.
 std::string projection_pictures(nn::Decoder& model, const tasks::Task& task,
                                 std::span<const std::int32_t> tokens, std::int64_t position,
                                 std::int64_t named = 3);

@@ -32,14 +32,14 @@ std::string percent(double share) {
   return buffer;
 }
 
-/// Width of the terminal minus one, because a line that fills the last column wraps.
+/// The width of the terminal minus one, because a line that fills the last column would wrap.
 std::size_t terminal_columns() {
   winsize size = {};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return 79;
   return size.ws_col - 1u;
 }
 
-/// A progress bar "[####......]" for this share.
+/// A progress bar for this share: "[####......]".
 std::string bar(double share, std::size_t cells) {
   const auto full = static_cast<std::size_t>(share * static_cast<double>(cells));
   return "[" + std::string(full, '#') + std::string(cells - full, '.') + "]";

@@ -22,15 +22,15 @@ struct ProgressState {
   std::uint64_t memory = 0;                             // peak memory in bytes
 };
 
-/// The progress line, cut to `columns` characters, with a bar if there is room. The least important
-/// parts are dropped first. If columns is 0, the line has all parts and no bar.
+/// The progress line, cut to `columns` characters. It has a bar if there is room, and the least
+/// important parts are dropped first. If `columns` is 0, the line has all parts and no bar.
 std::string progress_line(const ProgressState& state, std::size_t columns);
 
-/// Prints the progress of a run to standard error: on a terminal one line that is overwritten,
-/// otherwise a new line from time to time.
+/// Prints the progress of a run to standard error. On a terminal, one line is overwritten.
+/// Otherwise a new line is printed from time to time.
 class Progress {
  public:
-  /// `peak` is the machine's operations per second; 0 if unknown.
+  /// `peak` is the machine's number of operations per second, or 0 if it is unknown.
   Progress(std::int64_t steps, bool quiet, double peak);
 
   /// `operations` is the number of operations of the step.

@@ -24,8 +24,8 @@ bool has_tokenizer(const PublishedModel& model) {
          (fs::exists(model.path / "vocab.json") && fs::exists(model.path / "merges.txt"));
 }
 
-/// The path of the tokenizer for run `to`. A tokenizer from a GGUF file is first written to the
-/// run's folder.
+/// The path of the tokenizer for the run in folder `to`. A tokenizer from a GGUF file is first
+/// written to this folder.
 fs::path tokenizer_of(const PublishedModel& model, const fs::path& to) {
   if (!model.gguf) return model.path;
   const std::string json = nn::gguf_tokenizer(*model.gguf);
@@ -38,7 +38,7 @@ fs::path tokenizer_of(const PublishedModel& model, const fs::path& to) {
   return folder;
 }
 
-/// The name of the model's chat template. An unknown template gives "none" and a warning.
+/// The name of the model's chat template. For an unknown template, warns and returns "none".
 std::string chat_template_of(const PublishedModel& model) {
   std::string jinja;
   if (!model.gguf) {
@@ -55,8 +55,8 @@ std::string chat_template_of(const PublishedModel& model) {
   }
 }
 
-/// Initializes the parameters that the source does not contain, such as those of LoRA and of other
-/// kinds of heads.
+/// Initializes the parameters that the published model does not contain, such as those of LoRA and
+/// of other kinds of heads.
 void initialize_others(const nn::Parameters& parameters, std::span<const nn::Exchange> tensors) {
   for (const nn::Parameter& parameter : parameters.all()) {
     const bool read = std::ranges::find(tensors, parameter, &nn::Exchange::ours) != tensors.end();
@@ -120,7 +120,7 @@ PublishedModel open_published(const fs::path& path) {
                  ": expected a folder with a config.json, or a GGUF file, got ",
                  fs::exists(path) ? "something else" : "no such file or folder");
   PublishedModel model{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
-  // Checks checksums, which only files written by longhand contain.
+  // Only files written by longhand contain checksums. They are compared here.
   SafetensorsParts::open(path, "model").check_sums();
   return model;
 }
@@ -142,7 +142,7 @@ Config config_of(const PublishedModel& published, const fs::path& folder,
     config.set("task.vocabulary", std::to_string(model.vocabulary));
     std::int64_t length = is_text ? 256 : 64;
     if (model.longest > 0) {
-      // Number of tokens that the task adds to a sample's length, such as BOS.
+      // Number of tokens that the task adds to a sample, such as BOS.
       const std::int64_t beside = is_text ? config.task()->longest() - length : 0;
       length = std::clamp<std::int64_t>(model.longest - beside, 1, length);
     }

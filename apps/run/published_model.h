@@ -12,7 +12,7 @@
 /// Models in published formats: folders in Hugging Face's format, and GGUF files.
 namespace longhand::app {
 
-/// A published model. The values of its weights are not read yet.
+/// A published model. Its weights have not been read yet.
 struct PublishedModel {
   std::filesystem::path path;
   nn::ForeignConfig foreign;
@@ -21,15 +21,16 @@ struct PublishedModel {
 };
 PublishedModel open_published(const std::filesystem::path& path);
 
-/// The settings of a run of the model. The model's settings come from its file, all others from
-/// defaults and flags. `arguments` may be null. The task is text if the model has a tokenizer,
-/// otherwise tokens. The tokenizer of a GGUF file is written to the run folder `folder`.
+/// The settings of a run of the model. Settings of the model come from its file, and all others
+/// from defaults and flags. `arguments` may be null. The task is `text` if the model has a
+/// tokenizer, otherwise `tokens`. The tokenizer of a GGUF file is written to `folder`, the folder
+/// of the run.
 Config config_of(const PublishedModel& published, const std::filesystem::path& folder,
                  const Arguments* arguments);
 
-/// Makes a decoder with the model's weights. Parameters that the model does not contain, such as
-/// those of other kinds of heads, are initialized. By default, matrices have the type bf16 if the
-/// model's matrices do.
+/// Makes a decoder with the model's weights. Parameters that the published model does not contain,
+/// such as those of other kinds of heads, are initialized. By default, matrices are stored in bf16
+/// if the model's matrices are in bf16.
 std::unique_ptr<nn::Decoder> read_published(const PublishedModel& published, const Config& config,
                                             Backend& backend,
                                             std::optional<DType> matrices = std::nullopt);

@@ -22,15 +22,15 @@ namespace {
 
 constexpr std::int64_t usual_parts = 8;
 
-/// A launcher ends all ranks as soon as one rank has failed. A rank without its own message waits,
-/// so that the rank with the message can print it first.
+/// The launcher ends all ranks as soon as one rank has failed. A rank without a message of its own
+/// waits, so that the rank with the message can print it first.
 void let_others_speak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
-/// Longer than any rank needs to notice that another rank is lost.
+/// Longer than any rank needs to notice that another rank was lost.
 constexpr std::chrono::seconds until_all_saw{1};
 
-/// Reports lost ranks and ends the process, because the main thread is blocked in MPI and cannot be
-/// interrupted. Before it ends, it waits until the other ranks have noticed the first loss, so that
+/// Reports lost ranks and ends the process. The main thread is blocked in MPI and cannot be
+/// interrupted. Before the end, waits until the other ranks have noticed the first loss, so that
 /// they do not report this rank as lost.
 void end_without(const std::string& ranks, bool first) {
   if (first) {
@@ -74,8 +74,8 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
   const auto named = [&](const char* message) {
     return rank == 0 ? std::string(message) : text("rank ", rank, ": ", message);
   };
-  // If one rank throws, the other ranks are blocked in MPI. Do not wait for them: the launcher ends
-  // them.
+  // If this rank throws, the other ranks are blocked in MPI. Do not wait for them, because the
+  // launcher ends them.
   const auto leave = [&] {
     if (ranks->failed_together()) {
       watch.reset();
@@ -91,8 +91,8 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     let_others_speak();
     throw;
   } catch (const nn::RankLost& error) {
-    // MPI may notice a lost rank before the watch does. Wait for the watch, which can name the rank
-    // and then ends this process.
+    // MPI may notice a lost rank before the watch notices it. Wait for the watch, which names the
+    // rank and then ends this process.
     std::this_thread::sleep_for(3 * until_all_saw);
     leave();
     throw Error(named(error.what()));
@@ -103,7 +103,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     leave();
     throw Error(named(message_of(error).c_str()));
   }
-  // All ranks leave together, so that none is reported as lost.
+  // All ranks leave together, so that no rank is reported as lost.
   ranks->meet();
   watch->stop();
   ranks->meet();
@@ -126,7 +126,8 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
     if (all[r] == all[0]) continue;
     ranks.fail_together();
     if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 tells it");
-    // Rank 0's facts come first. Ranks of the same program list their facts in the same order.
+    // The facts of rank 0 are printed first. Ranks of the same program list their facts in the same
+    // order.
     std::size_t at = 0;
     const auto next = [&] {
       const std::size_t end = std::min(all[r].find('\0', at), all[r].size());

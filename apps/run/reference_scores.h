@@ -10,15 +10,15 @@
 /// Measures how much attention a head pays to the tokens of the task's reference (Task::reference).
 namespace longhand::app {
 
-/// Default number of tokens that are processed together; the queries and keys of all layers stay in
-/// memory.
+/// Default number of tokens that are processed together. The queries and keys of all layers for
+/// these tokens stay in memory.
 inline constexpr std::int64_t tokens_looked_at = 4096;
 
 /// The reference attention of a sample as a matrix. A row is counted if it has entries. The matrix
-/// contains all rows from the first counted row to the last.
+/// contains all rows from the first counted row to the last counted one.
 struct ReferenceMask {
   std::int64_t first = 0, rows = 0;  // rows: 0 if the sample has no reference
-  /// Index of the first counted column; earlier columns are an instruction.
+  /// Index of the first counted column. The columns before it belong to an instruction.
   std::int64_t first_column = 0;
   std::vector<std::int32_t> counted = {};
   Tensor entries = {};  // [rows, tokens]: 1 where the reference has an entry, otherwise 0
@@ -26,12 +26,13 @@ struct ReferenceMask {
 ReferenceMask reference_mask(const tasks::Task& task, const tasks::Sample& sample, Backend& backend,
                              DType type);
 
-/// For each counted row of a matrix [rows, tokens]: the sum over the reference's columns.
+/// For each counted row of a matrix [rows, tokens]: the sum of its entries in the columns of the
+/// reference.
 std::vector<double> reference_sums(const Tensor& matrix, const ReferenceMask& mask);
 
-/// A head's attention to the reference: statistics, over the counted rows i of all samples, of
-/// sum_(j in reference of i) A_ij. `head` is the index of the head among all heads of the layer, in
-/// the order of the layer's list.
+/// A head's attention to the reference. `rows` contains statistics of sum_(j in reference of i)
+/// A_ij over the counted rows i of all samples. `head` is the index of the head among all heads of
+/// the layer, in the order of the layer's list.
 struct HeadScore {
   std::int64_t layer = 0, head = 0;
   tasks::Moments rows = {};
@@ -41,8 +42,8 @@ struct HeadScore {
   double sum() const { return rows.mean * static_cast<double>(rows.count); }
 };
 
-/// The scores of all heads, sorted from highest to lowest; heads with equal scores stay in order.
-/// Uses teacher forcing. Throws an Error if the task has no reference attention or a mixer has no
+/// The scores of all heads, from highest to lowest. Heads with equal scores stay in order. Uses
+/// teacher forcing. Throws an Error if the task has no reference attention or a mixer has no
 /// attention weights (nn/mixing/head_weights.h).
 std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
                                   const EvaluationOptions& options);
@@ -51,7 +52,8 @@ std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
 std::vector<HeadScore> heads_of(const nn::Decoder& model);
 void sort_by_score(std::vector<HeadScore>& heads);
 
-/// The attention weights of one head in a sequence. Throws an Error if the mixer has none.
+/// The attention weights of one head in a sequence. Throws an Error if the mixer has no attention
+/// weights.
 Tensor attention_of(const nn::Decoder& model, std::int64_t layer, const nn::Mixer& mixer,
                     const nn::MixerView& view, const Segments& sequences, std::int64_t sequence,
                     std::int64_t head);

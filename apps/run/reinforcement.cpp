@@ -9,7 +9,7 @@
 namespace longhand::app {
 namespace {
 
-/// A head of a layer, found by its index among the heads of all mixers.
+/// A head of a layer, found by its index among all heads of the layer.
 struct FoundHead {
   const nn::SoftmaxHeads* mixer = nullptr;  // the head's mixer; null if it is not a softmax head
   std::int64_t head = 0;                    // index of the head within its mixer

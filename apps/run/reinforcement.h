@@ -19,23 +19,24 @@ struct ReinforcementSetting {
   double threshold = 0;    // C: only weights above this threshold are increased
 };
 
-/// The configuration of `run` with reinforced heads, for its task or another task with the same
-/// vocabulary.
+/// The configuration of `run` with reinforced heads. `task` is the task of the run, or another task
+/// with the same vocabulary.
 Config reinforced(const Config& run, std::string_view task, double threshold);
 
-/// The model of such a configuration with the parameters of a checkpoint of the run. All amounts
-/// are 0.
+/// The model of such a configuration. Its parameters come from a checkpoint of the run, and all
+/// amounts are 0.
 std::unique_ptr<nn::Decoder> reinforced_model(const Config& config, Backend& backend,
                                               const std::filesystem::path& checkpoint);
 
-/// The softmax heads of a ranking, in its order. Only softmax heads can be reinforced.
+/// The softmax heads of a ranking, in the order of the ranking. Only softmax heads can be
+/// reinforced.
 std::vector<HeadScore> softmax_heads(const nn::Decoder& model, std::span<const HeadScore> ranking);
-/// Reinforces the first `count` heads of a ranking by `amount` and all other heads by 0. Throws an
-/// Error if the ranking has fewer heads.
+/// Reinforces the first `count` heads of a ranking by `amount`, and all other heads by 0. Throws an
+/// Error if the ranking has fewer than `count` heads.
 void reinforce(const nn::Decoder& model, std::span<const HeadScore> ranking, std::int64_t count,
                double amount);
 
-/// The values to be tried, in all combinations.
+/// The values that the search tries, in all combinations.
 struct ReinforcementGrid {
   std::vector<std::int64_t> heads;
   std::vector<double> amounts, thresholds;
@@ -45,8 +46,8 @@ struct Tried {
   double score = 0;  // main metric of the task
   double loss = 0;   // mean loss over the answers' tokens
 };
-/// Scores every combination on samples of a task. The results are sorted by score, highest first;
-/// equal scores are sorted by loss.
+/// Scores every combination on samples of a task. The results are sorted by score, the highest
+/// first. Results with equal scores are sorted by loss.
 std::vector<Tried> search(const Config& run, const std::filesystem::path& checkpoint,
                           Backend& backend, std::span<const HeadScore> ranking,
                           const ReinforcementGrid& grid, const tasks::Task& task,

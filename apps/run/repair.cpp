@@ -19,7 +19,7 @@ std::int64_t longest_sample(const Config& config) {
   return longest;
 }
 
-/// Converts all softmax heads to biased heads.
+/// Adds a trainable bias to all softmax heads, which become biased heads.
 void add_biases(Config& config, nn::ScoreBias bias) {
   nn::DecoderConfig model = config.model(*config.task());
   bool any = false;
@@ -52,7 +52,7 @@ std::string repair_names() { return nn::listed(names); }
 
 Config repaired(const Config& run, Repair method, std::string_view task) {
   Config config = Config::from_run(run, task);
-  // The user's own files may have no distribution of this name.
+  // The user's own files may have no distribution with the name "ood".
   const std::vector<tasks::Distribution> all = config.distributions();
   const bool has_ood = std::ranges::find(all, "ood", &tasks::Distribution::name) != all.end();
   if (method != Repair::rope_off) {

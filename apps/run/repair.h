@@ -8,7 +8,7 @@
 #include "apps/run/config.h"
 
 /// Runs that repair the attention of another run (AttentionSpan, section 6). A repaired run is an
-/// ordinary run: it starts from the parameters of the other run, and its config.ini describes the
+/// ordinary run. It starts from the parameters of the other run, and its config.ini describes the
 /// change.
 namespace longhand::app {
 
@@ -24,9 +24,10 @@ std::optional<Repair> repair_from_name(std::string_view name);
 /// The names of the methods: "columns, rope-off, bias-matrix, bias-heads or reinforce".
 std::string repair_names();
 
-/// The configuration of `run` changed by the method, for its task or another task with the same
-/// vocabulary. Training uses the distribution "ood" unless another one is set. Not for `reinforce`,
-/// whose settings are found by a search (apps/run/reinforcement.h).
+/// The configuration of `run`, changed by the method. `task` is the task of the run, or another
+/// task with the same vocabulary. Training uses the distribution "ood" unless another one is set.
+/// The method `reinforce` is not allowed, because its settings are found by a search
+/// (apps/run/reinforcement.h).
 Config repaired(const Config& run, Repair method, std::string_view task);
 
 }  // namespace longhand::app

@@ -35,8 +35,8 @@ void Rollout::add_earlier_layer(const Tensor& attention) {
   for (Panel& panel : panels_) {
     panel.entries = panel.entries / slice(sums, panel.begin, panel.end - panel.begin);
   }
-  // A column panel of the product depends only on the same panel of R and on later panels. The old
-  // entries of a panel are therefore released as soon as its new entries exist.
+  // A column panel of the product depends only on the same panel of R and on later panels. So the
+  // old entries of a panel are released as soon as its new entries exist.
   for (auto to = panels_.begin(); to != panels_.end(); ++to) {
     const Tensor product = empty_like(to->entries.value());
     product.backend()(Copy{.x = to->entries.value(), .y = product});  // the term R I of R (A + I)

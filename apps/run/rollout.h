@@ -22,15 +22,15 @@ class Rollout {
   Rollout(Backend& backend, DType type, std::int64_t tokens, std::int64_t first, std::int64_t rows,
           std::int64_t panel_columns = 512);
 
-  /// Adds the layer before those added so far. `attention` is the mean over the layer's heads,
-  /// [tokens, tokens], zero above the diagonal.
+  /// Adds the layer that precedes those added so far. `attention` is the mean over the layer's
+  /// heads, [tokens, tokens], and zero above the diagonal.
   void add_earlier_layer(const Tensor& attention);
   /// R, [rows, tokens].
   Tensor matrix() const;
 
  private:
-  /// The columns [begin, end) of R in the rows from `row` on. In earlier rows these columns are
-  /// zero.
+  /// The columns [begin, end) of R, in the rows from `row` on. In the rows before `row`, these
+  /// columns are zero.
   struct Panel {
     std::int64_t begin, end, row;
     Var entries;

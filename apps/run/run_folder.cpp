@@ -18,7 +18,7 @@ namespace {
 const std::string config_file = "config.ini";
 constexpr std::string_view tokenizer_setting = "task.tokenizer";
 
-/// Copies the files of a tokenizer: a tokenizer.json, or the tokenizer files of a folder.
+/// Copies the files of a tokenizer. `from` is a tokenizer.json, or a folder with tokenizer files.
 void copy_tokenizer_files(const fs::path& from, const Folder& folder) {
   const auto copy = [&](const fs::path& file, const char* name) {
     const MappedFile mapped(file);
@@ -36,12 +36,12 @@ void copy_tokenizer_files(const fs::path& from, const Folder& folder) {
   }
 }
 
-/// Copies the tokenizer into the run's folder, so that the model can be used wherever the folder is
-/// moved.
+/// Copies the tokenizer into the run's folder, so that the model can still be used after the folder
+/// was moved.
 void copy_tokenizer(const Folder& run, const fs::path& from) {
   const fs::path to = RunFolder::tokenizer(run.path());
   const Folder folder = run.make_folder(to.filename().string());
-  // Nothing to copy if `from` is the run's own tokenizer.
+  // If `from` is the run's own tokenizer, there is nothing to copy.
   if (!fs::equivalent(from, to)) copy_tokenizer_files(from, folder);
 }
 

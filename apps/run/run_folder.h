@@ -16,7 +16,7 @@
 
 namespace longhand::app {
 
-/// Throws an Error that states the reason if the path is not a folder with a config.ini.
+/// Throws an Error if the path is not a folder with a config.ini. The Error states the reason.
 void require_run(const std::filesystem::path& folder);
 
 /// The folder of a run. It contains these files:
@@ -31,8 +31,8 @@ void require_run(const std::filesystem::path& folder);
 ///   lock             exists while a process writes to the folder
 class RunFolder {
  public:
-  /// A new run. The folder must not contain a run. No file is written before open(). `start` is a
-  /// checkpoint of another run from which the model starts.
+  /// A new run. The folder must not contain a run. Before open(), no file is written. `start` is a
+  /// checkpoint of another run, from which the model starts.
   static RunFolder create(const std::filesystem::path& path, const Config& config,
                           std::optional<std::filesystem::path> start = {});
   /// An existing run.
@@ -43,36 +43,37 @@ class RunFolder {
   static std::filesystem::path tokenizer(const std::filesystem::path& run) {
     return run / "tokenizer";
   }
-  /// Copies the tokenizer files of a run to another folder; a run without a tokenizer has none.
+  /// Copies the tokenizer files of a run to another folder. Copies nothing if the run has no
+  /// tokenizer.
   static void export_tokenizer(const std::filesystem::path& run, const std::filesystem::path& to);
   const Config& config() const { return config_; }
   const std::optional<std::filesystem::path>& start() const { return start_; }
 
   /// Sets the number of steps of an existing run. open() then writes the new config.ini.
   void extend(std::int64_t steps);
-  /// The number of steps before extend(); no value if it was not called.
+  /// The number of steps before extend(). No value if extend() was not called.
   std::optional<std::int64_t> former_steps() const { return former_steps_; }
 
   /// Creates the folder if it does not exist, opens and locks it, and removes temporary files of
-  /// killed processes. From now on all files are written to this folder even if its path changes.
-  /// `values` are the initial parameters of a new run if they are not drawn from the seed; they are
-  /// stored in the checkpoint of step 0 before config.ini marks the folder as a run. `data` is
-  /// written to data.json; an existing data.json is kept.
+  /// killed processes. After this call, all files are written to this folder even if its path
+  /// changes. `values` are the initial parameters of a new run if they are not drawn from the seed.
+  /// They are stored in the checkpoint of step 0, before config.ini marks the folder as a run.
+  /// `data` is written to data.json unless this file exists.
   void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {});
   /// Records how the parameters of step 0 were made: "imported" or "repaired".
   void write_origin(std::string_view origin);
   /// Opens metrics.jsonl and an events file for appending. Lines after `step` are removed. The
-  /// evaluation at `step` is also removed unless `evaluated`.
+  /// evaluation at `step` is also removed, unless `evaluated`.
   void open_logs(std::int64_t step, bool evaluated = true);
-  /// line: {"step": ..., ...}; its numbers are also written to the events file
+  /// `line` is {"step": ..., ...}. Its numbers are also written to the events file.
   void log(const Json& line);
   void write_report(const std::string& page);
 
-  /// True if the path still leads to the opened folder.
+  /// True if the path still leads to the folder that was opened.
   bool in_place() const { return folder_->in_place(); }
   void require_in_place() const { folder_->require_in_place(); }
 
-  /// Reads metrics.jsonl. `take` is called for each undamaged line.
+  /// Reads metrics.jsonl and calls `take` for each undamaged line.
   Metrics read_metrics(const std::function<void(const Json&)>& take = {}) const;
   std::vector<Json> metrics() const;  // the undamaged lines of metrics.jsonl
 
@@ -95,17 +96,18 @@ class RunFolder {
 };
 
 struct LoadOptions {
-  /// Step of the checkpoint; default: the best, otherwise the latest.
+  /// Step of the checkpoint. By default the best checkpoint. If none is marked as best, the latest
+  /// one.
   std::optional<std::int64_t> step = {};
-  /// Overrides of backend, threads and math; default: the run's.
+  /// Overrides of backend, threads and math. By default, the run's settings are used.
   std::map<std::string, std::string> compute = {};
   std::optional<DType> matrices = {};  // storage type of matrices, f32 or bf16; default: as stored
 
   void change(Config& config) const;  // applies `compute`
 };
 
-/// The step of the checkpoint to load: the given step, which must exist; by default the best
-/// checkpoint, or the latest if none is marked as best.
+/// The step of the checkpoint to load. If a step is given, it must exist. By default the best
+/// checkpoint. If none is marked as best, the latest one.
 std::int64_t find_step(const RunFolder& run, std::optional<std::int64_t> step);
 
 /// A run's model with the parameters of one of its checkpoints.
@@ -117,7 +119,7 @@ struct LoadedRun {
   std::int64_t step = 0;
 };
 LoadedRun load_run(const std::filesystem::path& path, const LoadOptions& options = {});
-/// Loads a run in order to continue prompts. Throws an Error if heads are reinforced, because a
+/// Loads a run whose model continues prompts. Throws an Error if heads are reinforced, because a
 /// prompt has no reference attention.
 LoadedRun load_run_for_prompts(const std::filesystem::path& path, const LoadOptions& options);
 

@@ -59,7 +59,7 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
 }
 
 /// A chart of the main metric. Empty if the metric is a share, because the chart of all shares
-/// already contains it.
+/// contains it.
 std::string main_metric(const RunFolder& folder, const std::vector<Json>& metrics,
                         const tasks::Task& task) {
   const std::string name(task.main_metric());
@@ -120,7 +120,7 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
          content;
 }
 
-/// A chart of one figure of the training steps; empty if it has fewer than two values.
+/// A chart of one figure of the training steps. Empty if the figure has fewer than two values.
 std::string step_figure(const std::vector<Json>& metrics, std::string_view key, std::string label,
                         std::string_view caption, bool log = false) {
   html::LineChart chart{.x_label = "step", .y_label = std::move(label), .series = {}};
@@ -150,7 +150,7 @@ std::string files_beside(const RunFolder& folder) {
   return links.empty() ? "" : "<p>Other files of this run: " + links + "</p>\n";
 }
 
-/// Charts of gammas and betas, if the model trained any.
+/// Charts of gammas and betas. Empty if the model trained none.
 std::string learned_numbers(const std::vector<Json>& metrics) {
   std::string content;
   for (const char* kind : {"gamma", "beta"}) {

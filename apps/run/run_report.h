@@ -10,8 +10,8 @@
 
 namespace longhand::app {
 
-/// A figure of metrics.jsonl against the step, averaged to a few hundred points. With `head`, only
-/// the steps of that output head are used.
+/// A figure of metrics.jsonl against the step, averaged to a few hundred points. If `head` is
+/// given, only the steps of that output head are used.
 html::Series curve(const std::string& name, const std::vector<Json>& metrics,
                    std::string_view figure, std::string_view head = {});
 

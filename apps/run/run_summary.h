@@ -9,7 +9,7 @@
 
 namespace longhand::app {
 
-/// A summary of a run from the files in its folder; the model is not loaded.
+/// A summary of a run, made from the files in its folder without loading the model.
 struct RunSummary {
   Config config;
   std::int64_t step = 0, steps = 0;
@@ -20,22 +20,22 @@ struct RunSummary {
 };
 RunSummary summarize(const std::filesystem::path& run);
 
-/// True if `train --resume` has nothing left to do: the checkpoint of the last step exists and, if
-/// the configuration requires evaluations, that step has a score. Only the report is written after
-/// this score.
+/// True if `train --resume` has nothing left to do. The checkpoint of the last step must exist. If
+/// the configuration requires evaluations, that step must also have a score. After this score, only
+/// the report is written.
 bool is_finished(const std::filesystem::path& run, std::int64_t steps,
                  std::int64_t evaluate_samples);
 bool is_finished(const std::filesystem::path& run, const Config& config);
 
-/// The state of a run that no process trains: "finished", or "stopped". If no step was trained, the
-/// run may also be "imported" or "repaired".
+/// The state of a run that no process is training: "finished" or "stopped". If no step was trained,
+/// it may also be "imported" or "repaired".
 std::string idle_state(const Folder& run, bool finished, std::int64_t step,
                        Links links = Links::follow);
 
-/// The main metric in a run's evaluation after a step; no value if there was no evaluation.
+/// The main metric in a run's evaluation after a step. No value if there was no evaluation.
 std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step);
 
-/// The mean loss over the last tenth of the steps up to `step`; infinite if there are no steps.
+/// The mean loss over the last tenth of the steps up to `step`. Infinite if there are no steps.
 double loss_before(const std::filesystem::path& run, std::int64_t step);
 
 /// The folders that contain a run (a config.ini), and messages about unreadable entries.
@@ -44,9 +44,9 @@ struct FoundRuns {
   std::vector<std::string> skipped;         // one message per unreadable entry, at most 100
 };
 
-/// Finds the runs in a folder and below it, but not inside another run. A path may contain a
-/// symbolic link only as its last part, and only with Links::follow, so that cycles of links cannot
-/// be entered.
+/// Finds the runs in a folder and below it, but not inside another run. With Links::follow, the
+/// last part of a path may be a symbolic link. Other links are not followed, so that the search
+/// cannot run in cycles.
 FoundRuns runs_below(const std::filesystem::path& folder, Links links = Links::follow);
 
 }  // namespace longhand::app

@@ -6,9 +6,9 @@
 
 namespace longhand::app {
 
-/// A model's answers to the first samples of an evaluation under teacher forcing: [{"prompt": ...,
-/// "expected": ..., "text": ...}]. The prompt is the text before the answer, or the whole sample if
-/// scored targets are spread over its tokens.
+/// A model's answers, under teacher forcing, to the first samples of an evaluation: [{"prompt":
+/// ..., "expected": ..., "text": ...}]. The prompt is the text before the answer. If scored targets
+/// are spread over the sample, the prompt is the whole sample.
 Json sample_answers(nn::Decoder& model, const tasks::Task& task, std::uint64_t seed);
 
 }  // namespace longhand::app

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Index of each token's first character in the text of a sample, and the number of characters. If
-/// a separator divides the tokens, a word counts as one character.
+/// For the text of a sample: the index of each token's first character, and at the end the number
+/// of characters. If the tokens are divided by a separator, a word counts as one character.
 std::vector<std::int32_t> places_of(const tasks::Vocabulary& vocabulary,
                                     std::span<const std::int32_t> tokens) {
   std::vector<std::int32_t> places{0};
@@ -40,7 +40,8 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   const bool is_joined =
       task.outputs().says_next && task.vocabulary().decode(sample.tokens) == prompt + answer;
   if (is_joined) {
-    // A task may put scored tokens into its prompt. A record's prompt ends before them.
+    // Some tasks put scored tokens into the prompt. The prompt of a record ends before these
+    // tokens.
     const auto given = static_cast<std::size_t>(sample.asked.front()) + 1;
     const std::string whole = prompt + answer;
     prompt = task.vocabulary().decode(std::span(sample.tokens).first(given));
@@ -107,7 +108,7 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
     LONGHAND_CHECK(!(*row)[answer].empty(), rows.place(),
                    ": expected an answer, got an empty cell");
     const auto length = static_cast<std::int64_t>(count_code_points((*row)[measured]));
-    // Number of limits that the row exceeds.
+    // Number of limits that are below the row's length.
     const auto above = static_cast<std::size_t>(std::ranges::lower_bound(split.longest, length) -
                                                 split.longest.begin());
     std::size_t part = above + 1;
@@ -175,7 +176,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
   }
   const auto task = config.task();
   if (!task->vocabulary().separator().empty()) written.flags += " --tokenizer spaces";
-  // Labels are no continuation of the prompt, so the defaults of the task `files` fit them.
+  // Labels do not continue the prompt, so these defaults of the task `files` are right for them.
   if (task->outputs().says_next && last.size() > 1) written.flags += " --task.between none";
   if (task->outputs().says_next && !ends) written.flags += " --task.after none";
   return written;

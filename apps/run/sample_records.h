@@ -10,9 +10,9 @@
 namespace longhand::app {
 
 /// Writes a sample as a record {"prompt", "answer"} of the task `files`, without the end of the
-/// answer. If only some tokens of the answer are scored, the record has a member "scored"; with
-/// `with_pairs`, the reference attention is its member "pairs" (tasks/answers.h). Throws an Error
-/// if nothing is scored, or if pairs cannot be expressed.
+/// answer. If only some tokens of the answer are scored, they are listed in a member "scored". With
+/// `with_pairs`, a member "pairs" contains the reference attention (tasks/answers.h). Throws an
+/// Error if nothing is scored, or if the pairs cannot be expressed.
 Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs);
 
 struct RecordCounts {
@@ -24,7 +24,7 @@ struct WrittenTask {
   std::string flags;  // flags of `train` with which the files give the samples of the task
 };
 /// Writes the task of a configuration as files: train.jsonl, id.jsonl with other samples of the
-/// training distribution, and a file for each other distribution. The test samples are those that
+/// training distribution, and one file for each other distribution. The test samples are those that
 /// `eval` draws with the seed of the configuration. Existing files are not replaced.
 WrittenTask write_records(const Config& config, const std::filesystem::path& folder,
                           const RecordCounts& counts);
@@ -33,19 +33,20 @@ WrittenTask write_records(const Config& config, const std::filesystem::path& fol
 struct TableSplit {
   std::string prompt = "prompt", answer = "answer";  // names of the columns
   bool by_prompt = false;  // true: a row's length is that of its prompt; false: of its answer
-  /// Maximum length in characters of the rows in train.jsonl and id.jsonl, then of those in each
-  /// further file, ascending. Empty: no limit. If there is one number, longer rows are in
-  /// ood.jsonl.
+  /// Limits of the rows' length in characters, ascending. Rows up to the first limit are in
+  /// train.jsonl and id.jsonl, and rows up to each further limit are in a file of their own. With a
+  /// single limit, all longer rows are in ood.jsonl. Empty: no limit.
   std::vector<std::int64_t> longest = {};
-  double held_out = 0.1;  // share of the short rows that is in id.jsonl
+  double held_out = 0.1;  // share of id.jsonl among the rows up to the first limit
   std::uint64_t seed = 1;
 };
 struct SplitTable {
   std::vector<std::pair<std::filesystem::path, std::int64_t>> files;  // with numbers of rows
   std::int64_t left = 0;                                              // rows longer than all limits
 };
-/// Writes the rows of a CSV or TSV file as train.jsonl, id.jsonl and a file len-N.jsonl for each
-/// further limit. Rows with the same prompt are in the same file. Existing files are not replaced.
+/// Writes the rows of a CSV or TSV file as train.jsonl, id.jsonl and one file per further limit N,
+/// len-N.jsonl. Rows with the same prompt that do not exceed the first limit are in the same file.
+/// Existing files are not replaced.
 SplitTable split_table(const std::filesystem::path& table, const std::filesystem::path& folder,
                        const TableSplit& split);
 

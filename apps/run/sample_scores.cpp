@@ -16,8 +16,8 @@ NamedTensor column(const std::string& name, Backend& host, const std::vector<dou
   return {name, Tensor::from(host, {std::ssize(values)}, DType::f64, values)};
 }
 
-/// Calls body(row, logits of the row) for every row of logits with `groups` choices among
-/// `classes`. Rows are copied to the host in blocks.
+/// Calls body(row, logits of the row) for every row of `logits`. The rows are copied to the host in
+/// blocks.
 template <class Body>
 void for_rows(const Tensor& logits, Body body) {
   constexpr std::int64_t at_once = 64;

@@ -44,9 +44,9 @@ struct TokenScores {
   /// Tokens, lengths, targets, said, losses, and logits if requested.
   std::vector<NamedTensor> arrays;
 };
-/// Scores tokens from a file. In a batch without targets, the target of each token is the next
-/// token. losses: one per target, NaN if the target is not scored. The tally uses the batches'
-/// weights.
+/// Scores tokens from a file. If a batch has no targets, the target of each token is the next
+/// token. There is one loss per target, which is NaN if the target is not scored. The tally uses
+/// the weights of the batches.
 TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
                          std::vector<nn::Batch> batches, Backend& host, bool logits);
 

@@ -19,8 +19,8 @@ inline constexpr std::int64_t largest_part_mib = 1 << 20;
 /// The [model] section of config.ini without the options of mixers. The members are initialized
 /// with the default settings.
 struct ModelSettings {
-  /// If `inner`, the width of the feed forward, is 0, it is 3 times the width of the model. If
-  /// `longest` is 0, it is determined by the task. Vocabulary, outputs and mixers are not set.
+  /// `inner` is the width of the feed-forward layer; 0 stands for 3 times the width of the model.
+  /// If `longest` is 0, the task determines it. Vocabulary, outputs and mixers are not set here.
   nn::DecoderConfig decoder{.inner = 0, .longest = 0, .lora = {.targets = {"query", "value"}}};
   std::string heads = "softmax:4";
   tasks::PositionIds position_ids = tasks::PositionIds::places;
@@ -30,8 +30,8 @@ struct ModelSettings {
   void declare(nn::Options& options);
 };
 
-/// The [training] section. Settings of the library's structs, such as nn::AdamOptions, are stored
-/// in members of these types.
+/// The [training] section. Settings that belong to structs of the library, such as nn::AdamOptions,
+/// are members of these types.
 struct TrainingSettings {
   nn::Schedule schedule{.warm_up = 100, .steps = 1000};
   nn::AdamOptions adam;
@@ -56,7 +56,7 @@ struct TrainingSettings {
   BatchPlan batch_plan() const {
     return {batch / batches(), batch_tokens / batches(), batches(), set};
   }
-  /// Maximum bytes of a checkpoint file; 0: no limit.
+  /// Maximum bytes of a checkpoint file. 0: no limit.
   std::uint64_t most_file_bytes() const { return static_cast<std::uint64_t>(part_mib) << 20; }
 };
 

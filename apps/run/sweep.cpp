@@ -10,7 +10,7 @@
 namespace longhand::app {
 namespace {
 
-// Maximum number of values of an axis, and of points of a sweep.
+// Maximum number of values of an axis, and maximum number of points of a sweep.
 constexpr std::int64_t most_values = 1000;
 
 /// Parses a range "2..100:2", or a single value, which may be any text.

@@ -25,8 +25,8 @@ struct SweepPoint {
   tasks::Tally tally = {};
 };
 
-/// The run's task at every combination of the axes' values; the last axis varies fastest. An
-/// invalid value throws here, before anything is scored.
+/// The run's task at every combination of the axes' values. The last axis varies fastest. If a
+/// value is invalid, throws here, before anything is scored.
 std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<SweepAxis>& axes);
 /// Scores a model at every point and stores the scores in the points.
 void sweep(nn::Decoder& model, std::vector<SweepPoint>& points, const EvaluationOptions& options);
@@ -34,14 +34,16 @@ void sweep(nn::Decoder& model, std::vector<SweepPoint>& points, const Evaluation
 /// The name of a point: "length=50 repeat=3".
 std::string name_of(const SweepPoint& point, const std::vector<SweepAxis>& axes);
 
-/// Chart series of a metric, with Wilson's intervals, against the first axis, whose values must be
-/// numbers. There is one series per combination of the other axes' values. Names start with `name`.
+/// Series of a chart: a metric, with Wilson's intervals, against the first axis, whose values must
+/// be numbers. There is one series for each combination of the other axes' values. The names of the
+/// series start with `name`.
 std::vector<html::Series> sweep_series(const std::string& name,
                                        const std::vector<SweepPoint>& points,
                                        const std::vector<SweepAxis>& axes, std::string_view metric);
 
-/// As above for several runs that were scored at the same points: the mean over runs, and the range
-/// from minimum to maximum. A single run has Wilson's intervals.
+/// Like sweep_series(), but for several runs that were scored at the same points. The series
+/// contain the mean over runs, and the range from minimum to maximum. A single run has Wilson's
+/// intervals.
 std::vector<html::Series> sweep_series_over(const std::string& name,
                                             const std::vector<std::vector<SweepPoint>>& runs,
                                             const std::vector<SweepAxis>& axes,

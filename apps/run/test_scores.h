@@ -11,24 +11,25 @@
 
 namespace longhand::app {
 
-/// Throws an Error if the model's table of positions is too short for the task's longest sample.
+/// Throws an Error if the model's table of positions is too short for the longest sample of the
+/// task.
 void require_readable(const nn::DecoderConfig& model, const tasks::Task& task);
-/// The reason why a model cannot read a task's samples; empty if it can.
+/// The reason why a model cannot read the samples of a task. Empty if it can.
 std::string unreadable(const nn::DecoderConfig& model, const tasks::Task& task);
 
-/// Scores a model on all distributions of its task. A distribution with samples longer than the
-/// model can read is skipped, and its name is reported.
+/// Scores a model on all distributions of its task. If a distribution has samples that are too long
+/// for the model, the distribution is skipped and its name is reported.
 class TestScores {
  public:
   /// `ranks` evaluate together, so all of them must call of().
   explicit TestScores(const Config& config, nn::Communicator& ranks = nn::alone());
 
-  /// The results of an evaluation: "distribution/metric" with its value; "intervals", the 95%
-  /// intervals of shares; "too_long", the skipped distributions. `say` is called with a text for
-  /// each result.
+  /// The results of an evaluation: the value of each "distribution/metric"; "intervals", the 95%
+  /// intervals of shares; and "too_long", the skipped distributions. `say` is called with a text
+  /// for each result.
   Json of(nn::Decoder& model, const std::function<void(const std::string&)>& say) const;
-  /// The number by which checkpoints are compared: the sum of the main metric over the
-  /// distributions that count for the comparison. Higher is better.
+  /// The number by which checkpoints are compared, where higher is better. It is the sum of the
+  /// main metric over the distributions that count for the comparison.
   double total(const Json& scores) const;
   bool wanted() const { return options_.samples > 0; }
 

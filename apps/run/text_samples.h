@@ -11,8 +11,8 @@
 namespace longhand::app {
 
 /// Continuations of a few prompts during training, for the report. A prompt is the beginning of a
-/// validation sample, or its question. Each is continued by a few tokens sampled at temperature
-/// 0.8.
+/// validation sample. If the sample is a question with an answer, the prompt is the question. Each
+/// prompt is continued by a few tokens, sampled at temperature 0.8.
 class TextSamples {
  public:
   explicit TextSamples(const Config& config);

@@ -23,12 +23,13 @@ namespace longhand::app {
 std::vector<nn::Batch> read_token_batches(const std::filesystem::path& file,
                                           std::int32_t vocabulary);
 
-/// As above, but returns separate sequences. Any array other than tokens and lengths is refused.
+/// Like read_token_batches(), but returns separate sequences. Throws an Error if there is an array
+/// other than tokens and lengths.
 std::vector<std::vector<std::int32_t>> read_token_sequences(const std::filesystem::path& file,
                                                             std::int32_t vocabulary);
 
-/// Stores a list of lists as two arrays: the concatenated lists as NAME [sum of lengths], and their
-/// lengths as LENGTHS [number of lists].
+/// Stores a list of lists as two arrays: NAME [sum of lengths] contains the concatenated lists, and
+/// LENGTHS [number of lists] contains their lengths.
 void add_lists(std::vector<NamedTensor>& arrays, Backend& host, const std::string& name,
                const std::string& lengths, std::span<const std::vector<std::int32_t>> lists);
 

@@ -18,12 +18,12 @@ struct TrainingManner {
   bool show_config = false;  // print all settings, not only those that differ from their defaults
   std::optional<std::chrono::steady_clock::time_point> until = {};  // time at which to stop
   std::optional<int> threads = {};  // default: the value in the run's config.ini
-  /// Step of the checkpoint from which to resume; default: the latest.
+  /// Step of the checkpoint from which to resume. By default, the latest checkpoint is used.
   std::optional<std::int64_t> from_step = {};
   /// Stop after this step, as if the time limit had been reached.
   std::optional<std::int64_t> to_step = {};
   bool scores_there = false;  // evaluate after to_step
-  /// Step whose batches, gradients and parameters are written as arrays.
+  /// The step whose batches, gradients and parameters are written as arrays.
   std::optional<std::int64_t> dump_step = {};
   std::filesystem::path dump_out = {};     // output file; default: step-N.npz in the run's folder
   nn::Communicator* ranks = &nn::alone();  // ranks that train together; only rank 0 writes files
@@ -42,9 +42,9 @@ struct TrainingResult {
   Json scores = Json::object();  // last evaluation: "distribution/metric" and value
 };
 
-/// Trains as the folder's config.ini describes, from the latest checkpoint if there is one, and
-/// writes metrics, events and checkpoints. A signal such as SIGINT stops the training after a step
-/// (nn/training/stop_signals.h).
+/// Trains as the folder's config.ini describes, and writes metrics, events and checkpoints. If
+/// there is a checkpoint, starts from the latest one. A signal such as SIGINT stops the training
+/// after a step (nn/training/stop_signals.h).
 TrainingResult train(RunFolder& folder, const TrainingManner& manner);
 
 }  // namespace longhand::app

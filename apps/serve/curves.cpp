@@ -15,7 +15,7 @@
 namespace longhand::app {
 namespace {
 
-// Bytes read at a time, which is also the maximum length of a line.
+// Number of bytes read at a time, which is also the maximum length of a line.
 constexpr std::size_t chunk = 1 << 20;
 constexpr std::size_t most_figures = 200, longest_name = 100;
 constexpr std::uint64_t lines_a_mark = 256;
@@ -61,9 +61,9 @@ bool numbers_of(std::string_view line, std::int64_t& step,
   return has_step;
 }
 
-/// Calls `take` for each complete line of a file from `place` on, until `take` returns false or the
-/// time is up. A line longer than a chunk is skipped. Moves `place` to the end of the last
-/// processed line. Returns true at the end of the file.
+/// Calls `take` for each complete line of a file, beginning at `place`. Ends when `take` returns
+/// false or the time is up. A line longer than a chunk is skipped. `place` is moved to the end of
+/// the last processed line. Returns true at the end of the file.
 bool each_line(const FileDescriptor& file, Curves::Place& place, Curves::Time until,
                const std::function<bool(std::string_view, std::uint64_t)>& take) {
   const auto buffer = std::make_unique_for_overwrite<char[]>(chunk);
@@ -219,7 +219,8 @@ std::vector<std::vector<Bucket>> Curves::between(const FileDescriptor& file,
                                                  std::int64_t from, std::int64_t to,
                                                  std::size_t points, Time until) const {
   std::vector<std::vector<Bucket>> found(figures.size());
-  // The figures whose buckets in memory are too coarse. Their values are read from the file again.
+  // The figures whose buckets in memory are too coarse. The values of these figures are read from
+  // the file again.
   std::map<std::string_view, Course> again;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto course = courses_.find(figures[i]);

@@ -16,7 +16,7 @@
 
 namespace longhand::app {
 
-/// Several successive values of a figure, combined.
+/// Several successive values of a figure, combined into one entry.
 struct Bucket {
   std::int64_t first = 0, last = 0;  // range of steps
   double sum = 0;
@@ -28,8 +28,8 @@ struct Bucket {
   double mean() const;  // the middle of [low, high] if `sum` has overflowed
 };
 
-/// The values of a figure in bounded memory: as soon as there are `most` buckets, pairs of
-/// neighbouring buckets are combined.
+/// The values of a figure in bounded memory. When there are `most` buckets, pairs of neighbouring
+/// buckets are combined.
 class Course {
  public:
   static constexpr std::size_t most = 4096;
@@ -44,10 +44,10 @@ class Course {
 /// Combines neighbouring buckets until at most `points` buckets are left.
 std::vector<Bucket> thinned(const std::vector<Bucket>& buckets, std::size_t points);
 
-/// The figures of a run's metrics.jsonl, which is read incrementally as it grows. Memory does not
-/// grow with the file, except for one entry per 256 lines. Damaged lines are skipped; after 1,000
-/// of them, reading stops. "tokens_per_second" is computed from the "tokens" and "seconds" of a
-/// line.
+/// The figures of a run's metrics.jsonl. The file is read incrementally while it grows. Memory does
+/// not grow with the file, except for one entry per 256 lines. Damaged lines are skipped, and
+/// reading stops after 1,000 damaged lines. "tokens_per_second" is computed from the "tokens" and
+/// "seconds" of a line.
 class Curves {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -56,21 +56,21 @@ class Curves {
     bool inside_long_line = false;  // the rest of an overlong line is being skipped
   };
 
-  /// Reads further lines of the file, but stops when the clock reaches `until`. Returns true if the
-  /// whole file has been read. If the descriptor is invalid, there are no figures.
+  /// Reads further lines of the file until the clock reaches `until`. Returns true if the whole
+  /// file has been read. If the descriptor is invalid, there are no figures.
   bool read(const FileDescriptor& file, Time until);
   std::vector<std::string> figures() const;
   /// The buckets of each figure between two steps, at most `points` per figure. If the buckets in
-  /// memory are too coarse, the file is read again, in one pass for all figures, provided that this
-  /// takes at most 8 MiB and ends before `until`.
+  /// memory are too coarse, the values are read from the file again, in one pass for all figures.
+  /// This is done only if at most 8 MiB must be read and the pass ends before `until`.
   std::vector<std::vector<Bucket>> between(const FileDescriptor& file,
                                            const std::vector<std::string>& figures,
                                            std::int64_t from, std::int64_t to, std::size_t points,
                                            Time until) const;
   /// True if reading stopped because the file has too many damaged lines.
   bool damaged() const { return damaged_lines_ > most_damaged_lines; }
-  /// The last line that contains intervals, which evaluations write, and the last lines that
-  /// contain samples.
+  /// evaluation() is the last line that contains intervals, which evaluations write. samples() are
+  /// the last lines that contain samples.
   const std::optional<Json>& evaluation() const { return evaluation_; }
   const std::vector<Json>& samples() const { return samples_; }
   std::int64_t step() const { return step_; }  // step of the last line

@@ -85,7 +85,7 @@ class Connection;
 struct Shared {
   const HttpServer::Handler& handler;
   const HttpLimits& limits;
-  // The connection that has waited longest for its client is first.
+  // The first connection has waited longest for its client.
   std::list<Connection*> connections = {};
   std::uint64_t waiting_bytes = 0;
 };
@@ -117,15 +117,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
                             });
   }
 
-  /// Closes the socket. A pending operation then ends with an error, which destroys the connection.
+  /// Closes the socket. A pending operation then ends with an error, and the connection is
+  /// destroyed.
   void close() {
     if (std::exchange(open_, false)) shared_.connections.erase(place_);
     stream_.close();
   }
 
  private:
-  /// Starts waiting for the client. The connection moves to the end of the list, so it is the last
-  /// to be replaced by a new one.
+  /// Starts waiting for the client. The connection moves to the end of the list, because new
+  /// connections replace the first one.
   void wait_anew() {
     if (open_) shared_.connections.splice(shared_.connections.end(), shared_.connections, place_);
     stream_.expires_after(shared_.limits.idle);
@@ -272,8 +273,8 @@ struct HttpServer::State {
         std::make_shared<Connection>(std::move(socket), shared)->read();
         return accept();
       }
-      // The process has run out of descriptors or memory. The client stays in the queue of the
-      // system, so wait before the next attempt.
+      // The process has no descriptors or no memory left. The client stays in the queue of the
+      // system. Wait before the next attempt.
       close_oldest();
       pause.expires_after(std::chrono::milliseconds(100));
       pause.async_wait([this](beast::error_code aborted) {

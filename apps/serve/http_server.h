@@ -28,23 +28,24 @@ struct HttpResponse {
 /// Splits "a=1&b=2" and decodes %XX and +. Returns false if the text is malformed.
 bool parse_query(std::string_view text, std::map<std::string, std::string, std::less<>>& query);
 
-/// True if a Host header names this machine by a numeric address or as localhost. In an attack by
-/// DNS rebinding, a foreign page whose name resolves to this address sends that name instead.
+/// True if a Host header names this machine, as localhost or by a numeric address. This prevents
+/// DNS rebinding, in which a foreign name resolves to this address: the header then contains the
+/// foreign name.
 bool is_plain_host(std::string_view host);
 
-/// Limits per client and in total. A connection that exceeds one of them is closed.
+/// Limits per client and in total. A connection that exceeds a limit is closed.
 struct HttpLimits {
   std::uint32_t header_bytes = 8192;
   std::uint64_t body_bytes = 4096;
   std::size_t connections = 64;  // a further connection replaces the one that has waited longest
   /// Total bytes of responses that clients have not received.
   std::uint64_t waiting_bytes = 256u << 20;
-  /// Time limit for receiving a request, and for sending its response.
+  /// Time limit for receiving a request, and also for sending its response.
   std::chrono::seconds idle{20};
 };
 
-/// A small single-threaded HTTP/1.1 server. A slow client does not delay the requests of others,
-/// and the handler is never called concurrently.
+/// A small HTTP/1.1 server with a single thread. A slow client does not delay the requests of other
+/// clients, and the handler is never called concurrently.
 class HttpServer {
  public:
   using Handler = std::function<HttpResponse(const HttpRequest&)>;

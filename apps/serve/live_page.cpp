@@ -22,14 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Maximum time for reading files, per response.
+// Maximum time for reading files in one response.
 constexpr auto patience = std::chrono::milliseconds(150);
 constexpr std::size_t most_runs_at_once = 200, most_figures_at_once = 60, most_points = 2000;
 constexpr std::size_t most_values_at_once = 400'000;  // maximum number of values per response
 constexpr std::size_t largest_page = 64u << 20;       // maximum bytes of a run's page
 
-/// Content security policy for a run's own pages: they may contain scripts but cannot load
-/// anything.
+/// Content security policy for the pages in a run's folder. They may contain scripts but cannot
+/// load anything.
 constexpr const char* apart =
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";

@@ -9,7 +9,7 @@
 
 namespace longhand::app {
 
-/// Responds to the requests of the live page. Requests that change state require the token.
+/// Responds to the requests of the live page. POST requests, which change state, require the token.
 ///
 ///   GET  /, /page.js, ...     the page itself
 ///   GET  /api/runs            state and latest figures of every run, and of the machine

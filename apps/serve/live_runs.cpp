@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 // File in the run's folder that receives the output of a started command.
 const std::string said_file = "serve.log";
 
-/// The process id in "process 123 on HOST" if HOST is this machine; otherwise 0.
+/// The process id in "process 123 on HOST". 0 if HOST is not this machine.
 pid_t process_here(std::string_view holder) {
   constexpr std::string_view start = "process ";
   std::array<char, 65> host{};
@@ -145,7 +145,7 @@ std::string LiveRun::find_idle_state() const {
 
 bool LiveRun::has_last_checkpoint() const {
   try {
-    // Throws if the path contains a link.
+    // Throws an Error if the path contains a link.
     folder().below(fs::path("checkpoints") / text("step-", steps));
     return is_finished(path, steps, evaluate_samples);
   } catch (const std::exception&) {
@@ -164,8 +164,8 @@ void LiveRun::read_config() {
     configured = written;
     settings = Json::object();
     error.clear();
-    // Settings are read without building the task, because building it would open the files that
-    // the settings name.
+    // The settings are read without building the task. Building it would open the files that the
+    // settings name.
     const Config config = Config::read(file, (path / "config.ini").string());
     for (const auto& [key, value] : config.settings()) settings[key] = value;
     steps = config.training().schedule.steps;

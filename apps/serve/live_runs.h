@@ -23,8 +23,9 @@ struct Writer {
   double resident_bytes = 0;  // resident memory
 };
 
-/// A run below the served folder, and what has been read of it so far. Users who can write to that
-/// folder are not trusted: links in it are not followed, and only regular files are opened.
+/// A run below a served folder, and what has been read from its files so far. Users who can write
+/// to that folder are not trusted, so links in it are not followed, and only regular files are
+/// opened.
 struct LiveRun {
   std::filesystem::path path;
   std::string name;             // path relative to the served folder
@@ -51,11 +52,11 @@ struct LiveRun {
   void read_config();
   bool has_last_checkpoint() const;
   std::string find_idle_state() const;
-  /// Opens metrics.jsonl. If it cannot be read, the descriptor is invalid and `unread` states the
-  /// reason.
+  /// Opens metrics.jsonl. If the file cannot be read, the descriptor is invalid, and `unread`
+  /// states the reason.
   FileDescriptor open_metrics();
-  /// Reads further lines of metrics.jsonl until the time `until`. Returns true if all lines are
-  /// read.
+  /// Reads further lines of metrics.jsonl until the time `until`. Returns true if all lines have
+  /// been read.
   bool read_curves(Curves::Time until);
   /// Calls Curves::between on metrics.jsonl.
   std::vector<std::vector<Bucket>> curves_between(const std::vector<std::string>& figures,
@@ -66,26 +67,28 @@ struct LiveRun {
   std::string trouble = {};  // last line of the child's output, if the child failed
 };
 
-/// All runs below some folders, updated as runs appear and disappear. A run keeps its number.
+/// All runs below some folders. The list is updated when runs appear or disappear. A run keeps its
+/// number.
 class LiveRuns {
  public:
   explicit LiveRuns(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
 
   /// Scans the folders for runs, at most every few seconds and using at most 5% of the time. Also
-  /// collects child processes that have ended.
+  /// collects the exit statuses of child processes that have ended.
   void refresh();
   std::map<int, LiveRun>& all() { return runs_; }
   /// Messages about the links and unreadable entries that the last scan skipped.
   const std::vector<std::string>& skipped() const { return skipped_; }
-  /// The run with that number. Throws an Error if there is none.
+  /// The run with this number. Throws an Error if there is no such run.
   LiveRun& at(std::string_view number);
-  /// The process that trains a run, if any. A process on another machine has process id 0.
+  /// The process that is training a run, if there is one. The process id is 0 if the process is on
+  /// another machine.
   static std::optional<Writer> writer(const LiveRun& run);
 
   /// Requests that the process training the run write a checkpoint and exit.
   static void stop(const LiveRun& run);
-  /// Starts `longhand train --resume RUN` or another command on the run. The process outlives this
-  /// server.
+  /// Starts `longhand train --resume RUN` or another command on the run. The process continues if
+  /// this server ends.
   static void start(LiveRun& run, const std::vector<std::string>& words);
 
   static constexpr std::size_t most_runs = 1000;

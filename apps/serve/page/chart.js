@@ -22,7 +22,7 @@ class Chart {
     this.scale.title = 'the scale of the values';
     this.scale.onclick = () => { this.log = !this.log; this.draw(); };
     title.append(this.scale);
-    // The upper canvas shows what moves with the pointer, the lower one shows the curves.
+    // The upper canvas shows what moves with the pointer. The lower canvas shows the curves.
     this.curvesCanvas = document.createElement('canvas');
     this.canvas = document.createElement('canvas');
     this.canvas.setAttribute('role', 'img');
@@ -80,7 +80,7 @@ class Chart {
     });
   }
 
-  // The running mean over `smooth` neighbours on either side.
+  // The running mean over `smooth` neighbours on each side.
   smoothed(y) {
     if (!this.smooth) return y;
     const sums = [0];
@@ -197,7 +197,8 @@ class Chart {
     }
   }
 
-  // Draws a vertical line at the pointer and lists the curves' values there, nearest curve first.
+  // Draws a vertical line at the pointer and lists the values of the curves there, the nearest
+  // curve first.
   paintPointer() {
     const g = clean(this.canvas);
     if (!g || !this.place || !this.pointer || !this.curves.length) {
@@ -306,7 +307,8 @@ class TipLine {
   }
 }
 
-// Clears a canvas and fits its size to the page. Returns its drawing context; null if it is hidden.
+// Clears a canvas and fits its size to the page. Returns its drawing context, or null if the canvas
+// is hidden.
 function clean(canvas) {
   const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
   if (!width || !height) return null;
@@ -320,7 +322,7 @@ function clean(canvas) {
   return g;
 }
 
-// The index of the value nearest to `wanted` in an ascending list; -1 if the list is empty.
+// The index of the value nearest to `wanted` in an ascending list, or -1 if the list is empty.
 function nearest(list, wanted) {
   let low = 0, high = list.length - 1;
   while (low < high) {

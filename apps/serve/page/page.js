@@ -14,8 +14,8 @@ const state = {
   cards: new Map(),
 };
 
-// The token follows the '#' of the address, which browsers do not send to servers. It is stored for
-// this tab.
+// The token follows the '#' of the address. Browsers do not send this part to servers. The token is
+// stored for this tab.
 if (location.hash.length > 1) {
   sessionStorage.setItem('token', location.hash.slice(1));
   history.replaceState(null, '', location.pathname);
@@ -69,7 +69,8 @@ function make(kind, kindOf, text) {
   return element;
 }
 
-// A run's card is created once and then updated, because a click on a replaced card would be lost.
+// A run's card is created once and then updated. If a card were replaced, a click on it could be
+// lost.
 function cardOf(run) {
   let card = state.cards.get(run.run);
   if (card) return card;
@@ -156,7 +157,8 @@ function figuresShown() {
   const rank = (name) => first.includes(name) ? first.indexOf(name) : last.includes(name) ? 100 + last.indexOf(name) : name.includes('/') ? 50 : 60;
   return [...names].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).slice(0, 60);
 }
-// A table of the figures that have one value per run, for example from an evaluation at the end.
+// A table of the figures that have one value per run, for example those of an evaluation at the
+// end.
 function tableOf(singles) {
   const runs = [...new Map(singles.flatMap(({curves}) => curves.map((curve) => [curve.name, curve]))).values()].slice(0, 12);
   const table = make('table'), head = make('tr');
@@ -216,7 +218,7 @@ function zoom(view) {
   fetchSeries();
 }
 
-// Number of the latest request; responses to earlier requests are ignored.
+// Number of the latest request. Responses to earlier requests are ignored.
 let asked = 0;
 async function fetchSeries() {
   const mine = ++asked, names = figuresShown(), runs = [...state.chosen].slice(0, 200);
@@ -306,7 +308,7 @@ async function showDetail(number) {
   panel.scrollIntoView({block: 'nearest'});
 }
 
-// The initial selection: six runs, first those being trained, then the latest ones.
+// The initial selection: six runs. Runs that are being trained are first, then the latest runs.
 function chooseAtFirst() {
   const busy = state.runs.filter((run) => run.state === 'training').map((run) => run.run);
   const rest = state.runs.filter((run) => run.figures.length).map((run) => run.run).reverse();
