@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_the_same_for_any_chunks) {
   struct Setting {
     const char* name;
     DType type;
-    double tolerance;  // outputs are at most 3 in absolute value, and bf16 has 8 bits
+    double tolerance;  // for outputs of at most 3 in absolute value; bf16 has 8 bits
   };
   for (const auto& [name, type, tolerance] : {Setting{"reference", DType::f32, 1e-5},
                                               {"cpu", DType::f32, 1e-5},

@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_CASE(the_worked_example_with_a_temperature_is_right) {
   };
   s.multiplier = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
-  const double third = std::pow(3, std::log2(3));  // the weight 3 to the power tau = log2 3
+  // The weight 3 to the power tau, where tau = log2 3.
+  const double third = std::pow(3, std::log2(3));
   check_values(attention(s, v).value().to_doubles(),
                {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
   s.multiplier = tau(true);  // tau is 2 everywhere

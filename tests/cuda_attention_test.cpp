@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
     const catalog::Operation& operation = catalog::find(name);
     Rng rng(5, Purpose::test);
-    const catalog::Case values = operation.large(rng).front();  // 150 tokens, so three tiles
+    const catalog::Case values = operation.large(rng).front();  // 150 tokens, which are three tiles
     const auto in_order = [&](emulator::Order order) {
       emulator::set_order(order, 1);
       auto results = tolerance::run(operation, values, *backend, DType::f32);
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
     whole(67, softmax, true);
     whole(
         67, [&](const ScoreVars& s, const HeadVars& v) { return chacal(s, v, gamma); }, true);
-    whole(256, softmax, false);  // two bands
+    whole(256, softmax, false);  // long enough for two bands
     whole(
         258,  // keys in parts
         [&](ScoreVars s, const HeadVars& v) {

@@ -401,7 +401,8 @@ BOOST_AUTO_TEST_CASE(blocks_wait_for_one_another) {
     launch(stream, blocks, 64, 0, &chain, y.data(), progress.data(), how);
     return y.read();
   };
-  BOOST_TEST(result(Chain::without_wait) == expected);  // blocks run one after another
+  // Blocks run one after another, so no wait is needed.
+  BOOST_TEST(result(Chain::without_wait) == expected);
   BOOST_TEST(result(Chain::by_index) == expected);
   int wrong = 0, stuck = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {

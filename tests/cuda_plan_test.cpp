@@ -46,7 +46,8 @@ BOOST_AUTO_TEST_CASE(the_math_mode_decides_how_operands_are_converted) {
   BOOST_TEST(!plan(wide, Math::exact).tf32);
   BOOST_TEST(plan(wide, Math::fast).tf32);
   BOOST_TEST(plan(wide, Math::bf16).operands == DType::bf16);
-  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // bf16 products are exact
+  // Products of bf16 numbers are exact.
+  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);
   BOOST_TEST(!plan(narrow, Math::fast).tf32);
   BOOST_TEST(plan(mixed, Math::exact).operands == DType::f32);
 }
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(shared_memory_depends_on_the_compute_capability) {
   BOOST_TEST(cuda::shared_per_block(9, 0) == 227 * kib);
   BOOST_TEST(cuda::shared_per_block(10, 0) == 227 * kib);
   BOOST_TEST(cuda::shared_per_block(12, 0) == 99 * kib);
-  BOOST_TEST(cuda::shared_per_block(13, 0) == 99 * kib);  // unknown
+  BOOST_TEST(cuda::shared_per_block(13, 0) == 99 * kib);  // an unknown compute capability
 }
 
 BOOST_AUTO_TEST_CASE(ranks_of_one_machine_take_its_devices_in_turn) {

@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(padding_ragged_batches_changes_no_result) {
     const Trained full = train(make, filled, {.steps = 4, .recorded = 0}, Math::exact);
     const Trained repeated = train(make, ragged, {.steps = 4, .together = always}, Math::exact);
     BOOST_TEST(repeated.error == "accepted");
-    BOOST_TEST(repeated.values == full.values);  // the same operations were executed
+    BOOST_TEST(repeated.values == full.values);  // recording pads the batches in the same way
     BOOST_REQUIRE(repeated.numbers.size() == run.numbers.size());
     for (std::size_t i = 0; i < run.numbers.size(); ++i) {
       BOOST_TEST(std::abs(repeated.numbers[i] - run.numbers[i]) <

@@ -369,7 +369,8 @@ BOOST_AUTO_TEST_CASE(a_gradient_can_be_written_over_the_logits) {
 
 BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
   Rng rng(7, Purpose::test);
-  for (const char* upper : {"0", "1"}) {  // solved from the first row on, or from the last row back
+  // 0: solved from the first row to the last, 1: from the last to the first.
+  for (const char* upper : {"0", "1"}) {
     catalog::HostTensor a = catalog::normals(rng, {70, 70}, 0.05);
     for (std::size_t i = 0; i < 70; ++i) a.values[i * 71] = 1.5;
     expect_agreement("solve_triangular",

@@ -141,7 +141,7 @@ BOOST_FIXTURE_TEST_CASE(decoding_continues_beyond_the_first_rope_table, Fixture)
 }
 
 BOOST_FIXTURE_TEST_CASE(bf16_matrices_decode_like_the_same_numbers_in_f32, Fixture) {
-  DecoderConfig wide = config;  // rows so long that products use the kernels for few rows
+  DecoderConfig wide = config;  // its rows are so long that products use the kernels for few rows
   wide.width = 128;
   wide.inner = 192;
   wide.mixers = parse_layers("softmax:2x64", 128);

@@ -329,7 +329,8 @@ BOOST_AUTO_TEST_CASE(sinusoidal_positions_follow_the_formula_at_any_length) {
   const auto backend = make_reference_backend();
   Sinusoids tables(10000, 2);
   tables.table(*backend, DType::f64, 6, 2);
-  const Tensor table = tables.table(*backend, DType::f64, 6, 5);  // the table grows
+  // Needs more rows, so the table grows.
+  const Tensor table = tables.table(*backend, DType::f64, 6, 5);
   BOOST_TEST(table.rows() >= 5);
   const auto x = table.to_doubles();
   for (std::size_t p = 0; p < 5; ++p) {
@@ -564,7 +565,8 @@ BOOST_AUTO_TEST_CASE(a_bf16_model_computes_nearly_the_same_and_learns) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
   const std::vector<double> losses = train_losses(two, source, options(100));
   BOOST_TEST(losses.back() < 0.6 * losses.front());
-  BOOST_TEST(two.parameters().all()[0].value().dtype() == DType::f32);  // master weights
+  // Parameters are stored as f32 master weights.
+  BOOST_TEST(two.parameters().all()[0].value().dtype() == DType::f32);
 }
 
 BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {

@@ -59,7 +59,7 @@ Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::
                                  {.consume_logits = true})
                  : model.loss(placed);
   });
-  const double share[] = {0.25};  // the share of a batch in a step of several parts
+  const double share[] = {0.25};  // share of this batch in a step of several parts
   tape.backward(loss.value, Tensor::from(backend, {1}, type, share));
   Step result{.loss = loss.value.value().item(),
               .hits = loss.hits.item(),
@@ -138,9 +138,9 @@ BOOST_AUTO_TEST_CASE(rows_with_targets_are_listed_if_they_are_few) {
               .lengths = {100},
               .targets = std::vector<std::int32_t>(200, -1),
               .groups = 2};
-  batch.targets[6] = 3;  // row 3: both of its groups have a target
+  batch.targets[6] = 3;  // row 3, in which both groups have a target
   batch.targets[7] = 4;
-  batch.targets[199] = 0;  // row 99 has a target
+  batch.targets[199] = 0;  // row 99, in which one group has a target
   BOOST_TEST(batch.counted_rows().empty());
   batch.lists_counted = true;
   std::vector<std::int32_t> expected(16, -1);

@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(a_second_process_in_a_run_folder_is_refused_by_name) {
   refuses(1, "train --resume a --quiet", "a: is in use by process " + std::to_string(child));
   ::kill(child, SIGKILL);
   BOOST_TEST(finish(child) == -SIGKILL);
-  BOOST_TEST(fs::exists(folder / "a/lock"));  // the dead process has left its lock file
+  BOOST_TEST(fs::exists(folder / "a/lock"));  // the killed process has left its lock file
   BOOST_TEST(json("train --resume a --max-minutes 0 --quiet --json")["step"] == 1);
   BOOST_TEST(!fs::exists(folder / "a/lock"));
 }

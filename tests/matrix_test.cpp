@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_folder_of_the_user_is_a_task_whose_files_are_its_tests) {
   BOOST_TEST(columns == "id long ");
   const Cell cell{&mechanism_of("rope"), choose(options).tasks[0]};
   BOOST_TEST(read_cell(cell, options).has_value());
-  write("long.jsonl", "abbaabba");  // another file gives other figures
+  write("long.jsonl", "abbaabba");  // the figures depend on the file's contents
   BOOST_TEST(!read_cell(cell, options).has_value());
   options.tasks = mine.string() + "," + mine.string();
   BOOST_TEST(usage_error(options) == "--tasks: \"mine\" is named twice");

@@ -118,9 +118,9 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
     return block;
   };
   void* const before = take_plain();
-  BOOST_TEST(take(*first) == before);   // an idle reserved block is used
-  BOOST_TEST(take(*first) == before);   // it is used repeatedly
-  BOOST_TEST(take(*second) == before);  // another repeated piece of work also uses it
+  BOOST_TEST(take(*first) == before);   // the idle reserved block is used
+  BOOST_TEST(take(*first) == before);   // the same block is used repeatedly
+  BOOST_TEST(take(*second) == before);  // another repeated piece of work uses the block, too
   void* const plain = take_plain();
   // Memory outside of repeated work does not come from the reserved block.
   BOOST_TEST(plain != before);

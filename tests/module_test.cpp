@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(initial_bf16_matrices_equal_rounded_f32_matrices) {
   const auto backend = make_cpu_backend({.threads = 2});
   Parameters wide(*backend, {DType::f32}, 7), narrow(*backend, {.matrices = DType::bf16}, 7);
   for (Parameters* each : {&wide, &narrow}) {
-    each->add("w", {700, 400}, normal(0.02), true);  // larger than a single upload
+    each->add("w", {700, 400}, normal(0.02), true);  // larger than the data of a single upload
     each->add("adds", {3, 4}, normal(1), true, true);
   }
   const auto f32 = wide.all()[0].value().to_doubles(), bf = narrow.all()[0].value().to_doubles();
@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(initial_values_depend_only_on_name_and_seed, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
-  const std::int64_t n = 50'001;  // several chunks of random numbers, and a part of one
+  const std::int64_t n = 50'001;  // several whole chunks of random numbers, and a part of a chunk
   const auto x = parameters.add("w", {n}, {.mean = 3, .deviation = 0.5}, true).value().to_doubles();
   // The moments of (x - 3) / 0.5 differ from those of the normal distribution by less than five
   // standard errors.

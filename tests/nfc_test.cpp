@@ -21,7 +21,7 @@ std::string nfc(std::string_view text) {
 
 BOOST_AUTO_TEST_CASE(marks_are_sorted_and_composed_with_their_base) {
   BOOST_TEST(nfc("e\u0301") == "\u00e9");
-  BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // marks in the opposite order
+  BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // the marks are given in the opposite order
   BOOST_TEST(nfc("a\u0315\u0300b") == "\u00e0\u0315b");
   // These characters are replaced by other letters.
   BOOST_TEST(nfc("\u212b\u2126") == "\u00c5\u03a9");

@@ -52,7 +52,8 @@ BOOST_AUTO_TEST_CASE(written_arrays_are_read_back) {
   }
   const std::string once = contents(path("x.npz"));
   save_numpy(path("x.npz"), tensors);
-  BOOST_TEST(contents(path("x.npz")) == once);  // the file contains no time, so it is the same
+  // Files contain no time, so both have the same bytes.
+  BOOST_TEST(contents(path("x.npz")) == once);
   BOOST_TEST(contains(refusal([&] { save_numpy(path("x.npy"), tensors); }),
                       "expected a name that ends in .npz"));
 }

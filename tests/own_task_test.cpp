@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
   struct Written {
     const char* task;
     bool with_pairs;
-    TaskOptions options = {};  // with which the files are read
+    TaskOptions options = {};  // options with which the files are read
   };
   const TaskOptions plain{{"between", "none"}}, open{{"between", "none"}, {"after", "none"}},
       words{{"between", "none"}, {"after", "none"}, {"tokenizer", "spaces"}};
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
             expected = built_in->sample(rng, 0);
           } while (expected.asked.empty());
           const Sample sample = own->sample_at(i, 0);
-          if (it.task == std::string("boxes")) {  // read as characters, not as words
+          if (it.task == std::string("boxes")) {  // its files are read as characters, not as words
             BOOST_TEST(own->vocabulary().decode(sample.tokens) ==
                        built_in->vocabulary().decode(expected.tokens));
             continue;
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
   const std::string size = " --layers 1 --width 16 --heads softmax:1 --threads 1 --quiet ";
   const Json trained =
       json("train --task mine --out run --evaluate-samples 9 --epochs 1 --json" + size);
-  BOOST_TEST(trained["step"] == 2);  // 49 records, 32 in a batch
+  BOOST_TEST(trained["step"] == 2);  // one epoch: 49 records with batch size 32
   BOOST_TEST(trained["scores"].contains("long/sequences"));
   BOOST_TEST(trained["scores"].contains("id/tokens"));
 

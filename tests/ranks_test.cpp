@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
       return static_cast<double>(backend->memory().use().peak) /
              (4.0 * static_cast<double>(model.parameters().count()));
     });
-    return std::ranges::max(peaks);  // relative to the size of the f32 parameters
+    return std::ranges::max(peaks);  // in units of the size of the parameters in f32
   };
   const double nothing = peak(Sharing::nothing), moments = peak(Sharing::moments),
                gradients = peak(Sharing::gradients);
@@ -540,7 +540,8 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
   for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
     for (const int size : {2, 4}) {
       for (const bool cabled : {false, true}) {
-        options.sharing = sharing;  // one bucket for all gradients, or several
+        options.sharing = sharing;
+        // One bucket for all gradients, or several.
         options.bucket_bytes = cabled ? 4096 : GradientExchange::bucket_bytes;
         const auto runs = on_devices(size, cabled, [&](Communicator& ranks, Backend& device) {
           return trained_on_device(ranks, device, options);
@@ -658,7 +659,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_a_sum_keeps_its_memory_until_the_sum_
   const auto backend = make_cpu_backend({.threads = 1});
   const Tensor x = Tensor::zeros(*backend, {1 << 12}, DType::f32);
   { Communicator(std::make_unique<LatePeer>()).begin_sum(x); }
-  const std::vector<double> sums = x.to_doubles();  // the second answer overwrites half of them
+  const std::vector<double> sums = x.to_doubles();  // the second answer overwrites half of the sums
   BOOST_TEST(sums.front() == sums[(1 << 11) - 1]);
   BOOST_TEST(sums.front() > 0);
   BOOST_TEST(sums.back() > 0);

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_forward_and_backward) {
                        0.856081849768598,
                        0.00212201474851847};
   check_target(*this, backward, &CrossEntropyBackward::dlogits, {2, 6}, dlogits);
-  backward.dlogits = logits;  // in place
+  backward.dlogits = logits;  // the gradient is written over the logits
   run(backward);
   check_values(logits, dlogits);
 }

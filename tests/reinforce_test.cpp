@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(shown_weights_are_those_that_were_used) {
     begin += n;
   }
   BOOST_TEST(worst < 1e-5);
-  BOOST_TEST(most > 1.5);  // the weights of some row are increased
+  BOOST_TEST(most > 1.5);  // in at least one row, the weights are increased
 }
 
 BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {

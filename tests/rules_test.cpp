@@ -281,7 +281,8 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
     check_close(output(same, entmax), output(p, entmax), 1e-5 * deviation * deviation);
     check_close(output(same, sigmoid), output(p, sigmoid), 1e-5 * deviation * deviation);
     for (const double gate :
-         {-0.0625, 0.015625}) {  // exact in f32, because TRA depends on the sign of a score
+         // Exact in f32, which matters because TRA depends on the signs of scores.
+         {-0.0625, 0.015625}) {
       check_close(output(same, stick, gate), output(p, stick, gate), of_sticks);
       check_close(output(same, tra(same), gate), output(p, tra(p), gate),
                   2e-5 * deviation * deviation);

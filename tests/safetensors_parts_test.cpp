@@ -160,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
   expect("gone.safetensors: cannot be read");
   with(first, second);
   expect("has no tensor \"t0\", which");
-  with("\"t0\"", "\"t1\"");  // one name occurs twice, and another tensor is missing
+  with("\"t0\"", "\"t1\"");  // the name t1 occurs twice, and t0 is missing
   expect("tensor \"t0\": expected no such tensor, because");
   with("\"t0\": \"" + first + "\",", "");
   expect("does not list it");

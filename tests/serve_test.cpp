@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(slow_or_many_clients_do_not_delay_others) {
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_do_not_block_others) {
-  const Echo echo({.connections = 8});  // each has a limit of 20 seconds
+  const Echo echo({.connections = 8});  // each connection has a limit of 20 seconds
   std::vector<FileDescriptor> half;
   for (int i = 0; i < 24; ++i) {
     half.push_back(connect_to(echo.port()));

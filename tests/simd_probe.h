@@ -18,7 +18,7 @@ struct SimdProbe {
   void (*narrow)(const float* x, bf16* y, std::int64_t n);
   void (*widen)(const bf16* x, float* y, std::int64_t n);
   void (*copy_words)(const std::int32_t* x, float* y, std::int64_t n);
-  float (*sum)(const float* x, std::int64_t n);      // adds within each lane, then over the lanes
+  float (*sum)(const float* x, std::int64_t n);      // adds in each lane, then adds the lanes
   float (*largest)(const float* x, std::int64_t n);  // n must be at least the number of lanes
   float (*fma)(float a, float b, float c);
   bool (*any_greater)(const float* x, float bound);           // x: one SIMD vector

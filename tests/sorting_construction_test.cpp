@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(the_construction_printed_in_the_paper_moves_on_too_early) {
   const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
   const Tokens said = printed.sort({{5, 5, 6}}).front();
   BOOST_TEST(said[0] == 5);
-  BOOST_TEST(said[1] == 6);  // the mean (2 - 1) / (2 + 1) is less than epsilon
+  BOOST_TEST(said[1] == 6);  // too early: the mean (2 - 1) / (2 + 1) is less than epsilon
 }
 
 BOOST_AUTO_TEST_CASE(more_copies_than_the_design_allows_are_lost) {

@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
   const double share = 0.1 + 0.9 / 100;
   BOOST_TEST(chi_square_p(same, std::vector<double>{1 - share, share}) > 1e-3);
   BOOST_TEST(times(input_of(*tenth, draw(*make({{"repetition", "1"}}, "length-100"), 0))).size() >
-             50u);  // a test of one length is uniform
+             50u);  // tests with a single length have uniform inputs
 }
 
 BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
@@ -258,8 +258,7 @@ BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
 BOOST_AUTO_TEST_CASE(the_given_number_of_the_successor_hint_is_picked_by_position) {
   const auto task = make({{"hint", "successor"}, {"length", "3"}, {"numbers", "2"}});
   const auto three = make({{"hint", "successor"}, {"length", "4"}, {"numbers", "3"}});
-  std::vector<double> picked(
-      2);  // for inputs 1 1 2 3, the number 1 is drawn twice as often as the number 2
+  std::vector<double> picked(2);  // in 1 1 2 3, the number 1 is drawn twice as often as 2
   for (std::uint32_t index = 0; index < 40'000; ++index) {
     const Sample small = draw(*task, index, 1);
     BOOST_REQUIRE(times(input_of(*task, small)).size() == 2u);

@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(memory_for_panels_is_limited) {
   while (find(16 * count, std::size_t{60} << 20)) ++count;
   BOOST_TEST(count == 4u);
   BOOST_TEST(memory.use().live <= KeptPanels::most_bytes);
-  BOOST_TEST(find(992, 64) == nullptr);  // the operand extends beyond the steady bytes
+  BOOST_TEST(find(992, 64) == nullptr);  // the operand extends beyond the bytes declared as steady
   kept.forget(values.data() + 8, 1);
   BOOST_TEST(find(0, 64) == nullptr);
   kept.end();

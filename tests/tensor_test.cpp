@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(a_slice_is_a_view_of_its_rows, Fixture) {
 
 BOOST_FIXTURE_TEST_CASE(a_view_keeps_its_memory_alive, Fixture) {
   Tensor view = counting({4, 3}).slice(2, 1).reshape({3, 1});
-  const Tensor other = counting({4, 3});  // would reuse the block if it had been freed
+  const Tensor other = counting({4, 3});  // would get the block of memory if it had been freed
   BOOST_TEST(view.to_doubles() == Doubles({6, 7, 8}));
   BOOST_TEST(!view.same_memory(other));
 }
@@ -68,10 +68,10 @@ BOOST_FIXTURE_TEST_CASE(wrong_shapes_types_and_sizes_are_refused_in_one_line, Fi
 BOOST_AUTO_TEST_CASE(bf16_rounds_to_nearest_ties_to_even) {
   const auto through = [](float x) { return static_cast<float>(bf16(x)); };
   BOOST_TEST(through(1.0f) == 1.0f);
-  BOOST_TEST(through(1.0f + 0x1p-8f) == 1.0f);               // a tie: rounds down to even
-  BOOST_TEST(through(1.0f + 0x3p-8f) == 1.0f + 0x1p-6f);     // a tie: rounds up to even
+  BOOST_TEST(through(1.0f + 0x1p-8f) == 1.0f);            // a tie is rounded down to an even number
+  BOOST_TEST(through(1.0f + 0x3p-8f) == 1.0f + 0x1p-6f);  // a tie is rounded up to an even number
   BOOST_TEST(through(1.0f + 0x1.01p-8f) == 1.0f + 0x1p-7f);  // just above a tie
-  BOOST_TEST(through(-3.4028235e38f) == -HUGE_VALF);         // beyond the largest: infinity
+  BOOST_TEST(through(-3.4028235e38f) == -HUGE_VALF);         // beyond the largest number: infinity
   BOOST_TEST(std::isnan(through(std::nanf(""))));
 }
 

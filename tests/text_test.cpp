@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_
       BOOST_REQUIRE(first[i] == first.front() + 10 * static_cast<std::int32_t>(i));
     }
   }
-  BOOST_TEST(offsets.size() > 3u);  // out of eleven
+  BOOST_TEST(offsets.size() > 3u);  // eleven offsets are possible
   BOOST_TEST(*offsets.rbegin() <= 10);
   BOOST_TEST(std::set(epochs.begin(), epochs.end()).size() == 10u);
   // The windows of a step depend on the seed, but not on the number of parts.

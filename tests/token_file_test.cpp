@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(every_changed_byte_is_detected) {
   std::string whole(std::filesystem::file_size(tokens), ' ');
   std::ifstream(tokens, std::ios::binary).read(whole.data(), std::ssize(whole));
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    if (i >= 56 && i < 64) continue;  // unused bytes
+    if (i >= 56 && i < 64) continue;  // the file format does not use these bytes
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 4);
     write_atomically(tokens, changed);

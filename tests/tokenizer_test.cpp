@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(the_tokens_of_a_long_word_do_not_depend_on_its_parts) {
     if (std::isalpha(static_cast<unsigned char>(c))) letters += c;
   }
   for (const Json& line : golden()["texts"]) mixed += line.string();
-  std::erase(mixed, '<');  // leaves no special token
+  std::erase(mixed, '<');  // so that no special token is left
   for (const auto& [name, kind] : golden()["tokenizers"].members()) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     for (const std::string& text :

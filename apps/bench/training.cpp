@@ -122,7 +122,7 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
 
   // The first step also allocates memory from the system. It is reported but not counted as a
   // round.
-  std::vector<double> seconds, rates;  // rates: tokens per second, used if steps differ in length
+  std::vector<double> seconds, rates;  // rates: tokens per second, for steps of different lengths
   nn::StepReport first, last;
   Stopwatch watch;
   // Operations on a device run asynchronously. The time between two calls is then not the time of

@@ -203,7 +203,7 @@ class Book {
   }
 
   struct Place {
-    std::string title, previous = {}, next = {};  // The links are relative to the page.
+    std::string title, previous = {}, next = {};  // the links are relative to the page
   };
 
   void page(const fs::path& file, const Place& place, const std::string& content,

@@ -27,7 +27,7 @@ Json backend_facts(const char* name) {
       try {
         backend->require_dtype(type);
         types.emplace_back(name_of(type));
-      } catch (const Error&) {  // The call only tests whether the type is supported.
+      } catch (const Error&) {  // the call only tests whether the type is supported
       }
     }
     Json facts{{"name", name}, {"available", true}, {"types", types}};

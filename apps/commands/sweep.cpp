@@ -180,7 +180,7 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
     }
     if (stages.is_last(stage)) break;
     std::vector<std::size_t> best = best_of(judged, less, stages.all[stage + 1].settings);
-    std::ranges::sort(best);  // restores the grid's order, by which parts are numbered
+    std::ranges::sort(best);  // restores the order of the grid, in which parts are numbered
     std::vector<GridCell*> next;
     for (const std::size_t i : best) next.push_back(left[i]);
     left = std::move(next);

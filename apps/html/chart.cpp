@@ -100,7 +100,7 @@ std::string dot_or_diamond(double x, double y, bool diamond, std::size_t hue,
 
 std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
   std::string path, dots, values;
-  bool down = false;  // true while a line is being drawn; false after a gap
+  bool down = false;  // true while a line is being drawn, false after a gap
   for (const Point& p : series.points) {
     if (!x.shows(p.x) || !y.shows(p.y) || !y.holds(p.y)) {
       down = false;

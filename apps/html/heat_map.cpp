@@ -13,14 +13,15 @@ namespace {
 // Font size in pixels, and approximate width of a letter.
 constexpr double font = 11, letter = 0.62 * font;
 constexpr std::size_t longest_label = 12;  // in letters
-constexpr double faintest = 0.004;  // squares below this share of the full colour are left blank
+// Squares below this share of the full colour are left blank.
+constexpr double faintest = 0.004;
 
 /// Shortens a text to the maximum number of letters and appends an ellipsis.
 std::string shortened(const std::string& text) {
   if (count_code_points(text) <= longest_label) return text;
   std::size_t end = 0;
   for (std::size_t taken = 0; taken < longest_label; ++end) taken += !continues_utf8(text[end]);
-  return text.substr(0, end - 1) + "\u2026";  // all but the last letter
+  return text.substr(0, end - 1) + "\u2026";  // the last letter is replaced by the ellipsis
 }
 
 /// The labels along one side of the map.

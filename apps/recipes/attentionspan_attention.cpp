@@ -113,7 +113,7 @@ Row mean_row(const std::string& row, const std::string& column, const tasks::Mom
 
 struct PaperScores {
   std::string_view model, task;
-  double right, right_spread, wrong, wrong_spread;  // in percent
+  double right, right_spread, wrong, wrong_spread;  // means and spreads of the scores, in percent
 };
 constexpr PaperScores table3_of_paper[] = {
     {"Llama-3.2-3B-Instruct", "reversal", 4.55, 0.02, 2.36, 0.09},

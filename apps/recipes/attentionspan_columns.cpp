@@ -34,7 +34,7 @@ std::vector<Lineage> all_runs(const RecipeOptions& options) {
     const std::int64_t width = width_of_heads(runs.front().config);
     for (const std::int64_t eighth : eighths) {
       GridRun run = columns_repair(runs.front(), options);
-      if (eighth < 8) {  // the run for the last column is the run of section 6.4
+      if (eighth < 8) {  // section 6.4 already has a run for the last column
         const std::int64_t column = eighth * width / 8;
         run.config.set("training.columns", std::to_string(column));
         run.name += text("-column-", column);

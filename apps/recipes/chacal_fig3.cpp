@@ -31,7 +31,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     const std::size_t count = curve.steps.size();
     for (std::size_t i = 0; i < count; ++i) {
       series.points.push_back({curve.steps[i], curve.mean[i], curve.least[i], curve.most[i]});
-      if ((i + 1) * 4 % count >= 4) continue;  // keep four evenly spaced columns
+      if ((i + 1) * 4 % count >= 4) continue;  // keeps four evenly spaced columns
       result.rows.push_back(
           {models[m].name(), text("step ", static_cast<std::int64_t>(curve.steps[i])),
            curve.mean[i], curve.least[i], curve.most[i],

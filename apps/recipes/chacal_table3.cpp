@@ -50,8 +50,8 @@ std::string with_heads(std::string heads, const std::string& wanted) {
 
 /// The runs of one seed.
 struct Runs {
-  std::filesystem::path base;  // the run from which both others start
-  std::vector<GridRun> first;  // the base run, if this recipe trains it
+  std::filesystem::path base;  // the run from which both continued trainings start
+  std::vector<GridRun> first;  // the base run, if this recipe must train it
   GridRun standard, changed;
   std::string heads;  // list of heads of the changed model
 

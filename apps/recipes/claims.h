@@ -31,7 +31,7 @@ struct ClaimFigure {
 /// more than half of the runs.
 struct ClaimCondition {
   enum class Kind {
-    above,  // every run of `left` lies above every run of `right`, with their 95% intervals apart
+    above,     // every run of `left` is above every run of `right`, and no 95% intervals overlap
     at_least,  // every run of `left` is at least `bound`
     at_most,   // every run of `left` is at most `bound`
     within,    // every run of `left` exceeds the same run of `right` by at most `bound`

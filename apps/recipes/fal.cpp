@@ -46,7 +46,7 @@ Experiment flip_flop_experiment() {
           .columns = {{"train", "FFL F(0.6)", 1.00, 1.00},
                       {"sparse", "FFL F(0.98)", 0.151, 1.00},
                       {"2x", "FFL len 1024", 0.50, 1.00}},
-          .fal_seeds = 10};  // many seeds, because results vary strongly between them
+          .fal_seeds = 10};  // many seeds, because the results of seeds vary strongly
 }
 
 Experiment cycle_tracing_experiment(Scale scale) {

@@ -196,7 +196,7 @@ std::optional<GridPart> parse_part(std::string_view text) {
 
 std::vector<std::size_t> part_of(std::size_t count, GridPart part) {
   std::vector<std::size_t> chosen;
-  const std::size_t stride = std::min(part.parts, count);  // avoids an overflow of i + stride
+  const std::size_t stride = std::min(part.parts, count);  // so that i + stride cannot overflow
   for (std::size_t i = part.part - 1; i < count; i += stride) chosen.push_back(i);
   return chosen;
 }

@@ -16,7 +16,7 @@ struct Line {
 struct Figure {
   std::string id, summary, caption;
   std::vector<Line> (*lines)(Scale);
-  bool repeated = false;   // test inputs rep(i, r) instead of uniform ones
+  bool repeated = false;   // the test inputs are rep(i, r) instead of uniform
   std::int64_t seeds = 0;  // as in HintingRecipe
 };
 

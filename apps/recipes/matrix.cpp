@@ -147,7 +147,7 @@ std::string heat_tables(const Made& made) {
 std::string charts(const Made& made) {
   std::string all;
   for (const MatrixTask* task : made.choice.tasks) {
-    if (!task->files.empty()) continue;  // the lengths of its samples are not known
+    if (!task->files.empty()) continue;  // for files, the lengths of the samples are not known
     html::LineChart chart{.x_label = text("times ", task->trained(made.options.scale), ' ',
                                           task->length, ", the longest in training"),
                           .y_label = "score",

@@ -126,7 +126,8 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
   const auto train_to = [&](std::int64_t step) {
     const bool is_done = step < run.last_step() ? latest() >= step : is_finished(path, run.config);
     if (fs::exists(path / "config.ini") && is_done) {
-      open_or_create(path, run.config);  // an Error if the folder's run has another configuration
+      // Throws an Error if the folder's run has another configuration.
+      open_or_create(path, run.config);
       return true;
     }
     if (options.manner.is_over()) return false;

@@ -45,7 +45,7 @@ struct Study {
   std::int64_t warm_up = 0;  // warm-up steps; at most a third of a run's steps
   std::int64_t test_samples = 0;
   std::int64_t paper_samples = 0;  // number of samples in the paper's training
-  std::string remarks = {};  // remarks on how sizes differ from the paper's and on what is measured
+  std::string remarks = {};        // how sizes differ from the paper's, and what is measured
 
   std::int64_t middle_steps() const { return steps[steps.size() / 2]; }
 };

@@ -19,7 +19,7 @@ struct SortingConstruction {
   /// beta: with n visible tokens, a score that is higher by 1 gives n^beta times the weight
   double sharpness = 32;
   double successor = 0.5;  // epsilon: coordinate that marks the next greater number
-  double gain = 2500;      // G: factor of c, which is above 0 while copies are left
+  double gain = 2500;      // G: factor of c, which is positive while copies of the number are left
 
   /// The construction whose sharpness and gain suffice for every input of 1 to N numbers.
   static SortingConstruction for_inputs(std::int64_t numbers, std::int64_t longest);

@@ -81,7 +81,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
       watch.reset();
       ranks.reset();
     } else {
-      ranks.release();  // NOLINT: its destructor would wait
+      ranks.release();  // NOLINT: the destructor would wait for the other ranks
     }
   };
   try {

@@ -39,7 +39,8 @@ void Rollout::add_earlier_layer(const Tensor& attention) {
   // old entries of a panel are released as soon as its new entries exist.
   for (auto to = panels_.begin(); to != panels_.end(); ++to) {
     const Tensor product = empty_like(to->entries.value());
-    product.backend()(Copy{.x = to->entries.value(), .y = product});  // the term R I of R (A + I)
+    // R (A + I) contains the term R I = R.
+    product.backend()(Copy{.x = to->entries.value(), .y = product});
     for (auto from = to; from != panels_.end(); ++from) {
       const Var rows = slice(attention, from->begin, from->end - from->begin);
       const Var block = to->begin == 0 && to->end == tokens_

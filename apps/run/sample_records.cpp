@@ -90,7 +90,7 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
   const Folder made = Folder::make(folder);
   struct Part {
     std::string name;
-    std::unique_ptr<AtomicFile> file = {};  // null: no row so far
+    std::unique_ptr<AtomicFile> file = {};  // null while there is no row
     std::int64_t rows = 0;
   };
   std::vector<Part> parts;

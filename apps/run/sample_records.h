@@ -21,7 +21,7 @@ struct RecordCounts {
 };
 struct WrittenTask {
   std::vector<std::pair<std::filesystem::path, std::int64_t>> files;  // with numbers of samples
-  std::string flags;  // flags of `train` with which the files give the samples of the task
+  std::string flags;  // flags with which `train` obtains the task's samples from the files
 };
 /// Writes the task of a configuration as files: train.jsonl, id.jsonl with other samples of the
 /// training distribution, and one file for each other distribution. The test samples are those that

@@ -83,7 +83,7 @@ bool each_line(const FileDescriptor& file, Curves::Place& place, Curves::Time un
       }
     }
     if (begin == 0) {
-      if (all.size() < chunk) return true;  // the last line is still being written
+      if (all.size() < chunk) return true;  // the last line is not yet complete
       place.inside_long_line = true;
       begin = all.size();
     }

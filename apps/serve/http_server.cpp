@@ -173,7 +173,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                error != http::error::end_of_stream && error != http::error::partial_message) {
       made = {.status = 400, .body = "the request is malformed\n"};
     } else {
-      return;  // The client has disconnected or is too slow.
+      return;  // the client has disconnected or is too slow
     }
     if (shared_.waiting_bytes + made.body.size() > shared_.limits.waiting_bytes) {
       made = {.status = 503, .body = "too many answers wait for their clients\n"};

@@ -142,7 +142,7 @@ def serve(contender, options):
     """Answers each request of the measuring script with contender(*request) as a line of JSON."""
     import torch
 
-    out, sys.stdout = sys.stdout, sys.stderr  # only answers are written to it
+    out, sys.stdout = sys.stdout, sys.stderr  # standard output is reserved for answers
     torch.set_num_threads(options.threads)
     torch.set_default_device(options.device)
     for line in sys.stdin:

@@ -126,9 +126,9 @@ def theirs(name, math, form, steps, seconds, device):
             adam.step()
             adam.zero_grad(set_to_none=True)
 
-    times = []  # per token
+    times = []  # seconds per token
     if device == "cpu":
-        take(batches[:1])  # warms up, and compiles
+        take(batches[:1])  # warms up and compiles
         for batch in batches:
             times.append(timed(lambda: take([batch])) / batch[2])
     else:

@@ -42,7 +42,7 @@ def ours(program, name, math, ranks, seconds):
                  "--out", folder + "/run"]
         with open(folder + "/errors", "w") as errors:
             child = subprocess.Popen(["timeout", "300", *words], stderr=errors)
-            _, status, usage = os.wait4(child.pid, 0)  # includes the largest descendant
+            _, status, usage = os.wait4(child.pid, 0)  # the usage includes the largest descendant
         if status:
             with open(folder + "/errors") as errors:
                 sys.exit(errors.read())

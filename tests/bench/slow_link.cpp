@@ -55,7 +55,7 @@ struct Packet {
   Nanoseconds due = 0;
   std::size_t size = 0;  // bytes of the header and of the Ethernet frame
   std::array<std::byte, header + 18 + 65536>
-      bytes;  // uninitialized, because untouched pages use no memory
+      bytes;  // not initialized, because pages that are never written use no memory
 };
 
 /// Opens a TAP device in a namespace, and moves this process into the namespace.

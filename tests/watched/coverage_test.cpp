@@ -35,7 +35,8 @@ BOOST_AUTO_TEST_CASE(shared_memory_fits_every_architecture) {
                                      {10, 0}, {10, 3}, {11, 0}, {12, 0}, {12, 1}};
   for (const auto& [major, minor] : capabilities) {
     for (const auto& kernel : emulator::watch::kernels()) {
-      if (kernel.name.starts_with("watch_test")) continue;  // some exceed the limit on purpose
+      // Some kernels of watch_test exceed the limit on purpose.
+      if (kernel.name.starts_with("watch_test")) continue;
       BOOST_TEST_CONTEXT(major << '.' << minor << ", " << kernel.name) {
         BOOST_TEST(kernel.static_bytes + kernel.dynamic_bytes <=
                    cuda::shared_per_block(major, minor));

@@ -55,7 +55,8 @@ __global__ void reverse_in_warps(int* y, bool barrier) {
   const int thread = static_cast<int>(threadIdx.x);
   shared[thread] = thread;
   if (barrier) __syncwarp();
-  if (!barrier) __shfl_sync(full_warp, thread, 0);  // does not order memory accesses
+  // An operation of the warp that does not order memory accesses.
+  if (!barrier) __shfl_sync(full_warp, thread, 0);
   y[thread] = shared[thread ^ 1];
 }
 

@@ -248,7 +248,8 @@ class Chart {
       this.shownLines = told.length;
     }
     this.tip.hidden = false;
-    const right = at > (box.left + box.right) / 2;  // the tip is then at the left
+    // If the pointer is in the right half, the tip is at its left.
+    const right = at > (box.left + box.right) / 2;
     this.tip.style.left = right ? '4rem' : 'auto';
     this.tip.style.right = right ? 'auto' : '.8rem';
   }
