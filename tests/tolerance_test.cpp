@@ -7,7 +7,7 @@ BOOST_AUTO_TEST_SUITE(tolerance_test)
 
 using namespace longhand;
 
-// Tests the comparison with a tolerance: which errors it detects.
+// Tests which errors the comparison with a tolerance detects.
 
 namespace {
 

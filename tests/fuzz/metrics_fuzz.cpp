@@ -1,6 +1,6 @@
-// Any bytes are read as the metrics.jsonl of a run, in the way of `serve`, which reads a growing
-// file, and in the way of all other commands. Curves have bounded size, and the numbers of damaged
-// lines are reported.
+// Any bytes are read as the metrics.jsonl of a run: once as `serve` reads a growing file, and once
+// as all other commands read the file. Curves have bounded size, and the numbers of damaged lines
+// are reported.
 #include <algorithm>
 #include <utility>
 
