@@ -5,8 +5,8 @@
 
 namespace longhand::app::book {
 
-/// A derivative that the reader is to find, in a block of docs/exercises.md between ```exercise and
-/// ```:
+/// A derivative that the reader must find. It is in a block of docs/exercises.md between
+/// ```exercise and ```:
 ///
 ///     x*z by x
 ///     right: z
