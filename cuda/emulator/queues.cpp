@@ -96,13 +96,14 @@ Queue::~Queue() {
 }
 
 void Queue::add(std::function<void()> work) {
-  append(std::move(work));
-  if (work_is_deferred()) Device::the_one().hurry();
+  if (!work_is_deferred()) return work();
+  items_.push_back({std::move(work), nullptr});
+  Device::the_one().hurry();
 }
 
 void Queue::append(std::function<void()> work) {
   if (!work_is_deferred()) return work();
-  items_.push_back({std::move(work), nullptr});
+  items_.push_back({std::move(work), nullptr, true});
 }
 
 void Queue::add_wait(const Occurred& event) {

@@ -35,7 +35,8 @@ class Queue {
   friend class Device;
   struct Item {
     std::function<void()> work;
-    Occurred after;  // the work is done only after this event; may be nullptr
+    Occurred after;          // the work is done only after this event; may be nullptr
+    bool of_memory = false;  // enqueued by append()
   };
   std::deque<Item> items_;
 };
