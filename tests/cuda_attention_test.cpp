@@ -73,6 +73,7 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
 // Each case runs in one of the four settings, in turn. The order of settings continues from one
 // operation to the next.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
+  const emulator::InterleavedBlocks interleaved;
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
@@ -409,6 +410,7 @@ BOOST_AUTO_TEST_CASE(scores_may_be_negated_or_all_equal) {
 // Keys are not read if no query of a block has any weight left for them. In this test, they are NaN
 // and would make the results NaN.
 BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
+  const emulator::InterleavedBlocks interleaved;
   constexpr std::int64_t rows = 320, width = 8, unread = 96, far = 192;
   for (const Math math : {Math::exact, Math::bf16}) {
     const auto backend = make_emulated_cuda_backend({.math = math});

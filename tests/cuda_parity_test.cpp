@@ -14,13 +14,16 @@ using namespace longhand;
 // Sums of products are rounded as by the tensor cores of two architectures in turn.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   const emulator::DeferredWork deferred;
-  const auto choose_tensor_cores = [](std::size_t turn) {
+  const auto choose_device = [](std::size_t turn) {
     emulator::set_tensor_cores(turn % 2 == 0 ? emulator::TensorCores::sm_80
                                              : emulator::TensorCores::sm_90);
+    emulator::set_order(turn % 4 == 0 ? emulator::Order::interleaved : emulator::Order::forward,
+                        turn);
   };
   cuda_parity::check_operations(make_emulated_cuda_backend, cuda_parity::Cases::small,
-                                choose_tensor_cores);
+                                choose_device);
   emulator::set_tensor_cores(emulator::TensorCores::plain);
+  emulator::set_order(emulator::Order::forward);
 }
 
 // The uploads in total are larger than the ring buffers through which they are copied.

@@ -39,6 +39,15 @@ class DeferredWork {
   DeferredWork& operator=(const DeferredWork&) = delete;
 };
 
+/// Interleaves blocks while it lives (Order::interleaved).
+class InterleavedBlocks {
+ public:
+  explicit InterleavedBlocks(std::uint64_t seed = 1) { set_order(Order::interleaved, seed); }
+  ~InterleavedBlocks() { set_order(Order::forward); }
+  InterleavedBlocks(const InterleavedBlocks&) = delete;
+  InterleavedBlocks& operator=(const InterleavedBlocks&) = delete;
+};
+
 /// How tensor cores add products, in kernels and in the replacement for cuBLASLt: f32 sums in order
 /// (the default), or like a device of compute capability 8.0 or 9.0 (emulator/fused_sum.h).
 enum class TensorCores { plain, sm_80, sm_90 };
