@@ -12,6 +12,7 @@ scripts/test.sh
 scripts/setup.sh lint
 scripts/tidy.sh
 tests/kill_test.sh build/release/apps/longhand 1000
+scripts/seeded_faults.sh --check
 LONGHAND_ALL_SETTINGS=1 build/release/tests/longhand_tests \
   --run_test=cuda_emulated_test/the_order_of_threads_changes_no_bit
 for sanitizer in asan tsan; do

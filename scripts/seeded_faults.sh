@@ -1,11 +1,12 @@
 #!/bin/bash
-# Puts one fault after another into a copy of the CUDA kernels, builds the watched tests with it and runs
-# those of the kernel's family, which have to fail. Prints a table of what found each fault.
+# Plants one fault at a time in the CUDA kernels or the backend's host code, builds the watched tests, and runs
+# the tests of the kernel's family, which must fail. Prints a table with what found each fault.
 #   scripts/seeded_faults.sh [BUILD [FIRST [LAST]]]
-#   scripts/seeded_faults.sh --check      only compares the faults with the sources, which may have changed
-# BUILD is a configured build (build/release); its sources are restored after each fault, also when the script
-# is interrupted, and are compiled again. Without a fault the same tests have to pass, which is the first row.
-# Exit status 1 if a fault was not found.
+#   scripts/seeded_faults.sh --check      only checks that each fault still fits its source
+# BUILD is a configured build folder (default: build/release). The script changes the sources in place. It
+# restores them after each fault, also when it is interrupted, and compiles them again. Row 0 has no fault, and
+# its tests must pass. FIRST and LAST limit the rows. The exit status is 1 if a fault was not found, did not
+# compile, or no longer fits its source.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release} first=${2:-0} last=${3:-999}
@@ -21,8 +22,9 @@ restore() {
 }
 trap restore EXIT
 
-# fault KIND FAMILY FILE TESTS OLD NEW: in FILE of cuda/, the first OLD becomes NEW. TESTS are suites or
-# test cases with colons between them, after operations of the catalog to which the parity test is limited.
+# fault KIND FAMILY FILE "OPERATIONS: TESTS" OLD NEW replaces OLD, which FILE of cuda/ must contain exactly once,
+# by NEW. TESTS are test suites or cases, separated by colons. The parity test is limited to the operations of the
+# catalog whose names contain OPERATIONS.
 fault() {
   local kind=$1 family=$2 file=cuda/$3 tests=$4 old=$5 new=$6 text after how
   number=$((number + 1))
@@ -30,27 +32,31 @@ fault() {
   text=$(cat "$file"; printf x)
   text=${text%x}
   after=${text/"$old"/"$new"}
-  [ "$after" != "$text" ] || {
-    echo "seeded_faults.sh: $file no longer contains: $old" >&2
+  if [[ $text != *"$old"* || ${text#*"$old"} == *"$old"* || $after == "$text" ]]; then
+    echo "seeded_faults.sh: fault $number, \"$kind\": expected $file to contain this text exactly once: $old" >&2
     missed=1
     return
-  }
+  fi
   [ "$build" != --check ] || return 0
   cp "$file" "$file.kept"
   changed=$file
   printf %s "$after" >"$file"
   how=$(try "$tests")
   restore
-  [ "$how" != "not found" ] || missed=1
+  case $how in "not found" | "does not build" | "did not end") missed=1 ;; esac
   printf '| %s | %s | `%s` | %s |\n' "$kind" "$family" "$3" "$how"
 }
 
-# try "OPERATIONS: TESTS" prints what the tests found.
+# try "OPERATIONS: TESTS" prints the first error of the tests. "other results" means that a result differs from the
+# reference and the watch reported nothing.
 try() {
-  local operations=${1%%:*} tests=${1#*: } log=$build/seeded_faults.log
+  local operations=${1%%:*} tests=${1#*: } log=$build/seeded_faults.log status=0
   if ! ninja -C "$build" longhand_watched_tests >"$log" 2>&1; then echo "does not build"; return; fi
-  if LONGHAND_OPERATIONS=$operations timeout 600 "$program" --run_test="$tests" >"$log" 2>&1; then
+  LONGHAND_OPERATIONS=$operations timeout 600 "$program" --run_test="$tests" >"$log" 2>&1 || status=$?
+  if [ $status = 0 ]; then
     echo "not found"
+  elif [ $status = 124 ]; then
+    echo "did not end"
   else
     grep -o 'a race with a [a-z]*\|a read of what no thread has written\|out of bounds[a-z ]*\|outside of shared memory\|past the end\|off its boundary\|no multiple of 16\|a copy [a-z ]*way\|waits at the barrier\|different barriers\|wrote past\|all resident blocks wait' "$log" |
       head -n 1 | grep . || echo "other results"
@@ -74,7 +80,7 @@ if [ "$first" = 0 ] && [ "$build" != --check ]; then
   [ "$how" = "not found" ] || exit 1
 fi
 
-# Families whose threads share memory.
+# Families in which threads share memory.
 fault "missing __syncthreads" "cumulative sums" cumulate.cu "cumulate: $parity" '    sums[own] = sum;
     __syncthreads();' '    sums[own] = sum;'
 fault "missing __syncthreads" "delta rule" delta.cu "delta: $parity" '    Step::stage(task, b);
@@ -128,7 +134,7 @@ fault "fence before the barrier" ChaCAL attention/tickets.h "chacal: $long" '  _
   if (threadIdx.x != 0) return;'
 fault "missing fence after waiting" ChaCAL attention/tickets.h "chacal: $long" ' let_others_run();
     __threadfence();' ' let_others_run();'
-fault "missing wait for a block" ChaCAL attention/attend.h "chacal: $long" 'wait_for(done + (end - 1 - at.offset()) / tile_rows * step);' '__syncthreads();'
+fault "missing wait for a block" ChaCAL attention/attend.h "chacal: $long" 'if (!own && end > at.offset()) {' 'if (!own && end > at.offset() && begin < 0) {'
 fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $parity" '    __syncthreads();
     substitute' '    substitute'
 fault "missing __syncthreads" "DeltaFormer" attention/deltaformer.cu "chain: $parity" '      space.weights[thread] = p;
@@ -145,10 +151,40 @@ fault "missing __syncthreads" "First-After-Last" attention/fal.cu "fal: $parity"
 fault "off by one in shared memory" "First-After-Last" attention/fal.cu "fal: $parity" 'sums[1][choice.slot][c] +=' 'sums[1][choice.slot + 1][c] +='
 fault "misaligned vector load" "First-After-Last" attention/fal.cu "fal: $parity" 'load_pack(key + c)' 'load_pack(key + c + 1)'
 
-# Families without shared memory: each thread has elements of its own.
+fault "missing __syncthreads" "ChaCAL, backward" attention/chacal_backward.cu "chacal: $parity" '    __syncthreads();
+    float gamma_sum' '    float gamma_sum'
+fault "missing atomic operation" ChaCAL attention/tickets.h "chacal: $parity" 'ticket = atomicAdd(progress, 1);' 'ticket = (*progress)++;'
+fault "missing __syncwarp" "weights and scores" attention/inspect.h "attention_weights: $parity" '  __syncwarp();
+' ''
+fault "two warps write to one place" "reinforced heads" attention/reinforce.cu "reinforced: $parity" ' || !pairs.begins(first)' ''
+fault "two warps write to one place" "sums for backward passes" attention/backward.cu "attention: $parity" 'dots[i] = dot;' 'dots[i / 2] = dot;'
+
+# Families without shared memory, in which each thread writes its own elements.
 fault "misaligned vector load" "element-wise" floats.h "activate: $parity" 'const auto stored = *reinterpret_cast<const detail::Stored<T, width>*>(x);' 'const auto stored = *reinterpret_cast<const detail::Stored<T, width>*>(x + (width > 1));'
-fault "two threads write one place" rotations rope.cu "rotate: $parity" 'thread_in_grid()' '(thread_in_grid() / 2)'
-# Blocks that wait for blocks which may not have started.
+fault "two threads write to one place" appending append.cu "append: $parity" '(place + at.row)' '(place + at.row / 2)'
+fault "two threads write to one place" "two operands" combine.cu "divide: $parity" 'thread_in_grid() * width; i < size; i += step) {
+    Floats<width> u = load<width>(a + i);' 'thread_in_grid() / 2 * width; i < size; i += step) {
+    Floats<width> u = load<width>(a + i);'
+fault "two blocks write to one place" convolution convolution.cu "convolution: $parity" 'task.parts[(std::int64_t{blockIdx.x} * task.taps + i)' 'task.parts[(std::int64_t{blockIdx.x / 2} * task.taps + i)'
+fault "two threads write to one place" dropout dropout.cu "dropout: $parity" '4 * thread_in_grid()' '2 * thread_in_grid()'
+fault "two threads write to one place" embedding gather.cu "embedding: $parity" 'thread_in_grid() * width' 'thread_in_grid() / 2 * width'
+fault "two threads write to one place" losses loss.cu "cross_entropy: $parity" 'log_sum[i] = all' 'log_sum[i / 2] = all'
+fault "two threads write to one place" "epilogues of products" matmul.cu "matmul: $parity" 'thread_in_grid() * width; i < size; i += step) {
+    Floats<width> z' 'thread_in_grid() / 2 * width; i < size; i += step) {
+    Floats<width> z'
+fault "two warps write to one place" "norms, forward" norm.cu "layer_norm: $parity" 'const std::int64_t i = Layout::row();
+  if (i >= r.rows) return;
+  const Row<T, Layout> x(r.x + i * r.n, r.n);
+' 'const std::int64_t i = Layout::row() / 2;
+  if (i >= r.rows) return;
+  const Row<T, Layout> x(r.x + i * r.n, r.n);
+'
+fault "all threads write to one place" optimizers optimizer.cu "square_sums: $parity" 'if (threadIdx.x == 0) entry.sums' 'entry.sums'
+fault "two threads write to one place" rearranging rearrange.cu "permute: $parity" 'thread_in_grid() * width' 'thread_in_grid() / 2 * width'
+fault "two threads write to one place" rotations rope.cu "rope: $parity" 'thread_in_grid(), r.pairs' 'thread_in_grid() / 2, r.pairs'
+fault "two threads write to one place" triangles triangle.cu "triangle: $parity" 'thread_in_grid() * width' 'thread_in_grid() / 2 * width'
+
+# Blocks that wait for blocks that may not have started.
 fault "waits for later tiles" ChaCAL attention/chacal.cu "chacal: $long" '    const TicketTile next =
         tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
     if (next.rank >= ranks) return;' '    TicketTile next = tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
@@ -165,4 +201,4 @@ fault "host does not wait" "ring of uploads" uploads.cpp "add_bias: $uploads" ' 
 fault "event is not recorded" "ring of uploads" uploads.cpp "add_bias: $uploads" '    passed_[section_].record(compute_);' ''
 fault "wrong stream" uploads uploads.cpp "add_bias: $uploads" 'compute_.copy(target, staged_ + at, piece);' 'copier_.copy(target, staged_ + at, piece);'
 
-[ $missed = 0 ] || { echo "seeded_faults.sh: a fault was not found, or does not fit the sources" >&2; exit 1; }
+[ $missed = 0 ] || { echo "seeded_faults.sh: not all faults were found (see above)" >&2; exit 1; }
