@@ -23,5 +23,6 @@ done
 scripts/fuzz.sh "$minutes"
 scripts/arm64.sh
 scripts/release.sh --compare
+tests/wheel_test.sh "$PWD" --wheel build/packages/longhand-*"_$(uname -m).whl" || [ $? = 77 ]  # 77: no pip
 scripts/fresh_root.sh || [ $? = 77 ]  # 77: skipped, because it needs root
 echo "deep_check: all passed"

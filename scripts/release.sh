@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the packages of a version: a static program, Debian packages of the program and of the library,
-# an archive of the source, a list of the linked software, and checksums. On x86-64, the program and the
-# Debian packages are also built for arm64 if the cross compiler is installed (scripts/setup.sh arm64).
+# Makes the packages of a version: a static program, a wheel of it for pip, Debian packages of the program
+# and of the library, an archive of the source, a list of the linked software, and checksums. On x86-64,
+# everything is also built for arm64 if the cross compiler is installed (scripts/setup.sh arm64).
 #   scripts/release.sh [OUT]             writes to OUT (default: build/packages)
 #   scripts/release.sh --compare [OUT]   builds twice in different folders and compares every bit
 # The environment variable LONGHAND_MACHINES lists the machines to build for: amd64, arm64 or both. The
@@ -17,7 +17,8 @@ fi
 out=${1:-$source/build/packages}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-largest=$((15 << 20))  # limit of the program's size in bytes
+largest=$((20 << 20))  # limit of the program's size in bytes
+command -v python3 > /dev/null || { echo "release: python3, which packs the wheel, is not installed" >&2; exit 1; }
 
 commit=$(git -C "$source" rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct)
@@ -116,6 +117,7 @@ make_machine() {
   cp "$at/all/usr/bin/longhand" "$to/longhand-$version-$machine"
   size=$(stat -c %s "$to/longhand-$version-$machine")
   [ "$size" -lt "$largest" ] || { echo "release: the program has $size bytes, more than $largest" >&2; exit 1; }
+  "$work/source/scripts/wheel.py" "$to/longhand-$version-$machine" longhand "$version" "$to" > /dev/null
 }
 
 # make_packages TO: builds everything from a clone of the commit and writes it to the folder TO.
