@@ -71,7 +71,8 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
 }  // namespace
 
 // Each case runs in one of the four settings, in turn. The order of settings continues from one
-// operation to the next.
+// operation to the next. Blocks are interleaved: if blocks ran one after another, the first block
+// would compute all tiles, and no tile would wait for another block.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const emulator::InterleavedBlocks interleaved;
   const auto reference = make_reference_backend();

@@ -11,7 +11,9 @@ using namespace longhand;
 
 // Compares all operations of the catalog on the emulated device with the reference. This finds
 // every mistake in a CUDA kernel except low speed, and host code that does not wait for results.
-// Sums of products are rounded as by the tensor cores of two architectures in turn.
+// Sums of products are rounded as by the tensor cores of two architectures in turn. In one of four
+// settings of each operation, blocks are interleaved, so that tiles wait for the tiles of other
+// blocks.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   const emulator::DeferredWork deferred;
   const auto choose_device = [](std::size_t turn) {

@@ -74,8 +74,10 @@ class Device {
     try {
       if (work) work();
     } catch (...) {
-      // As after an error on a device, the remaining work of all queues is dropped.
-      for (Queue* const queue : queues_) queue->items_.clear();
+      // As after an error on a device, no kernel or copy that was enqueued is done any more.
+      for (Queue* const queue : queues_) {
+        std::erase_if(queue->items_, [](const Queue::Item& item) { return !item.of_memory; });
+      }
       throw;
     }
     return true;

@@ -24,7 +24,9 @@ class Queue {
 
   /// Does the work now, or later if work is deferred.
   void add(std::function<void()> work);
-  /// Like add(), but does not do any earlier work, so no kernel can fail during this call.
+  /// Like add(), for work of the memory allocator. It does no earlier work, so no kernel can fail
+  /// during this call. After a kernel has failed, the allocator's work is still done, because the
+  /// allocator later checks its results.
   void append(std::function<void()> work);
   /// Later work waits until the event has occurred. Does nothing if the event has already occurred
   /// or was never recorded.
