@@ -16,6 +16,7 @@
 #include "core/bus_errors.h"
 #include "core/exception_message.h"
 #include "core/nearest.h"
+#include "core/parallel.h"
 #include "core/quote.h"
 #include "nn/ranks/transport.h"
 #include "nn/training/stop_signals.h"
@@ -120,6 +121,7 @@ int guarded(const std::vector<std::string>& words) {
 }  // namespace longhand::app
 
 int main(int count, char** words) {
+  longhand::limit_polling(words);
   longhand::app::hold_standard_streams();
   longhand::explain_bus_errors();
   std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit then fails with an error

@@ -50,6 +50,9 @@ install(FILES ${PROJECT_BINARY_DIR}/longhand-config.cmake
         DESTINATION ${longhand_package})
 
 # The package for pkg-config. Its prefix is the prefix of `cmake --install`.
+if(LONGHAND_THREADS STREQUAL "openmp")
+  set(longhand_openmp_flag ${OpenMP_CXX_FLAGS})
+endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/longhand.pc.in ${PROJECT_BINARY_DIR}/longhand.pc @ONLY)
 install(CODE "
   file(READ \"${PROJECT_BINARY_DIR}/longhand.pc\" text)

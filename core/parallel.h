@@ -1,14 +1,12 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <mutex>
-#include <thread>
+#include <memory>
+#include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace longhand {
 
@@ -33,47 +31,43 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-/// A fixed set of threads. Work is divided into chunks that depend only on the problem, not on the
-/// number of threads. An idle thread takes the next chunk. If each chunk writes its own results,
-/// the bits are the same for any number of threads.
+/// A fixed number of threads. Work is divided into chunks that depend only on the problem, not on
+/// the number of threads. An idle thread takes the next chunk. If each chunk writes its own
+/// results, the bits are the same for any number of threads.
+///
+/// The threads are those of OpenMP, or the library's own (-DLONGHAND_THREADS=pool). The linker
+/// chooses: parallel_openmp.cpp or parallel_pool.cpp is compiled.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);  // 0: one per core that this process may use
+  explicit ThreadPool(int threads);  // 0: all that this process may use
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return threads_; }
 
   /// Calls body(chunk, worker) once for each chunk in [0, chunks). `worker` is the number of the
   /// calling thread, in [0, threads()). Returns when all chunks are done, and rethrows the first
   /// exception. Not reentrant.
   void run(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int worker)> body);
 
- private:
-  using Body = FunctionRef<void(std::int64_t, int)>;
-  void work(int worker);
-  void join();
-  void take_chunks(std::uint64_t job, int worker);
+  static std::string_view implementation();  // "OpenMP" or "pool"
 
-  std::vector<std::thread> workers_;
-  bool keep_apart_ = false;  // workers avoid the caller's core; false if there are few cores
-  std::atomic<int> caller_core_{-1};
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  /// The upper half is the number of the job, and the lower half is its next chunk. A thread takes
-  /// a chunk by incrementing the ticket with compare-and-exchange, so it cannot take a chunk of a
-  /// finished job. Between jobs the lower half is `closed`. Only then are body_ and chunks_
-  /// changed.
-  std::atomic<std::uint64_t> ticket_{closed};
-  static constexpr std::uint64_t closed = 0xffffffffu;
-  std::atomic<const Body*> body_{nullptr};
-  std::atomic<std::uint64_t> chunks_{0};
-  std::atomic<std::uint64_t> done_{0};
-  std::atomic<bool> failed_{false};
-  std::atomic<bool> stop_{false};
-  std::exception_ptr error_;
+ private:
+  struct Team;
+  static int checked(int threads, int all);
+  [[noreturn]] static void fail_to_start(int threads, std::size_t started,
+                                         const std::system_error& error);
+
+  int threads_;
+  std::unique_ptr<Team> team_;
 };
+
+/// For the beginning of main(): idle threads of OpenMP shall poll briefly before they sleep. GCC's
+/// OpenMP lets them poll for milliseconds, which slows other programs on the same cores. It reads
+/// this setting while the program is loaded, so the setting is put into the environment and the
+/// program starts again. Does nothing if the environment already has a setting.
+void limit_polling(char** arguments);
 
 /// Divides [0, count) into pieces of `grain` elements, of which the last may be shorter, and calls
 /// body(begin, end) for each piece.

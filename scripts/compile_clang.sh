@@ -11,6 +11,7 @@ folder=build/clang-compiled
 mkdir -p "$folder"
 cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_COMPILER_LAUNCHER= \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLONGHAND_UNITY=ON -DLONGHAND_STRONGEST_ISA=portable \
+  -DLONGHAND_THREADS=pool \
   >"$folder/configured.log"
 # Some files are written by the build.
 # shellcheck disable=SC2046  # one word a file

@@ -210,6 +210,10 @@ BOOST_AUTO_TEST_CASE(info_names_the_commit_and_the_instruction_set_in_use) {
   const std::string& commit = info["commit"].string();
   BOOST_TEST((commit == "unknown" || commit.find_first_not_of("0123456789abcdef") >= 40));
   BOOST_TEST(info["threads"].integer() >= 1);
+  if (info["threads_by"].string() == "OpenMP") {
+    const std::string limited = (*this)("info --json", "OMP_NUM_THREADS=3").out;
+    BOOST_TEST(Json::parse(limited).value()["threads"].integer() == 3);
+  }
   BOOST_TEST(info["memory"]["total_bytes"].number() > 0);
   bool found = false;
   for (const Json& set : info["instruction_sets"]) {

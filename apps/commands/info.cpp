@@ -80,6 +80,7 @@ Json gather() {
   const std::string processor = find_line("/proc/cpuinfo", "model name");
   facts["processor"] = processor.empty() ? "unknown" : processor;
   facts["threads"] = ThreadPool(0).threads();
+  facts["threads_by"] = std::string(ThreadPool::implementation());
   facts["memory"] = {
       {"total_bytes", std::uint64_t{memory.totalram} * memory.mem_unit},
       {"available_bytes", available.empty() ? Json() : Json(1024 * std::stoull(available))},
@@ -113,7 +114,7 @@ void print(const Json& facts) {
   for (const char* key : {"version", "commit", "compiler", "build", "processor"}) {
     line(key, facts[key].string());
   }
-  line("threads", facts["threads"].dump());
+  line("threads", facts["threads"].dump() + " (" + facts["threads_by"].string() + ")");
   const Json& memory = facts["memory"];
   std::string amount = gibibytes(memory["total_bytes"]);
   if (!memory["available_bytes"].is_null()) {
