@@ -109,8 +109,8 @@ TaskKind addition() {
                    {"operands", "2", "count of numbers to add"},
                    {"pad", "1",
                     "1: pad all numbers with zeros to one digit more than the longest"}},
-       .distributions = {{"train", "ID", [](OptionValues&) {}},
-                         {"ood", "OOD", [](OptionValues& v) { v.set("digits", "5-10"); }}},
+       .distributions = {{"train", [](OptionValues&) {}},
+                         {"ood", [](OptionValues& v) { v.set("digits", "5-10"); }}},
        .make_with = [](const OptionValues& values) {
          return std::make_unique<Addition>(
              values, Range::of(values, "digits", 1, Addition::most_digits - 1),

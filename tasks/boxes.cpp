@@ -247,10 +247,8 @@ TaskKind boxes() {
   return {.name = "boxes",
           .summary = "list the contents of each box after objects were put, removed and moved",
           .options = BoxesRules::options(),
-          .distributions = {{"train", "First states trained on",
-                             [](OptionValues& values) { values.set("split", "train"); }},
-                            {"test", "First states held out",
-                             [](OptionValues& values) { values.set("split", "test"); }}},
+          .distributions = {{"train", [](OptionValues& values) { values.set("split", "train"); }},
+                            {"test", [](OptionValues& values) { values.set("split", "test"); }}},
           .make_with = [](const OptionValues& values) { return std::make_unique<Boxes>(values); }};
 }
 

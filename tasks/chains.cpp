@@ -215,7 +215,7 @@ TaskKind chains() {
                   {"size", "8", "tokens per block, and number of values"},
                   {"score", "all",
                    "all or depths; depths: also score by the number of references"}},
-      .distributions = {{"train", "Test", [](OptionValues&) {}}},
+      .distributions = {{"train", [](OptionValues&) {}}},
       .make_with = [](const OptionValues& values) { return std::make_unique<Chains>(values); }};
 }
 

@@ -152,7 +152,7 @@ class Copying final : public Task {
 /// Samples with `factor` times the maximum number of places in training, and as many symbols as in
 /// training.
 Distribution more_places(std::int64_t factor) {
-  return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
+  return {text(factor, "x"), [factor](OptionValues& values) {
             const Range places = Range::of(values, "noise", 1, most_places / factor);
             values.set("noise", text(factor * places.most));
           }};
@@ -168,7 +168,7 @@ TaskKind copying() {
                    "number of symbols to copy; 0: one at every place (plain copying)"},
                   {"symbols", "16", "number of different symbols"},
                   {"noise", "64-256", "number of places before the mark: a number or a range"}},
-      .distributions = {{"train", "Train", [](OptionValues&) {}}, more_places(4), more_places(16)},
+      .distributions = {{"train", [](OptionValues&) {}}, more_places(4), more_places(16)},
       .make_with = [](const OptionValues& values) { return std::make_unique<Copying>(values); }};
 }
 

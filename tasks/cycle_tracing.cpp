@@ -232,7 +232,7 @@ class CycleTracing final : public Task {
 /// Cycles with `factor` times the maximum number of nodes in training, and `factor` times as many
 /// tokens.
 Distribution larger(std::int64_t factor) {
-  return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
+  return {text(factor, "x"), [factor](OptionValues& values) {
             const std::string nodes = text(factor * values.integer("max-nodes", 1, ids / factor));
             values.set("min-nodes", nodes);
             values.set("max-nodes", nodes);
@@ -253,7 +253,7 @@ TaskKind cycle_tracing() {
                 "times the largest cycle"},
                {"tokenization", "characters", "characters or numbers; numbers: one token per node"},
                {"loss", "answer", "tokens that contribute to the loss: answer (the walk) or all"}},
-          .distributions = {{"train", "Train cycle", [](OptionValues&) {}}, larger(4), larger(8)},
+          .distributions = {{"train", [](OptionValues&) {}}, larger(4), larger(8)},
           .make_with = [](const OptionValues& values) {
             return std::make_unique<CycleTracing>(values);
           }};

@@ -118,8 +118,8 @@ TaskKind ffml() {
                    {"registers", "2", "number of registers, each of one bit"},
                    {"flips", "1", "1: some commands flip a register"},
                    {"reads", "0", "1: some earlier commands are reads, with their bits"}},
-       .distributions = {{"train", "ID", [](OptionValues&) {}},
-                         {"ood", "OOD", [](OptionValues& v) { v.set("commands", "11-100"); }}},
+       .distributions = {{"train", [](OptionValues&) {}},
+                         {"ood", [](OptionValues& v) { v.set("commands", "11-100"); }}},
        .make_with = [](const OptionValues& values) {
          return std::make_unique<Ffml>(
              values, Range::of(values, "commands", 1, Ffml::most_commands),

@@ -151,7 +151,7 @@ class FlipFlopTask final : public Task {
 
 /// Samples with `factor` times as many instructions.
 Distribution longer(std::int64_t factor) {
-  return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
+  return {text(factor, "x"), [factor](OptionValues& values) {
             values.set("instructions", text(factor * values.integer("instructions", 1,
                                                                     most_instructions / factor)));
           }};
@@ -176,13 +176,13 @@ TaskKind flip_flop() {
                       {"letters", "steady",
                        "distribution of instructions: steady (the same everywhere) or drift "
                        "(writes first, then almost only ignores, reads at the end, for any p)"}},
-          .distributions = {{"train", "In-dist.", [](OptionValues&) {}},
-                            {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
+          .distributions = {{"train", [](OptionValues&) {}},
+                            {"sparse", [](OptionValues& v) { v.set("ignore", "0.98"); }},
                             longer(2),
                             longer(4),
                             // `false`: this distribution does not influence the choice of the best
                             // checkpoint.
-                            {"drift", "Drift", let_drift, false}},
+                            {"drift", let_drift, false}},
           .make_with = [](const OptionValues& values) {
             return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),
                             .ignore = values.number("ignore", 0, 1),

@@ -193,10 +193,10 @@ TaskKind increment() {
       .name = "increment",
       .summary = "add one to a number, the last digit first, with carries as a helper task",
       .options = std::move(options),
-      .distributions = {{"train", "Train", [](OptionValues&) {}},
-                        LengthMix::exactly(11, "11"),
-                        LengthMix::exactly(15, "15"),
-                        LengthMix::exactly(20, "20")},
+      .distributions = {{"train", [](OptionValues&) {}},
+                        LengthMix::exactly(11),
+                        LengthMix::exactly(15),
+                        LengthMix::exactly(20)},
       .make_with = [](const OptionValues& values) { return std::make_unique<Increment>(values); }};
 }
 

@@ -24,8 +24,8 @@ std::vector<TaskOption> LengthMix::options(int short_length, int long_length) {
            "training mix: 20% of samples are longer, up to this length"}};
 }
 
-Distribution LengthMix::exactly(std::int64_t length, std::string_view title) {
-  return {text("length-", length), std::string(title),
+Distribution LengthMix::exactly(std::int64_t length) {
+  return {text("length-", length),
           [length](OptionValues& values) { values.set("length", std::to_string(length)); }};
 }
 

@@ -20,7 +20,7 @@ class LengthMix {
   explicit LengthMix(const OptionValues& options);
   static std::vector<TaskOption> options(int short_length, int long_length);
   /// The test set of one length.
-  static Distribution exactly(std::int64_t length, std::string_view title);
+  static Distribution exactly(std::int64_t length);
 
   std::int64_t draw(Rng& rng) const;
   bool is_mix() const { return exact_ == 0; }

@@ -146,8 +146,8 @@ TaskKind multiplication() {
        .options = {{"digits", "1-3", "digits per number: a number or a range"},
                    {"pad", "1",
                     "1: pad all numbers with zeros to twice the digits of the larger factor"}},
-       .distributions = {{"train", "ID", [](OptionValues&) {}},
-                         {"ood", "OOD", [](OptionValues& v) { v.set("digits", "4-6"); }}},
+       .distributions = {{"train", [](OptionValues&) {}},
+                         {"ood", [](OptionValues& v) { v.set("digits", "4-6"); }}},
        .make_with = [](const OptionValues& values) {
          return std::make_unique<Multiplication>(
              values, Range::of(values, "digits", 1, Multiplication::most_digits),

@@ -201,7 +201,7 @@ class OwnTask final : public Task {
 std::vector<Distribution> further(const OptionValues& values) {
   std::vector<Distribution> all;
   const auto add = [&all](const std::string& name) {
-    all.push_back({name, name, [name](OptionValues& v) { v.set("part", name); }});
+    all.push_back({name, [name](OptionValues& v) { v.set("part", name); }});
   };
   const OwnSettings settings(values);
   if (settings.held_out > 0) add(std::string(held_out_name));
@@ -362,8 +362,8 @@ TaskKind own_task() {
             "there is no other file, otherwise 0"},
            {"longest", "0", "maximum tokens of a training sample; 0: that of the training file"},
            {"part", "train", "name of the file from which samples are taken"}},
-      .distributions = {{"train", "train",
-                         [](OptionValues& values) { values.set("part", "train"); }, false}},
+      .distributions = {{"train", [](OptionValues& values) { values.set("part", "train"); },
+                         false}},
       .make_with = [](const OptionValues& values) { return std::make_unique<OwnTask>(values); },
       .files = paths_of,
       .further = further,

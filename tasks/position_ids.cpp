@@ -82,7 +82,6 @@ class PositionedTask final : public Task {
     task_->score(sample, said, tally);
   }
   std::string_view main_metric() const override { return task_->main_metric(); }
-  bool less_is_better() const override { return task_->less_is_better(); }
   std::int64_t target_bytes(const Sample& sample) const override {
     return task_->target_bytes(sample);
   }

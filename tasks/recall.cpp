@@ -276,7 +276,7 @@ class Recall final : public Task {
 /// Samples with `factor` times the maximum number of tokens in training, and `factor` times as many
 /// keys.
 Distribution longer_tables(std::int64_t factor) {
-  return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
+  return {text(factor, "x"), [factor](OptionValues& values) {
             const Range tokens = Range::of(values, "tokens", 4, most_tokens / factor);
             values.set("tokens", text(factor * tokens.most));
             values.set("pairs", text(factor * values.integer("pairs", 1, most_tokens / factor)));
@@ -297,7 +297,7 @@ TaskKind recall() {
             "vocabulary size; keys are tokens of the first half, values of the second"},
            {"repeats", "1", "number of values that the table assigns to a key, one after another"},
            {"back", "1", "which of these values to predict: 1: the last, 2: the one before, ..."}},
-      .distributions = {{"train", "Train", [](OptionValues&) {}},
+      .distributions = {{"train", [](OptionValues&) {}},
                         longer_tables(2),
                         longer_tables(4),
                         longer_tables(8)},

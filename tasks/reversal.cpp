@@ -83,8 +83,8 @@ TaskKind reversal() {
       {.name = "reversal",
        .summary = "a string's characters from the last to the first",
        .options = {{"length", "1-10", "length of the string in characters: a number or a range"}},
-       .distributions = {{"train", "ID", [](OptionValues&) {}},
-                         {"ood", "OOD", [](OptionValues& v) { v.set("length", "11-50"); }}},
+       .distributions = {{"train", [](OptionValues&) {}},
+                         {"ood", [](OptionValues& v) { v.set("length", "11-50"); }}},
        .make_with = [](const OptionValues& values) {
          return std::make_unique<Reversal>(
              values, Range::of(values, "length", 1, Reversal::longest_string));

@@ -397,9 +397,9 @@ TaskKind sorting() {
       .name = "sorting",
       .summary = "sort numbers, with helper tasks on additional output heads",
       .options = std::move(options),
-      .distributions = {{"train", "Train", [](OptionValues&) {}},
-                        LengthMix::exactly(50, "Test Acc. 50"),
-                        LengthMix::exactly(100, "Test Acc. 100")},
+      .distributions = {{"train", [](OptionValues&) {}},
+                        LengthMix::exactly(50),
+                        LengthMix::exactly(100)},
       .make_with = [](const OptionValues& values) { return std::make_unique<Sorting>(values); }};
 }
 

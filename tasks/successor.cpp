@@ -102,8 +102,8 @@ TaskKind successor() {
        .options = {{"start", "1-90", "the first number: a number or a range"},
                    {"numbers", "2-4",
                     "count of numbers, including the first: a number or a range"}},
-       .distributions = {{"train", "ID", [](OptionValues&) {}},
-                         {"ood", "OOD",
+       .distributions = {{"train", [](OptionValues&) {}},
+                         {"ood",
                           [](OptionValues& v) {
                             v.set("start", "100-900");
                             v.set("numbers", "5-6");

@@ -1,6 +1,7 @@
 #include "tasks/tally.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/error.h"
@@ -21,6 +22,11 @@ Interval wilson(double hits, double trials) {
   // Rounding could give other values.
   return {hits == 0 ? 0 : std::max(0.0, (middle - half) / scale),
           hits == trials ? 1 : std::min(1.0, (middle + half) / scale)};
+}
+
+bool lower_is_better(std::string_view metric) {
+  constexpr std::array metrics{"loss", "perplexity", "bits_per_byte", "edit-distance"};
+  return std::ranges::find(metrics, metric) != metrics.end();
 }
 
 Metric& Tally::metric(std::string_view name, bool is_share) {

@@ -29,6 +29,9 @@ struct Interval {
 /// Without trials, the interval is [0, 1].
 Interval wilson(double hits, double trials);
 
+/// True if smaller values of a metric are better: losses and edit distances.
+bool lower_is_better(std::string_view metric);
+
 /// Metrics in the order in which they were first added.
 class Tally {
  public:

@@ -107,7 +107,6 @@ class Task {
                      Tally& tally) const = 0;
   /// The name of the metric by which models are compared.
   virtual std::string_view main_metric() const = 0;
-  virtual bool less_is_better() const { return false; }
   /// Number of bytes of text that a sample's targets represent; 0 unless the task is text. Loss,
   /// perplexity and bits_per_byte are reported for text as well.
   virtual std::int64_t target_bytes(const Sample&) const { return 0; }
@@ -145,7 +144,6 @@ class Task {
 /// A training or test distribution, defined by a change of the task's options.
 struct Distribution {
   std::string name;
-  std::string title;  // title of the column in tables
   std::function<void(OptionValues&)> change;
   /// true: the main metric on this test set helps to select the best checkpoint
   bool compared = true;

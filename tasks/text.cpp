@@ -39,7 +39,6 @@ class Text final : public Task {
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }
   std::string_view main_metric() const override { return "bits_per_byte"; }
-  bool less_is_better() const override { return true; }
   std::vector<std::int32_t> ends() const override { return settings_.ends; }
 
   std::uint64_t count() const override { return source().count(); }
@@ -143,8 +142,8 @@ TaskKind own_text() {
            {"lossy", "0", "1: read invalid UTF-8 as U+FFFD; 0: it is an error"},
            {"end", "none", "ids of the tokens that end generated text"},
            {"part", "train", "part that samples are drawn from: train or validation"}},
-      .distributions = {{"train", "Train", [](OptionValues&) {}, false},
-                        {"validation", "Validation",
+      .distributions = {{"train", [](OptionValues&) {}, false},
+                        {"validation",
                          [](OptionValues& values) { values.set("part", "validation"); }}},
       .make_with = [](const OptionValues& values) { return std::make_unique<Text>(values); },
       .files = [](const OptionValues& values) { return TextSettings(values).files(); }};

@@ -58,7 +58,7 @@ TaskKind tokens() {
       .name = "tokens",
       .summary = "random token ids, for imported models without a tokenizer",
       .options = {{"vocabulary", "256", "vocabulary size"}, {"length", "64", "tokens per sample"}},
-      .distributions = {{"train", "Random", [](OptionValues&) {}}},
+      .distributions = {{"train", [](OptionValues&) {}}},
       .make_with = [](const OptionValues& values) { return std::make_unique<Tokens>(values); }};
 }
 

@@ -137,8 +137,8 @@ TaskKind value_assignment() {
        .options = {{"pairs", "5", "pairs in the table: a number or a range"},
                    {"length", "5", "length of the string in letters: a number or a range"},
                    {"values", "01", "letters and digits that are used as values"}},
-       .distributions = {{"train", "ID", [](OptionValues&) {}},
-                         {"ood", "OOD",
+       .distributions = {{"train", [](OptionValues&) {}},
+                         {"ood",
                           [](OptionValues& v) {
                             v.set("pairs", "10-50");
                             v.set("length", "10-20");

@@ -280,7 +280,7 @@ class Words final : public Task {
 
 /// Words of `factor` times the maximum length in training.
 Distribution longer_words(std::int64_t factor) {
-  return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
+  return {text(factor, "x"), [factor](OptionValues& values) {
             values.set("max", text(factor * values.integer("max", 1, longest_word / factor)));
             values.set("min", "0");
           }};
@@ -307,10 +307,10 @@ TaskKind words() {
                    "maximum number of elements in a word; lengths are drawn uniformly"},
                   {"asked", "all",
                    "predicted products: after every element (all), or only after the last (last)"}},
-      .distributions = {{"train", "Train", [](OptionValues&) {}},
+      .distributions = {{"train", [](OptionValues&) {}},
                         longer_words(2),
                         longer_words(4),
-                        {"long", "1x-6.4x length", from_the_longest}},
+                        {"long", from_the_longest}},
       .make_with = [](const OptionValues& values) { return std::make_unique<Words>(values); }};
 }
 

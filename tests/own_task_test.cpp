@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
   const Outcome help = (*this)("train --task mine --help");
   BOOST_TEST(contains(help.out, "--task.between"));
   const Outcome listed = (*this)("runs .");
-  BOOST_TEST(contains(listed.out, "id/sequences"));
+  BOOST_TEST(contains(listed.out, "long/sequences"));
 
   // A run can continue on another folder, with the tokens of the first folder.
   file(*this, "next/train.jsonl", reversals(4, 40));

@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
     BOOST_TEST(row["width"].integer() == (i == 0 ? 8 : 16));
     BOOST_TEST(row["step"].integer() == 4);
     BOOST_TEST(row["state"] == "finished");
-    BOOST_TEST(row["metric"] == "train/sequences");
+    BOOST_TEST(row["metric"] == "ood/sequences");
     BOOST_TEST(row["value"].is_number());
   }
   BOOST_TEST(json("runs runs/wide --json")["rows"].size() == 1u);
@@ -56,6 +56,47 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
   BOOST_TEST(listed.out.find("unreadable") != std::string::npos);
   BOOST_TEST(listed.err.find("nosuch") != std::string::npos);
   refuses(1, "runs nowhere", "nowhere");
+}
+
+BOOST_AUTO_TEST_CASE(runs_and_columns_are_ranked_by_a_chosen_score) {
+  // Scores that differ, with the worse run first in the order of paths.
+  for (const auto& [name, value] : {std::pair("narrow", "0.25"), std::pair("wide", "0.75")}) {
+    std::ofstream(folder / "runs" / name / "metrics.jsonl", std::ios::app)
+        << R"({"step": 4, "train/tokens": )" << value << R"(, "ood/loss": )" << value << "}\n";
+  }
+  std::filesystem::create_directory(folder / "runs/another");
+  write_atomically(folder / "runs/another/config.ini", "[task]\nname = chains\n");
+  const auto order = [&](const std::string& by) {
+    std::string names;
+    const Json listed = json("runs --json --by " + by);
+    for (const Json& row : listed["rows"]) {
+      names += row["run"].string() + " ";
+    }
+    return names;
+  };
+  BOOST_TEST(order("train/tokens") == "runs/wide runs/narrow runs/another ");
+  BOOST_TEST(order("ood/loss") == "runs/narrow runs/wide runs/another ");
+  const Json ranked = json("runs --json --by train/tokens");
+  BOOST_TEST(ranked["rows"][0]["value"].number() == 0.75);
+  BOOST_TEST(ranked["rows"][0]["metric"] == "train/tokens");
+  BOOST_TEST(ranked["rows"][2]["value"].is_null());
+  refuses(1, "runs --by ood/tokenz", "--by: no run has the score \"ood/tokenz\"");
+
+  const std::string both = "compare runs/narrow runs/wide ";
+  const auto header = [&](const std::string& words) {
+    const std::string out = (*this)(both + words).out;
+    return out.substr(0, out.find('\n'));
+  };
+  const auto wide_first = [&](const std::string& words) {
+    const std::string line = header(words);
+    return line.find("wide") < line.find("narrow");
+  };
+  BOOST_TEST(wide_first("--by train/tokens"));
+  BOOST_TEST(!wide_first("--by ood/loss"));
+  BOOST_TEST(!wide_first(""));
+  BOOST_TEST(json(both + "--json")["score"] == "ood/sequences");
+  BOOST_TEST(json(both + "--json --by train/tokens")["score"] == "train/tokens");
+  refuses(1, both + "--by validation", "--by: none of these runs has the score \"validation\"");
 }
 
 BOOST_AUTO_TEST_CASE(one_unreadable_folder_or_loop_of_links_hides_no_run) {

@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_trains_a_grid_and_writes_a_report) {
   const std::string grid = "--grid rate=1e-3,3e-3 --grid heads='softmax:2|softmax:1,fal:1' ";
   const Json told = json(small + grid + "--seeds 2 --json");
   BOOST_REQUIRE(told["rows"].size() == 4u);
-  BOOST_TEST(told["metric"] == "train/sequences");
+  BOOST_TEST(told["metric"] == "ood/sequences");
   double before = 1;
   for (const Json& row : told["rows"]) {
     BOOST_TEST(row["scores"].size() == 2u);
@@ -64,6 +64,52 @@ BOOST_AUTO_TEST_CASE(runs_of_a_sweep_can_be_divided_and_resumed) {
   BOOST_TEST(!std::filesystem::exists(folder / "s/report.html"));
   BOOST_TEST(json(small + grid + "--only 2/2 --json")["rows"].size() == 3u);
   BOOST_TEST(std::filesystem::exists(folder / "s/report.html"));
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_is_ranked_by_a_chosen_score) {
+  const std::string grid = "--grid rate=1e-3,3e-3,1e-2 --json ";
+  const Json told = json(small + grid + "--by train/tokens");
+  BOOST_TEST(told["metric"] == "train/tokens");
+  double before = 1;
+  for (const Json& row : told["rows"]) {
+    const std::string run = row["runs"][0].string();
+    const Json scores = json("describe s/" + run + " --json")["figures"];
+    BOOST_TEST(row["value"].number() == scores["train/tokens"]["value"].number());
+    BOOST_TEST(row["value"].number() <= before);
+    before = row["value"].number();
+  }
+  BOOST_TEST(contains(contents(folder / "s/report.html"), "train/tokens"));
+  // The main metric of a distribution is its default. The runs are not trained again.
+  BOOST_TEST(json(small + grid + "--by train")["metric"] == "train/sequences");
+
+  // Small edit distances are better.
+  const std::string sorting =
+      "sweep --task sorting --layers 1 --heads softmax:2 --width 8 --steps 2 --batch 2 "
+      "--evaluate-samples 4 --threads 1 --quiet --out d --json --grid rate=1e-3,1e-2,1e-1 ";
+  before = 0;
+  const Json ascending = json(sorting + "--by length-50/edit-distance");
+  for (const Json& row : ascending["rows"]) {
+    BOOST_TEST(row["value"].number() >= before);
+    before = row["value"].number();
+  }
+  BOOST_TEST(before > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_score_that_the_runs_will_not_have_is_refused_before_training) {
+  const std::string grid = small + "--grid rate=1e-3,3e-3 ";
+  refuses(2, grid + "--by odd", "--by: task reversal: expected a distribution of train, ood");
+  refuses(2, grid + "--by ood/tokenz",
+          "--by: expected a metric of sequences, tokens, got \"tokenz\"; did you mean tokens?");
+  refuses(2, grid + "--by ood/", "--by: expected DISTRIBUTION or DISTRIBUTION/METRIC");
+  std::string unscored = grid;
+  unscored.replace(unscored.find("samples 4"), 9, "samples 0");
+  refuses(2, unscored, "evaluate-samples must be above 0");
+  // Learned positions end before the samples of `ood`, so the default is a distribution that every
+  // run of the grid can read.
+  const std::string learned = small + "--grid positions='learned|rotary' ";
+  refuses(2, learned + "--by ood", "--by: ood: samples of up to");
+  BOOST_TEST(!std::filesystem::exists(folder / "s"));
+  BOOST_TEST(json(learned + "--json")["metric"] == "train/sequences");
 }
 
 BOOST_AUTO_TEST_CASE(broken_grids_are_refused) {

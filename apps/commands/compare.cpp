@@ -4,8 +4,10 @@
 #include "apps/html/page.h"
 #include "apps/html/svg.h"
 #include "apps/run/config_mixers.h"
+#include "apps/run/ranking.h"
 #include "apps/run/run_report.h"
 #include "core/atomic_file.h"
+#include "core/quote.h"
 
 namespace longhand::app::compare_command {
 namespace {
@@ -61,9 +63,35 @@ Texts differing(const std::vector<Compared>& runs) {
   return keys;
 }
 
-/// The names of the figures in the runs' evaluations, with the loss first.
-Texts figures_of(const std::vector<Compared>& runs) {
-  Texts figures{"loss"};
+/// The score that ranks the runs: the first of their ranking_scores() that every run has, otherwise
+/// the first that any run has. Empty if there is none.
+std::string ranking_score(const std::vector<Compared>& runs, const std::string& by) {
+  std::string partial;
+  for (const Compared& one : runs) {
+    for (const std::string& score : ranking_scores(one.config, by)) {
+      const auto has = [&](const Compared& run) { return run.last(score).has_value(); };
+      if (std::ranges::all_of(runs, has)) return score;
+      if (partial.empty() && std::ranges::any_of(runs, has)) partial = score;
+    }
+  }
+  return partial;
+}
+
+/// Sorts the runs by a score, the best first. Runs without the score are last.
+void rank(std::vector<Compared>& runs, const std::string& score) {
+  const bool less = tasks::lower_is_better(metric_of(score));
+  std::ranges::stable_sort(runs, {}, [&](const Compared& run) {
+    const auto value = run.last(score);
+    return std::pair(!value, less ? value.value_or(0) : -value.value_or(0));
+  });
+}
+
+/// The names of the figures in the runs' evaluations: first the score that ranks the runs and the
+/// loss, then all others.
+Texts figures_of(const std::vector<Compared>& runs, const std::string& score) {
+  Texts figures;
+  if (!score.empty()) figures.push_back(score);
+  figures.emplace_back("loss");
   for (const Compared& run : runs) {
     for (const Json& line : run.metrics) {
       for (const auto& [key, value] : line.members()) {
@@ -113,6 +141,10 @@ void run(const Arguments& arguments) {
     const RunFolder folder(path);
     runs.push_back({path, {}, folder.config(), folder.metrics()});
   }
+  const std::string by = ranking_from(arguments), score = ranking_score(runs, by);
+  LONGHAND_CHECK(by.empty() || !score.empty(), "--by: none of these runs has the score ",
+                 quote(by));
+  if (!by.empty()) rank(runs, score);
   name(runs);
   std::vector<Report::Column> columns{{"what", ""}};
   for (const Compared& run : runs) columns.push_back({run.path, run.name, "%.4f"});
@@ -128,7 +160,7 @@ void run(const Arguments& arguments) {
     report.add(std::move(row));
     body.push_back(std::move(cells));
   }
-  const Texts figures = figures_of(runs);
+  const Texts figures = figures_of(runs, score);
   for (const std::string& figure : figures) {
     Json row{{"what", figure}};
     Texts cells{html::escape(figure)};
@@ -140,6 +172,7 @@ void run(const Arguments& arguments) {
     report.add(std::move(row));
     body.push_back(std::move(cells));
   }
+  report.set("score", score.empty() ? Json() : Json(score));
   report.print(std::cout, arguments.json());
   if (!arguments.given("figure")) return;
   Texts header{""};
@@ -151,11 +184,15 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "compare",
      .summary = "shows the settings and scores of several runs side by side",
-     .usage = {"RUN RUN... [--figure FILE]"},
-     .options = {{"figure", "FILE", "also write a page with their curves"}, json_option()},
-     .examples = {"compare runs/flip-flop-1 runs/flip-flop-2 --figure compare.html"},
+     .usage = {"RUN RUN... [--by SCORE] [--figure FILE]"},
+     .options = {ranking_option(),
+                 {"figure", "FILE", "also write a page with their curves"},
+                 json_option()},
+     .examples = {"compare runs/flip-flop-1 runs/flip-flop-2 --figure compare.html",
+                  "compare runs/flip-flop-1 runs/flip-flop-2 --by 4x"},
      .notes = "Only settings that differ between the runs are shown. Scores are those of the last\n"
-              "evaluation.",
+              "evaluation. With --by, the best run is first; otherwise runs are in the order in\n"
+              "which they were given.",
      .takes_words = true,
      .run = run}};
 

@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <iostream>
+#include <tuple>
 
+#include "apps/run/ranking.h"
 #include "apps/run/run_summary.h"
+#include "core/error.h"
 #include "core/exception_message.h"
 #include "core/quote.h"
 
@@ -10,12 +14,12 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A row of the table for a run. If the run cannot be read, the row contains the error message.
-Json row_of(const fs::path& path) {
+Json row_of(const fs::path& path, const std::string& by) {
   Json row{{"run", path.string()}, {"task", {}},  {"heads", {}},   {"layers", {}},
            {"width", {}},          {"step", {}},  {"steps", {}},   {"state", {}},
            {"metric", {}},         {"value", {}}, {"minutes", {}}, {"error", {}}};
   try {
-    const RunSummary run = summarize(path);
+    const RunSummary run = summarize(path, by);
     row["task"] = run.config.task_title();
     const ModelSettings model = run.config.model_settings();
     row["heads"] = model.heads;
@@ -24,7 +28,7 @@ Json row_of(const fs::path& path) {
     row["step"] = run.step;
     row["steps"] = run.steps;
     row["state"] = run.state;
-    row["metric"] = run.metric;
+    row["metric"] = run.score;
     if (run.value) row["value"] = *run.value;
     row["minutes"] = run.seconds / 60;
   } catch (const std::exception& error) {
@@ -48,7 +52,19 @@ std::string steps_of(const Json& row) {
   return done == all ? done : done + "/" + all;
 }
 
+/// Sorts the rows by their scores, the best first. Rows without a score are last.
+void rank(std::vector<Json>& rows) {
+  const auto key = [](const Json& row) {
+    const bool scored = row["value"].is_number();
+    const double value = scored ? row["value"].number() : 0;
+    const std::string metric = scored ? row["metric"].string() : std::string();
+    return std::tuple(!scored, metric, tasks::lower_is_better(metric_of(metric)) ? value : -value);
+  };
+  std::ranges::stable_sort(rows, {}, key);
+}
+
 void run(const Arguments& arguments) {
+  const std::string by = ranking_from(arguments);
   std::vector<std::string> folders = arguments.plain();
   if (folders.empty()) folders.push_back("runs");
   Report report({{"run", "run"},
@@ -60,11 +76,18 @@ void run(const Arguments& arguments) {
                  {"metric", "which is"},
                  {"minutes", "min", "%.1f"}});
   std::vector<std::string> skipped;
+  std::vector<Json> rows;
   for (const std::string& folder : folders) {
     const FoundRuns found = runs_below(folder);
-    for (const fs::path& path : found.runs) report.add(row_of(path));
+    for (const fs::path& path : found.runs) rows.push_back(row_of(path, by));
     skipped.insert(skipped.end(), found.skipped.begin(), found.skipped.end());
   }
+  if (!by.empty()) {
+    const auto scored = [](const Json& row) { return row["value"].is_number(); };
+    LONGHAND_CHECK(std::ranges::any_of(rows, scored), "--by: no run has the score ", quote(by));
+    rank(rows);
+  }
+  for (Json& row : rows) report.add(std::move(row));
   report.print(std::cout, arguments.json());
   std::cout.flush();
   for (const Json& row : report.rows()) {
@@ -76,12 +99,13 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "runs",
      .summary = "lists the runs below a folder with their scores",
-     .usage = {"[FOLDER]..."},
-     .options = {json_option()},
-     .examples = {"runs", "runs runs/fal-table1-smoke"},
-     .notes = "FOLDER defaults to runs/. The score is the task's main metric on its first\n"
-              "distribution in the last evaluation, for your own files on the first test file.\n"
-              "Minutes are those of the training steps.",
+     .usage = {"[FOLDER]... [--by SCORE]"},
+     .options = {ranking_option(), json_option()},
+     .examples = {"runs", "runs runs/reversal-heads --by ood"},
+     .notes =
+         "FOLDER defaults to runs/. The score is from the last evaluation. With --by, the best\n"
+         "run is first; otherwise runs are sorted by path. Minutes are those of the training\n"
+         "steps.",
      .takes_words = true,
      .run = run}};
 

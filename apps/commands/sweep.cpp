@@ -5,6 +5,7 @@
 #include "apps/recipes/grid.h"
 #include "apps/recipes/sweep_report.h"
 #include "apps/run/halving.h"
+#include "apps/run/ranking.h"
 #include "apps/run/ranks.h"
 #include "apps/run/run_summary.h"
 #include "apps/run/training.h"
@@ -109,11 +110,11 @@ bool is_finished(const fs::path& path) {
 std::optional<double> score_of(const fs::path& path, const GridStages& stages, std::size_t stage) {
   if (!fs::exists(path / "config.ini")) return std::nullopt;
   const std::int64_t step = stages.all[stage].steps;
-  if (!stages.is_last(stage)) return score_after(path, step);
+  if (!stages.is_last(stage)) return score_after(path, step, stages.score);
   if (!is_finished(path)) return std::nullopt;
-  const std::optional<double> score = score_after(path, step);
-  LONGHAND_CHECK(score, path.string(), ": the run has no evaluation after its last step, ", step,
-                 "; evaluate-samples must be above 0");
+  const std::optional<double> score = score_after(path, step, stages.score);
+  LONGHAND_CHECK(score, path.string(), ": the run has no score ", stages.score,
+                 " after its last step, ", step);
   return score;
 }
 
@@ -157,8 +158,8 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
 /// Trains all stages. After each stage except the last, waits until all ranks have finished it and
 /// drops the worst cells. Returns false if runs are left to another process or to a later call.
 bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const fs::path& out,
-                  GridPart part, const GridStages& stages, bool less,
-                  const TrainingManner& manner) {
+                  GridPart part, const GridStages& stages, const TrainingManner& manner) {
+  const bool less = tasks::lower_is_better(metric_of(stages.score));
   std::vector<GridCell*> left;
   for (GridCell& cell : cells) left.push_back(&cell);
   for (std::size_t stage = 0; stage < stages.all.size(); ++stage) {
@@ -188,15 +189,22 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
   return true;
 }
 
-GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t settings) {
-  const std::int64_t steps = base.training().schedule.steps;
-  if (!arguments.given("halving")) return {.all = {{.settings = settings, .steps = steps}}};
-  const std::int64_t eta = arguments.integer("halving", 2, 1000);
-  if (base.training().evaluate_samples == 0) {
-    wrong_usage(
-        "--halving: evaluate-samples must be above 0, because halving drops runs by their scores");
+GridStages stages_of(const Arguments& arguments, const Config& base,
+                     const std::vector<GridCell>& cells) {
+  std::vector<const Config*> runs;
+  for (const GridCell& cell : cells) {
+    runs.push_back(&cell.configs.front());
+    if (runs.back()->training().evaluate_samples == 0) {
+      wrong_usage("evaluate-samples must be above 0, because a sweep ranks runs by their scores");
+    }
   }
-  return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
+  const std::int64_t steps = base.training().schedule.steps;
+  GridStages stages{.all = {{.settings = cells.size(), .steps = steps}},
+                    .score = common_ranking_score(runs, ranking_from(arguments))};
+  if (!arguments.given("halving")) return stages;
+  const std::int64_t eta = arguments.integer("halving", 2, 1000);
+  stages.all = as_usage("halving", [&] { return halving_stages(cells.size(), eta, steps); });
+  return stages;
 }
 
 /// A sweep described by command-line flags.
@@ -231,7 +239,7 @@ Sweep sweep_of(const Arguments& arguments) {
     part = *parsed;
   }
   std::vector<GridCell> cells = cells_of(base, axes, arguments.integer("seeds", 1, 1000));
-  GridStages stages = stages_of(arguments, base, cells.size());
+  GridStages stages = stages_of(arguments, base, cells);
   return {std::move(base),  std::move(axes),  std::move(out), part,
           std::move(cells), std::move(stages)};
 }
@@ -243,6 +251,7 @@ RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
   facts.emplace_back("seeds", arguments.word("seeds"));
   for (const std::string& word : arguments.words("grid")) facts.emplace_back("grid", word);
   facts.emplace_back("stages", std::to_string(sweep.stages.all.size()));
+  facts.emplace_back("by", sweep.stages.score);
   for (const auto& [key, value] : sweep.base.settings()) {
     if (key != "compute.threads") facts.emplace_back(key, value);
   }
@@ -279,8 +288,8 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
     manner.quiet = manner.quiet || !first;
   }
   ranks.together([&] { Folder::make(sweep.out); });
-  const bool finished = train_stages(ranks, sweep.cells, sweep.out, sweep.part, sweep.stages,
-                                     sweep.base.task()->less_is_better(), manner);
+  const bool finished =
+      train_stages(ranks, sweep.cells, sweep.out, sweep.part, sweep.stages, manner);
   if (!first) return;
   if (finished) {
     return report_sweep(sweep.base, sweep.axes, std::move(sweep.cells), sweep.stages, sweep.out,
@@ -309,6 +318,7 @@ const Register command{
           {"seeds", "N", "runs per point of the grid, with consecutive seeds from --seed on", "1"},
           {"halving", "N",
            "successive halving: keep only the best 1/N of the settings at each stage"},
+          ranking_option(),
           {"out", "DIR", "folder for the runs and report.html"},
           {"config", "FILE", "a config.ini; options override its settings"},
           {"only", "K/N", "train only part K of N of the runs"},
@@ -317,6 +327,7 @@ const Register command{
      .examples =
          {"sweep --task sorting --steps 300 --grid rate=1e-3,3e-3 --grid layers=2,4 --seeds 3 "
           "--out runs/sorting-sweep",
+          "sweep --task reversal --grid heads='softmax:4|fal:4' --by ood/tokens --out runs/heads",
           "sweep --task sorting --steps 900 --grid rate=1e-4,3e-4,1e-3,3e-3,1e-2 --halving 3 "
           "--out runs/sorting-rates"},
      .notes =

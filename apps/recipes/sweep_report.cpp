@@ -9,7 +9,7 @@
 #include "apps/html/svg.h"
 #include "apps/recipes/grid.h"
 #include "apps/report.h"
-#include "apps/run/run_summary.h"
+#include "apps/run/ranking.h"
 #include "core/atomic_file.h"
 
 namespace longhand::app {
@@ -75,8 +75,8 @@ std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<
 void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
                   std::vector<GridCell> cells, const GridStages& stages,
                   const std::filesystem::path& out, bool json) {
-  const bool less = base.task()->less_is_better();
-  const std::string metric = summarize(out / cells[0].runs[0]).metric;
+  const std::string& metric = stages.score;
+  const bool less = tasks::lower_is_better(metric_of(metric));
   const bool halves = stages.all.size() > 1;
   std::ranges::stable_sort(cells, [&](const GridCell& a, const GridCell& b) {
     if (a.means.size() != b.means.size()) return a.means.size() > b.means.size();

@@ -30,6 +30,7 @@ struct GridCell {
 /// has one stage.
 struct GridStages {
   std::vector<HalvingStage> all;
+  std::string score;  // the score that ranks the runs, such as "ood/sequences"
   bool is_last(std::size_t stage) const { return stage + 1 == all.size(); }
 };
 

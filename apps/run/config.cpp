@@ -1,10 +1,12 @@
 #include "apps/run/config.h"
 
 #include <algorithm>
+#include <array>
 
 #include "apps/run/head_columns.h"
 #include "core/quote.h"
 #include "core/text_file.h"
+#include "tasks/own_records.h"
 #include "tasks/task_files.h"
 #include "tasks/text_vocabulary.h"
 
@@ -332,10 +334,20 @@ std::vector<tasks::Distribution> Config::distributions() const {
   return kind().distributions_of(task_values());
 }
 
-std::string Config::main_distribution() const {
+std::vector<std::string> Config::ranking_distributions() const {
   const std::vector<tasks::Distribution> all = distributions();
-  const auto first = std::ranges::find(all, true, &tasks::Distribution::compared);
-  return kind().further && first != all.end() ? first->name : all.front().name;
+  std::array<std::vector<std::string>, 5> groups;
+  for (const tasks::Distribution& d : all) {
+    // Tasks without files draw new samples even from the distribution that the run trains on.
+    const bool is_trained = &d == &all.front() || (kind().files && d.name == training().train_on);
+    const bool validates = d.name == "validation" || d.name == tasks::held_out_name;
+    const bool is_ood = d.name.starts_with("ood");
+    const bool is_test = d.compared && d.name != "id";
+    groups[is_trained ? 4 : validates ? 0 : is_ood ? 1 : is_test ? 2 : 3].push_back(d.name);
+  }
+  std::vector<std::string> names;
+  for (const auto& group : groups) names.insert(names.end(), group.begin(), group.end());
+  return names;
 }
 
 std::string Config::task_title() const {

@@ -75,9 +75,10 @@ class Config {
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
   /// The distributions of the task with its options. The first is the training distribution.
   std::vector<tasks::Distribution> distributions() const;
-  /// The distribution by whose main metric runs are listed and compared. This is the training
-  /// distribution. If the user's files contain test samples, it is the first of those.
-  std::string main_distribution() const;
+  /// The distributions by whose main metric runs may be ranked, the preferred one first: validation
+  /// samples, samples out of distribution, other test samples (`id` after all others) and, last,
+  /// the training distribution.
+  std::vector<std::string> ranking_distributions() const;
   /// The name of the task for people: its kind. For the user's own files, their folder.
   std::string task_title() const;
   tasks::OptionValues task_values() const;

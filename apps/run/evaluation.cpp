@@ -283,6 +283,25 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
   return tally;
 }
 
+std::vector<std::string> metric_names(const tasks::Task& task, const EvaluationOptions& options) {
+  tasks::Tally tally;
+  bool is_text = false;
+  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
+    for (const tasks::Sample& sample : samples) {
+      Tokens right;
+      for (const std::int32_t output : sample.asked) {
+        right.push_back(sample.targets[static_cast<std::size_t>(output)]);
+      }
+      task.score(sample, right, tally);
+      is_text = is_text || task.target_bytes(sample) > 0;
+    }
+  });
+  std::vector<std::string> names;
+  for (const tasks::Metric& metric : tally.metrics()) names.push_back(metric.name);
+  if (is_text) names.insert(names.end(), {"loss", "perplexity", "bits_per_byte"});
+  return names;
+}
+
 double evaluate_loss(nn::Decoder& model, const tasks::Task& task,
                      const EvaluationOptions& options) {
   LossSum loss;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,6 +59,9 @@ nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
 /// Scores a model on samples of the task.
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options);
+
+/// The names of the metrics that evaluate() returns for these samples.
+std::vector<std::string> metric_names(const tasks::Task& task, const EvaluationOptions& options);
 
 /// The mean loss in nats of the scored targets, under teacher forcing, on the samples that
 /// evaluate() would use.

@@ -81,7 +81,7 @@ std::vector<Tried> search(const Config& run, const std::filesystem::path& checkp
                           const ReinforcementGrid& grid, const tasks::Task& task,
                           const EvaluationOptions& options) {
   std::vector<Tried> all;
-  const double sign = task.less_is_better() ? -1 : 1;
+  const double sign = tasks::lower_is_better(task.main_metric()) ? -1 : 1;
   for (const double threshold : grid.thresholds) {
     const auto model =
         reinforced_model(reinforced(run, run.kind().name, threshold), backend, checkpoint);

@@ -32,11 +32,11 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
     for (const auto& [key, value] : last->members()) {
       if (!key.starts_with(d.name + "/") || !value.is_number()) continue;
       const std::string metric = key.substr(d.name.size() + 1);
-      std::vector<std::string> row{html::escape(d.title), html::escape(metric),
+      std::vector<std::string> row{html::escape(d.name), html::escape(metric),
                                    decimal(value.number()), ""};
       if (const Json* const interval = (*last)["intervals"].find(key)) {
         row[3] = decimal((*interval)[0].number()) + " to " + decimal((*interval)[1].number());
-        html::Series series = curve(d.title + " " + metric, metrics, key);
+        html::Series series = curve(d.name + " " + metric, metrics, key);
         series.marks = true;
         chart.series.push_back(std::move(series));
       }
@@ -66,7 +66,7 @@ std::string main_metric(const RunFolder& folder, const std::vector<Json>& metric
   html::LineChart chart{.x_label = "step", .y_label = name, .series = {}};
   for (const tasks::Distribution& d : folder.config().distributions()) {
     const std::string key = d.name + "/" + name;
-    html::Series series = curve(d.title, metrics, key);
+    html::Series series = curve(d.name, metrics, key);
     const bool is_share = std::ranges::any_of(metrics, [&](const Json& line) {
       const Json* const intervals = line.find("intervals");
       return intervals && intervals->contains(key);
@@ -75,8 +75,9 @@ std::string main_metric(const RunFolder& folder, const std::vector<Json>& metric
     if (!is_share && series.points.size() > 1) chart.series.push_back(std::move(series));
   }
   if (chart.series.empty()) return {};
-  return html::figure(line_chart(chart), text("Main metric of each evaluation",
-                                              task.less_is_better() ? "; lower is better" : ""));
+  return html::figure(line_chart(chart),
+                      text("Main metric of each evaluation",
+                           tasks::lower_is_better(task.main_metric()) ? "; lower is better" : ""));
 }
 
 /// The model's continuations of the same prompts at several evaluations, including the last one.

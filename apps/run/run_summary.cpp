@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "apps/run/ranking.h"
 #include "core/error.h"
 
 namespace longhand::app {
@@ -15,10 +16,6 @@ namespace longhand::app {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string main_metric_of(const Config& config) {
-  return text(config.main_distribution(), "/", config.task()->main_metric());
-}
 
 class RunFinder {
  public:
@@ -98,16 +95,24 @@ class RunFinder {
 
 }  // namespace
 
-RunSummary summarize(const fs::path& path) {
+RunSummary summarize(const fs::path& path, std::string_view by) {
   const RunFolder run(path);
   RunSummary summary{.config = run.config()};
   summary.steps = summary.config.training().schedule.steps;
-  summary.metric = main_metric_of(summary.config);
+  const std::vector<std::string> scores = ranking_scores(summary.config, by);
+  std::vector<std::optional<double>> values(scores.size());
   run.read_metrics([&](const Json& line) {
     summary.step = std::max(summary.step, line["step"].integer());
     if (const Json* const seconds = line.find("seconds")) summary.seconds += seconds->number();
-    if (const Json* const value = line.find(summary.metric)) summary.value = value->number();
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (const Json* const value = line.find(scores[i])) values[i] = value->number();
+    }
   });
+  const auto first =
+      std::ranges::find_if(values, [](const auto& value) { return value.has_value(); });
+  const auto found = first == values.end() ? 0 : first - values.begin();
+  summary.score = scores[static_cast<std::size_t>(found)];
+  summary.value = values[static_cast<std::size_t>(found)];
   const Folder folder(path);
   summary.state = writer_of(folder)
                       ? "training"
@@ -140,12 +145,11 @@ bool is_finished(const fs::path& run, const Config& config) {
   return is_finished(run, config.training().schedule.steps, config.training().evaluate_samples);
 }
 
-std::optional<double> score_after(const fs::path& path, std::int64_t step) {
-  const RunFolder run(path);
-  const std::string metric = main_metric_of(run.config());
+std::optional<double> score_after(const fs::path& path, std::int64_t step,
+                                  const std::string& score) {
   std::optional<double> found;
-  run.read_metrics([&](const Json& line) {
-    const Json* const value = line.find(metric);
+  RunFolder(path).read_metrics([&](const Json& line) {
+    const Json* const value = line.find(score);
     if (value && line["step"].integer() == step) found = value->number();
   });
   return found;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/run/run_folder.h"
@@ -14,11 +15,12 @@ struct RunSummary {
   Config config;
   std::int64_t step = 0, steps = 0;
   std::string state = {};            // "training" or a value of idle_state()
-  std::string metric = {};           // main metric of the task in the task's first distribution
-  std::optional<double> value = {};  // value of that metric in the last evaluation that contains it
+  std::string score = {};            // the first of ranking_scores() that the run has
+  std::optional<double> value = {};  // value of `score` in the last evaluation that contains it
   double seconds = 0;                // total duration of the run's steps
 };
-RunSummary summarize(const std::filesystem::path& run);
+/// `by` selects the score, as for ranking_scores().
+RunSummary summarize(const std::filesystem::path& run, std::string_view by = {});
 
 /// True if `train --resume` has nothing left to do. The checkpoint of the last step must exist. If
 /// the configuration requires evaluations, that step must also have a score. After this score, only
@@ -32,8 +34,10 @@ bool is_finished(const std::filesystem::path& run, const Config& config);
 std::string idle_state(const Folder& run, bool finished, std::int64_t step,
                        Links links = Links::follow);
 
-/// The main metric in a run's evaluation after a step. No value if there was no evaluation.
-std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step);
+/// A score in a run's evaluation after a step, named as in metrics.jsonl. No value if there
+/// was no such evaluation.
+std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step,
+                                  const std::string& score);
 
 /// The mean loss over the last tenth of the steps up to `step`. Infinite if there are no steps.
 double loss_before(const std::filesystem::path& run, std::int64_t step);

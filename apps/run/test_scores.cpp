@@ -30,7 +30,7 @@ TestScores::TestScores(const Config& config, nn::Communicator& ranks)
                .seed = config.training().seed,
                .ranks = &ranks} {
   for (const tasks::Distribution& d : config.distributions()) {
-    tests_.push_back({d.name, d.title, config.task(d.name), d.compared});
+    tests_.push_back({d.name, config.task(d.name), d.compared});
   }
 }
 
@@ -39,7 +39,7 @@ Json TestScores::of(nn::Decoder& model, const std::function<void(const std::stri
   for (const Test& test : tests_) {
     if (const std::string why = unreadable(model.config(), *test.task); !why.empty()) {
       too_long.push_back(test.name);
-      say(test.title + "  skipped: " + why);
+      say(test.name + "  skipped: " + why);
       continue;
     }
     const tasks::Tally tally = evaluate(model, *test.task, options_);
@@ -50,7 +50,7 @@ Json TestScores::of(nn::Decoder& model, const std::function<void(const std::stri
         const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
         intervals[key] = {interval.low, interval.high};
       }
-      say(test.title + "  " + metric.name + " " + text_of(metric));
+      say(test.name + "  " + metric.name + " " + text_of(metric));
     }
   }
   line["intervals"] = intervals;
@@ -61,9 +61,10 @@ Json TestScores::of(nn::Decoder& model, const std::function<void(const std::stri
 double TestScores::total(const Json& scores) const {
   double sum = 0;
   for (const Test& test : tests_) {
-    const std::string key = test.name + "/" + std::string(test.task->main_metric());
+    const std::string_view metric = test.task->main_metric();
+    const std::string key = text(test.name, "/", metric);
     if (!test.compared || !scores.contains(key)) continue;
-    sum += test.task->less_is_better() ? -scores[key].number() : scores[key].number();
+    sum += tasks::lower_is_better(metric) ? -scores[key].number() : scores[key].number();
   }
   return sum;
 }

@@ -35,7 +35,7 @@ class TestScores {
 
  private:
   struct Test {
-    std::string name, title;
+    std::string name;
     std::unique_ptr<tasks::Task> task;
     bool compared;
   };

@@ -215,6 +215,11 @@ Json LivePage::row_of(int number, LiveRun& run, Clock::time_point until) {
     const Json* const value = run.settings.find(key);
     return value ? *value : Json();
   };
+  const auto known = [&](const std::string& name) { return run.curves.last(name).has_value(); };
+  const auto found = std::ranges::find_if(run.ranking, known);
+  const std::string score = found != run.ranking.end() ? *found
+                            : run.ranking.empty()      ? std::string()
+                                                       : run.ranking.front();
   Json row{{"run", number},
            {"name", run.name},
            {"task", setting("task.name")},
@@ -224,8 +229,8 @@ Json LivePage::row_of(int number, LiveRun& run, Clock::time_point until) {
            {"step", run.curves.step()},
            {"steps", run.steps},
            {"loss", optional(run.curves.last("loss"))},
-           {"metric", run.metric},
-           {"score", optional(run.curves.last(run.metric))},
+           {"metric", score},
+           {"score", optional(run.curves.last(score))},
            {"tokens_per_second", optional(run.curves.last("tokens_per_second"))},
            {"step_seconds", optional(run.curves.last("seconds"))},
            {"seconds", run.curves.seconds()},

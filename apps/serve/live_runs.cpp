@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "apps/run/ranking.h"
 #include "apps/run/run_summary.h"
 #include "core/exception_message.h"
 #include "core/quote.h"
@@ -170,10 +171,7 @@ void LiveRun::read_config() {
     for (const auto& [key, value] : config.settings()) settings[key] = value;
     steps = config.training().schedule.steps;
     evaluate_samples = config.training().evaluate_samples;
-    const tasks::TaskKind& kind = config.kind();
-    metric = text(config.main_distribution(), "/",
-                  // The main metric does not depend on the options.
-                  kind.make(kind.defaults())->main_metric());
+    ranking = ranking_scores(config);
   } catch (const std::exception& failure) {
     error = printable(message_of(failure));
     configured = 0;

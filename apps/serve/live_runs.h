@@ -32,10 +32,10 @@ struct LiveRun {
   Folder top;                   // the served folder
   std::filesystem::path below;  // the run's path below `top`
   Curves curves = {};
-  Json settings = Json::object();  // settings in config.ini
-  std::string error = {};          // reason why config.ini cannot be read
-  std::string unread = {};         // reason why metrics.jsonl cannot be read
-  std::string metric = {};
+  Json settings = Json::object();         // settings in config.ini
+  std::string error = {};                 // reason why config.ini cannot be read
+  std::string unread = {};                // reason why metrics.jsonl cannot be read
+  std::vector<std::string> ranking = {};  // ranking_scores()
   std::int64_t steps = 0, evaluate_samples = 0;
   std::int64_t configured = 0;  // time at which config.ini was written, in nanoseconds
   bool complete = false;  // at the last scan, the checkpoint and score of the last step existed
