@@ -273,6 +273,24 @@ BOOST_AUTO_TEST_CASE(a_configuration_of_unlimited_size_is_refused_while_it_is_re
              "/dev/zero: expected at most 1048576 bytes, got more");
 }
 
+BOOST_AUTO_TEST_CASE(the_warm_up_is_a_number_or_a_share_of_the_steps) {
+  const auto warm_up = [&](const std::string& given, const std::string& steps) {
+    const Config config = from({"--steps", steps, "--warm-up", given});
+    BOOST_TEST(contains(config.ini(), "\nwarm_up = " + given + "\n"));
+    return config.training().schedule.warm_up;
+  };
+  BOOST_TEST(warm_up("7", "1000") == 7);
+  BOOST_TEST(warm_up("10%", "1000") == 100);
+  BOOST_TEST(warm_up("10%", "30") == 3);
+  BOOST_TEST(warm_up("2.5%", "60") == 2);  // 1.5 is rounded away from 0
+  BOOST_TEST(warm_up("0%", "30") == 0);
+  BOOST_TEST(warm_up("100%", "30") == 30);
+  BOOST_TEST(from({"--steps", "30"}).training().schedule.warm_up == 100);
+  for (const char* wrong : {"101%", "-1%", "%", "x%", "10 %", "-1", "1.5", "ten", ""}) {
+    BOOST_TEST(refusal<UsageError>({"--warm-up", wrong}).starts_with("--warm-up: "), wrong);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
   const auto refused = [&](const std::vector<std::string>& words) {
     return refusal<UsageError>(words);

@@ -134,6 +134,14 @@ BOOST_AUTO_TEST_CASE(a_finished_run_can_be_trained_for_more_steps) {
                       "# extended from 6 to 11 steps; the linear schedule now covers "
                       "all 11 steps: the rate is 0.0002 in step 6 and 0.0005 in step 7"));
   BOOST_TEST(contains((*this)("train --resume c").err, "c: finished after step 11"));
+  // With a share of the steps, the warm-up grows with the number of steps, which changes the bits.
+  train("d", "--schedule constant --warm-up 50%");
+  BOOST_TEST(contains((*this)("train --resume d --steps 12").err,
+                      "# extended from 6 to 12 steps; the constant schedule now covers"));
+  // A warm-up that the run does not finish is reported.
+  const std::string unfinished = "the run ends during the warm-up of ";
+  BOOST_TEST(contains((*this)("train " + tiny + "--out e").err, unfinished + "100 steps"));
+  BOOST_TEST(!contains((*this)("train " + tiny + "--warm-up 10% --out f").err, unfinished));
 }
 
 BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {

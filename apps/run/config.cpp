@@ -293,6 +293,7 @@ ModelSettings Config::model_settings() const { return parsed<ModelSettings>("mod
 TrainingSettings Config::training() const {
   TrainingSettings settings = parsed<TrainingSettings>("training");
   settings.check();
+  settings.schedule.warm_up = settings.warm_up.of(settings.schedule.steps);
   return settings;
 }
 

@@ -1,6 +1,7 @@
 #include "apps/run/settings.h"
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "core/error.h"
@@ -58,6 +59,31 @@ void ModelSettings::declare(nn::Options& options) {
   decoder.lora.declare(options);
 }
 
+namespace {
+
+std::string warm_up_text(const WarmUp& warm_up) {
+  return warm_up.percent ? nn::shortest(*warm_up.percent) + "%" : std::to_string(warm_up.steps);
+}
+
+WarmUp read_warm_up(std::string_view text) {
+  WarmUp warm_up;
+  nn::Options options("training.");
+  if (text.ends_with('%')) {
+    text.remove_suffix(1);
+    options.number("warm_up", warm_up.percent.emplace(), 0, 100, "").assign(text);
+  } else {
+    options.integer("warm_up", warm_up.steps, 0, longest_training, "").assign(text);
+  }
+  return warm_up;
+}
+
+}  // namespace
+
+std::int64_t WarmUp::of(std::int64_t all_steps) const {
+  if (!percent) return steps;
+  return std::llround(*percent / 100 * static_cast<double>(all_steps));
+}
+
 void TrainingSettings::declare(nn::Options& options) {
   options.integer("steps", schedule.steps, 0, longest_training, "optimizer steps").common = true;
   options.integer("batch", batch, 1, 1 << 24, "batch size, in sequences").common = true;
@@ -89,7 +115,8 @@ void TrainingSettings::declare(nn::Options& options) {
   options.choice_of("schedule", schedule.curve,
                     {Curve::constant, Curve::linear, Curve::cosine, Curve::one_cycle},
                     "learning rate schedule: constant, linear, cosine or one_cycle");
-  options.integer("warm_up", schedule.warm_up, 0, longest_training, "warm-up steps");
+  options.bind("warm_up", warm_up, warm_up_text, read_warm_up, "N",
+               "warm-up steps, or a share of all steps such as 10%");
   options.choice("rate_at", schedule.place,
                  "learning rate of step s: start or end; start: the schedule after s - 1 steps, as "
                  "in transformers and PyTorch; end: the schedule after s steps, 0 in the last "

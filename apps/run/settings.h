@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "apps/run/batches.h"
@@ -30,10 +31,19 @@ struct ModelSettings {
   void declare(nn::Options& options);
 };
 
+/// The length of the warm-up: a number of steps, or a share of all steps. Written "100" or "10%".
+struct WarmUp {
+  std::int64_t steps = 100;
+  std::optional<double> percent = {};  // replaces `steps`
+
+  std::int64_t of(std::int64_t all_steps) const;
+};
+
 /// The [training] section. Settings that belong to structs of the library, such as nn::AdamOptions,
 /// are members of these types.
 struct TrainingSettings {
-  nn::Schedule schedule{.warm_up = 100, .steps = 1000};
+  nn::Schedule schedule{.steps = 1000};  // Config::training() sets its warm_up
+  WarmUp warm_up;
   nn::AdamOptions adam;
   std::int64_t batch = 32, batch_tokens = 0;
   std::int64_t set = 0;

@@ -1,6 +1,7 @@
 #include "apps/run/training.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -114,11 +115,14 @@ std::string changes_line(const Config& config) {
 }
 
 /// Describes how the rate continues in a run whose number of steps was changed after `step` steps.
-std::string extension_line(nn::Schedule schedule, std::int64_t former, std::int64_t step) {
+std::string extension_line(const TrainingSettings& settings, std::int64_t former,
+                           std::int64_t step) {
+  const nn::Schedule& schedule = settings.schedule;
   nn::Schedule before = schedule;
   before.steps = former;
+  before.warm_up = settings.warm_up.of(former);
   const std::string line = text("# extended from ", former, " to ", schedule.steps, " steps; ");
-  if (step == 0 || before.at(step) == schedule.at(step)) {
+  if (step == 0 || (before.warm_up == schedule.warm_up && before.at(step) == schedule.at(step))) {
     return line + "the result has the same bits as that of a run that began with this number\n";
   }
   char rates[128];
@@ -127,6 +131,14 @@ std::string extension_line(nn::Schedule schedule, std::int64_t former, std::int6
                 static_cast<long long>(step + 1));
   return text(line, "the ", name_of(schedule.curve), " schedule now covers all ", schedule.steps,
               " steps: the rate is ", rates);
+}
+
+/// Reports a warm-up that is longer than the run; otherwise empty.
+std::string warm_up_line(const nn::Schedule& schedule) {
+  if (schedule.steps == 0 || schedule.warm_up <= schedule.steps || schedule.peak == 0) return {};
+  return text("# the run ends during the warm-up of ", schedule.warm_up, " steps, at ",
+              std::llround(100 * schedule.at(schedule.steps) / schedule.peak),
+              "% of the peak rate; --warm-up 10% is a tenth of the steps\n");
 }
 
 /// Checksum of the parameter values, which must be equal on all ranks.
@@ -310,9 +322,8 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
                               " of the ", settings.parts, " parts of a step\n")
                        : "";
   const std::string extended =
-      folder.former_steps()
-          ? extension_line(settings.schedule, *folder.former_steps(), trainer->step())
-          : "";
+      folder.former_steps() ? extension_line(settings, *folder.former_steps(), trainer->step())
+                            : "";
   const std::string plan =
       quiet ? "" : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
   progress.say(nothing_left ? text(folder.path().string(), ": finished after step ", steps,
@@ -321,6 +332,7 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
                             : "# " + folder.path().string() + ", " +
                                   std::to_string(model.parameters().count()) + " parameters\n# " +
                                   plan + "\n# " + memory + "\n" + shared + extended +
+                                  warm_up_line(settings.schedule) +
                                   (learning.empty() ? "" : "# " + learning + "\n") +
                                   (manner.show_config ? config.ini() : changes_line(config)));
   if (writes) {
