@@ -113,6 +113,13 @@ class Text final : public Task {
   mutable std::unique_ptr<const TextSource> source_;
 };
 
+/// The distribution `validation`, unless nothing is held out and there is no validation file.
+std::vector<Distribution> validation_if_any(const OptionValues& values) {
+  const TextSettings settings(values);
+  if (settings.held_out == 0 && !settings.another_file()) return {};
+  return {{"validation", [](OptionValues& v) { v.set("part", "validation"); }}};
+}
+
 }  // namespace
 
 TaskKind own_text() {
@@ -123,7 +130,8 @@ TaskKind own_text() {
           {{"text", "", "file to train on", "text"},
            {"validation", "", "validation file; default: the held-out part of the training file",
             "text-validation"},
-           {"held_out", "0.05", "share at the end of the text that is held out"},
+           {"held_out", "0.05",
+            "share at the end of the text that is held out for validation; 0: none"},
            {"tokenizer", "bytes", "bytes, a tokenizer.json, or a folder with one", "tokenizer"},
            {"length", "256", "predicted tokens per sample; the first token is not predicted"},
            {"separator", "", "separator between two documents, such as \\n\\n\\n"},
@@ -142,11 +150,10 @@ TaskKind own_text() {
            {"lossy", "0", "1: read invalid UTF-8 as U+FFFD; 0: it is an error"},
            {"end", "none", "ids of the tokens that end generated text"},
            {"part", "train", "part that samples are drawn from: train or validation"}},
-      .distributions = {{"train", [](OptionValues&) {}, false},
-                        {"validation",
-                         [](OptionValues& values) { values.set("part", "validation"); }}},
+      .distributions = {{"train", [](OptionValues&) {}, false}},
       .make_with = [](const OptionValues& values) { return std::make_unique<Text>(values); },
-      .files = [](const OptionValues& values) { return TextSettings(values).files(); }};
+      .files = [](const OptionValues& values) { return TextSettings(values).files(); },
+      .further = validation_if_any};
 }
 
 }  // namespace longhand::tasks

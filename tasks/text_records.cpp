@@ -34,7 +34,8 @@ class Records final : public TextSource {
                            : part.begin;
     LONGHAND_CHECK(begin_ < part.end, name, ": expected records for ",
                    settings.validates ? "validation" : "training", ", got ", lines_.size(),
-                   " in all, ", settings.examples, " of them examples");
+                   " in all, ", settings.examples, " of them examples",
+                   from_the_text ? "; --task.held-out 0 trains on all records" : "");
     count_ = part.end - begin_;
     // Makes every sample once, so that errors are reported before training starts.
     for (std::uint64_t i = 0; i < count_; ++i) sample_at(i, 0);

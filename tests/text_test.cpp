@@ -145,6 +145,37 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
   BOOST_TEST(least == 200);  // validation begins with the first held-out token
 }
 
+BOOST_AUTO_TEST_CASE(a_text_can_be_trained_on_completely) {
+  write_atomically(folder / "t", places(250));
+  const auto task = make({{"text", path("t")}, {"length", "9"}, {"held_out", "0"}}, "train");
+  std::int32_t most = 0;
+  for (std::uint32_t i = 0; i < 3000; ++i) most = std::max(most, draw(*task, i).tokens.back());
+  BOOST_TEST(most == 249);
+
+  // Without validation samples, the training samples are scored.
+  write_atomically(folder / "sentences", sentences(20));
+  write_atomically(folder / "one.jsonl", R"({"prompt": "a", "answer": "b"})"
+                                         "\n");
+  const std::string tiny =
+      "train --task text --task.length 16 --layers 1 --heads softmax:2 --width 8 --steps 4 --batch "
+      "2 "
+      "--evaluate-samples 4 --threads 1 --quiet --json ";
+  for (const char* file : {"sentences", "one.jsonl"}) {
+    const std::string out = text("run-", file);
+    const Json scores =
+        json(text(tiny, "--text ", file, " --task.held-out 0 --out ", out))["scores"];
+    BOOST_TEST(scores["train/bits_per_byte"].is_number());
+    BOOST_TEST(!scores.contains("validation/bits_per_byte"));
+    BOOST_TEST(json(text("runs ", out, " --json"))["rows"][0]["metric"] == "train/bits_per_byte");
+    const std::string lines = contents(path(out + "/metrics.jsonl"));
+    BOOST_TEST(contains(lines, "\"samples\":[{\"prompt\":"));  // continued training samples
+  }
+  const Json later = json("eval run-sentences --text sentences --samples 4 --json");
+  BOOST_TEST(later["rows"][0]["on"] == "validation");
+  refuses(1, tiny + "--text one.jsonl --out refused",
+          "1 in all, 0 of them examples; --task.held-out 0 trains on all records");
+}
+
 BOOST_AUTO_TEST_CASE(validation_reads_every_window_once) {
   write_atomically(folder / "t", places(250));
   const auto task = make({{"text", path("t")}, {"length", "9"}, {"held_out", "0.2"}}, "validation");

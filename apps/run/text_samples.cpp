@@ -29,7 +29,7 @@ std::vector<std::int32_t> prompt_of(const tasks::Sample& sample,
 }  // namespace
 
 TextSamples::TextSamples(const Config& config)
-    : task_(config.task("validation")), seed_(config.training().seed) {
+    : task_(config.task(config.ranking_distributions().front())), seed_(config.training().seed) {
   const std::uint64_t count = task_->count(), wanted = std::min(count, most_prompts);
   for (std::uint64_t i = 0; i < wanted; ++i) {
     prompts_.push_back(prompt_of(task_->sample_at(count / wanted * i, 0), task_->vocabulary()));
