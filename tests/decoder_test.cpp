@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "nn/losses.h"
 #include "nn/mixers/softmax.h"
+#include "nn/noise.h"
 #include "tests/recorded.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
@@ -406,6 +407,7 @@ BOOST_AUTO_TEST_CASE(impossible_configurations_are_refused_in_one_line) {
   });
   starts("norms_after: expected blocks in sequential order",
          [](DecoderConfig& c) { c.norms_after = true; });
+  starts("dropout: expected 0 <= rate < 1, got 1", [](DecoderConfig& c) { c.dropout = 1; });
   starts("tied: ", [](DecoderConfig& c) {
     c.tied = true;
     c.outputs = {8};
@@ -544,6 +546,106 @@ BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_same_bits_as_an_uninterrupted_on
   BOOST_TEST(trainer.resume_latest());
   trainer.run();
   BOOST_TEST(cut_losses == whole_losses);
+  BOOST_CHECK(values_of(second) == values_of(whole));
+}
+
+BOOST_AUTO_TEST_CASE(the_gradient_under_dropout_agrees_with_difference_quotients) {
+  const auto backend = make_reference_backend();
+  const Batch batch = batch_of(1, 0);
+  std::map<std::string, std::vector<double>> gradients[2];
+  for (const auto& [order, after] :
+       {std::pair(Order::parallel, false), {Order::sequential, true}}) {
+    for (const bool recompute : {false, true}) {
+      DecoderConfig config = small();
+      config.order = order;
+      config.norms_after = after;
+      config.dropout = 0.3;
+      Decoder decoder(*backend, config, 2, {DType::f64});
+      decoder.recompute = recompute;
+      const auto& noise = decoder.parameters().noise();
+      noise->prepare(5);
+      const Noise::Drawing drawing(*noise, 0);
+      backpropagate([&] { return decoder.loss_of(batch).value; });
+      Rng rng(4, Purpose::test);
+      for (const Parameter& p : decoder.parameters().all()) {
+        const auto gradient = p.var().grad().to_doubles();
+        gradients[recompute][text(after, p.name())] = gradient;
+        if (recompute) continue;
+        auto* const w = p.value().data<double>();
+        const auto i = rng.below(static_cast<std::uint32_t>(p.value().size()));
+        const double kept = w[i];
+        const auto quotient = [&](double h) {
+          w[i] = kept + h;
+          const double above = loss_of(decoder, batch);
+          w[i] = kept - h;
+          const double below = loss_of(decoder, batch);
+          w[i] = kept;
+          return (above - below) / (2 * h);
+        };
+        const double slope = (4 * quotient(5e-6) - quotient(1e-5)) / 3;
+        BOOST_TEST(std::abs(slope - gradient[i]) < 1e-8, p.name() << "[" << i << "]");
+      }
+    }
+  }
+  // Recomputed blocks draw the same numbers in the backward pass.
+  BOOST_CHECK(gradients[0] == gradients[1]);
+}
+
+BOOST_AUTO_TEST_CASE(dropout_changes_training_and_not_evaluation) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const Batch batch = batch_of(1, 0);
+  Decoder plain(*backend, small(), 2);
+  DecoderConfig config = small();
+  config.dropout = 0.5;
+  Decoder dropping(*backend, config, 2);
+  const double whole = loss_of(plain, batch);
+  BOOST_TEST(loss_of(dropping, batch) == whole);
+  const auto drawn = [&](std::int64_t step, std::int64_t part) {
+    const auto& noise = dropping.parameters().noise();
+    noise->prepare(step);
+    const Noise::Drawing drawing(*noise, part);
+    return loss_of(dropping, batch);
+  };
+  BOOST_TEST(drawn(1, 0) != whole);
+  BOOST_TEST(drawn(1, 0) == drawn(1, 0));
+  BOOST_TEST(drawn(1, 0) != drawn(2, 0));
+  BOOST_TEST(drawn(1, 0) != drawn(1, 1));
+  BOOST_TEST(loss_of(dropping, batch) == whole);
+
+  // Without blocks, dropout acts on the embedding alone.
+  config.layers = 0;
+  config.mixers = {config.mixers.front()};
+  Decoder embedding(*backend, config, 2);
+  const double before = loss_of(embedding, batch);
+  embedding.parameters().noise()->prepare(1);
+  const Noise::Drawing drawing(*embedding.parameters().noise(), 0);
+  BOOST_TEST(loss_of(embedding, batch) != before);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_with_dropout_that_was_interrupted_has_the_same_bits) {
+  DecoderConfig config = small();
+  config.dropout = 0.2;
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
+  const auto one_thread = make_cpu_backend({.threads = 1});
+  Decoder whole(*one_thread, config, 2);
+  Trainer(whole, source, options(20), {}).run();
+
+  const TemporaryFolder folder;
+  TrainerOptions cut = options(20);
+  cut.checkpoints.folder = folder.path();
+  int steps = 0;
+  const TrainerHooks hooks{.report = [&](const StepReport&) { ++steps; },
+                           .stop = [&] { return steps == 7; }};
+  {
+    Decoder first(*one_thread, config, 2);
+    BOOST_TEST((Trainer(first, source, cut, hooks).run() == Outcome::stopped));
+  }
+  const auto three_threads = make_cpu_backend({.threads = 3});
+  Decoder second(*three_threads, config, 2);
+  second.recompute = true;
+  Trainer trainer(second, source, cut, hooks);
+  BOOST_TEST(trainer.resume_latest());
+  trainer.run();
   BOOST_CHECK(values_of(second) == values_of(whole));
 }
 

@@ -30,6 +30,8 @@ void ModelSettings::declare_decoder(nn::Options& options) {
   options.flag("gated", d.gated, "1: gated feed forward");
   options.flag("feed_forward_bias", d.feed_forward_bias,
                "1: the feed forward's projections have biases");
+  options.number("dropout", d.dropout, 0, 0.99,
+                 "in training, rate of dropout after the embedding, attention and feed forward");
   options.flag("attention_bias", d.projection_bias, "1: the attention's projections have biases");
   options.flag("out_bias", d.mixing_bias, "0: the attention's output projection has no bias");
   options.flag("output_bias", d.output_bias, "1: the output layers have biases");

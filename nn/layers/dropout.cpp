@@ -15,4 +15,6 @@ Var Dropout::operator()(const Var& x) const {
   return draw ? dropout(x, *draw) : x;
 }
 
+bool Dropout::draws() const { return rate > 0 && noise_->draw(layer_, rate).has_value(); }
+
 }  // namespace longhand::nn

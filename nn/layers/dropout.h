@@ -15,6 +15,8 @@ class Dropout {
   Dropout(const Scope& scope, double rate);
 
   Var operator()(const Var& x) const;
+  /// False if the input is returned unchanged: in evaluation, and if the rate is 0.
+  bool draws() const;
 
   double rate = 0;
 

@@ -37,6 +37,7 @@ Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Sto
   if (c.positions == Positions::learned) {
     positions_ = Embedding(root / "positions", c.longest, c.width, initial);
   }
+  if (c.dropout > 0) embedding_dropout_ = Dropout(root, c.dropout);
   for (std::int64_t i = 0; i < c.layers; ++i) {
     blocks_.push_back(make_block(root / "blocks" / i, i));
     blocks_.back().mixing.build();
@@ -82,6 +83,10 @@ Decoder::Block Decoder::make_block(const Scope& scope, std::int64_t layer) const
     block.gated = GatedFeedForward(scope / "feed_forward", shape, read, added);
   } else {
     block.feed_forward = FeedForward(scope / "feed_forward", shape, read, added);
+  }
+  if (c.dropout > 0) {
+    block.mixing_dropout = Dropout(scope, c.dropout);
+    block.feed_forward_dropout = Dropout(scope, c.dropout);
   }
   return block;
 }
@@ -210,15 +215,18 @@ Var Decoder::mix(const Block& block, const Var& x, const Var& residual, const Pa
       show(text(pass.name, part.empty() ? "mixing" : "mixing.", part), y);
     };
   }
-  if (!block.norm1_after) return block.mixing(x, residual, own);
-  return add(residual, block.norm1_after(block.mixing(x, {}, own)));
+  if (!block.norm1_after && !block.mixing_dropout.draws()) return block.mixing(x, residual, own);
+  const Var y = block.mixing(x, {}, own);
+  return add(residual, block.mixing_dropout(block.norm1_after ? block.norm1_after(y) : y));
 }
 
 Var Decoder::feed(const Block& block, const Var& x, const Var& residual) const {
   const auto of = [&](const Var& added_to) {
     return config_.gated ? block.gated(x, added_to) : block.feed_forward(x, added_to);
   };
-  return block.norm2_after ? add(residual, block.norm2_after(of({}))) : of(residual);
+  if (!block.norm2_after && !block.feed_forward_dropout.draws()) return of(residual);
+  const Var y = of({});
+  return add(residual, block.feed_forward_dropout(block.norm2_after ? block.norm2_after(y) : y));
 }
 
 Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
@@ -249,7 +257,7 @@ Var Decoder::run(Pass& pass) {
                  config_.given_positions ? "positions with the tokens, got none"
                                          : "no positions with the tokens, got positions");
   prepare(pass.input.longest);
-  Var x = embed(pass.input);
+  Var x = embedding_dropout_(embed(pass.input));
   show("embedding", x.value());
   for (const Block& block : blocks_) {
     if (watch) pass.name = text("blocks.", pass.layer, '.');

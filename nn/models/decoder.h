@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nn/layers/dropout.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/sinusoids.h"
@@ -26,6 +27,7 @@ class Decoder final : public Model {
     Mixing mixing;
     FeedForward feed_forward;
     GatedFeedForward gated;
+    Dropout mixing_dropout, feed_forward_dropout;  // empty if the rate is 0
 
     /// The mixer at index `place` of the block. Throws an Error if it is not of class M.
     template <class M>
@@ -113,6 +115,7 @@ class Decoder final : public Model {
   DecoderConfig config_;
   DType activations_;
   Embedding embedding_, positions_;
+  Dropout embedding_dropout_;
   std::vector<Block> blocks_;
   Norm final_norm_;
   std::vector<Linear> outputs_;

@@ -58,6 +58,8 @@ void check(const DecoderConfig& c) {
       !c.given_positions || !most_tokens(c),
       "heads: expected heads without a length limit for a task with given positions, got ",
       text_of(c.mixers));
+  LONGHAND_CHECK(c.dropout >= 0 && c.dropout < 1, "dropout: expected 0 <= rate < 1, got ",
+                 c.dropout);
   LONGHAND_CHECK(!c.norms_after || c.order == Order::sequential,
                  "norms_after: expected blocks in sequential order, got parallel ones");
   LONGHAND_CHECK(

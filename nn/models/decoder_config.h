@@ -59,6 +59,9 @@ struct DecoderConfig {
   Activation activation = Activation::gelu;
   bool gated = false;
   bool feed_forward_bias = true;
+  /// In training, rate of dropout after the embedding, and after mixing and feed forward before
+  /// their results are added to the residual stream, as in GPT-2.
+  double dropout = 0;
 
   Positions positions = Positions::rotary;
   /// If true, a token's position is its id in Batch::positions, not its index in the sequence. Ids

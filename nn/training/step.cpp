@@ -71,8 +71,9 @@ void PlacedStep::add_gradients(Model& model, std::size_t batch, GradientTree* tr
   Tape tape;
   if (tree) tree->watch(tape);
   Loss loss;
+  // Blocks that are recomputed in the backward pass draw the same numbers again.
+  const Noise::Drawing noise(*model.parameters().noise(), places[batch]);
   {
-    const Noise::Drawing noise(*model.parameters().noise(), places[batch]);
     const Recording recording(tape);
     loss = model.loss(batches[batch]);
   }
