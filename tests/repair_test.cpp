@@ -167,6 +167,17 @@ BOOST_AUTO_TEST_CASE(the_repaired_run_has_the_best_settings_of_reinforced_heads)
   }
   BOOST_TEST(chosen == tried[0]["heads"].integer());
   BOOST_TEST(longhand.json("describe second --json")["state"] == "repaired");
+  // The repaired run has scores, so it can be ranked beside the other. Settings that are written
+  // differently but have the same effect are not shown.
+  const Json compared = longhand.json("compare first second --json");
+  BOOST_TEST(compared["score"] == "ood/sequences");
+  std::string settings;
+  for (const Json& row : compared["rows"]) {
+    const std::string& what = row["what"].string();
+    if (what.find('/') == what.npos && what != "loss") settings += what + " ";
+    if (what.find('/') != what.npos) BOOST_TEST(row["second"].is_number(), what);
+  }
+  BOOST_TEST(settings == "model.reinforce training.steps ");
   // Scoring the run separately gives the same result.
   const Json scored = longhand.json("eval second --samples 8 --json");
   for (std::size_t i = 0; i < scored["rows"].size(); ++i) {

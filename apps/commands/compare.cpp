@@ -47,6 +47,28 @@ void name(std::vector<Compared>& runs) {
   }
 }
 
+/// True if the number of positions cannot change a result of the run. A text model also limits
+/// continuations to this number.
+bool ignores_longest(const Config& config) {
+  const ModelSettings model = config.model_settings();
+  return model.decoder.positions != nn::Positions::learned && !config.kind().files &&
+         model.position_ids == tasks::PositionIds::places;
+}
+
+/// True if a setting has the same effect in both runs.
+bool same_effect(const Config& a, const Config& b, const std::string& key) {
+  if (same_setting(a, b, key)) return true;
+  if (key == "model.longest") return ignores_longest(a) && ignores_longest(b);
+  if (key == "model.inner") {
+    const auto inner = [&](const Config& config) {
+      const nn::DecoderConfig model = config.model_settings().decoder;
+      return model.inner == 0 ? 3 * model.width : model.inner;
+    };
+    return inner(a) == inner(b);
+  }
+  return false;
+}
+
 /// The settings in which the runs differ. Settings of the first run are in its order, followed by
 /// settings that only later runs have.
 Texts differing(const std::vector<Compared>& runs) {
@@ -54,9 +76,8 @@ Texts differing(const std::vector<Compared>& runs) {
   for (const Compared& run : runs) {
     for (const auto& setting : run.config.settings()) {
       const auto& key = setting.first;
-      const bool differs = std::ranges::any_of(runs, [&](const Compared& other) {
-        return !same_setting(run.config, other.config, key);
-      });
+      const bool differs = std::ranges::any_of(
+          runs, [&](const Compared& other) { return !same_effect(run.config, other.config, key); });
       if (differs && std::ranges::count(keys, key) == 0) keys.push_back(key);
     }
   }

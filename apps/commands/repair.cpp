@@ -139,6 +139,18 @@ struct Start {
   std::filesystem::path checkpoint;
 };
 
+/// Evaluates a model that is not trained and adds its scores to the run's metrics.jsonl, as
+/// training does.
+void log_scores(RunFolder& folder, nn::Decoder& model) {
+  const TestScores tests(folder.config());
+  if (!tests.wanted()) return;
+  Json line{{"step", 0}};
+  const Json scores = tests.of(model, [](const std::string&) {});
+  for (const auto& [name, value] : scores.members()) line[name] = value;
+  folder.open_logs(0);
+  folder.log(line);
+}
+
 /// Ranks the heads, tries all settings, and writes a run with the best settings. `config` is the
 /// configuration without reinforcement. Returns the table of tried settings.
 Report write_reinforced(const Config& config, const Start& start, nn::Decoder& model,
@@ -158,12 +170,16 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
       search(config, start.checkpoint, model.backend(), ranking, grid, *searched, options);
   const ReinforcementSetting& best = tried.front().setting;
 
-  const Config own = reinforced(config, config.kind().name, best.threshold);
+  Config own = reinforced(config, config.kind().name, best.threshold);
+  for (const char* key : {"training.evaluate_samples", "training.seed"}) {
+    own.set(key, config.text(key));
+  }
   const auto made = reinforced_model(own, model.backend(), start.checkpoint);
   reinforce(*made, ranking, best.heads, best.amount);
   RunFolder folder = RunFolder::create(to, own, start.checkpoint);
   folder.open(&made->parameters());
   folder.write_origin("repaired");
+  log_scores(folder, *made);
 
   Report report({{"heads", "heads"},
                  {"delta", "delta"},

@@ -49,6 +49,7 @@ Config reinforced(const Config& run, std::string_view task, double threshold) {
                  "repair: expected a run with softmax heads, got ", nn::text_of(model.mixers));
   nn::set_option(model.mixers, "reinforce", nn::shortest(threshold));
   config.set_model(model);
+  config.set("training.steps", "0");
   return config;
 }
 
