@@ -330,6 +330,11 @@ BOOST_AUTO_TEST_CASE(data_writes_a_folder_that_train_reads) {
   BOOST_TEST(written["command"] == "longhand train --task mine/");
   BOOST_TEST(contents(folder / "mine/ood.jsonl").starts_with("{\"prompt\":\""));
   refuses(1, "data --task reversal --out mine", "train.jsonl: already exists");
+  // Options that do not fit the last distribution are refused before the first file is written.
+  refuses(1, "data --task recall --task.tokens 8-16 --task.pairs 3 --task.vocabulary 16 --out none",
+          "option vocabulary: expected at least 26 for 12 keys and 12 values, got 16 "
+          "(distribution 4x)");
+  BOOST_TEST(!std::filesystem::exists(folder / "none"));
   refuses(1, "data --task words --out w --mask", "--mask: expected a task whose tokens");
   BOOST_TEST(json("data --task flip-flop --out f --count 20 --json")["command"] ==
              "longhand train --task f/ --task.after none");

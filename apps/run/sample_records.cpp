@@ -138,6 +138,8 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
 
 WrittenTask write_records(const Config& config, const fs::path& folder,
                           const RecordCounts& counts) {
+  // Reports options that do not fit one of the distributions before a file is written.
+  for (const tasks::Distribution& d : config.distributions()) config.task(d.name);
   const Folder made = Folder::make(folder);
   const std::uint64_t seed = config.training().seed;
   WrittenTask written;
