@@ -103,6 +103,28 @@ struct LogSum {
   __device__ __forceinline__ float against(float largest) const {
     return sum == 0 ? 0.0f : sum * expf(top.value - largest);
   }
+  /// Adds packs of logits. The first pack begins at the class `first`, and each further one `step`
+  /// classes later.
+  template <int width, int count>
+  __device__ __forceinline__ LogSum with(const Floats<width> (&packs)[count], int first,
+                                         int step) const {
+    FirstLargest largest = top;
+#pragma unroll
+    for (int q = 0; q < count; ++q) {
+#pragma unroll
+      for (int k = 0; k < width; ++k) largest.see(packs[q].at[k], first + q * step + k);
+    }
+    float total = against(largest.value);
+#pragma unroll
+    for (int q = 0; q < count; ++q) {
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        const float x = packs[q].at[k];
+        total += x == -INFINITY ? 0.0f : expf(x - largest.value);
+      }
+    }
+    return {largest, total};
+  }
   struct Join {
     __device__ __forceinline__ LogSum operator()(const LogSum& a, const LogSum& b) const {
       const FirstLargest top = FirstLargest::Better{}(a.top, b.top);
@@ -140,23 +162,7 @@ __global__ void __launch_bounds__(block_threads)
           for (int k = 0; k < width; ++k) a[q].at[k] = -INFINITY;
         }
       }
-      FirstLargest top = all.top;
-#pragma unroll
-      for (int q = 0; q < together; ++q) {
-#pragma unroll
-        for (int k = 0; k < width; ++k) {
-          top.see(a[q].at[k], begin + q * Team::threads * width + k);
-        }
-      }
-      float sum = all.against(top.value);
-#pragma unroll
-      for (int q = 0; q < together; ++q) {
-#pragma unroll
-        for (int k = 0; k < width; ++k) {
-          sum += a[q].at[k] == -INFINITY ? 0.0f : expf(a[q].at[k] - top.value);
-        }
-      }
-      all = {top, sum};
+      all = all.with(a, begin, Team::threads * width);
     }
     all = Team::reduce(all, typename LogSum::Join{});
     if (Team::rank() != 0 || i >= r.count) continue;
