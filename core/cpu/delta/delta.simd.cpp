@@ -331,6 +331,7 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 }
 
 struct BackwardSpace {
+  std::int64_t w, v;  // padded width of keys and of values
   DeltaChunk c;
   Matrix d, turned;  // d: gradient of the state after the chunk; turned: transposed d or state
   // Shape [tokens, v_width], except `across`, which is the transpose of `written`.
@@ -340,8 +341,10 @@ struct BackwardSpace {
   float *from_memory, *to_next, *ddecay;
   float* memories;  // for each chunk, the state before the chunk
 
-  BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t w, std::int64_t v)
-      : c(space, w),
+  BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t width, std::int64_t v_width)
+      : w(padded(width)),
+        v(padded(v_width)),
+        c(space, w),
         d(space.matrix(w, v)),
         turned(space.matrix(v, w)),
         error(space.matrix(chunk, v)),
@@ -360,12 +363,13 @@ struct BackwardSpace {
         to_next(space.floats(chunk)),
         ddecay(space.floats(chunk)),
         memories(space.floats((tokens + chunk - 1) / chunk * w * v)) {}
+  Matrix memory(std::int64_t number) const { return {memories + number * w * v, v}; }
 };
 
 template <class T>
 std::int64_t backward_scratch(std::int64_t tokens, std::int64_t width, std::int64_t v_width) {
   DeltaSpace space;
-  (void)BackwardSpace(space, tokens, padded(width), padded(v_width));
+  (void)BackwardSpace(space, tokens, width, v_width);
   return space.used();
 }
 
@@ -378,116 +382,154 @@ void begin_backward(const DeltaGradients<T>& head, std::int64_t first, BackwardS
   delta::scale_rows(s.error, s.c.beta, s.c.rows, s.error.stride, s.written);
 }
 
+/// Computes the state before each chunk.
 template <class T>
-void backward(const DeltaGradients<T>& head, float* scratch) {
+void restore_memories(const DeltaGradients<T>& head, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;
-  const std::int64_t w = padded(in.width), v = padded(in.v_width);
-  DeltaSpace space(scratch);
-  BackwardSpace s(space, in.tokens, w, v);
-  DeltaChunk& c = s.c;
-  const auto memory = [&](std::int64_t number) { return Matrix{s.memories + number * w * v, v}; };
-
-  if (in.tokens > 0) read_memory(nullptr, in.width, in.v_width, memory(0), w);
+  const DeltaChunk& c = s.c;
+  const std::int64_t w = s.w, v = s.v;
+  if (in.tokens > 0) read_memory(nullptr, in.width, in.v_width, s.memory(0), w);
   for (std::int64_t first = 0; first + chunk < in.tokens; first += chunk) {
     begin_backward(head, first, s);
     delta::scale_rows(s.written, c.until, c.rows, v, s.written);
-    const Matrix now = memory(first / chunk), next = memory(first / chunk + 1);
+    const Matrix now = s.memory(first / chunk), next = s.memory(first / chunk + 1);
     for (std::int64_t i = 0; i < w * v; i += lanes) store(next.at + i, load(now.at + i));
     remember(c, s.written, next, w);
   }
+}
 
-  read_memory(nullptr, in.width, in.v_width, s.d, w);
+/// Gradients through the next state S' = e^(c_n) S + K^T diag(e^(c_n - c)) U, where `held` is S and
+/// s.d is dS'. Multiplies s.d by e^(c_n).
+template <class T>
+void through_next_state(const DeltaGradients<T>& head, const Matrix& held, BackwardSpace& s) {
+  const DeltaInput<T>& in = head.in;
+  const DeltaChunk& c = s.c;
+  const std::int64_t w = s.w, v = s.v;
+  delta::product(delta::plain(c.k), Entries::all, s.d, s.du, 0, c.rows, v, in.width, false);
+  delta::scale_rows(s.du, c.until, c.rows, v, s.du);
+  delta::transpose(s.d, w, v, s.turned);
+  delta::product(delta::plain(s.written), Entries::all, s.turned, s.dk_column, 0, c.rows, w,
+                 in.v_width, false);
+  delta::scale_rows(s.dk_column, c.until, c.rows, w, s.dk_column);
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    s.to_next[i] = delta::dot(c.k.row(i), s.dk_column.row(i), w);
+    s.from_memory[i] = 0;
+    for (std::int64_t j = 0; j < c.rows; j += lanes) store(s.flow.row(i) + j, Vec(0.0f));
+  }
+  delta::transpose(held, w, v, s.turned);
+  delta::transpose(s.written, c.rows, v, s.across);
+  for (std::int64_t i = 0; i < w * v; i += lanes) {
+    store(s.d.at + i, Vec(c.decay) * load(s.d.at + i));
+  }
+}
+
+/// Gradients through the outputs Y = diag(e^c) Q S + O U. Adds to dU, dK and dS.
+template <class T>
+void through_outputs(const DeltaGradients<T>& head, BackwardSpace& s) {
+  const DeltaInput<T>& in = head.in;
+  const DeltaChunk& c = s.c;
+  const std::int64_t w = s.w, v = s.v;
+  for (std::int64_t g = 0; g < in.group; ++g) {
+    read_rows(head_of(in.q, g, in.width), c.first, c.tokens, c.rows, in.width, in.scale, s.q);
+    read_rows(head_of(head.dy, g, in.v_width), c.first, c.tokens, c.rows, in.v_width, 1.0f, s.dy);
+    weighed(c, delta::plain(s.q), c.k_transposed, in.width, c.reads);
+    delta::product(delta::transposed(c.reads), Entries::upper, s.dy, s.du, 0, c.rows, v, c.tokens,
+                   true);
+    weighed(c, delta::plain(s.dy), s.across, in.v_width, 1.0f, c.reads, s.flow, s.products);
+    delta::product(delta::plain(s.dy), Entries::all, s.turned, s.dq, 0, c.rows, w, in.v_width,
+                   false);
+    delta::scale_rows(s.dq, c.since, c.rows, w, s.dq);
+    for (std::int64_t i = 0; i < c.tokens; ++i) {
+      s.from_memory[i] += delta::dot(s.q.row(i), s.dq.row(i), w);
+    }
+    delta::product(delta::plain(s.products), Entries::lower, c.k, s.dq, 0, c.rows, w, c.tokens,
+                   true);
+    delta::product(delta::transposed(s.products), Entries::upper, s.q, s.dk_column, 0, c.rows, w,
+                   c.tokens, true);
+    write_rows(s.dq, c.tokens, in.width, in.scale, head_of(head.dq, g, in.width), c.first,
+               head.dq_how);
+    delta::scale_rows(s.dy, c.since, c.rows, v, s.dy);
+    delta::product(delta::transposed(s.q), Entries::all, s.dy, s.d, 0, w, v, c.tokens, true);
+  }
+}
+
+/// Gradients through W, the solution of (I + A diag(beta)) W = V - diag(e^c) K S.
+template <class T>
+void through_solution(const DeltaGradients<T>& head, BackwardSpace& s) {
+  const DeltaInput<T>& in = head.in;
+  const DeltaChunk& c = s.c;
+  const std::int64_t w = s.w, v = s.v;
+  substitute_back(c, s.du, s.dw);
+  write_rows(s.dw, c.tokens, in.v_width, 1.0f, head.dv, c.first, head.dv_how);
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    for (std::int64_t at = 0; at < v; at += lanes) {
+      store(s.dw.row(i) + at, -load(s.dw.row(i) + at));
+    }
+  }
+  weighed(c, delta::plain(s.dw), s.across, in.v_width, -1.0f, c.keys, s.flow, s.products);
+  for (std::int64_t i = 0; i < c.rows; ++i) s.products.row(i)[i] = 0;
+  delta::product(delta::plain(s.dw), Entries::all, s.turned, s.dk_row, 0, c.rows, w, in.v_width,
+                 false);
+  delta::scale_rows(s.dk_row, c.since, c.rows, w, s.dk_row);
+  for (std::int64_t i = 0; i < c.tokens; ++i) {
+    s.from_memory[i] += delta::dot(c.k.row(i), s.dk_row.row(i), w);
+  }
+  delta::product(delta::plain(s.products), Entries::lower, c.k, s.dk_row, 0, c.rows, w, c.tokens,
+                 true);
+  delta::product(delta::transposed(s.products), Entries::upper, c.k, s.dk_column, 0, c.rows, w,
+                 c.tokens, true);
+  delta::scale_rows(s.dw, c.since, c.rows, v, s.dw);
+  delta::product(delta::transposed(c.k), Entries::all, s.dw, s.d, 0, w, v, c.tokens, true);
+}
+
+/// Writes the gradients of beta, of the decays and of the keys. `kept` is <S, dS'>.
+template <class T>
+void write_gradients(const DeltaGradients<T>& head, float kept, BackwardSpace& s) {
+  const DeltaInput<T>& in = head.in;
+  const DeltaChunk& c = s.c;
+  const std::int64_t w = s.w, v = s.v;
+  if (head.dbeta) {
+    for (std::int64_t i = 0; i < c.tokens; ++i) {
+      const float sum = delta::dot(s.du.row(i), s.error.row(i), v);
+      float* const to = head.dbeta.row(c.first + i);
+      *to = head.dbeta_how.add ? *to + sum : sum;
+    }
+  }
+  if (head.ddecay) {
+    decays_of(c, s.flow, s.from_memory, s.to_next, c.decay * kept, s.ddecay);
+    for (std::int64_t i = 0; i < c.tokens; ++i) {
+      float* const to = head.ddecay.row(c.first + i);
+      *to = head.ddecay_how.add ? *to + s.ddecay[i] : s.ddecay[i];
+    }
+  }
+  for (std::int64_t i = 0; i < c.tokens; ++i) {
+    for (std::int64_t at = 0; at < w; at += lanes) {
+      store(s.dk_row.row(i) + at, load(s.dk_row.row(i) + at) + load(s.dk_column.row(i) + at));
+    }
+  }
+  write_rows(s.dk_row, c.tokens, in.width, in.scale, head.dk, c.first, head.dk_how);
+}
+
+template <class T>
+void backward(const DeltaGradients<T>& head, float* scratch) {
+  const DeltaInput<T>& in = head.in;
+  DeltaSpace space(scratch);
+  BackwardSpace s(space, in.tokens, in.width, in.v_width);
+  restore_memories(head, s);
+  read_memory(nullptr, in.width, in.v_width, s.d, s.w);
   for (std::int64_t first = (in.tokens - 1) / chunk * chunk; in.tokens > 0 && first >= 0;
        first -= chunk) {
     begin_backward(head, first, s);
-    relate(c, in.width);
-    const Matrix held = memory(first / chunk);
+    relate(s.c, in.width);
+    const Matrix held = s.memory(first / chunk);
     double kept = 0;
-    for (std::int64_t r = 0; r < w; ++r) {
-      kept += static_cast<double>(delta::dot(s.d.row(r), held.row(r), v));
+    for (std::int64_t r = 0; r < s.w; ++r) {
+      kept += static_cast<double>(delta::dot(s.d.row(r), held.row(r), s.v));
     }
-    delta::product(delta::plain(c.k), Entries::all, s.d, s.du, 0, c.rows, v, in.width, false);
-    delta::scale_rows(s.du, c.until, c.rows, v, s.du);
-    delta::transpose(s.d, w, v, s.turned);
-    delta::product(delta::plain(s.written), Entries::all, s.turned, s.dk_column, 0, c.rows, w,
-                   in.v_width, false);
-    delta::scale_rows(s.dk_column, c.until, c.rows, w, s.dk_column);
-    for (std::int64_t i = 0; i < c.rows; ++i) {
-      s.to_next[i] = delta::dot(c.k.row(i), s.dk_column.row(i), w);
-      s.from_memory[i] = 0;
-      for (std::int64_t j = 0; j < c.rows; j += lanes) store(s.flow.row(i) + j, Vec(0.0f));
-    }
-    delta::transpose(held, w, v, s.turned);
-    delta::transpose(s.written, c.rows, v, s.across);
-    for (std::int64_t i = 0; i < w * v; i += lanes) {
-      store(s.d.at + i, Vec(c.decay) * load(s.d.at + i));
-    }
-
-    for (std::int64_t g = 0; g < in.group; ++g) {
-      read_rows(head_of(in.q, g, in.width), first, c.tokens, c.rows, in.width, in.scale, s.q);
-      read_rows(head_of(head.dy, g, in.v_width), first, c.tokens, c.rows, in.v_width, 1.0f, s.dy);
-      weighed(c, delta::plain(s.q), c.k_transposed, in.width, c.reads);
-      delta::product(delta::transposed(c.reads), Entries::upper, s.dy, s.du, 0, c.rows, v, c.tokens,
-                     true);
-      weighed(c, delta::plain(s.dy), s.across, in.v_width, 1.0f, c.reads, s.flow, s.products);
-      delta::product(delta::plain(s.dy), Entries::all, s.turned, s.dq, 0, c.rows, w, in.v_width,
-                     false);
-      delta::scale_rows(s.dq, c.since, c.rows, w, s.dq);
-      for (std::int64_t i = 0; i < c.tokens; ++i) {
-        s.from_memory[i] += delta::dot(s.q.row(i), s.dq.row(i), w);
-      }
-      delta::product(delta::plain(s.products), Entries::lower, c.k, s.dq, 0, c.rows, w, c.tokens,
-                     true);
-      delta::product(delta::transposed(s.products), Entries::upper, s.q, s.dk_column, 0, c.rows, w,
-                     c.tokens, true);
-      write_rows(s.dq, c.tokens, in.width, in.scale, head_of(head.dq, g, in.width), first,
-                 head.dq_how);
-      delta::scale_rows(s.dy, c.since, c.rows, v, s.dy);
-      delta::product(delta::transposed(s.q), Entries::all, s.dy, s.d, 0, w, v, c.tokens, true);
-    }
-
-    substitute_back(c, s.du, s.dw);
-    write_rows(s.dw, c.tokens, in.v_width, 1.0f, head.dv, first, head.dv_how);
-    for (std::int64_t i = 0; i < c.rows; ++i) {
-      for (std::int64_t at = 0; at < v; at += lanes) {
-        store(s.dw.row(i) + at, -load(s.dw.row(i) + at));
-      }
-    }
-    weighed(c, delta::plain(s.dw), s.across, in.v_width, -1.0f, c.keys, s.flow, s.products);
-    for (std::int64_t i = 0; i < c.rows; ++i) s.products.row(i)[i] = 0;
-    delta::product(delta::plain(s.dw), Entries::all, s.turned, s.dk_row, 0, c.rows, w, in.v_width,
-                   false);
-    delta::scale_rows(s.dk_row, c.since, c.rows, w, s.dk_row);
-    for (std::int64_t i = 0; i < c.tokens; ++i) {
-      s.from_memory[i] += delta::dot(c.k.row(i), s.dk_row.row(i), w);
-    }
-    delta::product(delta::plain(s.products), Entries::lower, c.k, s.dk_row, 0, c.rows, w, c.tokens,
-                   true);
-    delta::product(delta::transposed(s.products), Entries::upper, c.k, s.dk_column, 0, c.rows, w,
-                   c.tokens, true);
-    delta::scale_rows(s.dw, c.since, c.rows, v, s.dw);
-    delta::product(delta::transposed(c.k), Entries::all, s.dw, s.d, 0, w, v, c.tokens, true);
-
-    if (head.dbeta) {
-      for (std::int64_t i = 0; i < c.tokens; ++i) {
-        const float sum = delta::dot(s.du.row(i), s.error.row(i), v);
-        float* const to = head.dbeta.row(first + i);
-        *to = head.dbeta_how.add ? *to + sum : sum;
-      }
-    }
-    if (head.ddecay) {
-      decays_of(c, s.flow, s.from_memory, s.to_next, c.decay * static_cast<float>(kept), s.ddecay);
-      for (std::int64_t i = 0; i < c.tokens; ++i) {
-        float* const to = head.ddecay.row(first + i);
-        *to = head.ddecay_how.add ? *to + s.ddecay[i] : s.ddecay[i];
-      }
-    }
-    for (std::int64_t i = 0; i < c.tokens; ++i) {
-      for (std::int64_t at = 0; at < w; at += lanes) {
-        store(s.dk_row.row(i) + at, load(s.dk_row.row(i) + at) + load(s.dk_column.row(i) + at));
-      }
-    }
-    write_rows(s.dk_row, c.tokens, in.width, in.scale, head.dk, first, head.dk_how);
+    through_next_state(head, held, s);
+    through_outputs(head, s);
+    through_solution(head, s);
+    write_gradients(head, static_cast<float>(kept), s);
   }
 }
 
