@@ -63,7 +63,8 @@ class GgufFile {
   template <class T>
   const T& as(std::string_view key, std::string_view wanted) const;
   void read(std::span<const std::byte> bytes);
-  /// Gives each entry its bytes. The offsets are relative to `data`, which follows the header.
+  /// Sets the bytes of each entry. Offsets count from the start of `data`, the part after the
+  /// header.
   void place_entries(std::span<const std::byte> data, std::span<const std::uint64_t> offsets);
 
   MappedFile file_;
