@@ -29,6 +29,11 @@ constexpr std::size_t shared_per_block(int major, int minor) {
   return std::size_t{large ? 163u : major >= 9 && major <= 11 ? 227u : 99u} << 10;
 }
 
+/// Bytes of shared memory of a multiprocessor of such a device, or a lower bound of them.
+constexpr std::size_t shared_per_multiprocessor(int major, int minor) {
+  return shared_per_block(major, minor) + 1024;
+}
+
 /// Index of the device that this process uses, among the devices that it sees. Ranks that a
 /// launcher (mpirun, srun) started on one machine use the machine's devices in turn.
 int own_device(int devices);

@@ -10,7 +10,8 @@ constexpr std::size_t chacal_bytes = std::max(2 * sizeof(typename Product::Eleme
                                               substitution_bytes<slice>);
 
 template <class Product, int slice, bool shifted>
-__global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask task) {
+__global__ void __launch_bounds__(attention_threads, blocks_on(80, slice == 64 ? 3 : 0))
+    chacal_kernel(AttentionTask task) {
   const SegmentsView& segments = task.scores.segments;
   const int heads = task.scores.heads, parts = task.value_slices;
   const int ranks = most_tiles(segments.query_length, segments.count);

@@ -235,7 +235,9 @@ struct ChacalBlock {
 };
 
 template <class Product, int slice>
-__global__ void __launch_bounds__(attention_threads) chacal_backward_kernel(ChacalTask task) {
+__global__ void __launch_bounds__(
+    attention_threads, blocks_on(120, budgeted_blocks(3, chacal_backward_bytes<Product, slice>)))
+    chacal_backward_kernel(ChacalTask task) {
   __shared__ typename ChacalBlock<Product, slice>::Shared shared;
   const SegmentsView& segments = task.scores.segments;
   const int heads = task.scores.heads, parts = task.value_slices;

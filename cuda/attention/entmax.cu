@@ -84,7 +84,9 @@ __device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView&
 
 /// Computes y and the tensors of EntmaxRule. `threshold` and `mean` may be empty.
 template <class Product>
-__global__ void __launch_bounds__(attention_threads)
+__global__ void __launch_bounds__(attention_threads,
+                                  blocks_on(90, std::is_same_v<Product, ExactProduct> ? 2 : 0) +
+                                      blocks_on(100, 2))
     entmax_kernel(ForwardTask task, float* threshold, HeadsView root_mean) {
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = steps / 8;

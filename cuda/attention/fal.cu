@@ -47,7 +47,8 @@ __device__ __forceinline__ void stage_rows(float* tile, const HeadsView& x, std:
   }
 }
 
-__global__ void __launch_bounds__(fal_threads) fal_kernel(FalTask task) {
+__global__ void __launch_bounds__(fal_threads, blocks_on(80, 4) + blocks_on(120, 3))
+    fal_kernel(FalTask task) {
   alignas(16) __shared__ float queries[fal_rows * fal_stride], keys[fal_rows * fal_stride];
   const int head = static_cast<int>(blockIdx.y), key_head = head / task.group;
   const Tile tile = tile_at(task.segments.query_begin, task.segments.count, fal_rows, blockIdx.x);

@@ -270,7 +270,9 @@ struct QueryBlock {
 };
 
 template <class Product, int slice, bool shifted, bool ahead>
-__global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
+__global__ void __launch_bounds__(attention_threads,
+                                  budgeted_blocks(slice < 128 ? 3 : 2,
+                                                  tiles_bytes<Product, slice>(ahead ? 4 : 2)))
     query_gradients(GradientTask task) {
   using Block = QueryBlock<Product, slice, shifted, ahead>;
   __shared__ typename Block::KeyShifts key_shifts;

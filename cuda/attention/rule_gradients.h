@@ -345,7 +345,9 @@ struct KeyTileBlock {
 };
 
 template <class Product, class Walker>
-__global__ void __launch_bounds__(attention_threads)
+__global__ void __launch_bounds__(attention_threads,
+                                  blocks_on(80, 2) +
+                                      blocks_on(90, std::is_same_v<Product, ExactProduct> ? 2 : 0))
     key_kernel(RuleGradientTask task, typename Walker::Tensors tensors) {
   const SegmentsView& segments = task.scores.segments;
   const int heads = task.scores.heads / task.scores.group;

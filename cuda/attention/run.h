@@ -48,6 +48,29 @@ inline std::size_t resident_blocks(const DeviceFacts& device, std::size_t bytes)
   return device.shared_per_multiprocessor / (bytes + 1024);
 }
 
+/// Number of resident blocks for which the compiler budgets registers: `most`, or as many as the
+/// shared memory of the compiled architecture allows if that is less. A smaller number gives each
+/// thread more registers.
+constexpr int budgeted_blocks(int most, [[maybe_unused]] std::size_t bytes) {
+#if defined(__CUDA_ARCH__)
+  const std::size_t fit =
+      shared_per_multiprocessor(__CUDA_ARCH__ / 100, __CUDA_ARCH__ / 10 % 10) / (bytes + 1024);
+  if (fit < static_cast<std::size_t>(most)) return fit > 1 ? static_cast<int>(fit) : 1;
+#endif
+  return most;
+}
+
+/// `blocks` if the compiler compiles for the architecture sm_`sm`, otherwise 0. As the second
+/// argument of __launch_bounds__, 0 lets the compiler choose the number of resident blocks. A
+/// kernel uses blocks_on() for an architecture on which the compiler chooses so many blocks that
+/// the kernel spills registers. The numbers for several architectures are added.
+constexpr int blocks_on([[maybe_unused]] int sm, [[maybe_unused]] int blocks) {
+#if defined(__CUDA_ARCH__)
+  if (__CUDA_ARCH__ == 10 * sm) return blocks;
+#endif
+  return 0;
+}
+
 /// True if a block should use `more` bytes of shared memory, which makes the block itself faster,
 /// instead of `less`. False if this would leave a multiprocessor with one block instead of several,
 /// because no other block then works while this one waits.

@@ -20,7 +20,9 @@ constexpr int residents = slice == 128
 /// Tiles with more keys start first, so that no long tile runs alone at the end. The blocks for the
 /// heads of one tile are adjacent in the grid.
 template <class Product, int slice, int bands, bool shifted>
-__global__ void __launch_bounds__(attention_threads, residents<Product, slice, bands>)
+__global__ void __launch_bounds__(attention_threads,
+                                  budgeted_blocks(residents<Product, slice, bands>,
+                                                  forward_bytes<Product, slice, bands>))
     attention_kernel(AttentionTask task) {
   const ScoresView& scores = task.scores;
   const int head_and_part = static_cast<int>(blockIdx.x);
@@ -34,11 +36,13 @@ __global__ void __launch_bounds__(attention_threads, residents<Product, slice, b
 }
 
 /// Maximum number of bands of 16 rows per warp. If it is 2, run() uses two bands for long
-/// sequences.
-template <class Product, int slice>
-constexpr int most_bands = std::is_same_v<Product, ExactProduct>                    ? 1
-                           : slice == 128 && sizeof(typename Product::Element) == 4 ? 1
-                                                                                    : 2;
+/// sequences. With two bands, a shifted kernel with slices of 128 columns would need more registers
+/// than a thread can have.
+template <class Product, int slice, bool shifted>
+constexpr int most_bands = std::is_same_v<Product, ExactProduct> ? 1
+                           : slice == 128 && (shifted || sizeof(typename Product::Element) == 4)
+                               ? 1
+                               : 2;
 
 struct SoftmaxWeights {
   static constexpr bool own_key = rules::Softmax::own_key;
@@ -79,7 +83,7 @@ void run(CudaBackend& backend, const Attention& op, const SoftmaxRule& rule) {
         };
         const std::int64_t blocks =
             tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads * task.value_slices;
-        if constexpr (most_bands<Kind, slice> == 2) {
+        if constexpr (most_bands<Kind, slice, shifted> == 2) {
           if (task.key_slices == 1 && rows >= 256 * count &&
               2 * blocks >= backend.device().multiprocessors &&
               worth_more_memory(backend.device(), forward_bytes<Kind, slice, 2>,
