@@ -11,9 +11,10 @@ struct ChoiceOptions {
 
 /// Cross entropy of the batch's targets. logits [rows, groups * classes]
 Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOptions& options = {});
-/// Cross entropy of the logits x weight^T, computed for one block of rows at a time
-/// (autograd/linear_cross_entropy.h). If the batch lists the rows with a scored target, all other
-/// rows are skipped. This is faster than cross_entropy() for at least many_classes classes.
+/// Cross entropy of the logits x weight^T, which are computed for one block of rows at a time
+/// (autograd/linear_cross_entropy.h). If the batch lists the rows that have a scored target, all
+/// other rows are skipped. For at least many_classes classes, this function is faster than
+/// cross_entropy().
 Loss linear_cross_entropy(const Var& x, const Var& weight, const PlacedBatch& batch);
 inline constexpr std::int64_t many_classes = 4096;
 /// Binary cross entropy of the batch's values, which must be in [0, 1]. logits [rows, ...]

@@ -38,9 +38,9 @@ class Model {
 
   const Parameters& parameters() const { return parameters_; }
   Backend& backend() const { return parameters_.backend(); }
-  /// Called before loss() for sequences of at most `longest` tokens. Throws an Error if the model
-  /// does not support this length. Replaces position tables that have too few rows by larger ones.
-  /// The old tables are kept, because recorded steps still use them.
+  /// Prepares the model for sequences of at most `longest` tokens. Must be called before loss().
+  /// Throws an Error if the model does not support this length. Replaces position tables that have
+  /// too few rows by larger ones. The old tables are kept because recorded steps still use them.
   virtual void prepare(std::int64_t /*longest*/) {}
   /// Computes the loss. A trainer may record the operations of this function and replay them for
   /// other batches of the same shape (Repeat in core/backend.h). The function must therefore use
@@ -54,8 +54,8 @@ class Model {
     return loss(placed);
   }
 
-  /// True if loss() uses the same operations for all batches of one shape. If false, no step is
-  /// recorded.
+  /// True if loss() uses the same operations for all batches of the same shape. If false, steps are
+  /// not recorded.
   virtual bool repeats() const { return true; }
   /// True if steps can be recorded: repeats() is true, the backend supports it, and no observer is
   /// set.

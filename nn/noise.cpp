@@ -7,7 +7,7 @@
 namespace longhand::nn {
 namespace {
 
-// The low bits of a stream's index contain the layer; the other bits contain the part.
+// The low bits of a random stream's index contain the layer, the other bits the part of the step.
 constexpr int layer_bits = 16;
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Point {
   float cos, sin;
 };
 
-/// The point on the unit circle at `turn` revolutions from the first axis, for turn in [0, 1].
+/// The point of the unit circle after `turn` revolutions from the first axis. `turn` is in [0, 1].
 Point on_circle(float turn) {
   // 4 * turn rounded to the nearest integer, 0 .. 4; halves may be rounded up or down.
   // NOLINTNEXTLINE: lround would be a function call.
@@ -60,8 +60,8 @@ float open_uniform(std::uint32_t word) {
 
 constexpr std::size_t pass = 256;  // number of values that vector instructions compute together
 
-/// Box-Muller transform: two random words determine a radius and an angle, which give two normal
-/// numbers.
+/// Box-Muller transform: each pair of random words determines a radius and an angle, from which two
+/// normal numbers are computed.
 void fill_pass(const NormalStream& numbers, Rng& rng, float* values) {
   std::uint32_t words[pass];
   rng.next(words);
@@ -96,7 +96,7 @@ void fill_normal(const NormalStream& numbers, ThreadPool& pool, std::int64_t fir
 }
 
 void upload_normal(const NormalStream& numbers, ThreadPool& pool, const Tensor& x) {
-  // Generates and copies one slice at a time; a slice is small enough to remain in the cache.
+  // Generates and copies one slice at a time. A slice is small enough to remain in the CPU's cache.
   constexpr std::int64_t most = std::int64_t{1} << 18;
   std::vector<float> slice(static_cast<std::size_t>(std::min(most, x.size())));
   std::vector<double> wide;

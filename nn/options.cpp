@@ -23,7 +23,7 @@ Number parsed(std::string_view name, std::string_view text, Number low, Number h
   return number;
 }
 
-/// Writes a default in its shortest form: 1e-3 instead of 0.001 or 1e-03.
+/// Writes the default value of an option in its shortest form: 1e-3 instead of 0.001 or 1e-03.
 std::string as_written(double value) {
   if (value == 0 || std::abs(value) >= 0.01) return shortest(value);
   char digits[32];

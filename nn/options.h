@@ -59,7 +59,7 @@ class Options {
   BoundOption& number(std::string_view name, std::optional<double>& value, double low, double high,
                       std::string_view help);
   BoundOption& flag(std::string_view name, bool& value, std::string_view help);
-  /// A value of an enumeration or bool. `names` are in the order of the values.
+  /// A value of an enumeration or bool. `names` must be in the order of the values.
   template <class E>
   BoundOption& choice(std::string_view name, E& value, std::string_view help,
                       std::vector<std::string_view> names = {names_of<E>.begin(),
@@ -115,7 +115,7 @@ class Options {
   std::vector<BoundOption> all_;
 };
 
-/// The shortest text that is parsed to the same number.
+/// The shortest text that is read as the same number.
 std::string shortest(double value);
 /// The names as a list: "a, b or c".
 std::string listed(std::span<const std::string_view> names);

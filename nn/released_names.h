@@ -5,10 +5,10 @@
 
 namespace longhand::nn {
 
-/// The name of a decoder's parameter in version 0.1, which used GPT-NeoX's names. Other names are
-/// returned unchanged. The released name is used to read checkpoints of that version and to write
-/// GPT-NeoX files. It also selects the random stream of the parameter's initial values, so that a
-/// seed gives the same model as in version 0.1.
+/// The name that a decoder's parameter had in version 0.1, which used GPT-NeoX's names. Parameters
+/// that did not exist in version 0.1 keep their name. The released name is used to read checkpoints
+/// of that version and to write GPT-NeoX files. It also selects the random stream of the
+/// parameter's initial values, so a seed gives the same model as in version 0.1.
 std::string released_name(std::string_view name);
 
 }  // namespace longhand::nn

@@ -4,16 +4,16 @@
 #include "core/quote.h"
 #include "nn/models/llama_form.h"
 
-/// Gemma 3, text model. Norms have the gain 1 + w and are applied before and after mixing and feed
-/// forward. Queries and keys are normalized, and embeddings are multiplied by sqrt(width). Every
-/// sixth layer has full attention; all others have a window and a different rotary base.
+/// The text model of Gemma 3. The gain of each norm is 1 + w. Norms are applied before and after
+/// both mixing and feed forward, and to queries and keys. Embeddings are multiplied by sqrt(width).
+/// Every sixth layer has full attention. All other layers have a window and another rotary base.
 namespace longhand::nn {
 namespace {
 
 constexpr std::string_view global = "full_attention", local = "sliding_attention";
 
-/// The rotary positions of one kind of layer. For each kind, transformers 5 writes an object in
-/// rope_parameters to config.json. transformers 4 writes only a base.
+/// The rotary positions of the layers of one kind. transformers 5 writes one object per kind to
+/// rope_parameters in config.json. transformers 4 writes only a base per kind.
 RopeOptions rope_of(const Fields& fields, std::string_view kind) {
   const bool all = kind == global;
   RopeOptions rope;

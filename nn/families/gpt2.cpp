@@ -1,8 +1,8 @@
 #include "core/error.h"
 #include "nn/models/hugging_face.h"
 
-/// GPT-2. The file stores the matrices of blocks transposed, as [in, out] (Conv1D). By default, the
-/// output layer shares the weight of the embedding.
+/// GPT-2. The file stores the matrices of the blocks transposed, as [in, out] (Conv1D). By default,
+/// the weight of the output layer is the weight of the embedding.
 namespace longhand::nn {
 namespace {
 
@@ -62,8 +62,9 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Entry r is the row in the file that corresponds to our row r. The file stores all queries, then
-/// all keys, then all values. This library stores queries, keys and values mixer by mixer.
+/// Entry r of the result is the row in the file that corresponds to our row r. The file stores all
+/// queries, then all keys, then all values. This library stores the queries, keys and values of one
+/// mixer after another.
 std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   const std::int64_t all = columns(mixing.mixers());
   std::vector<std::int64_t> rows;
@@ -77,8 +78,8 @@ std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   return rows;
 }
 
-/// The names of a tensor in GPT2LMHeadModel and in GPT2Model. The original files have the names of
-/// GPT2Model, without a prefix.
+/// The names of a tensor in GPT2LMHeadModel and in GPT2Model. The original files use the names of
+/// GPT2Model, which have no prefix.
 std::vector<std::string> names(const std::string& name) { return {"transformer." + name, name}; }
 
 std::vector<Exchange> tensors_of(const Decoder& decoder) {

@@ -3,15 +3,15 @@
 #include "nn/models/hugging_face.h"
 #include "nn/released_names.h"
 
-/// GPT-NeoX. In the file, query_key_value contains the rows of one head after another; the rows of
-/// a head are its query, key and value. nn/mixing/attention_heads.h describes the layout of this
-/// library.
+/// GPT-NeoX. In the file, query_key_value contains one head after another. Each head has the rows
+/// of its query, then its key, then its value. nn/mixing/attention_heads.h describes the layout of
+/// this library.
 namespace longhand::nn {
 namespace {
 
-/// Throws an Error for a share of rotated entries that transformers cannot apply. transformers
-/// rounds an odd number of entries up to the next even number, which must not exceed the head's
-/// width.
+/// Throws an Error if transformers cannot rotate this share of a head's entries. transformers
+/// rounds an odd number of rotated entries up to the next even number, which must not exceed the
+/// head's width.
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
   LONGHAND_CHECK(dims + dims % 2 <= width, source,
@@ -98,7 +98,7 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Entry r is the row of query_key_value in the file that corresponds to our row r.
+/// Entry r of the result is the row of query_key_value in the file that corresponds to our row r.
 std::vector<std::int64_t> rows_of(const MixerList& mixers) {
   std::vector<std::int64_t> rows;
   std::int64_t first_head = 0;

@@ -25,8 +25,8 @@ class FeedForward {
   Activation f = Activation::gelu;
 };
 
-/// y = (f(x G^T + a) * (x U^T + c)) D^T + b + residual. The first rows of `gate_up` are G, the
-/// others U.
+/// y = (f(x G^T + a) * (x U^T + c)) D^T + b + residual. The first half of the rows of `gate_up` is
+/// G, the second half U.
 class GatedFeedForward {
  public:
   GatedFeedForward() = default;

@@ -12,7 +12,7 @@ namespace longhand::nn {
 class Linear {
  public:
   Linear() = default;
-  /// By default, initial weights are normal with standard deviation 1/sqrt(in).
+  /// By default, initial weights are normally distributed with standard deviation 1/sqrt(in).
   Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true,
          std::optional<Initial> initial = {});
 

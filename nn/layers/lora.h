@@ -8,8 +8,8 @@
 
 namespace longhand::nn {
 
-/// Options of LoRA: low-rank matrices that are added to a model's matrices and trained instead of
-/// them.
+/// Options of LoRA. Low-rank products are added to the matrices of a model. The products are
+/// trained, and the matrices are not.
 struct LoraOptions {
   std::int64_t rank = 0;                  // 0: no low-rank products
   double alpha = 0;                       // products are scaled by alpha / rank; 0: alpha = rank
@@ -19,8 +19,8 @@ struct LoraOptions {
   double scale() const { return alpha == 0 ? 1 : alpha / static_cast<double>(rank); }
   bool has(std::string_view target) const;
 };
-/// The names of all projections that can have low-rank products: query, key, value and output in
-/// the mixing, and gate, up and down in the feed forward.
+/// The names of all projections that can have low-rank products: query, key, value and output of
+/// the mixing, and gate, up and down of the feed forward.
 std::span<const std::string_view> lora_targets();
 /// Parses a list such as "query,value". Throws an Error for an unknown name.
 std::vector<std::string> parse_lora_targets(std::string_view list);
@@ -31,13 +31,12 @@ struct Projected {
   std::int64_t first = 0, count = 0;
 };
 
-/// Adds scale (x a^T) b^T to the projection's columns of y. b is initially 0, so y is initially
-/// unchanged.
+/// Adds scale (x a^T) b^T to the projection's columns of y. Initially b is 0, so y does not change.
 class Lora {
  public:
   Lora(const Scope& scope, std::int64_t in, const Projected& projected, const LoraOptions& options);
 
-  /// The result overwrites y (autograd/low_rank.h).
+  /// Overwrites y with the result (autograd/low_rank.h).
   Var operator()(const Var& y, const Var& x) const;
   /// Adds scale b a to the projection's rows of `weight`.
   void merge_into(const Parameter& weight) const;

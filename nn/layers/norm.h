@@ -19,8 +19,8 @@ class LayerNorm {
   double epsilon = 1e-5;
 };
 
-/// Multiplies x / rms(x) by a gain, which is `weight` (initially 1), 1 + `weight` (initially 0), or
-/// constant.
+/// Multiplies x / rms(x) by a gain. The gain is `weight` (initially 1), 1 + `weight` (`weight` is
+/// initially 0), or a constant.
 class RmsNorm {
  public:
   RmsNorm() = default;

@@ -10,8 +10,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Maximum initial number of rows of a table. A larger maximum length in the configuration does not
-/// make the first table larger.
+/// Upper bound on `at_least` in position_rows(), so that a great configured maximum length does not
+/// make the first table large.
 constexpr std::int64_t most_at_first = 1 << 14;
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace longhand::nn {
 
-/// Options of rotary positions (core/contract/rope.h): which entries of a head are rotated, and
-/// with which frequencies.
+/// Options of rotary positions (core/contract/rope.h): the rotated entries of a head, and the
+/// frequencies of the rotation.
 struct RopeOptions {
   double share = 1;          // share of a head's entries that are rotated; 0: no rotation
   double base = 10000;       // base of the wavelengths
@@ -22,18 +22,18 @@ struct RopeOptions {
   std::int64_t original = 8192;
 
   void declare(Options& options);
-  /// The argument `dims` of frequencies() for a head of this width: the share `share` of the width,
-  /// rounded down. Entries are rotated in pairs, so if dims is odd, dims + 1 entries are rotated.
-  /// If the head has fewer than dims + 1 entries, dims is one less.
+  /// Returns `share` times the width, rounded down. Pass the result to frequencies(). Entries are
+  /// rotated in pairs, so if the result is odd, one more entry is rotated. If the head has no
+  /// further entry, the result is reduced by one.
   std::int64_t dims(std::int64_t width) const;
-  /// The frequencies for all p with 2p < dims: base^(-2p/dims), changed as described above.
-  /// Computed in f32, as in the published models.
+  /// The frequency of each pair p with 2p < dims: base^(-2p/dims), changed as `factor` requires.
+  /// Frequencies are computed in f32, as in the published models.
   std::vector<double> frequencies(std::int64_t dims) const;
 };
 
-/// Tables of cosines and sines, one per set of frequencies. When a position exceeds a table, a
-/// table of at least twice the size replaces it. Replaced tables are kept, because recorded steps
-/// may still use them. Together they are smaller than the current table.
+/// Tables of cosines and sines, one table per set of frequencies. If a position exceeds a table, a
+/// new table replaces it, with at least twice as many rows. Replaced tables are kept because
+/// recorded steps may still use them. Together, the kept tables are smaller than the current table.
 class RopeTables {
  public:
   RopeTables() = default;

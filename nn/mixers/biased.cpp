@@ -51,8 +51,8 @@ void BiasedHeads::build(MixerScope& layer, const MixerPlace& place) {
     matrix_ = own.add("matrix", {heads, longest, longest}, nn::constant(0), true, true);
     return;
   }
-  // Queries of 0 give equal attention weights to all keys. The same bias for all keys has no
-  // effect.
+  // If all queries are 0, all keys have equal attention weights. A bias that is equal for all keys
+  // has no effect.
   const std::int64_t in = layer.width();
   const double deviation = 1 / std::sqrt(static_cast<double>(in));
   query_ = own.add("query", {heads * width, in}, nn::constant(0), true, true);
@@ -129,8 +129,9 @@ std::vector<LearnedNumber> BiasedHeads::learned_numbers() const {
 }
 
 double BiasedHeads::operations_of_pair() const {
-  // Without the bias, a pair takes two products in the forward pass and five in the backward pass.
-  // ScoreBias::heads adds one product in forward and two in backward.
+  // Without the bias, each pair of tokens counts two products in the forward pass and five in the
+  // backward pass. ScoreBias::heads adds one product in the forward pass and two in the backward
+  // pass.
   return (bias == ScoreBias::heads ? 20 : 14) * static_cast<double>(columns());
 }
 

@@ -13,13 +13,13 @@ enum class ScoreBias {
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<ScoreBias>{"matrix", "heads"};
 
-/// Softmax heads with a trainable bias that is added to their scores (docs/math/biased.md), for a
-/// model whose other parameters are frozen. Apart from the bias, parameters are those of
+/// Softmax heads with a trainable bias that is added to their scores (docs/math/biased.md). All
+/// other parameters of the model are frozen. The other parameters of the heads are those of
 /// SoftmaxHeads, so trained softmax heads can be loaded. The initial bias does not change their
 /// output.
 ///
-/// The computation is not fused: the scores of all heads of a layer for one sequence are in memory
-/// at once.
+/// The computation is not fused: the scores of one sequence, for all heads of a layer, are in
+/// memory at once.
 class BiasedHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
@@ -46,8 +46,8 @@ class BiasedHeads final : public AttentionHeads {
   double operations_of_pair() const override;
 
  private:
-  /// The scores of the additional heads. In decoding, their keys of earlier tokens are read from
-  /// the cache.
+  /// The scores of the additional heads. In decoding, the keys of earlier tokens are read from the
+  /// cache.
   ScoreVars further_scores(const MixerPass& pass) const;
 
   Parameter beta_;

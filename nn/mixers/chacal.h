@@ -4,7 +4,8 @@
 
 namespace longhand::nn {
 
-/// The kind of gamma: a constant (no), one learned number per layer, or one per head.
+/// How gamma is determined: `no`: a constant; `layer`: one learned number per layer; `head`: one
+/// learned number per head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};

@@ -12,9 +12,9 @@ namespace longhand::nn {
 namespace {
 
 /// Delta heads (docs/math/delta.md), known as Gated DeltaNet. The state of a head is a matrix. At
-/// each token, the state decays, the value stored under the token's key is corrected, and the
-/// token's query reads the state. Keys of earlier tokens are not cached. Positions are not needed,
-/// because a convolution over the last few tokens makes nearby tokens differ.
+/// each token, the state decays, then the value stored under the token's key is corrected, and then
+/// the token's query reads the state. Keys of earlier tokens are not cached. The heads need no
+/// positions: a convolution over the last few tokens makes their order visible.
 class DeltaHeads final : public AttentionHeads {
  public:
   bool gate = true, negative = true;
@@ -43,7 +43,7 @@ class DeltaHeads final : public AttentionHeads {
     AttentionHeads::build(layer, place);
     const Scope own = layer.scope() / place.index / "delta";
     if (convolution > 0) {
-      // Standard deviation of the uniform distribution on [-1/2, 1/2].
+      // The standard deviation of the uniform distribution on [-1/2, 1/2].
       taps_ =
           own.add("taps", {convolution, projection_columns()}, normal(std::sqrt(1 / 12.)), false);
     }
@@ -113,9 +113,9 @@ class DeltaHeads final : public AttentionHeads {
   bool turns() const override { return false; }
 
  private:
-  /// Initializes A and d of the decay -A softplus(w . x + d) as published: A is uniform in (0, 16),
-  /// and ln softplus(d) is uniform between ln 0.001 and ln 0.1. Both parameters contain normal
-  /// numbers at first, which `uniform` maps to uniform numbers.
+  /// Initializes A and d of the decay -A softplus(w . x + d) with the published distributions: A is
+  /// uniform in (0, 16), and ln softplus(d) is uniform between ln 0.001 and ln 0.1. Both parameters
+  /// first contain normal numbers, which `uniform` maps to uniform numbers.
   void spread() const {
     const auto uniform = [](double normal) { return std::erfc(-normal / std::sqrt(2.0)) / 2; };
     std::vector<double> fade = fade_.value().to_doubles(), rate = rate_.value().to_doubles();

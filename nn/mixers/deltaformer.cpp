@@ -39,8 +39,8 @@ class DeltaformerHeads final : public AttentionHeads {
     const Var part =
         activate(Activation::sigmoid,
                  matmul(*pass.x, weight_, {.transpose_b = true, .out = master}) + bias_);
-    // The keys are used twice, as queries and as keys. Each use needs its own gradient, so they are
-    // copied.
+    // The keys are used twice, as queries and as keys. They are copied, because each use needs a
+    // gradient tensor of its own.
     if (!pass.cache) operand.k = alone(operand.k, rows);
     const HeadVars own_keys =
         pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};

@@ -14,7 +14,7 @@ class FalHeads final : public AttentionHeads {
   std::string_view kind() const override { return "fal"; }
   void declare(Options& options) override;
   HeadsBackward forward(const MixerPass& pass) const override;
-  /// The search is not counted, because the number of visited keys depends on the data.
+  /// The search for keys is not counted, because the number of visited keys depends on the data.
   double operations_of_pair() const override { return 0; }
 
  protected:

@@ -9,8 +9,8 @@
 namespace longhand::nn {
 namespace {
 
-/// LSTM heads (docs/math/lstm.md). One token after another updates a recurrent state, and the gates
-/// of an update depend on the state. LSTM heads can track a state over any length, which a
+/// LSTM heads (docs/math/lstm.md). A recurrent state is updated by one token after another, and the
+/// gates of an update depend on the state. LSTM heads can track a state over any length. A
 /// transformer of fixed depth cannot.
 class LstmHeads final : public Mixer {
  public:

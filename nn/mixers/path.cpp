@@ -15,10 +15,10 @@ namespace {
 /// Maximum number of scores of one sequence, over all heads of a layer: one GiB of f32.
 constexpr std::int64_t most_path_scores = 1 << 28;
 
-/// PaTH heads (docs/math/path.md): softmax attention in which each token defines a reflection. A
-/// score is computed after all reflections between key and query are applied to the query. Relative
-/// position is thus measured by the contents of the tokens in between, not by their number. The
-/// mixer is composed of other operations, so every [tokens, tokens] matrix is in memory.
+/// PaTH heads (docs/math/path.md): softmax attention in which each token defines a reflection. To
+/// compute a score, the reflections of all tokens between key and query are applied to the query.
+/// Relative position thus depends on the contents of the tokens in between, not on their number.
+/// The mixer is composed of other operations, so every [tokens, tokens] matrix is in memory.
 class PathHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 32, convolution = 3;
@@ -53,8 +53,8 @@ class PathHeads final : public AttentionHeads {
     const auto deviation = [](std::int64_t in) { return 1 / std::sqrt(static_cast<double>(in)); };
     down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
     up_ = own.add("up", {columns(), rank}, normal(deviation(rank)), true, true);
-    // Standard deviation of the uniform distribution on [-1 / sqrt(n), 1 / sqrt(n)], n =
-    // convolution.
+    // The standard deviation of the uniform distribution on [-1 / sqrt(convolution), 1 /
+    // sqrt(convolution)].
     taps_ = own.add("taps", {convolution, columns()}, normal(deviation(3 * convolution)), false);
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(0), false);
@@ -104,7 +104,7 @@ class PathHeads final : public AttentionHeads {
   }
 
   std::vector<Var> learned() const override { return {down_, up_, taps_, weight_, bias_}; }
-  // This includes the products that compute the reflections.
+  // Includes the products that compute the reflections.
   double operations_of_pair() const override { return 30 * static_cast<double>(columns()); }
 
  protected:

@@ -14,10 +14,11 @@
 namespace longhand::nn {
 namespace {
 
-/// Softmax heads with data-dependent rotation (docs/math/selective_rope.md). Each token has angles,
-/// computed from itself and the few tokens before it. A query or key is rotated by the sum of the
-/// angles up to its token, so a score depends on the angles of the tokens between key and query.
-/// With equal angles for all tokens, these are rotary positions.
+/// Softmax heads with data-dependent rotation (docs/math/selective_rope.md). The angles of a token
+/// are computed from this token and the few tokens before it. The query and key of a token are
+/// rotated by the sum of the angles of all tokens up to it. A score therefore depends on the angles
+/// of the tokens between key and query. If all tokens have equal angles, the rotation is that of
+/// rotary positions.
 class SelectiveRopeHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 16, convolution = 4;
@@ -56,7 +57,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
                    "selective_rope heads: expected a number of heads that divides the width ",
                    layer.width(), ", got ", heads);
     const Scope own = layer.scope() / place.index / "angle";
-    // Standard deviation of the uniform distribution on [-1 / sqrt(in), 1 / sqrt(in)].
+    // The standard deviation of the uniform distribution on [-1 / sqrt(in), 1 / sqrt(in)].
     const auto deviation = [](std::int64_t in) {
       return std::sqrt(1 / (3.0 * static_cast<double>(in)));
     };
@@ -103,8 +104,8 @@ class SelectiveRopeHeads final : public AttentionHeads {
  private:
   std::int64_t angles() const { return heads * width / 2; }
 
-  /// Rotation angles, [tokens, heads * width / 2]: the sums of the tokens' angles from the start of
-  /// the sequence.
+  /// The rotation angles of each token, [tokens, heads * width / 2]: the sums of the angles of all
+  /// tokens from the start of the sequence up to this token.
   Var angles_of(const MixerPass& pass) const {
     const Segments& rows = pass.input.segments;
     const std::int64_t tokens = pass.y.rows();
@@ -112,7 +113,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
     const auto memory = [&](std::size_t which) {
       return pass.cache ? pass.cache->memories[which] : Tensor();
     };
-    // Each head's part of the input, scaled to a unit vector.
+    // Each head's part of the input, normalized to length 1.
     const Var parts = length_(reshape(*pass.x, {tokens * heads, part_}));
     const Var x =
         (1 / std::sqrt(static_cast<double>(part_))) * reshape(parts, {tokens, part_ * heads});

@@ -3,9 +3,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Sigmoid heads (docs/math/rules.md): the weight of each key is the sigmoid of its own score minus
-/// ln n, where n is the number of keys that the token sees. The weights of a token need not sum to
-/// 1, so it can attend to nothing.
+/// Sigmoid heads (docs/math/rules.md): the weight of a key is the sigmoid of (its score - ln n),
+/// where n is the number of keys that the token sees. The weights of a token need not sum to 1, so
+/// a token can attend to nothing.
 class SigmoidHeads final : public RuleHeads {
  public:
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SigmoidHeads>(*this); }

@@ -5,10 +5,10 @@
 
 namespace longhand::nn {
 
-/// Softmax attention (core/contract/attention.h), optionally tempered or with a window. In
-/// reinforced heads, an amount is added to the weights of the tokens named by the input's reference
-/// pairs (core/contract/reinforce.h). This changes a trained model; reinforced heads cannot be
-/// trained.
+/// Softmax attention (core/contract/attention.h), optionally with a temper or a window. Reinforced
+/// heads add an amount to the weights of the tokens that the input's reference pairs name
+/// (core/contract/reinforce.h). Reinforcement is a change of a trained model. Reinforced heads
+/// cannot be trained.
 class SoftmaxHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
@@ -27,14 +27,15 @@ class SoftmaxHeads final : public AttentionHeads {
   std::vector<LearnedNumber> learned_numbers() const override;
   /// Counts two products per pair in the forward pass and five in the backward pass.
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
-  /// The amount that each reinforced head adds to weights, initially 0; frozen. May be empty.
+  /// The amount that each reinforced head adds to weights. It is initially 0 and frozen. May be
+  /// empty.
   const Parameter& reinforcement() const { return reinforcement_; }
 
  private:
   Parameter beta_, reinforcement_;
 };
 
-/// The mixers of a configuration that has these heads in every layer.
+/// A list of layers for DecoderConfig::mixers that gives every layer these heads.
 std::vector<MixerList> softmax_layers(const SoftmaxHeads& heads);
 
 }  // namespace longhand::nn

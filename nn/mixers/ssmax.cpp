@@ -9,8 +9,8 @@ namespace {
 /// becoming flatter as n grows.
 class SsmaxHeads final : public AttentionHeads {
  public:
-  // Initial s_h: 1 / (mean of ln n for n up to 1024), so that training starts close to plain
-  // softmax.
+  // The initial value of s_h. It is 1 / (mean of ln n for n up to 1024), so the heads start close
+  // to plain softmax.
   double first = 0.168;
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SsmaxHeads>(*this); }

@@ -3,10 +3,10 @@
 namespace longhand::nn {
 namespace {
 
-/// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. The
-/// score of a key for token t is reduced by -ln sigmoid(w . x_t + b) for each key between them that
-/// also has a positive score. Distance is thus measured in keys with positive scores. Queries and
-/// keys are normalized.
+/// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. For
+/// token t, a key's score is reduced by -ln sigmoid(w . x_t + b) once for each key between the key
+/// and the token that also has a positive score. Distance is thus measured in keys with positive
+/// scores. Queries and keys are normalized.
 class TraHeads final : public RuleHeads {
  public:
   double bias = 0;

@@ -44,8 +44,8 @@ HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y) 
 }
 
 void AttentionHeads::declare(Options& options) {
-  // The default norm has two names, `default` and its own. It is always written as `default`, so
-  // that equal mixers have equal texts.
+  // The default norm has two names: `default` and its own name. It is always written as `default`,
+  // so that equal mixers have equal texts.
   if (head_norm == default_head_norm()) head_norm = HeadNorm::standard;
   options.choice(
       "head_norm", head_norm,
@@ -96,7 +96,7 @@ Var AttentionHeads::turned(Var x, std::int64_t first_column, std::int64_t count,
 }
 
 Var AttentionHeads::turn(Var projection, const Input& input, RopeTables& tables) const {
-  // Heads with a norm are rotated later, in normed().
+  // Heads with a norm are rotated after the norm, in normed().
   if (norm_of_heads() != HeadNorm::none) return projection;
   return turned(std::move(projection), place_.projection, heads + key_heads, input, tables);
 }

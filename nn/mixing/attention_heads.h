@@ -7,8 +7,8 @@
 namespace longhand::nn {
 
 /// Temper of a softmax. Unless it is `none`, scores are multiplied by beta ln n
-/// (core/contract/cumulate.h). n is the number of keys up to the token (`position`) or of the whole
-/// sequence (`length`).
+/// (core/contract/cumulate.h). For `position`, n is the number of keys up to the token. For
+/// `length`, n is the number of keys of the whole sequence.
 enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
@@ -68,16 +68,17 @@ class AttentionHeads : public Mixer {
   HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass,
                        const RuleVars& rule = {}) const;
   const MixerPlace& place() const { return place_; }
-  /// Reports a parameter [heads] as one number per head; empty if the parameter is empty.
+  /// One LearnedNumber per head for a parameter [heads]; empty if the parameter is empty.
   std::vector<LearnedNumber> numbers_of_heads(std::string_view name,
                                               const Parameter& parameter) const;
-  /// Rotates `count` heads of x in place, as queries and keys are rotated. The first head begins at
-  /// column `first_column`.
+  /// Rotates `count` heads of x in place, in the same way as queries and keys. The first of these
+  /// heads begins at column `first_column`.
   Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
              RopeTables& tables) const;
 
  private:
-  /// `count` heads of the projection, copied to a separate tensor, normalized and rotated.
+  /// `count` heads of the projection, which are copied to a separate tensor, normalized and
+  /// rotated.
   HeadVars normed(const MixerPass& pass, std::int64_t first_column, std::int64_t count,
                   const RmsNorm& norm) const;
 
@@ -87,11 +88,11 @@ class AttentionHeads : public Mixer {
   RmsNorm query_norm_, key_norm_;    // may be empty
 };
 
-/// Options that scale the scores of mixers with a softmax.
+/// Options that determine the factors of the scores, for mixers with a softmax.
 struct ScoreOptions {
   double scale = 0;  // factor of all scores; 0: 1/sqrt(width)
   Temper temper = Temper::none;
-  double beta = 1;  // initial value of beta; each layer trains one beta
+  double beta = 1;  // initial value of the temper's beta; each layer trains one beta
 
   void declare(Options& options);
   /// Creates the layer's beta; empty if there is no temper.
@@ -102,27 +103,27 @@ struct ScoreOptions {
                    const Parameter& learned_beta) const;
 };
 
-/// Copies each sequence of x to the last rows of the same sequence in y.
+/// Copies the rows of each sequence of x to the last rows of the same sequence in y.
 void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to);
 /// Copies heads to a separate tensor. No other operation may use these columns of x, because the
 /// gradient of the copy overwrites the gradient of the columns.
 HeadVars alone(const HeadVars& x, const Segments& rows);
-/// Copies the computed heads x to a mixer's output y. x.data must have no other columns than those
-/// of x.
+/// Copies the computed heads x to y, the output of a mixer. x.data must have no other columns than
+/// those of x.
 HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
 
 /// ln n for each token of a pass, [tokens, heads]. n is the number of keys that the token sees or,
 /// if `whole`, the number of keys of its sequence.
 Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole = false);
 
-/// ln sigmoid(z), with the sigmoid clamped to at least 1e-30.
+/// ln max(sigmoid(z), 1e-30).
 Var log_sigmoid(const Var& z);
 /// ln sigmoid(w . x_t + b), with weights [heads, width of the residual stream] and biases [heads].
 /// The result is [tokens, heads] and has the type of the parameters.
 Var log_gates(const Var& x, const Var& weight, const Var& bias);
 
-/// The sequences in the pass's cache. Empty without a cache: the keys then have the sequences of
-/// the queries.
+/// The sequences of the keys in the pass's cache. Empty if there is no cache; keys and queries then
+/// have the same sequences.
 Segments cached_segments(const MixerPass& pass);
 
 }  // namespace longhand::nn

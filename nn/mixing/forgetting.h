@@ -12,8 +12,8 @@ struct ForgetGates {
 
   void declare(Options& options);
   void build(const Scope& own, std::int64_t heads, std::int64_t width);
-  /// The sum of ln f up to each key of a pass. In decoding, ln f of earlier tokens is read from the
-  /// cache.
+  /// For each key of a pass, the sum of ln f over all tokens up to the key. In decoding, ln f of
+  /// earlier tokens is read from the cache.
   Var shift(const MixerPass& pass) const;
   std::vector<Var> learned() const { return {weight_, bias_}; }
 
@@ -21,7 +21,7 @@ struct ForgetGates {
   Parameter weight_, bias_;
 };
 
-/// Base class of heads that compute attention weights by another rule than softmax
+/// Base class of heads that compute attention weights by a rule other than softmax
 /// (docs/math/rules.md). Forget gates are optional.
 class RuleHeads : public AttentionHeads {
  public:
@@ -37,7 +37,7 @@ class RuleHeads : public AttentionHeads {
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
-  /// plain_scores() with the decay of the forget gates, if there are any.
+  /// plain_scores() and, if there are forget gates, their decay.
   ScoreVars forgetting_scores(const Operands& operand, const MixerPass& pass) const;
 };
 

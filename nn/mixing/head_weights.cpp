@@ -17,7 +17,7 @@ Tensor alone(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_
   return x ? columns(Var(x.slice(begin, length)), head, 1).value() : x;
 }
 
-/// Replaces the inputs of a rule by those of one head, for rows [begin, begin + length).
+/// Replaces each input of a rule by its part for one head and the rows [begin, begin + length).
 struct SelectHead {
   std::int64_t head, begin, length;
 
@@ -42,8 +42,8 @@ Tensor rule_weights(Scores scores, AttentionRule rule, std::int64_t head, std::i
   return attention_weights(scores, rule).reshape({length, length});
 }
 
-/// Adds the head's delta (Reinforcement::amounts) to each weight that belongs to a reference pair
-/// of the sequence and exceeds the threshold.
+/// For each reference pair of the sequence, adds the head's delta (Reinforcement::amounts) to the
+/// pair's weight if the weight exceeds the threshold.
 Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
                   std::int32_t begin, std::int32_t length) {
   const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];
@@ -60,7 +60,8 @@ Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t h
   return Tensor::from(weights.backend(), weights.shape(), weights.dtype(), grown);
 }
 
-/// The matrix of one head in one sequence; `weights` contains all heads and sequences.
+/// The matrix of one head in one sequence. `weights` contains the matrices of all heads and
+/// sequences.
 Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
                std::int64_t head) {
   // Number of entries per head in earlier sequences, and in all sequences.

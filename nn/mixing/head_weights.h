@@ -9,16 +9,17 @@ namespace longhand::nn {
 /// include reinforcement, so a row may sum to more than 1.
 ///
 /// If the head has attention weights P, the result has the type of the parameters and may share the
-/// memory of the view. If the head selects keys, the result has the type `type`: row i is 1 at the
-/// token after the selected key, whose value is read, and 0 elsewhere. The row is 0 if token i
-/// selected no key. If the mixer has neither weights nor selections, the result is empty.
+/// memory of the view. If the head selects keys instead, the result has the type `type`. Row i is
+/// then 1 at the token after the key that token i selected, because the head reads the value of
+/// that token. All other entries are 0. If token i selected no key, the whole row is 0. If the
+/// mixer has neither weights nor selections, the result is empty.
 Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64_t sequence,
                     std::int64_t head, DType type = DType::f32);
 
 /// The weight of each token's value in the head's output, computed from the attention weights P.
 /// For most heads, the result is P. For ChaCAL heads with gamma g, it is (1 - g) (I - g P-)^-1 P,
-/// where P- is the part of P below the diagonal. This matrix is a sum over chains of attention of
-/// all lengths.
+/// where P- is the part of P below the diagonal. This matrix is a sum over attention chains of all
+/// lengths.
 Tensor value_weights(const MixerView& view, const Tensor& weights, std::int64_t head);
 
 }  // namespace longhand::nn

@@ -40,7 +40,7 @@ struct MixerCache {
 };
 
 /// Intermediate results of a pass, for inspection. P is the matrix of attention weights. A mixer
-/// fills in at most one of the members scores, weights and selected.
+/// sets at most one of the members scores, weights and selected.
 struct MixerView {
   /// the scores of P; P is computed from them only when requested
   std::optional<Scores> scores = {};
@@ -64,10 +64,11 @@ struct MixerPass {
   RopeTables& tables;
   /// The layer's output, [tokens, columns of all mixers]; each mixer writes its own columns.
   const Tensor& y;
-  // The mixer's cache and its sequences, including the new tokens. Null except in decoding.
+  // The mixer's cache, and its sequences including the new tokens. Both are null except in
+  // decoding.
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
-  MixerView* view = nullptr;  // filled in unless null
+  MixerView* view = nullptr;  // set by the mixer unless null
   const Var* x = nullptr;  // input of the projection; some mixers multiply it by further matrices
 };
 
@@ -77,7 +78,7 @@ class MixerScope {
   MixerScope(Scope scope, std::int64_t width, bool rotary, double epsilon)
       : scope_(std::move(scope)), width_(width), rotary_(rotary), epsilon_(epsilon) {}
 
-  /// A parameter that the mixers of the layer share. The first request creates the parameter.
+  /// A parameter that the mixers of the layer share. The first call creates the parameter.
   Parameter shared(std::string_view name, const Shape& shape, double initial);
   /// A tensor of constants with the type of the parameters.
   Tensor constants(std::span<const double> values) const;
@@ -101,9 +102,9 @@ struct LearnedNumber {
   double value = 0;
 };
 
-/// Heads of one mechanism that moves information between tokens. A layer's mixing consists of
-/// several mixers side by side. Each mechanism is a file in nn/mixers/, and layers use it only
-/// through this interface.
+/// The heads of a layer that share one mechanism, which moves information between tokens. A layer's
+/// mixing consists of several mixers side by side. Each mechanism is a file in nn/mixers/. Layers
+/// use a mechanism only through this interface.
 class Mixer {
  public:
   virtual ~Mixer() = default;
@@ -142,22 +143,24 @@ class Mixer {
   /// True if the output depends on reference pairs.
   virtual bool wants_reference() const { return false; }
 
-  /// Creates the mixer's own parameters, after the matrices of the block.
+  /// Creates the mixer's own parameters. It is called after the matrices of the block were created.
   virtual void build(MixerScope& layer, const MixerPlace& place) = 0;
   /// Creates position tables for sequences of at most `longest` tokens.
   virtual void prepare(RopeTables&, Backend&, DType, std::int64_t /*longest*/) const {}
-  /// Applies positions to the mixer's own columns of the projection, in place. All mixers of a
-  /// layer do this before any of them computes its output.
+  /// Applies positions to the mixer's own columns of the projection, in place. This function is
+  /// called for all mixers of a layer before any of them computes its output.
   virtual Var turn(Var projection, const Input&, RopeTables&) const { return projection; }
-  /// Writes the mixer's columns of the output. In decoding, stores the tokens in the cache. The
-  /// returned backward function, if any, writes the mixer's columns of the projection's gradient.
+  /// Writes the mixer's columns of the output. In decoding, also stores the tokens in the cache.
+  /// The backward function that is returned, if any, writes the mixer's columns of the projection's
+  /// gradient.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
   /// The mixer's own parameters. If one of them requires a gradient, Mixing records the mixers on
   /// the tape.
   virtual std::vector<Var> learned() const { return {}; }
   /// Parameters that were added to a trained model, as low-rank products are. They are trained
-  /// while the model is frozen. Loading the values of a model without them leaves them unchanged.
+  /// while the rest of the model is frozen. Loading a model that lacks these parameters does not
+  /// change their values.
   virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
   /// Number of operations of a training step per pair of a query and a key that the query sees.
@@ -166,7 +169,7 @@ class Mixer {
   virtual double operations_of_token() const { return 0; }
 };
 
-/// `count` heads of a kind and width, such as heads_of<FalHeads>(2, 16).
+/// `count` heads of mixer class M and this width, such as heads_of<FalHeads>(2, 16).
 template <std::derived_from<Mixer> M>
 M heads_of(std::int64_t count, std::int64_t width) {
   M mixer;

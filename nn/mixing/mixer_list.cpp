@@ -73,7 +73,7 @@ void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
   }
 }
 
-/// The kind with that name; null if there is none.
+/// The kind with this name; null if there is none.
 const MixerKind* find_kind(std::string_view name) {
   for (const MixerKind* const kind : mixer_kinds()) {
     if (kind->name == name) return kind;
@@ -81,7 +81,7 @@ const MixerKind* find_kind(std::string_view name) {
   return nullptr;
 }
 
-/// Parses one group of heads. In the result, width 0 means that no width was given.
+/// Parses one group of heads. If the text contains no width, the width of the result is 0.
 AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOptions& given) {
   const auto colon = part.find(':');
   if (colon == std::string_view::npos) not_heads(text, part);

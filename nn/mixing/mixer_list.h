@@ -13,29 +13,30 @@ namespace longhand::nn {
 /// the order of this list.
 using MixerList = std::vector<AnyMixer>;
 
-/// Values of options by name. They apply to every mixer that has an option of this name.
+/// Values of options by name. An option applies to every mixer that has an option of this name.
 using MixerOptions = std::map<std::string, std::string, std::less<>>;
 
-/// Parses a list of heads. In "softmax:3,fal:1", the heads share `width` evenly. In
-/// "softmax:1x704,fal:1", the softmax head has width 704, and heads without a width share the rest.
-/// "softmax:8/2" has 8 query heads and 2 key heads. "softmax:4{window=16,beta=2}" sets options of
-/// these 4 heads.
+/// Parses a list of heads. In "softmax:3,fal:1", the four heads share `width` evenly. In
+/// "softmax:1x704,fal:1", the softmax head has width 704, and heads without a given width share the
+/// remaining width. "softmax:8/2" has 8 query heads and 2 key heads. "softmax:4{window=16,beta=2}"
+/// sets options of these 4 heads.
 MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOptions& options = {});
 /// Parses the lists of all layers, the first layer first: "softmax:8;chacal:8".
 std::vector<MixerList> parse_layers(std::string_view text, std::int64_t width,
                                     const MixerOptions& options = {});
-/// The list as text, with all widths. An option is included if it differs from its value in
-/// `defaults` or, if it is not there, from its initial value.
+/// The list as text, with all widths. The text contains each option whose value differs from its
+/// value in `defaults`. For an option that is not in `defaults`, the option's initial value is the
+/// default.
 std::string text_of(const MixerList& mixers, const MixerOptions& defaults = {});
 std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& defaults = {});
 
 /// The names of all kinds: "biased, chacal, ... or softmax".
 std::string kind_names();
-/// Throws an Error if a value is invalid for any kind of mixer, even if the model has no mixer of
-/// this kind.
+/// Throws an Error if a value is invalid for any kind of mixer, including kinds that the model does
+/// not use.
 void check_options(const MixerOptions& options);
-/// All options of these mixers. If several mixers have an option, the first mixer determines its
-/// value.
+/// All options of these mixers. If several mixers have the same option, the first of them
+/// determines its value.
 MixerOptions options_of(const MixerList& mixers);
 /// Sets an option of every mixer that has it.
 void set_option(std::vector<MixerList>& layers, std::string_view name, std::string_view value);

@@ -48,8 +48,8 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
     for (const Var& var : mixer.learned()) learned.push_back(var);
   }
   if (pass.show) pass.show("heads", y);
-  // Backward reaches the tape entry if one of its inputs requires a gradient. Of the mixers'
-  // parameters, it therefore suffices to list the first one that requires a gradient, if any.
+  // Backward reaches this tape entry if one of its inputs requires a gradient. It is therefore
+  // enough to list one parameter of the mixers that requires a gradient, if there is one.
   const auto wanting = std::ranges::find_if(learned, &Var::wants_grad);
   const Var& input = wanting == learned.end() ? projected : *wanting;
   const Var mixed = record("mixing", {&projected, &input}, y,

@@ -8,8 +8,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Number of passes of a shape that are executed before one is recorded. Recording takes as long as
-/// several passes, so rare shapes are not recorded.
+/// Number of passes with the same shape that are executed before a pass is recorded. Recording
+/// takes as long as several passes, so rare shapes are not recorded.
 constexpr std::int64_t passes_alone = 2;
 
 /// The row of the last token of each sequence.
@@ -37,7 +37,7 @@ Tensor CachedDecoder::read(const NewTokens& fresh) {
     return next_;
   }
   if (!repeat_) repeat_ = decoder_.backend().repeat();
-  decoder_.prepare(input_.longest);  // checks the length of sequences, which a replay does not
+  decoder_.prepare(input_.longest);  // checks the length of sequences; a replay does not check it
   repeat_->run([this] { pass(); });
   return next_;
 }

@@ -27,18 +27,18 @@ class CachedDecoder {
  public:
   enum class Wanted { likeliest, logits };
 
-  /// `capacities` contains the maximum number of tokens of each sequence.
+  /// `capacities` is the maximum number of tokens of each sequence.
   CachedDecoder(Decoder& decoder, std::span<const std::int32_t> capacities, std::int64_t head,
                 Wanted wanted);
 
-  /// Reads at least one new token. Returns the prediction for the next token of each sequence that
-  /// has new tokens: the most likely class, i32 [sequences], or the logits, [sequences, classes].
-  /// If several classes are equally likely, the lowest is returned. The next read() may overwrite
-  /// the result.
+  /// Reads new tokens, at least one in total. For each sequence that has new tokens, returns the
+  /// prediction for the next token: the most likely class, i32 [sequences], or the logits,
+  /// [sequences, classes]. If several classes are equally likely, the lowest class is returned. The
+  /// next call of read() may overwrite the result.
   Tensor read(const NewTokens& fresh);
 
  private:
-  /// If two passes have equal PassShapes, their operations and all tensor shapes are equal.
+  /// Two passes with equal PassShapes have the same operations and the same tensor shapes.
   struct PassShape {
     std::int64_t tokens = 0, sequences = 0, pairs = 0;
     std::int64_t position_rows = 0;  // number of rows of the position tables

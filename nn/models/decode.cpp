@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The most likely class of each choice; of equally likely classes, the lowest.
+/// The most likely class of each choice. If several classes are equally likely, the lowest one.
 std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) {
   const Tensor best(logits.backend(), {choices}, DType::i32);
   logits.backend()(Argmax{
@@ -18,7 +18,7 @@ std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) 
   return best.to_ints();
 }
 
-/// Drops the oldest tokens of a sequence that exceeds the context, except the first options.kept.
+/// Drops old tokens of a sequence that exceeds the context, but not the first options.kept tokens.
 /// `left` is the number of tokens that are still to be generated.
 void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
                  const GenerateOptions& options, std::size_t index) {
@@ -54,15 +54,15 @@ std::vector<std::vector<std::int32_t>> answers_of(Sequences whole, Sequences pro
   return answers;
 }
 
-/// The tokens that a decoder read with Wanted::likeliest.
+/// The predictions of a decoder with Wanted::likeliest, as choices.
 std::vector<Choice> likeliest_choices(const Tensor& read) {
   std::vector<Choice> next;
   for (const std::int32_t token : read.to_ints()) next.push_back({token});
   return next;
 }
 
-/// Draws the next token of each sequence with fresh tokens. `read` has one row of logits for each
-/// of these sequences.
+/// Draws the next token of each sequence for which `fresh` is not 0. `read` has one row of logits
+/// for each of these sequences.
 std::vector<Choice> drawn_choices(const Tensor& read, std::span<const std::int32_t> fresh,
                                   Sequences whole, Sequences prompts,
                                   const GenerateOptions& options) {
@@ -126,7 +126,7 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
       }
       return all;
     };
-    // Continues the sequences until each is finished or has filled the context.
+    // Continues the sequences until each one is finished or has filled the context.
     while (!tokens.empty()) {
       const Tensor read =
           reader.read({.tokens = tokens, .lengths = fresh, .positions = positions()});
@@ -178,7 +178,7 @@ std::vector<std::vector<std::int32_t>> decode_asked(
   CachedDecoder reader(decoder, capacities, head, CachedDecoder::Wanted::likeliest);
   std::vector<std::vector<std::int32_t>> said(count);
   while (true) {
-    // Each sequence reads its tokens up to its next requested output.
+    // In each pass, the decoder reads every sequence up to its next requested output.
     std::vector<std::int32_t> tokens, places, fresh(count);
     std::vector<ReferencePair> looks;
     for (std::size_t i = 0; i < count; ++i) {

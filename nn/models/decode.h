@@ -11,8 +11,8 @@
 namespace longhand::nn {
 
 /// Predictions under teacher forcing: for every token of the batch and every group, the most likely
-/// class given the batch's own earlier tokens. Of equally likely classes, the lowest is returned.
-/// Targets are ignored.
+/// class. The model reads the earlier tokens of the batch, not its own predictions. If several
+/// classes are equally likely, the lowest one is returned. Targets are ignored.
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch);
 
 struct GenerateOptions {
@@ -20,12 +20,14 @@ struct GenerateOptions {
   /// Maximum number of new tokens of each prompt; if empty, `most` applies to every prompt.
   std::vector<std::int64_t> most_each = {};
   std::vector<std::int32_t> stops = {};  // tokens that end a sequence
-  /// Maximum number of tokens that the model reads at once; 0: no limit. Before a sequence exceeds
-  /// this number, its oldest tokens are dropped, except the first `kept` tokens: about half of the
-  /// context, or less if fewer new tokens are needed. The model reads the remaining tokens anew.
+  /// Maximum number of tokens that the model reads at once; 0: no limit. When a sequence would
+  /// exceed this number, its oldest tokens are dropped, except the first `kept` tokens. About half
+  /// of the context is dropped, or less if few new tokens are still needed. The model then reads
+  /// the remaining tokens again.
   std::int64_t context = 0;
   std::int64_t kept = 0;
-  /// Called when tokens of a sequence are dropped, with the number of tokens that remain.
+  /// Called when tokens of a sequence are dropped. `remaining` is the number of tokens that are
+  /// left.
   std::function<void(std::size_t sequence, std::int64_t remaining)> dropped = {};
   std::int64_t head = 0;  // index of the output layer
   Sampling sampling = {};
@@ -33,28 +35,29 @@ struct GenerateOptions {
   /// and the logits.
   std::uint64_t seed = 0;
   /// Called with each generated token. If it returns false, the sequence ends with this token.
-  /// choice.log_probability is 0 unless `probabilities` is set.
+  /// Unless `probabilities` is set, choice.log_probability is 0.
   std::function<bool(std::size_t sequence, const Choice& choice)> said = {};
   bool probabilities = false;
-  /// For models with given position ids: returns the position ids of a sequence's tokens so far.
-  /// The sequence will have at most `room` tokens. The ids of earlier tokens must be the same in
-  /// every call.
+  /// For models with given position ids: returns the position ids of `tokens`, the sequence's
+  /// tokens so far. The sequence will have at most `room` tokens. Every call must return the same
+  /// ids for the earlier tokens.
   std::function<std::vector<std::int32_t>(std::size_t sequence,
                                           std::span<const std::int32_t> tokens, std::int64_t room)>
       positions = {};
 };
 
 /// Continues every prompt token by token with a key/value cache. Prompts of different lengths are
-/// decoded together, and finished sequences cost nothing. Returns each prompt's new tokens,
-/// including the stop token, if any.
+/// decoded together, and finished sequences are not computed further. Returns the new tokens of
+/// each prompt, including the stop token, if any.
 std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
                                                 std::span<const std::vector<std::int32_t>> prompts,
                                                 const GenerateOptions& options);
 
-/// Reads sequences and replaces some of their tokens by the model's own predictions. For each index
-/// o in asked[i], which are ascending, the most likely token after token o of sequence i replaces
-/// token o + 1. Returns these predictions. Sequences of different lengths are decoded together with
-/// a key/value cache. `reference` and `positions` have one entry per sequence or are empty.
+/// Reads sequences and replaces some of their tokens by the model's own predictions. asked[i]
+/// contains indices o in ascending order. For each index o, the most likely token after token o of
+/// sequence i replaces token o + 1. Returns these predictions. Sequences of different lengths are
+/// decoded together with a key/value cache. `reference` and `positions` have one entry per sequence
+/// or are empty.
 std::vector<std::vector<std::int32_t>> decode_asked(
     Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
     std::span<const std::vector<std::int32_t>> asked, std::int64_t head = 0,

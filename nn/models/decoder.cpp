@@ -119,8 +119,8 @@ void Decoder::add_adapters(Block& block, const Scope& scope) const {
 
 namespace {
 
-/// All linear layers of a block. A block uses one kind of feed forward. The layers of the other
-/// kinds are empty.
+/// All linear layers of a block. A block uses only one kind of feed forward. The layers of the
+/// other kind are empty.
 template <class Block>
 auto linears(Block& block) {
   return std::array{&block.mixing.projection, &block.mixing.out,      &block.gated.gate_up,
@@ -235,8 +235,8 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
     const Var h = mix(block, normed, x, pass);
     return feed(block, block.norm2(h), h);
   }
-  // Both norms are recorded before the products that use them. Backward therefore processes the
-  // norms last, and both can add to the gradient of x in place.
+  // Both norms are recorded before the products that use them. The backward pass therefore reaches
+  // the norms last, and both can add to the gradient of x in place.
   const Var normed2 = block.norm2(x);
   return feed(block, normed2, mix(block, normed, x, pass));
 }
@@ -302,7 +302,7 @@ Loss Decoder::loss(const PlacedBatch& batch) {
   const Parameter& weight = output(batch.head).weight;
   // The fused loss supports only output layers without a bias.
   if (weight.value().rows() >= many_classes && batch.targets && !config_.output_bias) {
-    // Shows the logits to the observer. The fused loss never has all of them at once.
+    // Passes all logits to the observer, because the fused loss never computes all of them at once.
     if (watch) logits(x.value(), batch.head);
     return linear_cross_entropy(x, weight, batch);
   }

@@ -19,7 +19,7 @@ namespace longhand::nn {
 
 class Decoder final : public Model {
  public:
-  /// A block and its parts. DecoderConfig determines how they are connected. Either `feed_forward`
+  /// A block and its layers. DecoderConfig determines how they are connected. Either `feed_forward`
   /// or `gated` is used.
   struct Block {
     Norm norm1, norm2;              // norms before mixing and feed forward
@@ -45,8 +45,9 @@ class Decoder final : public Model {
   /// parameters.
   Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage = {});
 
-  /// In training, store only the input of each block, and recompute its other activations in
-  /// backward. This saves memory, takes a third more work and does not change the results.
+  /// In training, store only the input of each block, and recompute its other activations in the
+  /// backward pass. This saves memory, needs about a third more computation and does not change the
+  /// results.
   bool recompute = false;
 
   const DecoderConfig& config() const { return config_; }
@@ -58,11 +59,11 @@ class Decoder final : public Model {
   const Embedding& positions() const { return positions_; }  // learned positions; may be empty
   const Block& block(std::int64_t layer) const { return blocks_[static_cast<std::size_t>(layer)]; }
   const Norm& final_norm() const { return final_norm_; }
-  /// An output layer. In a tied model, its weight is the embedding's weight.
+  /// An output layer. If embeddings are tied, its weight is the embedding's weight.
   const Linear& output(std::int64_t head = 0) const;
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
 
-  /// A low-rank product and the matrix to which it is added.
+  /// A low-rank product, and the matrix to which it is added.
   struct Adapter {
     Parameter weight;
     Lora lora;
@@ -77,17 +78,17 @@ class Decoder final : public Model {
   /// A cache for sequences of at most capacities[i] tokens. Throws an Error if a token's output
   /// depends on later tokens, for example with Temper::length.
   KeyValueCache make_cache(std::span<const std::int32_t> capacities) const;
-  /// The residual stream after the final norm, [tokens, width]. With a cache, the tokens also
-  /// attend to the cached tokens and are added to the cache. The caller must first call
-  /// cache->extend() with the input's lengths.
+  /// The residual stream after the final norm, [tokens, width]. If there is a cache, the tokens
+  /// also attend to the cached tokens and are added to the cache. Before the call, the caller must
+  /// call cache->extend() with the lengths of the input's sequences.
   Var features(const Input& input, KeyValueCache* cache = nullptr);
   /// Logits, [tokens, classes], of the type of the parameters.
   Var logits(const Var& features, std::int64_t head = 0) const;
-  /// One view per layer and mixer, with the mixer's attention weights or selections on these
+  /// One view per layer and mixer, with the mixer's attention weights or selections for these
   /// tokens.
   std::vector<std::vector<MixerView>> look(const Input& input);
-  /// The trained numbers of all mixers by name: "gamma 0.3" is gamma of head 3 in layer 0, and
-  /// "gamma 0" is the gamma that all heads of layer 0 share.
+  /// The trained numbers of all mixers, with their names: "gamma 0.3" is gamma of head 3 in layer
+  /// 0, and "gamma 0" is the gamma that all heads of layer 0 share.
   std::vector<std::pair<std::string, double>> learned_numbers() const;
 
  private:

@@ -13,7 +13,7 @@ namespace longhand::nn {
 
 /// How the model receives positions.
 enum class Positions {
-  none,        // not at all, except through the causal mask
+  none,        // only through the causal mask
   rotary,      // queries and keys are rotated (nn/layers/rope.h)
   learned,     // a trained table is added to the embeddings
   sinusoidal,  // a fixed table is added to the embeddings
@@ -22,7 +22,7 @@ template <>
 inline constexpr std::array<std::string_view, 4> names_of<Positions>{"none", "rotary", "learned",
                                                                      "sinusoidal"};
 
-/// The computation of a block from the residual stream x.
+/// How a block changes the residual stream x.
 enum class Order {
   parallel,    // x + mixing(norm1 x) + feed_forward(norm2 x)
   sequential,  // h = x + mixing(norm1 x);  h + feed_forward(norm2 h)
@@ -32,14 +32,14 @@ inline constexpr std::array<std::string_view, 2> names_of<Order>{"parallel", "se
 
 /// Distribution of initial weights. Weights are normal with mean 0, and biases are 0.
 enum class Start {
-  plain,  // all matrices have the configured standard deviation, as in transformers' GPT-NeoX
-  // As in GPT-2, the standard deviation of residual projections is divided by sqrt(2 layers).
+  plain,  // all matrices have the configured standard deviation, as in GPT-NeoX of transformers
+  // As in GPT-2: the standard deviation of residual projections is divided by sqrt(2 layers).
   residual,
 };
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<Start>{"plain", "residual"};
 
-/// A causal transformer: token embeddings, blocks of mixing and feed forward around a residual
+/// A causal transformer: token embeddings, blocks of mixing and feed forward that add to a residual
 /// stream, a final norm, and one or several output layers. The defaults are those of GPT-NeoX.
 struct DecoderConfig {
   std::int64_t vocabulary = 0;
@@ -49,7 +49,7 @@ struct DecoderConfig {
   // Kind of all norms.
   NormKind norm = NormKind::layer;
   double epsilon = 1e-5;  // epsilon of the norms
-  // Also normalize the outputs of mixing and feed forward before adding them to x.
+  // If true, the outputs of mixing and feed forward are also normalized before they are added to x.
   bool norms_after = false;
   Order order = Order::parallel;
   std::vector<MixerList> mixers = {};  // mixers of each layer, or one list for all layers
@@ -68,8 +68,8 @@ struct DecoderConfig {
   /// must be less than `longest`, and input without ids throws an Error.
   bool given_positions = false;
   double sinusoid_base = 10000;
-  /// Number of rows of a learned position table. Tables that are not learned start with at most
-  /// this many rows and grow when a larger position occurs.
+  /// Number of rows of a learned position table. Other position tables start with at most this many
+  /// rows, and are replaced by larger ones when a larger position occurs.
   std::int64_t longest = 2048;
 
   bool tied = false;  // the output layer shares the weight of the embedding
@@ -86,13 +86,13 @@ struct DecoderConfig {
   }
 };
 
-/// True if the configuration has mixers that depend on reference pairs.
+/// True if the configuration has mixers whose output depends on reference pairs.
 bool wants_reference(const DecoderConfig& config);
 
 /// Maximum number of tokens of a sequence that all mixers can read; no value: no limit.
 std::optional<std::int64_t> most_tokens(const DecoderConfig& config);
 
-/// The projections to which low-rank products can be added, out of lora_targets().
+/// The names from lora_targets() of the projections to which low-rank products can be added.
 std::vector<std::string_view> projections(const DecoderConfig& config);
 
 /// Throws an Error if no model can be built from this configuration.

@@ -29,7 +29,7 @@ Kind kind_of(const GgufFile& file) {
   fail(file.name(), ": general.architecture: expected llama, qwen2 or gemma3, got ", quote(name));
 }
 
-/// Reads the metadata values whose keys start with the name of the architecture.
+/// Reads metadata values. Their keys start with the name of the model's architecture.
 class Values {
  public:
   explicit Values(const GgufFile& file)
@@ -65,9 +65,9 @@ const GgufFile::Entry& tensor(const GgufFile& file, std::string_view name) {
   return *found;
 }
 
-/// Returns the rope_scaling of a Llama 3 model. GGUF stores one divisor per frequency. The divisor
-/// of the lowest frequency is the scaling factor. Throws an Error if another divisor does not match
-/// the formula in nn/layers/rope.h.
+/// Returns the rope_scaling of a Llama 3 model. A GGUF file stores one divisor per frequency. The
+/// divisor of the lowest frequency is the scaling factor. Throws an Error if another divisor
+/// differs from the formula in nn/layers/rope.h.
 Json stretched(const GgufFile& file, double base, std::int64_t head) {
   const GgufFile::Entry& entry = tensor(file, "rope_freqs.weight");
   const std::int64_t count = head / 2;
@@ -118,7 +118,7 @@ Json ending_tokens(const GgufFile& file) {
 /// Reading reverses these changes.
 struct Renamed {
   std::string name;
-  bool paired = false;    // the rows of the two halves of a head alternate
+  bool paired = false;    // the rows of the first and the second half of a head alternate
   bool plus_one = false;  // 1 was added to the weights
 };
 
@@ -206,7 +206,7 @@ class GgufWeights final : public Weights {
                      " heads, got ", rows);
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
-        // Row s * half + i of a head, with s = 0 or 1, is row 2 i + s in the file.
+        // Row s * half + i of a head, with s = 0 or 1, is row 2 i + s of the head in the file.
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
           const std::int64_t at = first + done, row = at / width, begin = at % width;
           const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
@@ -226,7 +226,7 @@ class GgufWeights final : public Weights {
   std::int64_t heads_ = 0, key_heads_ = 0;
 };
 
-/// One entry of added_tokens in tokenizer.json. Such a token is found in a text before the text is
+/// One entry of added_tokens in tokenizer.json. Added tokens are found in a text before the text is
 /// split into words.
 std::string added_token(std::size_t id, std::string_view content, bool special) {
   return text(R"({"id":)", id, R"(,"content":)", json_string(content), R"(,"single_word":false,)",
@@ -245,8 +245,8 @@ std::string split(WordPattern pattern) {
               R"(},"behavior":"Isolated","invert":false},)", byte_level(false), "]}");
 }
 
-/// The post_processor of tokenizer.json. It adds the begin token to each text if the file or,
-/// without such a setting, `otherwise` requires this.
+/// The post_processor of tokenizer.json. The file can state whether it adds the begin token to each
+/// text. If the file does not state this, `otherwise` is used.
 std::string template_of(const GgufFile& file, const std::vector<std::string_view>& tokens,
                         bool otherwise) {
   const bool adds = file.has("tokenizer.ggml.add_bos_token")
@@ -317,8 +317,8 @@ Pipeline gemma_pipeline(const GgufFile& file, const std::vector<std::string_view
                R"("ignore_merges":false)"};
 }
 
-/// The merges of a SentencePiece vocabulary: every pair of tokens whose concatenation is a token.
-/// They are sorted by the id of this token.
+/// The merges of a SentencePiece vocabulary: all pairs of tokens whose concatenation is a token.
+/// The merges are sorted by the id of the concatenation.
 std::string merges_of(const std::vector<std::string>& tokens) {
   std::unordered_map<std::string_view, std::size_t> ids;
   for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], id);
@@ -385,7 +385,8 @@ Json gguf_config(const GgufFile& file) {
       json["sliding_window"] = values.size("attention.sliding_window");
       json["sliding_window_pattern"] = 6;
       json["rope_local_base_freq"] = 1e4;
-      // The 27B model (62 blocks) has another score scale, but the file has no field for the scale.
+      // The 27B model (62 blocks) multiplies scores by another number, for which GGUF files have no
+      // field.
       LONGHAND_CHECK(values.size("block_count") != 62, file.name(),
                      ": expected a Gemma 3 of at most 12B");
   }
@@ -411,11 +412,11 @@ std::string gguf_tokenizer(const GgufFile& file) {
     std::string& content = contents.emplace_back(tokens[id]);
     LONGHAND_CHECK(find_broken_utf8(content) == std::string::npos, file.name(), ": token ", id,
                    ": expected UTF-8, got ", quote(content));
-    // merges_of() looks up every split of a token, which takes time quadratic in the token's
-    // length.
+    // merges_of() looks up every split of a token, and the time for this is quadratic in the
+    // token's length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
-    // In user-defined tokens, GGUF files contain spaces instead of space_mark.
+    // In user-defined tokens, GGUF files write a space where tokenizer.json has space_mark.
     if (gemma && type == by_user) {
       std::string marked;
       for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);

@@ -13,11 +13,10 @@ namespace longhand::nn {
 
 /// The model's config.json.
 Json gguf_config(const GgufFile& file);
-/// The model's tokenizer.json. Supports byte-level merges and Gemma's tokenizer.
+/// The model's tokenizer.json. Supported tokenizers are those with byte-level merges and Gemma's.
 std::string gguf_tokenizer(const GgufFile& file);
-/// The model's tensors under Hugging Face's names. In a GGUF file, the rows of a llama's queries
-/// and keys are permuted, and 1 is added to the norm weights of Gemma. Reading reverses both
-/// changes.
+/// The model's tensors under Hugging Face's names. GGUF files permute the rows of queries and keys
+/// of llama models, and add 1 to the norm weights of Gemma models. Reading reverses both changes.
 std::unique_ptr<Weights> gguf_weights(GgufFile file);
 
 }  // namespace longhand::nn

@@ -23,7 +23,7 @@ struct ActivationName {
   std::string_view name;
   Activation f;
 };
-/// If an activation has several names, the first one is used for writing.
+/// If an activation has several names, the first one is used when a model is written.
 constexpr std::array<ActivationName, 6> activations{{{"gelu", Activation::gelu},
                                                      {"gelu_new", Activation::gelu_tanh},
                                                      {"gelu_fast", Activation::gelu_tanh},
@@ -36,8 +36,8 @@ Shape shape_there(const Exchange& tensor) {
   return tensor.transposed ? Shape{shape[1], shape[0]} : shape;
 }
 
-/// Calls visit(i, place) for every entry i of our tensor; `place` is its index in the published
-/// tensor.
+/// Calls visit(i, place) for every entry i of our tensor. `place` is the index of this entry in the
+/// published tensor.
 template <class F>
 void for_each_place(const Exchange& tensor, F visit) {
   const Shape shape = tensor.piece(tensor.ours.value()).shape();
@@ -53,7 +53,8 @@ void for_each_place(const Exchange& tensor, F visit) {
 
 std::string shown(const Json* value) { return value ? quote(value->dump()) : "none"; }
 
-/// A lower bound on the number of entries of a model's parameters. A double cannot overflow here.
+/// A lower bound on the number of entries of all parameters. A double is used because it cannot
+/// overflow.
 double at_least(const DecoderConfig& c) {
   const auto size = [](std::int64_t n) { return static_cast<double>(n); };
   double sum = size(c.vocabulary) * size(c.width) * (c.tied ? 1 : 2);
@@ -162,14 +163,14 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 
 namespace {
 
-/// Number of rows to copy at a time: about 2^18 numbers.
+/// Number of rows that are copied at a time, with about 2^18 entries in total.
 std::int64_t rows_at_once(const Tensor& value) {
   const std::int64_t width = value.size() / value.shape().front();
   return std::max<std::int64_t>(1, (1 << 18) / width);
 }
 
-/// Reads rows first, first + 1, ... of our parameter's part of a tensor into `ours`. Each row has
-/// `width` numbers.
+/// Reads rows first, first + 1, ... of a tensor into `ours`. Rows are counted within the range of
+/// rows that the Exchange describes. Each row has `width` entries.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
                std::int64_t width, std::span<double> ours) {
   const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);
@@ -183,7 +184,8 @@ void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t 
   }
 }
 
-/// Reads a whole transposed tensor, because none of our rows is contiguous in the file.
+/// Reads a whole transposed tensor. Our rows cannot be read one by one, because they are not
+/// contiguous in the file.
 std::vector<double> read_transposed(const Exchange& tensor, const StoredTensor& stored) {
   std::vector<double> theirs(static_cast<std::size_t>(stored.shape.size())), ours(theirs.size());
   stored.read(0, theirs);
@@ -382,8 +384,8 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
     const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*mixer);
     if (!heads) other(text_of(config.mixers));
     if (!all.options) all.options = heads;
-    // The numbers of heads may differ between mixers, so they are made equal before all other
-    // options are compared as text.
+    // Mixers may differ in their numbers of heads. The numbers are therefore made equal before the
+    // other options are compared as text.
     SoftmaxHeads same = *all.options;
     same.heads = heads->heads;
     same.key_heads = heads->heads;

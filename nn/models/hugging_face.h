@@ -15,7 +15,7 @@
 
 /// Models in Hugging Face's form: a folder with config.json and model.safetensors, or with the
 /// shards listed in model.safetensors.index.json. This file contains the code that all families
-/// share; each family has a separate file. A folder is not trusted: every fault throws a one-line
+/// share. Each family has a file of its own. A folder is not trusted: every fault throws a one-line
 /// Error, and the size of its files bounds the allocated memory.
 namespace longhand::nn {
 
@@ -35,7 +35,8 @@ class Fields {
   std::string word(const char* key, const char* otherwise) const;
   Activation activation(const char* key, const char* otherwise) const;
   const Json* find(const char* key) const;  // null if the field is missing or null in JSON
-  /// Throws an Error if the field is not `value`. A missing field is `otherwise`.
+  /// Throws an Error if the value of the field is not `value`. A missing field has the value
+  /// `otherwise`.
   void must_be(const char* key, bool value, bool otherwise) const;
 
  private:
@@ -45,13 +46,13 @@ class Fields {
 Json parse_json(std::string_view json, std::string_view source);
 std::string hugging_face_name(Activation activation);
 
-/// Throws an Error if the weights contain fewer numbers than the model has.
+/// Throws an Error if the weights contain fewer entries than the parameters of the model.
 void require_enough(const Weights& weights, const DecoderConfig& model);
 
 /// A parameter or a range of its rows, and the published tensor that stores them.
 struct Exchange {
   Parameter ours;
-  std::vector<std::string> names;  // possible names; the first one is used for writing
+  std::vector<std::string> names;  // possible names; the first one is used when a model is written
   bool transposed = false;         // the published matrix is [in, out]
   // Row r of our tensor is row rows[r] of the published one; empty: the same order.
   std::vector<std::int64_t> rows = {};
@@ -78,16 +79,16 @@ void make_model_folder(const std::filesystem::path& folder,
 struct Family {
   std::string_view type;  // model_type in config.json
   DecoderConfig (*config)(const Fields& fields);
-  /// True if a model with this configuration can be written in this family's form. At most one
-  /// family claims a configuration.
+  /// True if this family's form can represent a model with this configuration. For each
+  /// configuration, this is true for at most one family.
   bool (*claims)(const DecoderConfig& config);
-  /// The model's config.json, without token ids. Throws an Error if the family cannot represent the
-  /// model.
+  /// The model's config.json, without token ids. Throws an Error if this family's form cannot
+  /// represent the model.
   Json (*json)(const DecoderConfig& config);
   std::vector<Exchange> (*tensors)(const Decoder& decoder);
 };
 std::span<const Family* const> families();
-/// The family that claims a model of this configuration. Throws an Error if there is none.
+/// The family whose `claims` is true for this configuration. Throws an Error if there is none.
 const Family& family_of(const DecoderConfig& config);
 
 /// The family of a folder's config.json, and the model configuration that it describes.
@@ -110,20 +111,20 @@ struct TextTokens {
 /// Makes a model with this folder's configuration and weights.
 std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backend& backend,
                                       DType type = DType::f32);
-/// Writes a model in the form of the family that claims it, and returns the family's name. For
+/// Writes a model in the form of its family (family_of()), and returns the family's name. For
 /// example, models with learned positions become GPT-2. Low-rank products must be merged first.
-/// Weights are written to files of at most `most` bytes (0: a single file). generation_config.json
-/// is written if `tokens` contains a token.
+/// Weights are written to files of at most `most` bytes (0: a single file). If `tokens` contains a
+/// token, generation_config.json is written too.
 std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
                               std::uint64_t most = 0, const TextTokens& tokens = {});
 
-/// The softmax heads of a model in the form of GPT-2 and GPT-NeoX. Blocks have two LayerNorms, a
-/// feed forward without a gate, and biases. All layers have the same heads, which together are as
+/// The softmax heads of a model that has the form of GPT-2 or GPT-NeoX: blocks have two LayerNorms,
+/// a feed forward without a gate, and biases. All layers have the same heads, which together are as
 /// wide as the residual stream. For any other model, plain_heads() throws an Error that begins with
 /// `family`.
 struct PlainHeads {
   std::int64_t heads = 0, width = 0;
-  // The options that all heads have; a pointer into the configuration.
+  // The options that all heads share; a pointer into the configuration.
   const SoftmaxHeads* options = nullptr;
 };
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family);

@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-/// The published tensor that contains the adapter's projection and nothing else. Throws an Error if
-/// there is none.
+/// The published tensor that contains exactly the adapter's projection. Throws an Error if there is
+/// none.
 const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::Adapter& adapter) {
   const Projected& part = adapter.lora.projected;
   const Exchange* holder = nullptr;
@@ -27,14 +27,14 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
        ", which is a part of ", holder->names.front());
 }
 
-/// The name without its last component, such as model.layers.0.self_attn.q_proj.
+/// The tensor's name without its last component, such as model.layers.0.self_attn.q_proj.
 std::string module_of(const Exchange& tensor) {
   const std::string& name = tensor.names.front();
   return name.substr(0, name.rfind('.'));
 }
 
-/// The shortest suffix of an adapted module's name with which no name in `others` ends. peft adapts
-/// every module whose name ends with a dot and this suffix.
+/// The shortest suffix that ends the name of the adapted module, but ends no name in `others`. peft
+/// adapts every module whose name ends with a dot and this suffix.
 std::string target_of(const std::string& adapted, const std::set<std::string>& others) {
   for (std::size_t dot = adapted.rfind('.'); dot != std::string::npos && dot > 0;
        dot = adapted.rfind('.', dot - 1)) {

@@ -11,7 +11,7 @@
 namespace longhand::nn {
 
 /// The low-rank matrices under peft's names. Throws an Error if a projection is only a part of a
-/// published tensor, like the queries of GPT-2.
+/// published tensor, as the queries of GPT-2 are.
 std::vector<Exchange> adapter_tensors(const Decoder& decoder);
 
 /// Writes the folder. Returns the name of the model's family.

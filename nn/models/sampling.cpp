@@ -36,9 +36,9 @@ void check(const Sampling& s) {
 void keep_nucleus(std::vector<Candidate>& all, double p) {
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
-  // The total share of all candidates with scores below `least` is less than 1 - p, so none of them
-  // would be kept. They are removed before sorting to save time: they are most tokens of a large
-  // vocabulary.
+  // All candidates with scores below `least` together have a share of less than 1 - p, so none of
+  // them would be kept. For a large vocabulary, these are most tokens. Removing them before sorting
+  // saves time.
   const double least = whole * (1 - p) / static_cast<double>(all.size());
   std::erase_if(all, [&](const Candidate& c) { return c.score < least; });
   std::ranges::sort(all, likelier);
@@ -91,8 +91,8 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
   if (sampling.min_p > 0) {  // the most likely candidate has score 1
     std::erase_if(all, [&](const Candidate& c) { return c.score < sampling.min_p; });
   }
-  // Sorted by token, so that the choice does not depend on the order in which the filters left
-  // them.
+  // Sorts the candidates by token, so that the choice does not depend on the order in which the
+  // filters put them.
   std::ranges::sort(all, {}, &Candidate::token);
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
@@ -101,7 +101,7 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
     left -= c.score;
     if (left < 0) return chosen(c.token);
   }
-  // Rounding can leave `left` at 0 or above.
+  // Because of rounding, `left` may still be at least 0 after the last candidate.
   return chosen(std::ranges::min_element(all, likelier)->token);
 }
 

@@ -7,15 +7,16 @@
 
 namespace longhand::nn {
 
-/// Settings for choosing the next token from a model's logits, in the order in which they are
-/// applied. Temperature 0 selects the most likely token; of equally likely tokens, the lowest.
+/// Settings for choosing the next token from a model's logits. They are applied in the order of the
+/// members. Temperature 0 selects the most likely token. If several tokens are equally likely, the
+/// lowest one is selected.
 struct Sampling {
-  /// Penalty for tokens that already occurred: positive logits are divided by this number, negative
-  /// logits are multiplied by it.
+  /// Penalty for tokens that already occurred: positive logits are divided by this number, and
+  /// negative logits are multiplied by it.
   double repetition_penalty = 1;
   double temperature = 0;  // divides the logits
   std::int64_t top_k = 0;  // keep the k most likely tokens; 0: all
-  double top_p = 1;  // of these, keep the fewest tokens whose total probability is at least top_p
+  double top_p = 1;  // of these, keep the fewest tokens with a total probability of at least top_p
   // Of these, keep the tokens whose probability is at least min_p times the highest one.
   double min_p = 0;
 

@@ -14,11 +14,11 @@
 
 namespace longhand::nn {
 
-/// A tensor of any type in a file. It is read as a flat array of doubles.
+/// A tensor of any type in a file. Its entries are read as doubles, in row-major order.
 struct StoredTensor {
   std::string place;  // start of error messages about the tensor: `FILE: tensor "NAME": `
   Shape shape;
-  /// Reads entries first, first + 1, ... of the flat array, until `numbers` is full.
+  /// Reads entries first, first + 1, ... until `numbers` is full.
   std::function<void(std::int64_t first, std::span<double> numbers)> read;
 };
 
@@ -38,7 +38,7 @@ class Weights {
   StoredTensor at(std::span<const std::string> names) const;
 };
 
-/// Opens model.safetensors in a folder, or its parts.
+/// Opens the model.safetensors of a folder, which may be split into parts.
 std::unique_ptr<Weights> open_weights(const std::filesystem::path& folder);
 std::unique_ptr<Weights> weights_of(SafetensorsParts parts);
 

@@ -33,8 +33,8 @@ StepWork work_of(const Decoder& model, double tokens, double pairs) {
       of_pair += mixer->operations_of_pair();
       of_token += mixer->operations_of_token();
     }
-    // Stored per layer: x, its two normalized copies, the inputs and outputs of the mixers, and two
-    // tensors of the feed forward, or three if it is gated.
+    // The backward pass needs these tensors of each layer: x, its two normalized copies, the inputs
+    // and outputs of the mixers, and two tensors of the feed forward, or three if it is gated.
     kept += static_cast<double>(3 * c.width + projection_columns(mixers) + columns(mixers) +
                                 (c.gated ? 3 : 2) * c.inner);
   }

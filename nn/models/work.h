@@ -10,11 +10,12 @@ struct StepWork {
   double bytes = 0;       // bytes read from and written to memory
 };
 
-/// Operations: each matrix entry counts 6 operations per token: 2 in forward, and 2 for each
-/// operand's gradient in backward. Each mixer adds its operations_of_pair() and
-/// operations_of_token(). Bytes: all activations stored for backward, and as many gradients of
-/// activations, are written once and read once. Each parameter counts 8 accesses, by forward,
-/// backward and the optimizer together.
+/// Operations: for each token, each matrix entry counts 6 operations: 2 in the forward pass, and 2
+/// for the gradient of each of the two operands in the backward pass. Each mixer adds its
+/// operations_of_pair() and operations_of_token().
+/// Bytes: each activation that is stored for the backward pass is written once and read once, and
+/// so is its gradient. Each parameter counts 8 accesses, by the forward pass, the backward pass and
+/// the optimizer together.
 StepWork work_of(const Decoder& model, double tokens, double pairs);
 
 }  // namespace longhand::nn
