@@ -17,15 +17,15 @@
 namespace longhand::nn {
 namespace {
 
-/// Sums are computed in pieces of this many bytes; a piece may contain several tensors. Pieces fit
-/// in the processor's cache and are large enough for efficient messages.
+/// Sums are computed in pieces of this many bytes. A piece may contain parts of several tensors. It
+/// fits in the processor's cache and is large enough for efficient messages.
 constexpr std::size_t piece_bytes = 4 << 20;
 
-/// Calls f for each tensor's part of [first, end). These indices count the entries of all tensors
-/// one after another.
+/// Calls f for the part of each tensor that is in [first, end). These two indices count entries as
+/// if all tensors were one array.
 template <class T, class F>
 void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t end, F&& f) {
-  std::size_t at = 0;  // index of the tensor
+  std::size_t at = 0;  // number of entries of all tensors before this one
   for (const Tensor& tensor : tensors) {
     const auto size = static_cast<std::size_t>(tensor.size());
     const std::size_t from = std::max(first, at), to = std::min(end, at + size);
@@ -50,7 +50,6 @@ void add_to(std::span<T> mine, std::span<const T> theirs) {
 /// True if the CPU can access the backend's memory directly.
 bool on_host(const Backend& backend) { return backend.devices().empty(); }
 
-/// The entries [first, end) of an array.
 struct Range {
   std::size_t first, end;
   std::size_t size() const { return end - first; }
@@ -62,8 +61,8 @@ struct Range {
 
 }  // namespace
 
-/// Executes pieces of work in the order in which they were added, on a separate thread or, without
-/// one, in wait().
+/// Executes pieces of work in the order in which they were added. They are executed on a separate
+/// thread or, if there is none, in wait().
 class Communicator::Background {
  public:
   explicit Background(bool own_thread) {
@@ -195,7 +194,7 @@ void Communicator::finish(std::uint64_t count) {
   if (background_) background_->wait(count);
 }
 
-/// The receive buffer, with room for `count` numbers. Only one sum at a time may use it.
+/// The receive buffer, with room for `count` numbers. Only one sum may use it at a time.
 template <class T>
 std::span<T> Communicator::room(std::size_t count) {
   if (room_bytes_ < count * sizeof(T)) {
@@ -215,7 +214,7 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
   }
 }
 
-/// The exchanges of the first phase of sum_chunk(), for shares of different lengths.
+/// Like the first phase of sum_chunk(), for shares of different lengths.
 template <class F>
 void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());
@@ -255,7 +254,7 @@ void Communicator::sum_shares_over_host(const Tensor& x, std::span<const std::si
 std::vector<std::byte> Communicator::gather(std::span<const std::byte> mine) {
   finish();
   std::vector<std::byte> all(mine.begin(), mine.end());
-  // Each round doubles the number of ranks whose data this rank has.
+  // Each round doubles the number of ranks whose data this rank has received.
   for (int d = 1; d < size(); d *= 2) {
     std::vector<std::byte> both(2 * all.size());
     const bool low = (rank() & d) == 0;
@@ -354,9 +353,9 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
 
 /// Sums by recursive halving. In the first phase, each exchange halves the range that a rank sums,
 /// until each rank has the sums of its own share. Ranks that differ by 1 exchange first, then ranks
-/// that differ by 2, and so on, so the additions follow the tree. In the second phase, the same
-/// exchanges in reverse order distribute the shares. Each of N ranks sends 2 (N - 1) / N times the
-/// bytes of `numbers`.
+/// that differ by 2, and so on. The numbers are therefore added in the order of the tree. In the
+/// second phase, the same exchanges in reverse order distribute the shares. Each of N ranks sends 2
+/// (N - 1) / N times the bytes of `numbers`.
 template <class T>
 void Communicator::sum_chunk(std::span<T> numbers) {
   struct Half {
@@ -372,8 +371,7 @@ void Communicator::sum_chunk(std::span<T> numbers) {
     const std::span<T> theirs = room<T>(n);
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
              std::as_writable_bytes(theirs));
-    // The two ranks add in different orders, but a + b and b + a have equal bits unless they are
-    // NaN.
+    // One rank adds a + b, the other b + a. Unless the sums are NaN, they have equal bits.
     add_to(numbers.subspan(half.kept, n), std::span<const T>(theirs));
     halves.push_back(half);
     first = half.kept;
@@ -418,7 +416,7 @@ void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::si
 void Communicator::sum_on_device(const Tensor& x) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
-  const Tensor room(backend, {(x.size() + 1) / 2}, x.dtype());  // room for the larger half
+  const Tensor room(backend, {(x.size() + 1) / 2}, x.dtype());  // receives one half of x
   struct Half {
     Tensor kept, given;
   };
@@ -445,7 +443,7 @@ void Communicator::sum_on_device(const Tensor& x) {
 
 void Communicator::share(std::span<const Tensor> tensors, std::span<const int> owners) {
   finish();
-  // Broadcasts a limited number of bytes at a time, which bounds the buffers.
+  // Broadcasts a limited number of bytes at a time, so that the buffers stay small.
   for (std::size_t first = 0; first < tensors.size();) {
     std::size_t count = 0, bytes = 0;
     for (; first + count < tensors.size() && bytes < 4 * piece_bytes; ++count) {
@@ -458,8 +456,8 @@ void Communicator::share(std::span<const Tensor> tensors, std::span<const int> o
 
 void Communicator::share_some(std::span<const Tensor> tensors, std::span<const int> owners) {
   std::vector<std::byte> send, receive;
-  // Every rank has the tensors of its group of d consecutive ranks. An exchange with the
-  // neighbouring group doubles d.
+  // Each rank has the tensors of its group of d consecutive ranks. After an exchange with the
+  // neighbouring group, it has the tensors of both groups.
   for (int d = 1; d < size(); d *= 2) {
     const auto in_group = [&](int owner, int first) { return owner >= first && owner < first + d; };
     const int mine = rank() / d * d, theirs = mine ^ d;

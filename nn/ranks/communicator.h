@@ -15,28 +15,28 @@
 
 namespace longhand::nn {
 
-/// Collective operations: all ranks must call the same functions in the same order. The number of
-/// ranks is a power of two.
+/// Communication between ranks. All operations are collective: all ranks must call the same
+/// functions in the same order. The number of ranks is a power of two.
 ///
-/// A sum can have the same bits for any number of ranks. For this, its terms must be the leaves of
-/// a binary tree, and each rank must have an equal range of consecutive leaves. Each rank first
-/// sums its own leaves (nn/ranks/tree.h). sum() then adds the results of the ranks in the order of
-/// the tree.
+/// A sum can have the same bits for any number of ranks. Its terms must then be the leaves of a
+/// binary tree, and each rank must have an equal number of consecutive leaves. Each rank first sums
+/// its own leaves (nn/ranks/tree.h). sum() then adds the results of the ranks in the order of the
+/// tree.
 class Communicator {
  public:
   Communicator() = default;  // the communicator of a single rank
   explicit Communicator(std::unique_ptr<Transport> transport);
   ~Communicator();  // waits for all started sums
 
-  /// After this call, tensors on devices are summed on the devices, with the same bits as on the
-  /// host.
+  /// After this call, tensors on devices are summed on the devices. The sums have the same bits as
+  /// sums on the host.
   void reach_devices(std::unique_ptr<DeviceTransport> devices) { devices_ = std::move(devices); }
 
   int rank() const { return transport_ ? transport_->rank() : 0; }
   int size() const { return transport_ ? transport_->size() : 1; }
 
-  /// The data of all ranks, in the order of ranks. All ranks must pass equally many bytes or
-  /// numbers, but texts may differ in length.
+  /// The data of all ranks, in the order of ranks. All ranks must pass the same number of bytes or
+  /// numbers, but texts may have different lengths.
   std::vector<std::byte> gather(std::span<const std::byte> mine);
   std::vector<double> gather(std::span<const double> mine);
   std::vector<std::string> gather(std::string_view mine);
@@ -47,8 +47,8 @@ class Communicator {
   /// must be equal on all ranks.
   void sum(std::span<const Tensor> tensors);
   /// Starts sum({x}) and returns. A separate thread computes the started sums one after another
-  /// while the caller continues. x must not be used until finish() returns. If x is on a device, or
-  /// if only one thread may use the transport, finish() computes the sum.
+  /// while the caller continues. If x is on a device, or if only one thread may use the transport,
+  /// finish() computes the sum instead. x must not be used until finish() returns.
   ///
   /// If `shares` is not empty, each rank receives only a part of the sum and sends half as many
   /// bytes. `shares` contains size() + 1 indices that cut x [n] into one piece per rank. After
@@ -57,7 +57,7 @@ class Communicator {
   ///
   /// Returns the number of sums started so far, including this one.
   std::uint64_t begin_sum(const Tensor& x, std::vector<std::size_t> shares = {});
-  /// Index of the piece that a rank receives: the rank with its bits in reverse order.
+  /// Index of the piece that a rank receives. It is the rank with the order of its bits reversed.
   int share_of(int rank) const;
   /// Number of started sums that are already finished.
   std::uint64_t sums_done() const;
@@ -71,10 +71,11 @@ class Communicator {
   /// Waits until all ranks have called this function.
   void meet();
   /// Runs work that may fail on some ranks only. If it fails, the lowest failing rank throws its
-  /// error, and all other ranks throw FailedElsewhere.
+  /// own error, and all other ranks throw FailedElsewhere.
   void together(const std::function<void()>& work);
 
-  /// Records that all ranks fail together, so that each can end without waiting for the others.
+  /// Records that all ranks fail together, so that each rank can end without waiting for the
+  /// others.
   void fail_together() { failed_together_ = true; }
   bool failed_together() const { return failed_together_; }
 
@@ -100,7 +101,7 @@ class Communicator {
   void sum_on_device(const Tensor& x);
   void sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares);
   void exchange_on_device(int peer, const Tensor& give, const Tensor& take);
-  /// Calls f(peer, kept, given) for every exchange of a sum with shares, in the order of the tree.
+  /// Calls f(peer, kept, given) for each exchange of a sum with shares, in the order of the tree.
   /// In the exchange, this rank sends its values of the range `given` and receives the peer's
   /// values of the range `kept`. Both ranges have at most `most` entries.
   template <class F>

@@ -3,15 +3,15 @@
 #include <cstddef>
 
 /// Interface of the NCCL plug-in (nccl/) in plain C, like nn/ranks/plugin.h. Functions return 0 for
-/// success. For a failure, they write a message of at most error_size characters to `error`.
+/// success. If they fail, they write a message of at most error_size characters to `error`.
 extern "C" {
 
 struct LonghandDeviceRanks {
   int version;  // the plug-in's longhand_device_ranks_version
   std::size_t id_bytes;
-  /// Rank 0 creates an id. All ranks then join with this id.
+  /// Called on rank 0 to create an id. All ranks then join with this id.
   int (*make_id)(void* id, char* error, std::size_t error_size);
-  /// Joins the group of ranks, with the device that is current on the calling thread.
+  /// Joins the group of ranks. Uses the device that is current on the calling thread.
   int (*join)(const void* id, int rank, int size, char* error, std::size_t error_size);
   /// Implements DeviceTransport::exchange.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,

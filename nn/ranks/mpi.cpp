@@ -28,7 +28,7 @@ std::optional<int> ranks_started() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const auto size = number_in(variable)) return size;
   }
-  // The batch script of a job is also a Slurm task, but srun did not start it.
+  // The batch script of a job also counts as a Slurm task, but is not started by srun.
   const auto tasks = number_in("SLURM_STEP_NUM_TASKS");
   if (tasks && *tasks > 1 && number_in("SLURM_PROCID")) return tasks;
   return std::nullopt;

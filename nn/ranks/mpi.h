@@ -15,8 +15,8 @@ bool ranks_asked_for();
 /// is missing, or if the launcher and MPI report different numbers of ranks.
 std::unique_ptr<Transport> connect_mpi();
 
-/// Path of the MPI plug-in, if it exists: $LONGHAND_MPI_PLUGIN, or the file in the program's folder
-/// or in ../lib/longhand relative to that folder.
+/// Path of the MPI plug-in, if the plug-in exists: $LONGHAND_MPI_PLUGIN, or the file in the
+/// program's folder or in ../lib/longhand relative to that folder.
 std::optional<std::string> find_mpi_plugin();
 
 }  // namespace longhand::nn

@@ -12,9 +12,9 @@ namespace longhand::nn {
 /// folder or in ../lib/longhand relative to that folder.
 std::optional<std::string> find_nccl_plugin();
 
-/// Connects the ranks' devices through NCCL. All ranks must call this after creating their
-/// backends. Returns null if there is no plug-in. Ranks then exchange tensors on devices through
-/// host memory.
+/// Connects the ranks' devices through NCCL. Every rank must call this function after it has
+/// created its backend. Returns null if there is no plug-in. Ranks then exchange tensors on devices
+/// through host memory.
 std::unique_ptr<DeviceTransport> connect_nccl(Communicator& ranks);
 
 }  // namespace longhand::nn

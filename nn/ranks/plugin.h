@@ -10,7 +10,7 @@ struct LonghandRanks {
   int version;  // the plug-in's longhand_ranks_version
   int rank, size;
   int any_thread;  // 1 if any thread may call `exchange`, but only one at a time
-  /// Implements Transport::exchange. Returns 0 for success. For a failure, writes a message of at
+  /// Implements Transport::exchange. Returns 0 for success. If it fails, writes a message of at
   /// most error_size characters to `error`.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes, char* error, std::size_t error_size);
@@ -18,8 +18,8 @@ struct LonghandRanks {
   void (*finish)();
 };
 
-/// The type of the plug-in's only symbol, a function that joins the ranks that were started
-/// together. If it fails, it returns null and writes a message to `error`.
+/// The type of the plug-in's only symbol. This function joins the ranks that were started together.
+/// If it fails, it returns null and writes a message to `error`.
 using LonghandConnect = const LonghandRanks*(char* error, std::size_t error_size);
 }
 

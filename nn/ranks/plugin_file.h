@@ -5,8 +5,8 @@
 
 namespace longhand::nn {
 
-/// Path of a plug-in, if it exists: the value of the environment variable, or `file` in the
-/// program's folder or in ../lib/longhand relative to that folder.
+/// Path of a plug-in, if the plug-in exists: the value of the environment variable, or `file` in
+/// the program's folder or in ../lib/longhand relative to that folder.
 std::optional<std::string> find_plugin(const char* variable, const std::string& file);
 
 }  // namespace longhand::nn

@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Messages in transit between threads.
+/// Messages that were sent but not yet received.
 class Mail {
  public:
   explicit Mail(int ranks) : gone_(static_cast<std::size_t>(ranks)) {}

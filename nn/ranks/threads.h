@@ -6,9 +6,9 @@
 
 namespace longhand::nn {
 
-/// Runs `rank` on `size` threads of this process, each with its own communicator. If a rank throws,
-/// ranks that wait for it throw RankLost. Returns when all threads have ended, and rethrows the
-/// exception of the lowest rank that failed on its own.
+/// Runs `rank` on `size` threads of this process. Each thread has its own communicator. If a rank
+/// throws an exception, ranks that wait for this rank throw RankLost. Returns when all threads have
+/// ended. Then rethrows the exception of the lowest rank that did not fail because of another rank.
 void run_ranks(int size, const std::function<void(Communicator&)>& rank);
 
 }  // namespace longhand::nn

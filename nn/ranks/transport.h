@@ -8,7 +8,7 @@
 namespace longhand::nn {
 
 /// Exchanges bytes with another rank. All collective operations (nn/ranks/communicator.h) consist
-/// of such exchanges. A new kind of connection between ranks is a class derived from this one.
+/// of such exchanges. For a new kind of connection between ranks, derive a class from this one.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -19,7 +19,7 @@ class Transport {
   /// ended.
   virtual void exchange(int peer, std::span<const std::byte> send,
                         std::span<std::byte> receive) = 0;
-  /// True if any thread may call exchange(), but only one at a time.
+  /// True if any thread may call exchange(), provided that only one thread calls it at a time.
   virtual bool serves_any_thread() const { return true; }
 };
 
@@ -32,12 +32,12 @@ class DeviceTransport {
                         std::size_t receive_bytes) = 0;
 };
 
-/// Thrown if another rank has ended, so that a collective operation cannot be completed.
+/// Thrown if a collective operation cannot be completed because another rank has ended.
 struct RankLost : Error {
   using Error::Error;
 };
 
-/// Thrown if another rank reports the error. This rank should end without a message.
+/// Thrown if another rank reports the error. This rank should then end without a message.
 struct FailedElsewhere : Error {
   using Error::Error;
 };

@@ -7,9 +7,9 @@
 namespace longhand::nn {
 
 /// Sums values in a binary tree: values 0 and 1, values 2 and 3, then these two sums, and so on.
-/// Each addition is done as soon as both sums exist, so at most one value per level of the tree is
-/// stored. `add(a, b)` must return a + b. After 2^k values, a single sum is left. A larger tree
-/// computes the same sum for its subtree of these values.
+/// Each addition is done as soon as both operands exist, so at most one value per level of the tree
+/// is stored. `add(a, b)` must return a + b. After 2^k values, only a single sum is stored. In a
+/// larger tree, the subtree of the same values has the same sum.
 template <class Value, class Add>
 class Tree {
  public:
@@ -22,7 +22,7 @@ class Tree {
     }
     held_.push_back(std::move(value));
   }
-  Value take() {  // returns the single sum that is left
+  Value take() {  // returns the single sum that is stored
     Value sum = std::move(held_.front());
     held_.clear();
     count_ = 0;

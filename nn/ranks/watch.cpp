@@ -19,8 +19,8 @@ std::string host_name() {
   return host.data();
 }
 
-/// Identifies the machine and its process-id namespace. Process ids are valid between processes for
-/// which this text is equal.
+/// Identifies the machine and the namespace of its process ids. If two processes get the same text,
+/// each can use the process ids of the other.
 std::string where_numbers_hold() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -31,7 +31,7 @@ std::string where_numbers_hold() {
 
 bool lives(int process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) return false;
-  // A killed process has state Z until its parent waits for it: "4711 (longhand) Z ...".
+  // A killed process stays in state Z until its parent waits for it: "4711 (longhand) Z ...".
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;
   std::getline(file, stat);

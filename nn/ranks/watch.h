@@ -10,14 +10,15 @@
 
 namespace longhand::nn {
 
-/// Checks several times per second, on a separate thread, whether the other ranks on this machine
-/// are alive. Without it, a rank that waits for a killed rank would wait forever.
+/// Checks several times per second whether the other ranks on this machine are alive. Uses a
+/// separate thread. Without these checks, a rank that waits for a killed rank would wait forever.
 class RankWatch {
  public:
-  /// Called once if ranks have ended, with a list such as "rank 3, process 4711 on node2". `first`
-  /// is true on the lowest remaining rank of this machine, which should report the loss.
+  /// Called once if ranks have ended. `ranks` lists them, for example "rank 3, process 4711 on
+  /// node2". `first` is true on the lowest rank of this machine that still runs. That rank should
+  /// report the loss.
   using Lost = std::function<void(const std::string& ranks, bool first)>;
-  /// A collective operation: all ranks must create a watch.
+  /// A collective operation: every rank must create a watch.
   RankWatch(Communicator& ranks, Lost lost);
   ~RankWatch() { stop(); }
   RankWatch(const RankWatch&) = delete;

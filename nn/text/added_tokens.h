@@ -18,12 +18,12 @@ struct AddedToken {
   bool special;  // true: decoding can omit this token
 };
 
-/// Finds added tokens in texts, from left to right. If several tokens match at the same place, the
+/// Finds added tokens in a text, from left to right. If several tokens match at the same place, the
 /// longest one is found.
 class AddedTokenFinder {
  public:
   AddedTokenFinder() = default;
-  /// Contents must not be empty or longer than longest_content bytes.
+  /// The contents of the tokens must have 1 to longest_content bytes.
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
   static constexpr std::size_t longest_content = 256;
 
@@ -43,7 +43,7 @@ class AddedTokenFinder {
   /// first_[b] is the index in tokens_ of the first token that begins with byte b or a higher byte.
   std::array<std::uint32_t, 257> first_ = {};
   std::array<bool, 256> begins_ = {};    // true if a token begins with this byte
-  std::optional<char> only_first_byte_;  // first byte of all tokens, if it is the same
+  std::optional<char> only_first_byte_;  // set if all tokens begin with the same byte
 };
 
 }  // namespace longhand::nn

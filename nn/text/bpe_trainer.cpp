@@ -14,7 +14,7 @@
 namespace longhand::nn {
 namespace {
 
-/// A word of the text, as its current sequence of tokens.
+/// A word of the text as a sequence of tokens, which merges change.
 struct Word {
   std::vector<TokenId> symbols;
   std::uint64_t count;
@@ -94,8 +94,8 @@ class PairCounts {
       if (now == entry.count) {
         return {static_cast<TokenId>(entry.pair >> 32), static_cast<TokenId>(entry.pair), now};
       }
-      // If a pair becomes more frequent, a new entry is pushed. If it becomes less frequent, its
-      // entry is not changed, and the count in the entry is too high.
+      // If a pair becomes more frequent, a new entry is pushed. If a pair becomes less frequent,
+      // its entry is not changed, so the count in the entry can be too high.
       queue_.pop();
       if (now > 0) push(entry.pair, now);
     }
@@ -128,8 +128,8 @@ class PairCounts {
  private:
   struct Counted {
     std::uint64_t count = 0;
-    // Indices of words. All words that contain the pair are listed. Words that lost the pair in a
-    // merge may still be listed.
+    // Indices of words. All words that contain the pair are in the list. Words in which a merge has
+    // removed the pair may also be in it.
     std::vector<std::size_t> words;
   };
   struct Entry {
@@ -175,7 +175,7 @@ class PairCounts {
   };
   std::vector<Word>& words_;
   std::unordered_map<std::uint64_t, Counted, Hash> pairs_;
-  TokenId whole_ = 0xffffffff;         // the token that replaces the pair being merged
+  TokenId whole_ = 0xffffffff;         // the token that replaces the current pair
   std::vector<std::uint64_t> raised_;  // pairs with the new token; only their counts can grow
   std::priority_queue<Entry> queue_;
 };
@@ -240,7 +240,8 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
   while (trained.tokens.size() < training.size) {
     const auto [left, right, count] = pairs.best();
     if (count < std::max<std::uint64_t>(training.least_count, 1)) break;
-    // Two pairs may produce the same bytes. They are two merges with the same token.
+    // Two different pairs may produce the same bytes. Both merges then have the same token as
+    // result.
     const std::string whole = trained.tokens[left] + trained.tokens[right];
     const auto [known, is_new] =
         ids.try_emplace(whole, static_cast<TokenId>(trained.tokens.size()));

@@ -15,7 +15,7 @@ namespace longhand::nn {
 struct BpeTraining {
   std::size_t size = 8192;  // number of tokens, including special tokens and the 256 bytes
   WordPattern pattern = WordPattern::gpt2;
-  /// Special tokens, which get the ids 0, 1, ...; the text is split where they occur.
+  /// Special tokens. They get the ids 0, 1, ... The text is split where they occur.
   std::vector<std::string> special = {};
   std::uint64_t least_count = 2;  // a pair that occurs less often is not merged
 };
@@ -29,10 +29,10 @@ struct TrainedBpe {
   std::size_t distinct_words = 0;
 };
 
-/// Trains an encoding. Training starts from single bytes and repeatedly merges the pair of
-/// neighbouring tokens that occurs most often within the words of the text. Of equally frequent
-/// pairs, the pair with the lowest ids is merged. Training ends early if no pair occurs least_count
-/// times. Throws an Error if the text is not UTF-8.
+/// Trains an encoding. Training starts from single bytes. It repeatedly merges the pair of
+/// neighbouring tokens that occurs most often within the words of the text. If several pairs are
+/// equally frequent, the pair with the lowest ids is merged. Training ends early if no pair occurs
+/// least_count times. Throws an Error if the text is not UTF-8.
 TrainedBpe train_bpe(std::string_view text, const BpeTraining& training);
 
 /// The tokenizer.json of a trained encoding.

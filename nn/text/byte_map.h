@@ -15,8 +15,8 @@ class ByteMap {
  public:
   ByteMap();
 
-  /// The bytes represented by a token's text in such a file. No value if one of its characters
-  /// represents no byte.
+  /// The bytes that a token's text in such a file represents. No value if the text contains a
+  /// character that represents no byte.
   std::optional<std::string> bytes(std::string_view text) const;
   /// The inverse of bytes().
   std::string text(std::string_view bytes) const;

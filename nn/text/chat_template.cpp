@@ -19,8 +19,9 @@ using Role = ChatMessage::Role;
 
 constexpr std::size_t largest_file = std::size_t{64} << 20;  // maximum bytes of a file
 
-/// A known Jinja text, identified by a CRC-32C. White space and the escape \n are left out of the
-/// CRC, because published copies differ in them.
+/// A known Jinja text, identified by its CRC-32C. The CRC does not include white space and the
+/// escape
+/// , because published copies of a text differ in them.
 struct Text {
   std::uint32_t sum;
   std::string_view name;
@@ -29,7 +30,8 @@ constexpr Text texts[] = {
     {0x00c70e65, "chatml"},   {0xdc0b646f, "llama3"}, {0xc7b107bb, "smollm2"},
     {0x26be2b3f, "qwen2"},    {0x99d34552, "qwen2"},  // Qwen 2.5 and Qwen 2.5 Coder
     {0xc5f1ab3f, "llama3.2"},                         // Llama 3.1
-    {0x7f76eafd, "llama3.2"}, {0xd9ee552d, "gemma"},  // Gemma 2: no system messages
+    {0x7f76eafd, "llama3.2"}, {0xd9ee552d, "gemma"},  // Llama 3.2; Gemma 2, which has no system
+                                                      // messages
     {0xd10cdc26, "gemma"},                            // Gemma 3
 };
 
@@ -49,7 +51,7 @@ std::uint32_t sum_of(std::string_view jinja) {
 /// U+001F.
 bool is_stripped(char32_t c) { return class_of(c) == CodeClass::space || (c >= 0x1c && c <= 0x1f); }
 
-/// Removes white space at the beginning and end of a text, which must be valid UTF-8.
+/// Removes white space at the beginning and end of a text. The text must be valid UTF-8.
 std::string_view stripped(std::string_view text) {
   while (!text.empty()) {
     const CodePoint first = decode_utf8(text.data());

@@ -14,8 +14,8 @@ struct ChatMessage {
   std::string text;
 };
 
-/// The format of the conversations on which a family of models was trained. The formats are
-/// implemented here. The Jinja text of a published model selects one of them and is not executed.
+/// The format of the conversations on which a family of models was trained. All formats are
+/// implemented in C++. The Jinja text of a published model selects one of them; it is not executed.
 ///
 ///   chatml    <|im_start|>ROLE\nTEXT<|im_end|>\n
 ///   smollm2   chatml with a default system message
@@ -29,12 +29,12 @@ struct ChatMessage {
 class ChatTemplate {
  public:
   static std::string names();  // the names of all templates: "chatml, smollm2, ..."
-  /// Throws an Error for an unknown name. `date` is the current date in llama3.2's system message,
-  /// such as "26 Jul 2024".
+  /// Throws an Error for an unknown name. `date` is the current date in the system message of
+  /// llama3.2, for example "26 Jul 2024".
   explicit ChatTemplate(std::string_view name, std::string date = "26 Jul 2024");
 
   /// The name of the template with this Jinja text. Throws an Error that begins with `source` if
-  /// the text is not known.
+  /// the text is unknown.
   static std::string_view recognize(std::string_view jinja, std::string_view source);
   /// Reads the Jinja text in a tokenizer's folder, from chat_template.jinja or
   /// tokenizer_config.json; empty if there is none.
@@ -42,10 +42,10 @@ class ChatTemplate {
 
   /// The text of a conversation up to the point where the assistant's next answer begins.
   std::string prompt(std::span<const ChatMessage> messages) const;
-  /// An assistant's answer as it is written in a conversation, without the end of the turn.
+  /// An assistant's answer as it appears in a conversation, without the end of the turn.
   std::string answer(std::string_view text) const;
-  /// The text of a conversation with one user message and one answer: before the message, between
-  /// message and answer, and after the answer.
+  /// The text of a conversation with one user message and one answer. `before` precedes the
+  /// message, `between` is between message and answer, and `after` follows the answer.
   struct Frame {
     std::string before, between, after;
   };

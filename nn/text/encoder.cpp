@@ -11,10 +11,10 @@
 namespace longhand::nn {
 namespace {
 
-// Minimum size in bytes of a block, a part of the text that is processed at once.
+// Minimum size of a block in bytes. A block is a part of the text that is processed at once.
 constexpr std::size_t block_size = 1 << 16;
 
-/// Ends a word at every place that no merge can cross.
+/// The scanner for WordPattern::spaces. A word ends at every place that no merge can cross.
 struct SpacesScanner {
   const JoinedBytes& joined;
 
@@ -66,7 +66,7 @@ void Encoder::encode(std::string_view text, Options options, Sink sink) {
   flush();
 }
 
-/// Enlarges the cache of words for a text of `bytes` bytes.
+/// Enlarges the cache of words, for a text of `bytes` bytes.
 void Encoder::remember_more(std::size_t bytes) {
   const std::size_t places =
       std::clamp(std::bit_ceil(bytes / 16 + 1), fewest_known_places, most_known_places);
@@ -82,8 +82,8 @@ void Encoder::encode_between_added(std::string_view text, std::size_t begin) {
     }
     return;
   }
-  // The whole text is normalized at once, because a token in added_late may cross the end of a
-  // block.
+  // The whole text is normalized at once, because a token in added_late may cross the boundary
+  // between two blocks.
   const std::string_view normalized = normalize(text, begin);
   std::size_t done = 0;
   while (const auto match = tokenizer_.added_late().find(normalized, done)) {
@@ -102,7 +102,7 @@ void Encoder::encode_normalized(std::string_view text, std::size_t begin) {
   }
 }
 
-/// The end of the block that starts at `begin`. No word, merge or normalization crosses this place.
+/// The end of the block that starts at `begin`. No word, merge or normalization crosses this end.
 std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) const {
   if (text.size() - begin <= 2 * block_size) return text.size();
   std::size_t at = begin + block_size;
@@ -134,8 +134,8 @@ std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
 }
 
 ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
-  // A place within a rewritten part is mapped to the start of the whole part or, for the end of a
-  // range, to its end.
+  // If `place` is inside a rewritten part, it is mapped to the start of this part in the original
+  // text or, for the end of a range, to its end.
   std::size_t next = next_rewritten_;
   const auto original = [&](std::size_t place, bool is_end) {
     while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
@@ -176,8 +176,8 @@ void Encoder::encode_block(std::string_view text, std::size_t begin) {
 
 template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
-  // Splits several words before encoding them, so that the CPU can fetch their cache entries in the
-  // meantime.
+  // Splits off several words before encoding them. Meanwhile, the CPU can fetch the cache entries
+  // of these words.
   std::array<Word, 32> words;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
@@ -206,8 +206,8 @@ void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
   }
 }
 
-/// Sets a word's text and key. `readable` bytes from the start of the word may be read, even beyond
-/// its end.
+/// Sets a word's text and key. `readable` is the number of bytes from the start of the word that
+/// may be read. It may exceed the length of the word.
 inline void Encoder::set(Word& word, std::string_view text, std::size_t readable) {
   word.text = text;
   word.known = nullptr;
@@ -256,7 +256,8 @@ void Encoder::merge_word(std::string_view word) {
   if (!is_whole(word)) merge_part(word);
 }
 
-/// True if the word is kept as a single token, which is then in symbols_.
+/// True if the word is encoded as a single token without merging. symbols_ then contains this
+/// token.
 bool Encoder::is_whole(std::string_view word) {
   if (!tokenizer_.parts().whole_words) return false;
   const auto whole = tokenizer_.parts().tokens.find(word);
@@ -275,7 +276,7 @@ void Encoder::merge_part(std::string_view part) {
   merger_.merge(tokenizer_.parts().merges, symbols_, next_);
 }
 
-/// Calls f for each part of a word; symbols_ then contains the part's tokens.
+/// Calls f for each part of a word. During each call, symbols_ contains the tokens of the part.
 template <class F>
 void Encoder::each_part(std::string_view word, F f) {
   if (is_whole(word)) return f(word);
@@ -290,18 +291,18 @@ void Encoder::each_part(std::string_view word, F f) {
   }
 }
 
-/// Cuts a long word into parts. The tokens of the parts, one after the other, are the tokens of the
-/// whole word.
+/// Cuts a long word into parts. The tokens of the parts, one part after another, are the tokens of
+/// the whole word.
 ///
-/// Test whether two neighbouring parts L and R are separable: merge the last tokens of L and the
-/// first tokens of R without the rest of the word. If a token boundary between L and R remains, the
-/// whole word has this boundary too. Proof: assume that a merge crosses the boundary. Before the
-/// first such merge, L and R are merged as if each were alone, so the outer ends of the tested
-/// tokens remain boundaries. The test would then apply the same crossing merge, which is a
-/// contradiction.
+/// Two neighbouring parts L and R are tested for separability: the last tokens of L and the first
+/// tokens of R are merged without the rest of the word. If the result has a token boundary between
+/// L and R, the whole word has this boundary too. Proof: assume that a merge in the whole word
+/// crosses the boundary. Before the first such merge, L and R are merged as if each were alone, so
+/// the outer ends of the tested tokens are still boundaries. The test would then apply the same
+/// crossing merge, which is a contradiction.
 ///
-/// Neighbouring parts that are not separable are joined. This is rare, because the end of a part
-/// was a token boundary when the part was merged together with the text behind it.
+/// Neighbouring parts that are not separable are joined. This is rare: when a part was made, it was
+/// merged together with the text behind it, and its end was a token boundary.
 std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   const std::uint64_t dropped = dropped_bytes_;
   std::vector<Part> parts;
@@ -315,8 +316,8 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
       const std::size_t first = parts.back().begin;
       merge_part(word.substr(first, end - first));
       parts.back() = merged_part(word, first, end);
-      // The next part is made about as long as the joined part, so joining these two doubles the
-      // length. All joins together therefore take O(n log n).
+      // The next part is about as long as the joined part. If these two are joined again, the
+      // length doubles. All joins together therefore take O(n log n).
       length = end - first;
     }
   }
@@ -339,8 +340,8 @@ Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::
   }
 }
 
-/// The part [begin, end) of the word, whose tokens are in symbols_. Further tokens in symbols_
-/// begin at `end` or later.
+/// Describes the part [begin, end) of the word. symbols_ contains the tokens of the part, and maybe
+/// further tokens that begin at `end` or later.
 Encoder::Part Encoder::merged_part(std::string_view word, std::size_t begin,
                                    std::size_t end) const {
   Part part{begin, end, end, begin};
@@ -359,7 +360,8 @@ bool Encoder::is_apart(std::string_view word, const Part& left, const Part& righ
   return std::ranges::any_of(symbols_, [&](const Symbol& s) { return s.begin == boundary; });
 }
 
-/// False if the place is within a character or a space that consists of several symbols.
+/// False if the place is inside a character, or inside a space that is encoded as several byte
+/// tokens.
 bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   if (tokenizer_.byte_level()) return true;
   if (word[place] == ' ') return tokenizer_.character_token(" ").has_value();
@@ -438,7 +440,8 @@ void Encoder::put(TokenId id, ByteRange range) {
   ++count_;
 }
 
-/// Makes room in ids_ for `count` more ids, and for 7 ids more that the loop over words may write.
+/// Makes room in ids_ for `count` more ids. The loop over words may write up to 7 further ids, for
+/// which room is made too.
 void Encoder::make_room(std::size_t count) {
   if (count_ >= block_size / 4) flush();
   if (ids_.size() < count_ + count + 8) ids_.resize(2 * (count_ + count) + 8);

@@ -19,33 +19,33 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-/// Converts texts to token ids. It finds added tokens, normalizes the text between them, cuts it
-/// into words, and merges each word. The tokens in TokenizerParts::added_late are searched for
-/// after normalization. The tokens of recent words are cached. Encoding changes the cache, so each
-/// thread needs its own encoder.
+/// Converts texts to token ids. The encoder finds added tokens, normalizes the text between them,
+/// cuts this text into words, and merges each word. The tokens in TokenizerParts::added_late are
+/// searched for after normalization. The tokens of recent words are cached. Encoding changes the
+/// cache, so each thread needs its own encoder.
 class Encoder {
  public:
-  /// A long word is merged in parts of about `piece` bytes, which bounds memory. The tokens do not
-  /// depend on `piece`.
+  /// A long word is merged in parts of about `piece` bytes, which bounds the memory. The result
+  /// does not depend on `piece`.
   explicit Encoder(const Tokenizer& tokenizer, std::size_t piece = std::size_t{1} << 16);
 
   struct Options {
     bool around = true;   // include the tokens that the tokenizer adds before and after each text
     bool ranges = false;  // also return the byte range of the text that each token represents
   };
-  /// Called with the next tokens, some ten thousand at a time. `ranges` is empty unless requested.
-  /// Tokens that the tokenizer adds around a text have empty ranges. If normalization rewrote a
-  /// part of the text, all tokens of this part have the range of the whole part. Dropped bytes
-  /// before or after a token are not in the token's range.
+  /// Called with the next tokens, some ten thousand at a time. `ranges` is empty unless it is
+  /// requested. Tokens that the tokenizer adds around a text have empty ranges. If normalization
+  /// rewrote a part of the text, every token of this part has the range of the whole part. The
+  /// range of a token does not include dropped bytes before or after the token.
   using Sink = FunctionRef<void(std::span<const TokenId> ids, std::span<const ByteRange> ranges)>;
 
   /// Encodes a text. If the text is not valid UTF-8, throws an Error with the position of the first
-  /// invalid byte, without calling the sink.
+  /// invalid byte. The sink is then not called.
   void encode(std::string_view text, Options options, Sink sink);
   std::vector<TokenId> encode(std::string_view text, Options options = {true, false});
 
-  /// Total number of bytes, in all texts so far, that were dropped because the vocabulary has no
-  /// token for them.
+  /// Number of bytes that were dropped because the vocabulary has no token for them, summed over
+  /// all texts so far.
   std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
@@ -72,11 +72,11 @@ class Encoder {
   void encode_words(std::string_view block, const Scanner& scanner);
   template <class Scanner>
   void encode_words_with_ranges(std::string_view block, std::size_t begin, const Scanner& scanner);
-  /// Normalizes a text. Later calls of original_range() refer to this text. `begin` is its position
-  /// in the text being encoded.
+  /// Normalizes a text. Later calls of original_range() refer to this text. `begin` is the position
+  /// of `text` in the whole text that is being encoded.
   std::string_view normalize(std::string_view text, std::size_t begin);
-  /// The range of the original text from which the bytes [first, last) of the normalized text were
-  /// made. The ranges of successive calls must ascend.
+  /// The range of the original text that corresponds to the bytes [first, last) of the normalized
+  /// text. In successive calls, the ranges must ascend.
   ByteRange original_range(std::size_t first, std::size_t last);
   std::size_t end_of_block(std::string_view text, std::size_t begin) const;
   void set(Word& word, std::string_view text, std::size_t readable);
@@ -88,9 +88,9 @@ class Encoder {
   void merge_word(std::string_view word);
   void merge_part(std::string_view part);
   bool is_whole(std::string_view word);
-  /// The bytes [begin, end) of a long word, which are merged separately. The first token boundary
-  /// within the part is `head`, the last one `tail`. The tokens before `head` and from `tail` on
-  /// determine whether the part is separable from its neighbours.
+  /// The bytes [begin, end) of a long word, which are merged separately. `head` is the first token
+  /// boundary inside the part, and `tail` is the last one. The tokens before `head` and from `tail`
+  /// on determine whether the part is separable from its neighbours.
   struct Part {
     std::size_t begin, end, head, tail;
   };
@@ -112,15 +112,15 @@ class Encoder {
   Merger merger_;
   std::vector<Symbol> symbols_;  // symbols of one word
   std::vector<MergeTable::Merge> next_;
-  /// If ranges are requested: the positions in the word of bytes without a token.
+  /// If ranges are requested: the positions in the word of the dropped bytes.
   std::vector<std::uint32_t> dropped_;
   // The text that was normalized most recently, and its rewritten parts.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
-  /// position of this text before normalization in the text being encoded
+  /// position of normalized_, before its normalization, in the text being encoded
   std::size_t original_begin_ = 0;
-  /// Index of the first rewritten part that ends after the start of the last range of
-  /// original_range().
+  /// Index of the first rewritten part that ends after the start of the range that original_range()
+  /// returned last.
   std::size_t next_rewritten_ = 0;
   std::uint64_t dropped_bytes_ = 0;
 

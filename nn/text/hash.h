@@ -6,8 +6,8 @@
 #include <string_view>
 
 /// Hash functions for tables of untrusted data. They depend on random secrets that are drawn when
-/// the program starts. Nobody can therefore construct a file whose entries all collide. The
-/// program's output does not depend on the secrets.
+/// the program starts, so nobody can construct a file whose entries all collide. The program's
+/// output does not depend on the secrets.
 namespace longhand::nn {
 
 struct HashSecrets {
@@ -25,9 +25,10 @@ inline std::uint64_t hash_of(std::uint64_t a, std::uint64_t b) {
   return fold_product(a ^ hash_secrets.first, b ^ hash_secrets.second);
 }
 
-/// Maps at most 16 bytes to two integers; different texts of equal length give different integers.
-/// Reads the first and the last eight bytes, which may overlap, or four bytes each, or three single
-/// bytes.
+/// Maps at most 16 bytes to two integers. Different texts of equal length give different integers.
+/// The integers contain the first and the last eight bytes, which may overlap. For 4 to 7 bytes,
+/// they contain the first and the last four bytes. For 1 to 3 bytes, they contain the first, a
+/// middle and the last byte.
 inline std::array<std::uint64_t, 2> as_words(std::string_view bytes) {
   const auto read = [&]<class Word>(std::size_t place, Word word) -> std::uint64_t {
     std::memcpy(&word, bytes.data() + place, sizeof word);

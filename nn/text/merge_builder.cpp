@@ -61,8 +61,8 @@ void MergeBuilder::find_waiting() {
   ends_.clear();
 }
 
-/// The id of the concatenation. Most vocabularies sort merges by the id of their result, so the
-/// previous result and the next id are tried first.
+/// The id of the concatenation. Most vocabularies sort merges by the id of their result, so the id
+/// of the previous result and the id after it are tried first.
 TokenId MergeBuilder::whole_of(std::string_view left, std::string_view right) {
   const auto is = [&](TokenId id) {
     const std::string_view name = tokens_.bytes(id);

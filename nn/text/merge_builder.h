@@ -11,7 +11,7 @@
 
 namespace longhand::nn {
 
-/// The pairs of adjacent bytes between which a text must not be split. (left, right) is in the set
+/// The pairs of adjacent bytes between which a text must not be split. (left, right) is such a pair
 /// if a merge joins a token that ends in `left` and a token that begins with `right`, or if `right`
 /// continues a UTF-8 character. Splitting a text between other bytes does not affect merges.
 class JoinedBytes {
@@ -28,9 +28,9 @@ class JoinedBytes {
   std::bitset<std::size_t{1} << 16> joined_;
 };
 
-/// Builds a MergeTable from merges in the order of priority; a merge is given by the bytes of its
+/// Builds a MergeTable. Merges are added in the order of their priority, each by the bytes of its
 /// two tokens. Vocabularies have up to half a million merges, and their tables are larger than the
-/// CPU's caches. Tokens are therefore looked up in batches, in which memory accesses overlap.
+/// CPU's caches. Tokens are therefore looked up in batches, so that memory accesses overlap.
 class MergeBuilder {
  public:
   /// `tokens` must outlive the builder.
@@ -41,9 +41,9 @@ class MergeBuilder {
   void add(std::string_view left, std::string_view right);
   /// Returns the table and leaves the builder empty.
   MergeTable table();
-  /// The joined bytes of all merges. In a vocabulary for WordPattern::spaces, a token <0xNN>
-  /// represents a byte that is not in its name. If a merge contains such a token, all pairs of
-  /// bytes count as joined.
+  /// The joined bytes of all merges. In a vocabulary for WordPattern::spaces, the name of a token
+  /// <0xNN> does not contain the byte that the token represents. If a merge contains such a token,
+  /// all pairs of bytes count as joined.
   const JoinedBytes& joined() const { return joined_; }
 
  private:
@@ -55,7 +55,7 @@ class MergeBuilder {
 
   static constexpr std::size_t at_once = 512;
   const TokenTable& tokens_;
-  std::string pool_;  // bytes of merges that are not yet looked up: left, right, left, ...
+  std::string pool_;  // bytes of the merges that are not yet looked up: left, right, left, ...
   std::vector<std::size_t> ends_;  // end of each of these texts in pool_
   std::vector<std::string_view> names_;
   std::vector<TokenId> ids_;

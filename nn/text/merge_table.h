@@ -35,7 +35,7 @@ class MergeTable {
   }
 
   /// Starts to fetch the memory that find() will read for the same pair. Large tables exceed the
-  /// CPU's caches, and several fetches at once take little longer than one.
+  /// CPU's caches, and several fetches that overlap take little longer than one.
   void prefetch(TokenId left, TokenId right) const {
     __builtin_prefetch(&slots_[place(left, right)]);
   }

@@ -69,7 +69,7 @@ void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols,
     const std::uint32_t right = links_[place].after;
     if (symbols[place].id == gone || right == none) continue;
     const auto merge = merges.find(symbols[place].id, symbols[right].id);
-    if (merge.rank != rank) continue;  // outdated: one of the two symbols has changed
+    if (merge.rank != rank) continue;  // outdated: one of the two symbols has changed since
     symbols[place].id = merge.whole;
     symbols[right].id = gone;
     const std::uint32_t after = links_[right].after, before = links_[place].before;

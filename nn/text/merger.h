@@ -9,21 +9,21 @@
 
 namespace longhand::nn {
 
-/// A token of a word; `begin` is the index of its first byte in the text being merged.
+/// A token of a word. `begin` is the index of its first byte in the text that is being merged.
 struct Symbol {
   TokenId id;
   std::uint32_t begin;
 };
 
-/// Byte-pair encoding of one word. It repeatedly applies the merge with the lowest rank until no
-/// neighbouring tokens merge. If several merges have the lowest rank, the leftmost one is applied.
-/// For a short word, each merge is found by a search over the word, O(n²). For a long word, a heap
-/// is used, O(n log n).
+/// Byte-pair encoding of one word. The merge with the lowest rank is applied repeatedly until no
+/// two neighbouring tokens have a merge. If several merges have the lowest rank, the leftmost one
+/// is applied. In a short word, each next merge is found by a search through the word, which takes
+/// O(n²). In a long word, a heap is used, which takes O(n log n).
 class Merger {
  public:
   /// On input, `symbols` contains one token per character or byte of the word, and next[i] is the
-  /// merge of symbols i and i + 1. On output, `symbols` contains the result, and `next` is
-  /// undefined.
+  /// merge of symbols i and i + 1. On output, `symbols` contains the tokens of the word, and `next`
+  /// is undefined.
   void merge(const MergeTable& merges, std::vector<Symbol>& symbols,
              std::vector<MergeTable::Merge>& next);
 
@@ -37,8 +37,8 @@ class Merger {
   struct Link {
     std::uint32_t before, after;
   };
-  /// A possible merge of the symbol at `place` with the next symbol. It is outdated if the current
-  /// merge of these symbols has another rank.
+  /// A merge of the symbol at `place` with the next symbol. The candidate is outdated if the
+  /// current merge of these two symbols has another rank.
   struct Candidate {
     std::uint32_t rank, place;
     friend bool operator>(const Candidate& a, const Candidate& b) {

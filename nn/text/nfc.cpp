@@ -13,7 +13,7 @@ namespace {
 
 using unicode_tables::Decomposition;
 
-// A Hangul syllable is computed from the indices of its lead, vowel and tail.
+// The code point of a Hangul syllable is computed from the indices of its lead, vowel and tail.
 constexpr char32_t first_syllable = 0xac00, first_lead = 0x1100, first_vowel = 0x1161,
                    // The code point before the first tail, so that tail index 0 means no tail.
     first_tail = 0x11a7;
@@ -45,7 +45,7 @@ void decompose(char32_t c, std::vector<char32_t>& out) {
 
 std::pair<char32_t, char32_t> parts_of(const Decomposition& d) { return {d.first, d.second}; }
 
-/// The decompositions whose parts can be composed, sorted by the parts.
+/// All decompositions whose parts may be composed, sorted by the parts.
 const std::vector<Decomposition> compositions = [] {
   std::vector<Decomposition> all;
   std::ranges::copy_if(unicode_tables::decompositions(), std::back_inserter(all),
@@ -68,7 +68,7 @@ std::optional<char32_t> compose(char32_t first, char32_t second) {
   return found->whole;
 }
 
-/// Stable sort of the marks of each base by combining class.
+/// Sorts the marks that follow each base by combining class. The sort is stable.
 void sort_marks(std::vector<char32_t>& points) {
   for (auto begin = points.begin(); begin != points.end();) {
     begin = std::find_if(begin, points.end(), combining);
@@ -79,8 +79,8 @@ void sort_marks(std::vector<char32_t>& points) {
   }
 }
 
-/// Composes a code point with the base before it if the two have a composition and the marks left
-/// between them have lower combining classes.
+/// Composes a code point with the base before it, if Unicode has a composition of the two and all
+/// remaining marks between them have lower combining classes.
 void compose_all(std::vector<char32_t>& points) {
   std::size_t kept = 0, base = 0;
   bool has_base = false;
@@ -139,7 +139,7 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
       at += point.length;
       continue;
     }
-    // The text from this base to the next one is normalized separately from the rest.
+    // The text from this base up to the next base is normalized separately.
     std::size_t end = at;
     while (end < text.size()) {
       const CodePoint next = decode_utf8(text.data() + end);

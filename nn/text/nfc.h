@@ -15,9 +15,9 @@ struct Rewritten {
 
 /// Converts a text to Unicode's normalization form C (Unicode 9.0; code points assigned later are
 /// not changed). Each sequence of a base and marks is decomposed, its marks are sorted by combining
-/// class, and all possible compositions are made. If the text already has this form, as almost all
-/// texts do, `text` itself is returned; otherwise the result is in `buffer`. Unless null, `changes`
-/// is cleared and receives the rewritten parts in order.
+/// class, and all possible compositions are made. Almost all texts already have this form; `text`
+/// itself is then returned. Otherwise the result is in `buffer`. Unless null, `changes` is cleared
+/// and receives the rewritten parts in order.
 std::string_view to_nfc(std::string_view text, std::string& buffer,
                         std::vector<Rewritten>* changes);
 

@@ -55,8 +55,8 @@ std::uint32_t sum_of(const Header& header) {
   return crc32c(bytes_of(header).first(offsetof(Header, header_sum)));
 }
 
-/// The header of a token file for this text, without the members that are known only after
-/// encoding.
+/// The header of a token file for this text. The members that are known only after encoding are not
+/// set.
 Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const TokenFile::Key& key) {
   struct stat status = {};
   LONGHAND_CHECK(::stat(text.c_str(), &status) == 0, text.string(), ": ", std::strerror(errno));
@@ -70,7 +70,8 @@ Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const Tok
   return header;
 }
 
-/// Parses a header. No value if this is not a token file of the current version.
+/// Parses a header. No value if the bytes are not the header of a token file of the current
+/// version.
 std::optional<Header> read_header(std::span<const std::byte> bytes) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
@@ -112,7 +113,7 @@ void append(std::vector<std::byte>& bytes, std::span<const TokenId> ids) {
   }
 }
 
-/// Encodes the documents one after another, and passes key.end to the sink between two documents.
+/// Encodes the documents one after another. Between two documents, passes key.end to the sink.
 void encode_documents(Encoder& encoder, std::string_view whole, const TokenFile::Key& key,
                       Encoder::Sink sink) {
   const std::size_t broken = find_broken_utf8(whole);  // byte position in the whole text

@@ -14,31 +14,32 @@
 namespace longhand::nn {
 
 /// The token ids of a text, stored in a file. Only the requested parts of the file are read, so the
-/// text may be larger than memory. If the file changes while it is open, an Error is thrown
+/// text may be larger than memory. If the file is changed while it is open, an Error is thrown
 /// (core/data_file.h).
 ///
 /// If each byte is a token, the file is the text itself. Otherwise the file has a header of 64
-/// bytes, followed by little-endian ids of two bytes each, or of four bytes each if the vocabulary
-/// has more than 65,536 tokens.
+/// bytes, followed by little-endian ids. Each id has two bytes, or four bytes if the vocabulary has
+/// more than 65,536 tokens.
 class TokenFile {
  public:
-  /// Each byte of the text is a token.
+  /// The token file of a text in which each byte is a token.
   static TokenFile of_bytes(const std::filesystem::path& text);
 
   /// Everything that determines the contents of a token file, except the text.
   struct Key {
     std::uint32_t tokenizer = 0;  // result of tokenizer_sum()
     bool lossy = false;           // true: invalid UTF-8 becomes U+FFFD; false: it is an Error
-    /// The text between two documents; empty: the whole text is one document. Documents are encoded
-    /// separately, and the tokens `end` replace each separator.
+    /// The text between two documents. If it is empty, the whole text is one document. Documents
+    /// are encoded separately, and the tokens `end` replace each separator.
     std::string separator = {};
     std::vector<TokenId> end = {};
 
     // Checksum of `separator` and `end`; 0 without a separator.
     std::uint32_t documents_sum() const;
   };
-  /// Opens `file`. If it is missing or was made from another text or key, it is first created; an
-  /// interrupted creation leaves no file. Throws an Error if the file is damaged.
+  /// Opens `file`. If the file is missing, or was made from another text or with another key, it is
+  /// created first. If the creation is interrupted, no file is left. Throws an Error if the file is
+  /// damaged.
   static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                              const Key& key, const std::filesystem::path& file);
 
@@ -59,7 +60,7 @@ class TokenFile {
   std::size_t width_;           // bytes per id
 };
 
-/// The files of the tokenizer that read_tokenizer(path) reads, and a checksum over all of them.
+/// All files that read_tokenizer(path) reads, and a checksum over them.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
 std::uint32_t tokenizer_sum(const std::filesystem::path& path);
 

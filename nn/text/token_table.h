@@ -14,15 +14,16 @@ namespace longhand::nn {
 
 using TokenId = std::uint32_t;
 
-/// The tokens of a vocabulary. Finds the bytes of an id, and the id of given bytes.
+/// The tokens of a vocabulary. Finds the bytes that belong to an id, and the id that belongs to
+/// bytes.
 class TokenTable {
  public:
-  /// All ids must be less than `ids`. Not every id needs a token.
+  /// All ids must be less than `ids`. There may be ids without a token.
   explicit TokenTable(std::size_t ids = 0);
 
   enum class Found { yes, no };
   /// Adds a token. A token with Found::no can be decoded, but find() never returns it. Throws an
-  /// Error if the id is taken, or if another token with Found::yes has the same bytes as this one.
+  /// Error if the id already has a token, or if another token with Found::yes has the same bytes.
   void add(TokenId id, std::string_view bytes, Found found);
 
   /// Starts to fetch the memory that add() or find() will read for the same bytes.
@@ -30,16 +31,17 @@ class TokenTable {
     __builtin_prefetch(&slots_[hash_of(bytes) & mask_]);
   }
 
-  /// Upper bound of the ids; all ids are less.
+  /// Upper bound of the ids: every id is less than size().
   std::size_t size() const { return entries_.size(); }
   bool has(TokenId id) const { return id < entries_.size() && entries_[id].begin != absent; }
   /// The bytes of a token; empty if there is no such token.
   std::string_view bytes(TokenId id) const;
   std::optional<TokenId> find(std::string_view bytes) const;
-  /// True if find() returns this id for the token's bytes.
+  /// True if find() returns this id for the bytes of the token with this id.
   bool findable(TokenId id) const { return id < findable_.size() && findable_[id]; }
-  /// Finds many tokens at once; a missing token has the id `none`. This is much faster than single
-  /// calls of find(), because the table exceeds the CPU's caches and several fetches overlap.
+  /// Finds many tokens at once. A missing token has the id `none`. One call is much faster than
+  /// many calls of find(): the table exceeds the CPU's caches, and in one call several fetches
+  /// overlap.
   void find_all(std::span<const std::string_view> wanted, std::span<TokenId> ids) const;
   static constexpr TokenId none = 0xffffffff;
 

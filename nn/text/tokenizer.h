@@ -16,11 +16,11 @@
 
 namespace longhand::nn {
 
-/// The parts of a tokenizer, independently of the file format from which they were read.
+/// The parts of a tokenizer. They do not depend on the file format from which they were read.
 ///
-/// With WordPattern::spaces, a token's bytes are its text with each U+2581 replaced by a space. A
-/// character without a token is encoded as tokens <0xNN> for its bytes. With all other patterns,
-/// tokens can have any bytes, and merging starts from single bytes.
+/// With WordPattern::spaces, a token's bytes are its text in which each U+2581 is replaced by a
+/// space, and a character without a token is encoded as one token <0xNN> per byte. With all other
+/// patterns, a token can have any bytes, and merging starts from single bytes.
 struct TokenizerParts {
   TokenTable tokens;
   MergeTable merges;
@@ -35,20 +35,20 @@ struct TokenizerParts {
   std::vector<TokenId> before, after;  // tokens added before and after each text
 
   /// Normalizes a text: converts it to NFC or, with WordPattern::spaces, replaces each U+2581 by a
-  /// space. Returns the text itself if nothing changes; otherwise the result is in `buffer`. Unless
-  /// null, `changes` is cleared and receives the rewritten parts in order.
+  /// space. If nothing changes, returns the text itself. Otherwise the result is in `buffer`.
+  /// Unless null, `changes` is cleared and receives the rewritten parts in order.
   std::string_view normalize(std::string_view text, std::string& buffer,
                              std::vector<Rewritten>* changes) const;
 };
 
-/// Converts ids to text; an Encoder (encoder.h) converts text to ids. A tokenizer is immutable, and
-/// any number of threads may use it.
+/// Converts ids to text. The class Encoder (encoder.h) converts text to ids. A tokenizer is
+/// immutable, and any number of threads may use it.
 class Tokenizer {
  public:
-  /// Throws an Error if the parts are not consistent with each other.
+  /// Throws an Error if the parts contradict each other.
   explicit Tokenizer(TokenizerParts parts);
 
-  /// Upper bound of the ids; all ids are less.
+  /// Upper bound of the ids: every id is less than size().
   std::size_t size() const { return parts_.tokens.size(); }
   const TokenizerParts& parts() const { return parts_; }
   bool byte_level() const { return parts_.pattern != WordPattern::spaces; }
@@ -57,16 +57,16 @@ class Tokenizer {
   bool special(TokenId id) const { return special_.size() > id && special_[id]; }
 
   /// Converts ids to text. As in Hugging Face's decoders, invalid UTF-8 is replaced by U+FFFD
-  /// (replace_broken_utf8() in core/utf8.h). With WordPattern::spaces, if a run of byte tokens is
-  /// not valid UTF-8, each of its bytes becomes one U+FFFD. Throws an Error for an unknown id.
+  /// (replace_broken_utf8() in core/utf8.h). With WordPattern::spaces, a run of byte tokens that is
+  /// not valid UTF-8 becomes one U+FFFD per byte. Throws an Error for an unknown id.
   std::string decode(std::span<const TokenId> ids, bool with_special = true) const;
 
   const AddedTokenFinder& added() const { return added_; }
   const AddedTokenFinder& added_late() const { return added_late_; }
 
   static constexpr TokenId none = 0xffffffff;
-  /// The token of a single byte, or `none`. With WordPattern::spaces this is the token <0xNN>, with
-  /// all other patterns the token whose only byte is `byte`.
+  /// The token of a single byte, or `none`. With WordPattern::spaces, this is the token <0xNN>.
+  /// With all other patterns, it is the token whose only byte is `byte`.
   TokenId byte_token(unsigned char byte) const { return byte_tokens_[byte]; }
   /// The token of a character, for WordPattern::spaces.
   std::optional<TokenId> character_token(std::string_view character) const {
@@ -77,7 +77,7 @@ class Tokenizer {
   /// True if `id` is the token of this ASCII character.
   bool is_ascii(unsigned char c, TokenId id) const { return c < 128 && ascii_tokens_[c] == id; }
   /// The merge of the tokens of two ASCII characters. Most look-ups are for such pairs, and this
-  /// small table fits in the CPU's cache.
+  /// table is small enough for the CPU's cache.
   MergeTable::Merge ascii_merge(unsigned char a, unsigned char b) const {
     return ascii_merges_[a * 128u + b];
   }

@@ -23,10 +23,11 @@ std::string_view chars(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-/// The members of an object by name, as unparsed JSON, so that they can be parsed in any order.
+/// The members of an object by name. They are kept as unparsed JSON, so that they can be parsed in
+/// any order.
 using Sections = std::map<std::string, std::string_view, std::less<>>;
 
-/// A member of `object`; null if it is missing or `object` is not an object.
+/// The member `name` of `object`. Null if the member is missing or `object` is not an object.
 const Json& member(const Json& object, std::string_view name) {
   static const Json null;
   const Json* const found = object.is_object() ? object.find(name) : nullptr;
@@ -39,8 +40,9 @@ bool is(const Json& object, std::string_view name, const Json& value) {
 
 bool is_true(const Json& object, std::string_view name) { return is(object, name, true); }
 
-/// If the value is {"type": "Sequence", list: [...]}, the elements of the list. Empty for null. For
-/// any other value, a list of this value alone.
+/// If the value is {"type": "Sequence", LIST: [...]}, where LIST is `list`, returns the elements of
+/// that list. If the value is null, returns an empty list. Otherwise returns a list that contains
+/// only the value.
 std::vector<Json> steps(const Json& value, std::string_view list) {
   if (value.is_null()) return {};
   if (!is(value, "type", "Sequence") || !member(value, list).is_array()) return {value};
@@ -81,7 +83,8 @@ class Reader {
     bool special, normalized;
   };
 
-  /// Returns body(). If it throws an Error, puts the file's name and `where` before the message.
+  /// Returns body(). If body() throws an Error, puts the file's name and `where` before the
+  /// message.
   template <class Body>
   std::invoke_result_t<Body> in_file(std::string_view where, Body body) const {
     try {
@@ -91,7 +94,7 @@ class Reader {
     }
   }
 
-  /// Reads the members of the top level and of the model in one pass over the text.
+  /// Reads the members of the top level and of the model. The text is read once.
   void read_sections() {
     JsonReader reader = whole_;
     read_sections(reader, all_, [&](std::string_view name) {
@@ -154,8 +157,8 @@ class Reader {
         return;
       }
     }
-    // Gemma's Split step at spaces has no effect, because the normalizer has replaced all spaces
-    // before it.
+    // Gemma's Split step at spaces has no effect, because the normalizer runs first and replaces
+    // all spaces.
     if (list.size() == 1 && is(list[0], "type", "Split") &&
         is(member(list[0], "pattern"), "String", " ")) {
       parts_.pattern = WordPattern::spaces;
@@ -193,8 +196,8 @@ class Reader {
     if (!known) refuse(file_, "decoder", whole, "that of Gemma (Replace, ByteFallback, Fuse)");
   }
 
-  /// Maximum number of unused ids below the largest id. Without this limit, a small file with one
-  /// large id could require huge tables.
+  /// Maximum number of ids without a token below the largest id. Without this limit, a small file
+  /// with one large id could require huge tables.
   static constexpr std::int64_t allowed_gaps = 1 << 12;
 
   TokenId checked_id(std::int64_t id, std::string_view content) const {
@@ -217,7 +220,7 @@ class Reader {
         LONGHAND_CHECK(!is_true(token, flag), file_, ": added token ", quote(content.string()),
                        ": ", flag, " is not supported");
       }
-      if (content.string().empty()) continue;  // an empty content can never be found in a text
+      if (content.string().empty()) continue;  // an empty token can never be found in a text
       added.push_back({checked_id(id.integer(), content.string()), content.string(),
                        is_true(token, "special"), is_true(token, "normalized")});
     }
@@ -260,16 +263,16 @@ class Reader {
     }
   }
 
-  /// Converts a token's text in the file to bytes, as the token table stores them, and appends them
-  /// to `out`.
+  /// Appends to `out` the bytes of a token, as the token table stores them. `text` is the token's
+  /// text in the file.
   TokenTable::Found append_bytes(std::string& out, std::string_view text) const {
     if (is_printable(text)) {
       out += text;
       return TokenTable::Found::yes;
     }
     if (spaces()) {
-      // Gemma's normalizer replaces spaces by U+2581, so a token that contains a space can never be
-      // found.
+      // Gemma's normalizer replaces each space by U+2581, so a token that contains a space can
+      // never be found.
       const bool found = text.find(' ') == std::string_view::npos;
       for (std::size_t mark = 0; (mark = text.find(space_mark)) != std::string_view::npos;) {
         out.append(text.substr(0, mark)) += ' ';
@@ -296,9 +299,9 @@ class Reader {
 
   void read_added_tokens(const std::vector<Added>& added) {
     for (const Added& token : added) {
-      // The vocabulary escapes some characters: two spaces are written "ĠĠ". Added tokens are not
-      // escaped. An added token that contains such characters is a separate token, even if the
-      // vocabulary has a token with the same bytes.
+      // The vocabulary escapes some characters: two spaces are written as "ĠĠ". Added tokens are
+      // not escaped. An added token that contains such characters is therefore a separate token,
+      // even if the vocabulary has a token with the same bytes.
       std::string bytes;
       const bool findable = append_bytes(bytes, token.content) == TokenTable::Found::yes;
       const auto known = findable ? parts_.tokens.find(bytes) : std::nullopt;

@@ -8,9 +8,9 @@
 
 namespace longhand::nn {
 
-/// Reads a tokenizer.json, a folder that contains one, or a folder with vocab.json and merges.txt,
-/// which are read as a GPT-2 tokenizer. Throws an Error that names the feature if the tokenizer has
-/// an unsupported one, such as a model other than BPE or an unknown pattern.
+/// Reads a tokenizer.json, a folder that contains a tokenizer.json, or a folder with vocab.json and
+/// merges.txt, which are read as a GPT-2 tokenizer. If the tokenizer has an unsupported feature,
+/// such as a model other than BPE or an unknown pattern, throws an Error that names the feature.
 Tokenizer read_tokenizer(const std::filesystem::path& path);
 
 /// Parses the text of a tokenizer.json. Error messages begin with `file`.

@@ -18,9 +18,9 @@ inline CodeClass class_of(char32_t c) {
   return all[c];
 }
 
-/// How normalization treats each code point. 0: it is never decomposed or combined with an earlier
-/// code point. 1 .. 254: its combining class. `attended`: its combining class is 0, but it may
-/// combine with an earlier code point, or it is replaced by its decomposition.
+/// How normalization treats each code point. 0: the code point is never decomposed or combined with
+/// an earlier one. 1 .. 254: its combining class. `attended`: its combining class is 0, but it may
+/// be combined with an earlier code point or replaced by its decomposition.
 inline constexpr std::uint8_t attended = 255;
 const std::vector<std::uint8_t>& code_attention();
 inline std::uint8_t attention_of(char32_t c) {
@@ -28,7 +28,7 @@ inline std::uint8_t attention_of(char32_t c) {
   return all[c];
 }
 
-/// The class of each ASCII character; `beyond` for all bytes of other characters.
+/// The class of each ASCII character. All bytes of other characters have the class `beyond`.
 inline constexpr std::uint8_t beyond = 255;
 inline constexpr auto byte_classes = [] {
   std::array<std::uint8_t, 256> classes{};

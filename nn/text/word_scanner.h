@@ -5,10 +5,10 @@
 
 #include "nn/text/unicode.h"
 
-/// Splits texts into words, which a tokenizer processes separately. Tokenizers define words by a
-/// regular expression. For each known expression there is a hand-written scanner, which reads each
-/// character only a few times. A scanner's word_end(p, end) returns the end of the word that begins
-/// at p < end. In the comments, L, N and S stand for \p{L}, \p{N} and \s.
+/// Splits texts into words. A tokenizer processes each word separately. Tokenizers define words by
+/// a regular expression. For each known expression, there is a hand-written scanner, which reads
+/// each character only a few times. A scanner's word_end(p, end) returns the end of the word that
+/// begins at p < end. In the comments, L, N and S stand for \p{L}, \p{N} and \s.
 namespace longhand::nn {
 
 enum class WordPattern {
@@ -20,8 +20,8 @@ enum class WordPattern {
   spaces,
 };
 
-/// The pattern with this regular expression. No value unless the text is exactly that of a known
-/// expression.
+/// The pattern with this regular expression. No value unless the text equals a known expression
+/// exactly.
 std::optional<WordPattern> known_pattern(std::string_view expression);
 /// The inverse of known_pattern(). Empty for patterns that are not a single expression.
 std::string_view regular_expression(WordPattern pattern);
@@ -52,16 +52,17 @@ inline const char* code_point_before(const char* p) {
   return p;
 }
 
-/// S+(?!\S)|S+ : the end of a word of white space, for the run [p, run_end). The last character of
-/// the run is excluded, unless the text ends with it or it is the only one.
+/// Returns the end of a word that matches S+(?!\S)|S+ at p. [p, run_end) is a run of white space.
+/// The word contains the whole run if the text ends with it or if it has only one character.
+/// Otherwise the word does not contain the last character of the run.
 inline const char* end_of_spaces(const char* p, const char* run_end, const char* end) {
   if (run_end == end) return end;
   const char* const last = code_point_before(run_end);
   return last == p ? run_end : last;
 }
 
-/// The end of a contraction ('s 't 're 've 'm 'll 'd) whose apostrophe is at p; null if there is
-/// none.
+/// The end of a contraction ('s 't 're 've 'm 'll 'd) whose apostrophe is at p. Null if there is no
+/// contraction at p.
 template <bool any_case>
 const char* end_of_contraction(const char* p, const char* end) {
   const auto letter = [&](std::ptrdiff_t i) -> char {
@@ -135,7 +136,7 @@ struct Llama3Scanner {
     }
     if (first.value == CodeClass::other) return with_line_breaks(after, end);
     const char* const run_end = end_of_run(CodeClass::space, after, end);
-    // white space of several bytes contains no byte that equals a line break
+    // White space that consists of several bytes contains no byte that equals a line break.
     for (const char* q = run_end; q != p; --q) {
       if (line_break(q[-1])) return q;
     }
@@ -155,8 +156,8 @@ struct DigitsGpt2Scanner {
   static const char* word_end(const char* p, const char* end) {
     const ClassedCodePoint first = class_at(p);
     if (first.value == CodeClass::number) return p + first.length;
-    // The text between two numbers is split as a separate text, which ends before the second
-    // number.
+    // The text between two numbers is split as if it were the whole text. White space before a
+    // number therefore forms one word.
     if (first.value == CodeClass::space) {
       const char* const run_end = end_of_run(CodeClass::space, p + first.length, end);
       if (run_end == end || class_at(run_end).value == CodeClass::number) return run_end;
