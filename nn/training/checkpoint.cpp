@@ -43,8 +43,8 @@ std::vector<NamedTensor> named(const Optimizer& optimizer) {
   return all;
 }
 
-/// The tensors under their names in the file: a tensor that the file lacks is renamed to its
-/// released name (nn/released_names.h) if the file has that.
+/// The tensors with their names in the file. If the file lacks a tensor's name but contains the
+/// released name (nn/released_names.h), the tensor is renamed to the released name.
 std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
                                      std::vector<NamedTensor> tensors) {
   for (NamedTensor& n : tensors) {
@@ -73,8 +73,8 @@ SafetensorsParts open(const fs::path& folder, const std::string& name) {
   return parts;
 }
 
-/// The type in which a tensor is expected in the file: the tensor's own type, but f32 tensors may
-/// be stored as bf16, and bf16 tensors as f32.
+/// The type that the tensor must have in the file. This is the tensor's own type, but f32 tensors
+/// may be stored as bf16, and bf16 tensors as f32.
 DType stored_type(const SafetensorsParts& parts, const NamedTensor& n) {
   const SafetensorsEntry* const entry = parts.find(n.name).entry;
   const auto is_either = [](DType type) { return type == DType::f32 || type == DType::bf16; };
@@ -109,7 +109,7 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
       backend.upload(n.tensor.address(), bytes.data(), bytes.size());
       continue;
     }
-    // Copies some rows at a time, so that a tensor is never completely in memory twice.
+    // Copies some rows at a time, so that memory never contains a whole tensor twice.
     const std::int64_t rows = n.tensor.shape().front();
     const std::int64_t width = n.tensor.size() / std::max<std::int64_t>(1, rows);
     const std::int64_t step =
@@ -124,8 +124,8 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
   }
 }
 
-/// The index of the first entry that is NaN or infinite, and the number of such entries; 0 for
-/// integer tensors.
+/// The number of entries that are NaN or infinite, and the index of the first of them. Integer
+/// tensors have none.
 struct NotFiniteNumbers {
   std::size_t first = 0, count = 0;
 };
@@ -146,7 +146,7 @@ NotFiniteNumbers not_finite(std::span<const std::byte> bytes, Bits exponent) {
   return found;
 }
 
-/// Throws an Error if a tensor contains NaN or infinity: training never saves such a tensor.
+/// Throws an Error if a tensor contains NaN or infinity. Training never saves such a tensor.
 void require_finite(const SafetensorsParts& parts) {
   for (const SafetensorsFile& file : parts.files()) {
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -189,8 +189,8 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
   return info;
 }
 
-/// The metadata of the model's or the optimizer's files. Throws an Error if parts have different
-/// metadata.
+/// The metadata of the model's or the optimizer's files. If there are several parts, throws an
+/// Error unless all parts have the same metadata.
 CheckpointInfo info_of(const SafetensorsParts& parts) {
   const SafetensorsFile& first = parts.files().front();
   for (const SafetensorsFile& file : parts.files()) {
@@ -201,8 +201,8 @@ CheckpointInfo info_of(const SafetensorsParts& parts) {
   return info_of(first);
 }
 
-/// The metadata and the score of a checkpoint. Throws an Error if the folder's name contains
-/// another step.
+/// The metadata and the score of a checkpoint. Throws an Error if the step in the folder's name is
+/// not the step of the checkpoint.
 CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
   CheckpointInfo info = info_of(model);
   const std::optional<std::int64_t> named = step_of(folder.filename().string());
@@ -247,17 +247,17 @@ std::string unfinished_name(const std::string& name) {
 void remove_silently(const Folder& parent, const std::string& name) {
   try {
     parent.remove(name);
-  } catch (const Error&) {  // the first error is reported
+  } catch (const Error&) {  // the error that occurred first is reported
   }
 }
 
-/// Renames a folder to its final name after all of its files were written.
+/// Renames a folder to its final name. All of its files must already be written.
 void finish_folder(const Folder& parent, const Folder& folder, const std::string& unfinished,
                    const std::string& name, const CheckpointInfo& info) {
   if (info.score) save_score(folder, *info.score);
   folder.sync();
-  // Exchanges the new folder with an existing one atomically. If the system does not support this,
-  // the existing folder is first renamed.
+  // If a folder with this name exists, it is exchanged with the new folder atomically. If the
+  // system does not support this, the existing folder is renamed first.
   if (!parent.contains(name)) {
     parent.rename(unfinished, name);
   } else if (!parent.exchange(unfinished, name)) {
@@ -271,8 +271,8 @@ void finish_folder(const Folder& parent, const Folder& folder, const std::string
   parent.remove(unfinished);
 }
 
-/// Each rank writes its own tensors to separate parts. The parts of all ranks are numbered
-/// consecutively, and rank 0 writes the index.
+/// Each rank writes its own tensors to parts of its own. The parts of all ranks are numbered
+/// consecutively. Rank 0 writes the index.
 void write_own(const Folder& folder, const std::string& name,
                const std::vector<NamedTensor>& tensors, const Metadata& metadata,
                std::uint64_t most, Communicator& ranks) {
@@ -313,7 +313,8 @@ void write_own(const Folder& folder, const std::string& name,
 void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   const CheckpointInfo info = info_of(parts);
   const auto found = info.more.find("optimizer");
-  // Older checkpoints do not name the optimizer. They all contain the state of Adam.
+  // Older checkpoints do not contain the optimizer's name, but all of them contain the state of
+  // Adam.
   const std::string kind = found == info.more.end() ? "adam" : found->second;
   LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of ",
                  optimizer.kind(), ", got the state of ", kind);
@@ -389,7 +390,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
 }
 
 void save_score(const Folder& folder, double score) {
-  char digits[32];  // the shortest text that is parsed to the same number
+  char digits[32];  // receives the shortest text that is read as the same number
   const char* const end = std::to_chars(digits, digits + sizeof digits, score).ptr;
   write_atomically(folder, score_file, std::string(static_cast<const char*>(digits), end) + "\n");
 }
@@ -461,8 +462,8 @@ bool is_checkpoint(const fs::path& folder) {
 
 void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
                      std::uint64_t most) {
-  // The longest metadata that any save may write. If all tensors fit with this metadata, no later
-  // save can fail because of the limit.
+  // The longest metadata that a save can write. If all tensors fit into files with this metadata,
+  // later saves cannot fail because of the size limit.
   const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(), .more = more};
   cut_into_parts(model_file, items_of(named(parameters)), metadata_of(longest), most);
   cut_into_parts(optimizer_file, items_of(named(optimizer)), metadata_of(longest.step, optimizer),

@@ -19,8 +19,8 @@ using Metadata = std::map<std::string, std::string, std::less<>>;
 /// Prefix of the names of folders that are not a complete checkpoint.
 inline constexpr std::string_view unfinished_prefix = ".unfinished-";
 
-/// "step-N", the name of a run's checkpoint of step N. step_of() is the inverse; it returns no
-/// value for all other names.
+/// "step-N", the name of a run's checkpoint of step N. step_of() returns N, or no value if a name
+/// has another form.
 std::string checkpoint_name(std::int64_t step);
 std::optional<std::int64_t> step_of(std::string_view name);
 
@@ -32,17 +32,17 @@ struct CheckpointInfo {
 };
 
 /// Writes a checkpoint: a folder with model.safetensors, which contains the parameters by name. If
-/// `optimizer` is given, optimizer.safetensors contains its state, and training can be resumed.
-/// Both files have checksums. If a file would exceed `most` bytes (0: no limit), it is split into
-/// parts with an index (core/safetensors_parts.h). The file `score` contains info.score, if any.
-/// The folder gets its name only when it is complete.
+/// `optimizer` is given, its state is written to optimizer.safetensors, so that training can be
+/// resumed. Both files have checksums. If a file would exceed `most` bytes (0: no limit), it is
+/// split into parts with an index (core/safetensors_parts.h). If info.score has a value, the file
+/// `score` contains it. The folder gets the name `name` only when it is complete.
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer,
                      std::uint64_t most = 0);
-/// As above, for ranks that share the optimizer's state. A collective operation: all ranks must
-/// call this function. Each rank writes separate parts, which contain the values and the state of
-/// its own parameters. Then rank 0 writes the indices and renames the folder. All ranks must share
-/// a file system.
+/// Like save_checkpoint() above, for ranks that share the optimizer's state. A collective
+/// operation: all ranks must call this function. Each rank writes parts of its own, with the values
+/// and the state of its own parameters. Then rank 0 writes the indices and renames the folder. All
+/// ranks must use the same file system.
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer& optimizer, std::uint64_t most,
                      Communicator& ranks);
@@ -59,25 +59,26 @@ void save_score(const Folder& folder, double score);
 
 /// Loads a checkpoint into the parameters and, if given, the optimizer. Names, shapes and types
 /// must be equal, but f32 and bf16 values are converted to each other. A checkpoint of step 0 may
-/// lack the optimizer's state; the optimizer is then left unchanged. If a tensor does not match,
-/// has a wrong checksum or contains NaN or infinity, an Error names the tensor, and nothing is
-/// changed. It is also an Error if a folder named step-N contains another step.
+/// lack the optimizer's state, and the optimizer is then not changed. If a tensor does not match,
+/// has a wrong checksum or contains NaN or infinity, throws an Error that names the tensor. Also
+/// throws an Error if a folder named step-N contains another step. After an Error, nothing is
+/// changed.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
                                const Optimizer* optimizer = nullptr);
-/// Loads only the parameters, for a model that starts with the values of another model. Parameters
-/// in `own` keep their values if the checkpoint lacks them.
+/// Loads only the parameters, for a model that starts with the values of another model. If the
+/// checkpoint lacks a parameter that is in `own`, the parameter keeps its value.
 void load_values(const std::filesystem::path& folder, const Parameters& parameters,
                  std::span<const Parameter> own = {});
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
 /// True if the checkpoint stores its matrices in bf16.
 bool has_bf16_matrices(const std::filesystem::path& folder);
 
-/// The result of check_checkpoint(), which reads a whole checkpoint and verifies its checksums.
-/// Throws a one-line Error if the checkpoint is damaged.
+/// The result of check_checkpoint(). This function reads a whole checkpoint and verifies its
+/// checksums. If the checkpoint is damaged, it throws a one-line Error.
 struct CheckedCheckpoint {
   /// false: the checkpoint has no checksums, so only sizes and step numbers were checked
   bool checksums = false;
-  bool optimizer = false;  // false: the optimizer's state is missing, so training cannot be resumed
+  bool optimizer = false;  // false: the optimizer's state is missing; training cannot be resumed
 };
 CheckedCheckpoint check_checkpoint(const std::filesystem::path& folder);
 /// True if the folder contains files of a checkpoint, even if they are damaged.

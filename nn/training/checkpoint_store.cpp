@@ -34,7 +34,7 @@ void CheckpointStore::open() {
     if (name.starts_with(unfinished_prefix) || is_temporary(name)) {
       held().remove(name);
     } else if (step_of(name) && fs::is_directory(folder_ / name)) {
-      // A temporary file within a checkpoint is left over from an interrupted save_score().
+      // If save_score() was interrupted, its temporary file is still in the checkpoint's folder.
       const Folder checkpoint = held().make_folder(name);
       for (const std::string& file : checkpoint.names()) {
         if (is_temporary(file)) checkpoint.remove(file);
@@ -48,7 +48,7 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
   try {
     save_checkpoint(held(), checkpoint_name(info.step), info, parameters, optimizer, most_);
   } catch (const Error&) {
-    // if the folder was removed, throws an Error that states this instead
+    // if the folder was removed, this call throws an Error that states the removal
     held().require_in_place();
     throw;
   }
@@ -105,7 +105,7 @@ std::optional<std::int64_t> CheckpointStore::best_up_to(std::int64_t step) const
       if (!score || (best && *score <= highest)) continue;
       best = one;
       highest = *score;
-    } catch (const Error&) {  // a damaged checkpoint is never the best
+    } catch (const Error&) {  // a damaged checkpoint cannot be the best one
     }
   }
   return best;
@@ -160,7 +160,7 @@ void CheckpointStore::prune() {
   std::optional<std::int64_t> kept;
   try {
     kept = best();
-    // `best` is damaged: the best checkpoint is unknown, so none is removed
+    // the file `best` is damaged, so the best checkpoint is unknown and no checkpoint is removed
   } catch (const Error&) {
     return;
   }

@@ -47,8 +47,8 @@ void GradientExchange::close(Bucket bucket) {
     const std::int64_t gap = -at & 3;  // each f32 member begins at a multiple of 16 bytes
     if (gap > 0) bucket.gaps = true;
     at += gap;
-    // Members are sorted by share, so all later shares begin here or after further members of this
-    // share.
+    // Members are sorted by share, so each later share begins at `at` or after further members of
+    // the current share.
     if (!owners_.empty()) {
       for (std::size_t s = share(i) + 1; s < bucket.shares.size(); ++s) {
         bucket.shares[s] = static_cast<std::size_t>(at);
@@ -95,8 +95,8 @@ void GradientExchange::begin_ready() {
     bucket.ticket = ranks_.begin_sum(bucket.flat, bucket.shares);
   }
   if (owners_.empty()) return;
-  // If backward is faster than the exchange, waits for an earlier bucket. This bounds the number of
-  // buckets in memory.
+  // If backward is faster than the exchange, waits until an earlier bucket is exchanged. This
+  // limits the number of buckets in memory.
   if (next_ > kept_ + most_under_way) {
     const auto start = Clock::now();
     ranks_.finish(buckets_[next_ - most_under_way - 1].ticket);
@@ -107,7 +107,7 @@ void GradientExchange::begin_ready() {
   }
 }
 
-/// Frees a bucket except for the sums of this rank's own parameters.
+/// Frees a bucket, but keeps the sums of this rank's own parameters.
 void GradientExchange::keep_own(Bucket& bucket) {
   for (std::size_t member = 0; member < bucket.members.size(); ++member) {
     const std::size_t i = bucket.members[member];
@@ -126,8 +126,8 @@ Tensor GradientExchange::finish(const Tensor& losses) {
   Backend& backend = parameters_.backend();
   const DType type = parameters_.type();
   const auto count = std::ssize(here_);
-  // Also sums the losses and, for each parameter, a number that is 1 if this rank has a gradient of
-  // the parameter.
+  // Also sums the losses, and for each parameter a number that is 1 if this rank has a gradient of
+  // this parameter.
   const Tensor rest = Tensor(backend, {count + 1}, type);
   const Tensor anywhere = rest.slice(0, count), loss = rest.slice(count, 1);
   anywhere.assign(here_);

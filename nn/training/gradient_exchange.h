@@ -11,31 +11,33 @@
 
 namespace longhand::nn {
 
-/// Sums a step's gradients over the ranks while backward is running. Parameters are grouped into
-/// buckets in reverse order, roughly the order in which backward completes their gradients. A
-/// bucket is sent when all of its gradients are complete and all earlier buckets were sent, so all
-/// ranks exchange the same buckets in the same order. The division into buckets does not change the
-/// bits of a sum.
+/// Sums a step's gradients over the ranks while the backward pass is running. Parameters are
+/// grouped into buckets in reverse order, which is roughly the order in which the backward pass
+/// completes their gradients. A bucket is sent when all of its gradients are complete and all
+/// earlier buckets were sent. All ranks therefore exchange the same buckets in the same order. The
+/// division into buckets does not change the bits of a sum.
 ///
-/// If owners are given, a rank receives only the sums of its own parameters, and frees the other
-/// gradients of a bucket when the bucket was exchanged. Gradients on a device are not exchanged
-/// while backward runs: buckets are exchanged when too many are in memory, and the rest at the end.
+/// If owners are given, a rank receives only the sums of its own parameters. After a bucket was
+/// exchanged, the rank frees all other gradients of the bucket. Gradients on a device are not
+/// exchanged while the backward pass runs: buckets are exchanged when too many of them are in
+/// memory, and at the end.
 class GradientExchange {
  public:
   static constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
   // Maximum number of buckets in transit if owners are given.
   static constexpr std::size_t most_under_way = 4;
 
-  /// `owners` is the rank that owns each parameter; empty: every rank receives all sums.
+  /// `owners` contains the rank that owns each parameter. If it is empty, every rank receives all
+  /// sums.
   GradientExchange(Communicator& ranks, const Parameters& parameters, std::vector<int> owners = {},
                    std::size_t bytes = bucket_bytes);
 
-  /// Adds this rank's gradient of a parameter; the gradient may be empty. Must be called once per
+  /// Adds this rank's gradient of a parameter. The gradient may be empty. Must be called once per
   /// parameter and step.
   void add(std::size_t parameter, const Tensor& gradient);
   /// Must be called after the last add(). Waits for all sums and stores them as the parameters'
-  /// gradients. A parameter that has no gradient on any rank has none afterwards. Returns the sum
-  /// of the losses over the ranks.
+  /// gradients. A parameter without a gradient on any rank gets no gradient. Returns the sum of the
+  /// losses over the ranks.
   Tensor finish(const Tensor& losses);
 
   /// For each parameter: true if it had a gradient on any rank in the last step.
@@ -43,19 +45,19 @@ class GradientExchange {
   /// Seconds that the last step's sums took, and seconds that this rank waited for them.
   double seconds() const { return seconds_; }
   double exposed() const { return exposed_; }
-  /// The seconds of exposed() that were spent in add().
+  /// The part of exposed() that was spent in add(), in seconds.
   double waited() const { return waited_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Bucket {
-    // Indices of the bucket's parameters, in the order of their gradients in `flat`.
+    // Indices of the bucket's parameters. Their gradients are in this order in `flat`.
     std::vector<std::size_t> members = {};
     /// index in `flat` of the start of each member, and of the end of the last one
     std::vector<std::int64_t> at = {};
-    bool gaps = false;  // there is padding between members
+    bool gaps = false;  // true if there is padding between members
     std::vector<std::size_t> shares =
-        {};  // the indices for begin_sum(); empty: every rank receives the whole bucket
+        {};  // argument of begin_sum(); empty: every rank receives all sums of the bucket
     std::size_t missing = 0;  // number of members whose gradients are not complete
     Tensor flat = {};
     std::uint64_t ticket = 0;  // the number that begin_sum() returned
@@ -77,7 +79,7 @@ class GradientExchange {
   std::size_t kept_ = 0;       // first bucket that is not freed yet
   std::vector<double> here_;   // for each parameter: 1 if it has a gradient on this rank
   std::vector<bool> reached_;
-  std::vector<Tensor> own_;  // sums of this rank's own parameters, from buckets that are freed
+  std::vector<Tensor> own_;  // sums of this rank's own parameters from buckets that were freed
   bool adding_ = false;      // true after the first add() of a step
   double seconds_ = 0, exposed_ = 0, waited_ = 0, seconds_before_ = 0;
 };

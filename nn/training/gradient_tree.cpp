@@ -55,8 +55,8 @@ void GradientTree::end_part() {
 Tensor GradientTree::Add::operator()(Tensor a, Tensor b) const {
   if (!b) return a;
   if (!a) return b;
-  // Two parameters may have the same gradient tensor, for example if they are added to each other.
-  // Such a tensor is not overwritten.
+  // Two parameters may share a gradient tensor, for example if they are added to each other. A
+  // shared tensor is not overwritten.
   const Tensor sum = a.sole() ? a : b.sole() ? b : empty_like(a);
   sum.backend()(Combine{.f = Combination::sum, .a = a, .b = b, .y = sum});
   return sum;

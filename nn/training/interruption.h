@@ -8,7 +8,7 @@
 
 namespace longhand::nn {
 
-/// Thrown before an operation to abandon the current work.
+/// Thrown before an operation is executed, to abandon the current work.
 struct Interrupted {};
 
 /// While an Interruptible exists, the backend calls `asked` before each operation. If `asked`

@@ -17,8 +17,8 @@ struct NotFinite : Error {
 };
 
 /// Computes the step's gradients again. Returns a description of the first parameter, activation or
-/// gradient that is not finite, such as "gradient of in.weight (112 of 112 entries)". Parameters
-/// must not have changed since the step.
+/// gradient that is not finite, for example "gradient of in.weight (112 of 112 entries)". The
+/// parameters must have the values that they had in the step.
 std::string first_nonfinite(Model& model, const Step& step, Communicator& ranks);
 
 }  // namespace longhand::nn

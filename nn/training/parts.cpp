@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Each star first matches no characters. When the text after it does not match, the last star is
+/// At first, each star matches no characters. If the text after it does not match, the last star is
 /// extended by one character. The time is at most proportional to the product of the two lengths.
 bool matches(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0, star = std::string_view::npos, taken = 0;

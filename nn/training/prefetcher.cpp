@@ -58,7 +58,7 @@ bool Prefetcher::stopped() {
 std::vector<Batch> Prefetcher::next(const std::function<bool()>& interrupt) {
   std::unique_lock lock(mutex_);
   const auto made = [&] { return error_ || !ready_.empty(); };
-  // A signal does not wake this thread, so `interrupt` is called every 100 ms.
+  // A signal does not wake this thread. Therefore, `interrupt` is called every 100 ms.
   while (!changed_.wait_for(lock, std::chrono::milliseconds(100), made)) {
     if (interrupt && interrupt()) throw Interrupted();
   }

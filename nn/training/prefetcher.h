@@ -26,8 +26,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// Returns the batches of the next step. Rethrows an exception of the source. Throws Interrupted
-  /// if `interrupt` returns true while waiting.
+  /// Returns the batches of the next step. If the source throws an exception, rethrows it. Throws
+  /// Interrupted if `interrupt` returns true while this function waits.
   std::vector<Batch> next(const std::function<bool()>& interrupt = {});
 
  private:

@@ -12,8 +12,8 @@ class Recent {
  public:
   explicit Recent(std::size_t most) : most_(most) {}
 
-  /// The value of the key. If there is none, removes the least recently used value of a full cache
-  /// and adds make().
+  /// Returns the value of the key. If the cache has no such value, adds make(). If the cache is
+  /// full, first removes the least recently used value.
   template <class Make>
   Value& at(const Key& key, Make&& make) {
     for (auto i = values_.begin(); i != values_.end(); ++i) {

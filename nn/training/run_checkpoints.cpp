@@ -27,8 +27,8 @@ CheckpointInfo RunCheckpoints::load(const std::filesystem::path& checkpoint) {
   if (const std::optional<std::int64_t> best = store_->best_up_to(info.step)) {
     best_ = read_checkpoint_info(store_->path(*best)).score;
   }
-  // set_aside_after() also rewrites the file `best` from the scores. The file may be damaged, or
-  // missing because the run ended before writing it.
+  // set_aside_after() also writes the file `best` anew, from the scores. The file may be damaged,
+  // or it may be missing because the run ended before it was written.
   if (writes() && store_->latest() == info.step) store_->set_aside_after(info.step);
   return info;
 }

@@ -11,7 +11,7 @@ namespace longhand::nn {
 struct CheckpointOptions {
   /// Folder of the checkpoints; empty: no checkpoints are written.
   std::filesystem::path folder = {};
-  int keep = 2;  // number of latest checkpoints to keep; the best one is kept as well
+  int keep = 2;  // number of latest checkpoints to keep; the best one is always kept
   std::uint64_t most_file_bytes = 0;  // maximum bytes of each file; 0: no limit
   Metadata metadata = {};             // stored in every checkpoint
 };
@@ -30,8 +30,8 @@ class RunCheckpoints {
   /// True if save() would write a checkpoint of this step.
   bool wants(std::int64_t step) const { return writes() && saved_ != step; }
   /// Writes the checkpoint of this step and returns its folder. Returns no value if the step is
-  /// already saved or no checkpoints are written. If `sharing` is given, its ranks write the
-  /// checkpoint together, and all of them must call this function.
+  /// already saved or if no checkpoints are written. If `sharing` is given, its ranks write the
+  /// checkpoint together, and each of them must call this function.
   std::optional<std::filesystem::path> save(std::int64_t step, Communicator* sharing = nullptr);
   void score(std::int64_t step, double score);
   std::optional<std::int64_t> saved() const { return saved_; }  // the step that was saved last

@@ -26,7 +26,7 @@ double Schedule::at(std::int64_t step) const {
   LONGHAND_CHECK(steps > 0 || curve == Curve::constant, "schedule: ", name_of(curve),
                  ": expected a number of steps above 0, got ", steps);
   const bool cycles = curve == Curve::one_cycle;
-  // true: the rates of PyTorch's OneCycleLR
+  // If true, the rates are those of PyTorch's OneCycleLR.
   const bool published = cycles && place == Place::start;
   const double low = first.value_or(published ? peak / 25 : 0);
   const double end = last.value_or(published ? peak / 25 / 1e4 : 0);
@@ -34,7 +34,7 @@ double Schedule::at(std::int64_t step) const {
     LONGHAND_CHECK(std::isfinite(rate) && rate >= 0, "schedule: ", name_of(curve),
                    ": expected rates of at least 0, got ", rate);
   }
-  // OneCycleLR reaches its peak in the last step of the warm-up. With Place::start, all other
+  // OneCycleLR reaches its peak in the last step of the warm-up. With Place::start, the other
   // curves reach it one step later.
   const std::int64_t rise = published ? warm_up - 1 : warm_up;
   const std::int64_t point = place == Place::start ? step - 1 : step;

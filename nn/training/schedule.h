@@ -8,16 +8,17 @@ namespace longhand::nn {
 
 /// The learning rate as a function of the step.
 ///
-/// With Place::start, step s = 1 .. steps has the same rate as step s of PyTorch's OneCycleLR
-/// (one_cycle) or of get_*_schedule_with_warmup in transformers (all other curves). While the rate
-/// rises, it is a function of u, then of v. With W = warm_up and T = steps:
+/// With Place::start, the rate of step s = 1 .. steps is that of step s in PyTorch's OneCycleLR
+/// (for one_cycle) or in transformers' get_*_schedule_with_warmup (for all other curves). While the
+/// rate rises, it is a function of u. Afterwards, it is a function of v. With W = warm_up and T =
+/// steps:
 ///   rise  while s <= W:  u = (s - 1) / W,        one_cycle: u = (s - 1) / (W - 1)
 ///   fall  after that:    v = (s - 1 - W) / (T - W),  one_cycle: v = (s - W) / (T - W)
-/// By default, the rate of the last step is above 0. If `first` is 0, a warm-up begins with a step
-/// of rate 0.
+/// By default, the rate of the last step is above 0. If `first` is 0, the first step of a warm-up
+/// has rate 0.
 ///
-/// With Place::end, as in runs of version 0.1, every curve rises while s < W and has u = s / W and
-/// v = (s - W) / (T - W). The rate of the last step is then `last`.
+/// With Place::end, as in runs of version 0.1, every curve rises while s < W. Then u = s / W and v
+/// = (s - W) / (T - W), so the rate of the last step is `last`.
 ///
 /// u and v are clamped to [0, 1]. The rates are:
 ///   rise: first + (peak - first) u,  one_cycle: first + (peak - first) (1 - cos(pi u)) / 2
@@ -31,16 +32,16 @@ struct Schedule {
     // Rises along half a cosine during the warm-up, then falls to `last` along half a cosine.
     one_cycle,
   };
-  /// Selects the rate of a step: that of the curve at the step's start or at its end.
+  /// Selects the rate of a step: the rate of the curve at the start of the step or at its end.
   enum class Place { start, end };
 
   Curve curve = Curve::linear;
   double peak = 1e-3;
-  /// The rates at the two ends of the curve. The default is 0 for both, but for one_cycle with
-  /// Place::start it is peak / 25 and peak / 250000, as in OneCycleLR.
+  /// The rates at the two ends of the curve. The default is 0. For one_cycle with Place::start, the
+  /// defaults are peak / 25 and peak / 250000, as in OneCycleLR.
   std::optional<double> first = {}, last = {};
   std::int64_t warm_up = 0;  // number of warm-up steps
-  std::int64_t steps = 0;    // number of steps of the whole run; 0: the trainer's number of steps
+  std::int64_t steps = 0;    // number of steps of the whole run; 0: TrainerOptions::steps
   Place place = Place::start;
 
   /// The rate of step s = 1 .. steps. Throws an Error if the curve depends on `steps` and `steps`

@@ -64,7 +64,8 @@ void PlacedStep::add_gradients(Model& model, const GradientTree::Summed& summed)
   }
 }
 
-/// Adds the gradients of one batch. `tree` is null unless it is the last batch of a part.
+/// Adds the gradients of one batch. `tree` is the tree for the last batch of a part, and null for
+/// all other batches.
 void PlacedStep::add_gradients(Model& model, std::size_t batch, GradientTree* tree) {
   if (begins) begins(places[batch]);
   const auto at = static_cast<std::int64_t>(batch);

@@ -21,34 +21,35 @@ struct StepReport {
   double rate = 0;
   double gradient_norm = 0;  // global norm of the gradients before clipping
   std::int64_t tokens = 0;   // number of tokens (or rows of features) on all ranks
-  double pairs = 0;          // number of pairs of a token and a token that it sees, on all ranks
-  // Seconds of the step, and seconds of waiting for data. Both are means over the steps whose
-  // results were read at once (UnreadSteps).
+  double pairs = 0;          // number of pairs (token, token that it sees), on all ranks
+  // Seconds that the step took, and seconds in which it waited for data. Both are means over the
+  // steps whose results were read together (UnreadSteps).
   double seconds = 0;
   double waited = 0;
   MemoryUse memory = {};
-  /// The rank that computed longest in this step. Waiting for other ranks does not count.
+  /// The rank that computed longest in this step. Time in which a rank waited for other ranks does
+  /// not count.
   struct Slowest {
     int rank = 0;
     double seconds = 0;
   };
   std::optional<Slowest> slowest = {};
-  /// The gradient exchange of this rank: its seconds, the seconds that the rank waited for it, and
-  /// the bytes sent.
+  /// The gradient exchange of this rank: its duration in seconds, the seconds in which the rank
+  /// waited for it, and the number of bytes sent.
   struct Exchange {
     double seconds = 0, exposed = 0;
     std::uint64_t bytes = 0;
   };
   std::optional<Exchange> exchange = {};
-  /// True if no target of the batch is scored. Parameters and moments did not change, and loss and
-  /// norm are meaningless.
+  /// True if the step has no scored target. In this case, the parameters and moments did not
+  /// change, and loss and norm have no meaning.
   bool skipped = false;
 };
 
-/// Division of a step into parts, and of a part into batches, which are computed one after another.
-/// The gradients of the parts are added in a binary tree (nn/ranks/tree.h). The number of parts of
-/// all ranks is a power of two, set by the run's options. Each rank has an equal range of
-/// consecutive parts, so the sums do not depend on the number of ranks.
+/// How a step is divided into parts, and a part into batches. The batches are computed one after
+/// another. The gradients of the parts are added in a binary tree (nn/ranks/tree.h). The total
+/// number of parts is a power of two, which is an option of the run. Each rank has an equal number
+/// of consecutive parts, so the sums do not depend on the number of ranks.
 struct StepCut {
   std::int64_t parts = 1;  // number of parts on this rank
   std::int64_t first = 0;  // index of the rank's first part among the parts of all ranks
@@ -56,13 +57,14 @@ struct StepCut {
 
   std::int64_t batches() const { return parts * each; }
   std::int64_t first_batch() const { return first * each; }
-  /// Index among this rank's parts of the part that contains batch `place` of the step.
+  /// For the batch with index `place` in the step: the index of its part among this rank's parts.
   std::size_t part_of(std::int64_t place) const {
     return static_cast<std::size_t>(place / each - first);
   }
 };
 
-/// A step in progress: its batches on the host and, after it was executed, its results.
+/// A step in progress. It has the batches on the host and, after the step was executed, its
+/// results.
 struct Step {
   using Clock = std::chrono::steady_clock;
 
@@ -72,7 +74,7 @@ struct Step {
   std::vector<std::int64_t> places;  // index of each batch among the step's batches on all ranks
   std::vector<double> shares;        // share of each batch in the total weight of the step
   Clock::time_point start;
-  double own_seconds = 0;  // seconds of this rank's computation; only with several ranks
+  double own_seconds = 0;  // seconds that this rank computed; set only with several ranks
   Tensor numbers = {};     // as in PlacedStep
   bool choices = true;
 
@@ -86,23 +88,23 @@ struct PlacedStep {
   StepCut cut;
   std::vector<PlacedBatch> batches;
   std::vector<std::int64_t> places;
-  Tensor shares;   // [batches]
-  Tensor numbers;  // loss of each batch, then hits of each batch, then the norm of the gradients
-  bool choices = true;  // true if every batch has hits
+  Tensor shares;        // [batches]
+  Tensor numbers;       // losses of the batches, then their Loss::hits, then the gradients' norm
+  bool choices = true;  // true if Loss::hits is set for every batch
 
   /// Prepares the model for the step.
   PlacedStep(Model& model, const Step& step);
-  /// Overwrites the batches with those of another step of the same shape
+  /// Overwrites the batches with the batches of another step of the same shape
   /// (nn/training/step_shape.h).
   void assign(Model& model, const Step& step);
 
   Tensor losses() const { return numbers.slice(0, std::ssize(batches)); }
   void put_norm(const Tensor& norm) const;
-  /// Runs forward and backward on each batch and sums the gradients. If `summed` is given, each sum
-  /// is passed to it when it is complete, and the parameters have no gradients afterwards.
+  /// Runs forward and backward passes on each batch and sums the gradients. If `summed` is given,
+  /// each sum is passed to it as soon as it is complete, and the parameters get no gradients.
   /// Otherwise the sums become the parameters' gradients.
   void add_gradients(Model& model, const GradientTree::Summed& summed = {});
-  /// If set, called before each batch with its place.
+  /// If set, called before each batch with the batch's index in the step.
   std::function<void(std::int64_t place)> begins = {};
 
  private:

@@ -71,7 +71,7 @@ StepTracer::StepTracer(Model& model, const Optimizer& optimizer, const Step& ste
 
 StepTracer::~StepTracer() { model_.watch = watch_; }
 
-/// Stores a copy, because the tensor's memory may be reused.
+/// Stores a copy of x, because the memory of x may be reused.
 void StepTracer::keep(const std::string& name, const Tensor& x) {
   const Tensor copy = empty_like(x);
   x.backend()(Copy{.x = x, .y = copy});

@@ -13,16 +13,16 @@
 namespace longhand::nn {
 
 /// The non-empty members of a batch: tokens, lengths, positions, features, targets [rows, groups]
-/// (negative: not scored), values, weights (shaped like targets), head [1]. Each name starts with
-/// the prefix.
+/// (negative: not scored), values, weights (shaped like targets), head [1]. Each name begins with
+/// `prefix`.
 std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std::string& prefix);
 
-/// The prefix of the names of batch `place`, such as "batches.2.".
+/// The prefix of the names of the batch with index `place`, such as "batches.2.".
 std::string batch_prefix(std::int64_t place);
 
 /// All values of one step: its inputs, results and updates.
 ///
-///   batches.K.*                    batch K (arrays_of), and its share in the loss
+///   batches.K.*                    batch K (arrays_of()), and its share in the loss
 ///   batches.K.activations.NAME     all activations that the model reports (Model::watch)
 ///   batches.K.loss                 mean over the batch's targets
 ///   gradients.NAME                 gradient of the step's loss, before clipping
@@ -64,7 +64,7 @@ class StepTracer {
   const Optimizer& optimizer_;
   std::vector<double> shares_;  // shares of the batches in the loss
   std::shared_ptr<Backend> host_;
-  /// The observer that the model had before.
+  /// The model's own observer, which is restored at the end.
   std::function<void(const std::string&, const Tensor&)> watch_;
   std::string batch_;
   StepTrace trace_;

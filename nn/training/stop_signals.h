@@ -5,11 +5,11 @@
 
 namespace longhand::nn {
 
-/// While a StopSignals exists, SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU only set a flag instead
-/// of ending the process. A second SIGINT or SIGTERM ends the process immediately. The other three
-/// signals may arrive many times: SIGPIPE for each line written to a closed pipe, SIGXCPU in each
-/// second beyond the limit. Their repetitions have no effect. A signal that was ignored before, as
-/// under nohup, stays ignored.
+/// While a StopSignals exists, SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU only set a flag and do
+/// not end the process. A second SIGINT or SIGTERM ends the process immediately. The other three
+/// signals may arrive many times: SIGPIPE for each line that is written to a closed pipe, SIGXCPU
+/// in each second beyond the limit. Repeated signals of these three kinds have no effect. A signal
+/// that was ignored before, as under nohup, is still ignored.
 class StopSignals {
  public:
   StopSignals();
@@ -18,9 +18,10 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   /// The first signal that the process received while a StopSignals existed; 0 if there was none.
-  /// It is not cleared automatically, so later work stops too and the exit status shows the signal.
+  /// The signal is not cleared automatically. Later work therefore stops too, and the exit status
+  /// shows the signal.
   static int raised();
-  /// Clears the signal. For callers that have handled it and continue.
+  /// Clears the signal. For callers that have handled the signal and continue.
   static void forget();
 
  private:

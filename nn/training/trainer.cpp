@@ -23,7 +23,8 @@ Outcome Trainer::take_steps() {
     return due(options_.evaluate_every) || step_ == options_.evaluate_at;
   };
   checkpoints_.open();
-  // A resumed run first catches up on an evaluation that the earlier process did not finish.
+  // If the earlier process did not finish its last evaluation, a resumed run does this evaluation
+  // first.
   if (step_ > 0 && evaluates()) evaluate();
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
@@ -80,7 +81,7 @@ void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
                       StepTracer* tracer) {
   if (tracer) step.begins = [tracer](std::int64_t place) { tracer->begin_batch(place); };
   {
-    // Only the computation of gradients can be interrupted, not the optimizer. A step is therefore
+    // The computation of gradients can be interrupted, but not the optimizer. A step is therefore
     // applied completely or not at all.
     const Interruptible gradients(model_.parameters().backend(), interrupt);
     step.add_gradients(model_);
@@ -90,7 +91,8 @@ void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
   step.put_norm(optimizer_->norm());
 }
 
-/// Executes a step on several ranks. Gradients are summed over the ranks while backward is running.
+/// Executes a step on several ranks. Gradients are summed over the ranks while the backward pass is
+/// running.
 void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
   const Step::Clock::time_point start = Step::Clock::now();
   const std::uint64_t sent = ranks_.sent();
@@ -108,7 +110,7 @@ void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
                           .bytes = ranks_.sent() - sent};
 }
 
-/// The next step with its batches; no value if any rank is to stop.
+/// The next step with its batches. No value if a rank requests a stop.
 std::optional<Step> Trainer::next_step(Prefetcher& data) {
   const bool stop = began_ && hooks_.stop && hooks_.stop();
   if (stop && ranks_.size() == 1) return std::nullopt;
@@ -124,9 +126,10 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   report.waited = step.seconds();
 
   // The loss of a step is the weighted mean over all targets of all ranks. If W is the total weight
-  // of the step and w the weight of a batch, loss = sum over batches of (w/W) loss_batch.
+  // of the targets of the step, and w that of a batch, loss = sum over batches of (w/W) loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  // The weight of each part, then four numbers: rows, pairs, 1 to stop, and 1 to save.
+  // The weight of each part, then four numbers: rows, pairs, 1 to request a stop, and 1 to request
+  // a checkpoint.
   std::vector<double> mine(parts + 4);
   mine[parts + 2] = stop ? 1 : 0;
   const std::chrono::duration<double> unsaved = Step::Clock::now() - saved_at_;
@@ -170,11 +173,11 @@ void Trainer::skip(Step step) {
   if (hooks_.report) hooks_.report(step.report);
 }
 
-/// Waits for the results of all unread steps and reports them.
+/// Waits for the results of all steps that are not read yet, and reports them.
 void Trainer::read() {
   const std::vector<Step> steps = unread_.read(ranks_);
   const auto bad = std::ranges::find_if_not(steps, is_finite);
-  // Step `bad` and all later steps did not change the model.
+  // Neither step `bad` nor any later step changed the model.
   if (bad != steps.end()) step_ = bad->report.step - 1;
   for (auto step = steps.begin(); step != bad; ++step) {
     if (hooks_.report) hooks_.report(step->report);
@@ -206,7 +209,7 @@ void Trainer::evaluate() {
   if (scored) checkpoints_.score(step_, std::isnan(*scored) ? worst : *scored);
 }
 
-/// Evaluates the model. Returns the score of rank 0 on all ranks.
+/// Evaluates the model. On all ranks, returns the score of rank 0.
 std::optional<double> Trainer::score() {
   std::optional<double> score;
   bool left = false;
@@ -247,7 +250,7 @@ Outcome Trainer::run() {
   } catch (const NotFinite&) {
     throw;
   } catch (...) {
-    // save() needs all ranks, but the others may wait in another collective operation or have ended
+    // save() needs all ranks, but the others may be in another collective operation or have ended
     if (ranks_.size() > 1) throw;
     const std::exception_ptr error = std::current_exception();
     try {

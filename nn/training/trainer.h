@@ -23,10 +23,11 @@ namespace longhand::nn {
 
 struct TrainerOptions {
   std::int64_t steps = -1;  // number of steps; must be set
-  /// Number of parts of a step, a power of two, and number of batches per part (StepCut). Parts are
-  /// distributed over the ranks. Results depend on these two numbers, not on the number of ranks.
+  /// `parts` is the number of parts of a step, a power of two, and `accumulation` is the number of
+  /// batches per part (StepCut). Parts are distributed over the ranks. Results depend on these two
+  /// numbers, but not on the number of ranks.
   std::int64_t parts = 1, accumulation = 1;
-  /// The data that ranks divide among themselves to save memory. This does not change results.
+  /// The data that ranks divide among themselves to save memory. Sharing does not change results.
   Sharing sharing = Sharing::nothing;
   /// Approximate size in bytes of the buckets in which gradients are exchanged.
   std::size_t bucket_bytes = GradientExchange::bucket_bytes;
@@ -41,60 +42,59 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;
   double checkpoint_seconds = 0;  // maximum seconds between checkpoints; 0: no limit
   CheckpointOptions checkpoints = {};
-  // Number of steps between steps that are reported immediately, that is, before a later step
-  // changes the model; 0: no such steps.
+  // Every look_every-th step is reported before a later step changes the model; 0: no step is.
   std::int64_t look_every = 0;
   /// The step that is passed to hooks.traced; allowed only with a single rank.
   std::optional<std::int64_t> traced = {};
 
   // Options for backends that can repeat recorded work. `recorded` is the maximum number of step
-  // shapes to record (0: none). The results of several steps are read at once, about every
+  // shapes to record (0: no recording). The results of several steps are read together, about every
   // `together` seconds.
   std::size_t recorded = 16;
   double together = 0.25;
 };
 
 struct TrainerHooks {
-  /// Called with the report of every step, in order. If recorded steps are replayed, a report comes
-  /// several steps late.
+  /// Called with the report of every step, in order. If recorded steps are replayed, it is called
+  /// several steps later.
   std::function<void(const StepReport&)> report = {};
-  /// Scores the current model. A higher score is better, and the checkpoint with the best score is
+  /// Scores the current model. Higher scores are better, and the checkpoint with the best score is
   /// kept. Called on all ranks; the score of rank 0 is used.
   std::function<std::optional<double>(std::int64_t step)> evaluate = {};
   std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
-  /// Called after step options.traced with all values of the step.
+  /// Called after the step options.traced, with all values of this step.
   std::function<void(const StepTrace&)> traced = {};
   /// Called after every step. If it returns true, run() writes a checkpoint and returns.
   std::function<bool()> stop = {};
-  /// Called before operations. If it returns true, run() abandons the current step or evaluation,
-  /// writes a checkpoint of the last finished step and returns. It is not called while recorded
-  /// work is replayed. With several ranks, only evaluations can be abandoned.
+  /// Called before each operation. If it returns true, run() abandons the current step or
+  /// evaluation, writes a checkpoint of the last finished step and returns. It is not called while
+  /// recorded work is replayed. With several ranks, only evaluations can be abandoned.
   std::function<bool()> interrupt = {};
 };
 
 enum class Outcome { finished, stopped };
 
-/// The training loop. For each step, it computes the loss of the next batches and the gradients,
+/// The training loop. For each step, it computes the loss of the next batches and its gradients,
 /// clips the gradients, and executes the optimizer. At the configured steps, it evaluates the model
 /// and saves a checkpoint. A step depends only on the options, the seeds and the step number. An
-/// interrupted and resumed run therefore has the same bits as an uninterrupted one, and a run on
-/// several ranks has the same bits as a run on one. Rank 0 writes the files. All ranks stop after
-/// the same step.
+/// interrupted and resumed run therefore gives the same bits as an uninterrupted run, and a run on
+/// several ranks gives the same bits as a run on one rank. Rank 0 writes the files. All ranks stop
+/// after the same step.
 ///
 /// A checkpoint is written before every evaluation and before run() ends, so a failing evaluation
 /// does not lose finished steps. There are two exceptions. If one of several ranks fails, no
 /// checkpoint is written. If a loss or gradient is not finite, the run ends with an Error that
-/// names the step and the first tensor that is not finite; parameters and checkpoints remain as
-/// they were before this step.
+/// names the step and the first tensor that is not finite. The parameters and checkpoints are then
+/// those before this step.
 ///
 /// If steps are recorded and replayed (nn/training/recorded_steps.h), their results are read
-/// several steps later, but before anything except a step uses the model.
+/// several steps later. They are always read before anything except a step uses the model.
 class Trainer {
  public:
   Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
           Communicator& ranks = alone());
 
-  /// Loads a checkpoint. The next step is the one after the saved step.
+  /// Loads a checkpoint. The next step is the step after the checkpoint's step.
   void resume(const std::filesystem::path& checkpoint);
   /// Continues from the latest checkpoint in options.checkpoints. Returns false if there is none.
   bool resume_latest();
@@ -132,7 +132,8 @@ class Trainer {
   UnreadSteps unread_;
   std::int64_t step_ = 0;
   bool began_ = false;  // true once run() has executed a step
-  /// true if checkpoint_seconds have passed on rank 0, so that a checkpoint is due after this step
+  /// true if checkpoint_seconds have passed on rank 0, so that a checkpoint is written after this
+  /// step
   bool is_save_due_ = false;
   /// time of the last save, or of the start of run() before the first save
   Step::Clock::time_point saved_at_ = {};

@@ -12,13 +12,13 @@ namespace {
 
 constexpr double most_together = 16;  // maximum number of steps to read at once
 
-/// Computes loss, accuracy and norm from the step's results.
+/// Computes loss, accuracy and norm from the numbers of the step.
 void complete(Step& step, Communicator& ranks) {
   const std::vector<double> numbers = step.numbers.to_doubles();
   const std::size_t count = step.shares.size();
   const auto parts = static_cast<std::size_t>(step.cut.parts);
-  // The loss of each part, the hits of each part, 1 if all batches have hits, and the rank's
-  // seconds.
+  // The loss of each part, the share of right predictions of each part, 1 if all batches have such
+  // a share, and the seconds that this rank computed.
   std::vector<double> mine(2 * parts + 2);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t part = step.cut.part_of(step.places[i]);

@@ -7,8 +7,8 @@
 
 namespace longhand::nn {
 
-/// Executed steps whose results are not read yet. Reading waits for the backend, so the results of
-/// several steps are read at once.
+/// Steps that were executed, but whose results are not read yet. Reading waits for the backend, so
+/// the results of several steps are read together.
 class UnreadSteps {
  public:
   /// Results are read about every `seconds` seconds.
