@@ -24,7 +24,7 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
-  /// The sum of up to 64 numbers has at most two digits more than the longest number, and the end
+  /// The sum of up to 64 numbers has at most two digits more than the longest number. The end
   /// counts as one more digit.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
@@ -55,7 +55,7 @@ class Addition final : public CharacterTask {
     return sample;
   }
 
-  /// Adds column by column. The generator instead adds one number after another.
+  /// Adds column by column. The generator uses another method: it adds one number after another.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {

@@ -12,16 +12,15 @@ namespace longhand::tasks {
 
 /// Optional members of a record that describe its tokens.
 struct RecordMarks {
-  /// {"pairs": [[i, j], ...]}: token i depends on the earlier token j. Tokens of prompt and answer
-  /// are numbered together, from 0.
+  /// {"pairs": [[i, j], ...]}: token i depends on the earlier token j. Tokens are numbered from 0,
+  /// through prompt and answer.
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
-  /// {"scored": [i, ...]}: indices of the answer's tokens that are trained and scored, ascending.
-  /// No value: all of them.
+  /// {"scored": [i, ...]}: ascending indices of those tokens of the answer that are trained and
+  /// scored. No value: all tokens of the answer.
   std::optional<std::vector<std::int32_t>> scored;
 };
 
-/// A record, which is one line of a file: {"prompt": "...", "answer": "..."}. Other members are
-/// ignored.
+/// A record is one line of a file: {"prompt": "...", "answer": "..."}. Other members are ignored.
 struct Answer {
   static constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes
 
@@ -29,7 +28,7 @@ struct Answer {
 
   /// Throws an Error that begins with `source` if the line has another form.
   static Answer parse(std::string_view line, std::string_view source);
-  /// As above. Also reads the members of RecordMarks.
+  /// Like parse() above. Also reads the members of RecordMarks.
   static Answer parse(std::string_view line, std::string_view source, RecordMarks& marks);
 };
 

@@ -20,7 +20,7 @@ class Writer {
         box_(vocabulary.at(" A")),
         object_(vocabulary.size() - rules.objects) {}
 
-  /// Appends the tokens of a text whose words are separated by spaces.
+  /// Appends the tokens of `words`, a text with a space between words.
   void say(std::string_view words) {
     for (std::size_t space = 0; space != words.npos;) {
       space = words.find(' ');
@@ -83,10 +83,10 @@ class Boxes final : public Task {
     return sample;
   }
 
-  /// `exact`: share of answers without a mistake, including the end token. Decoding stops after as
-  /// many tokens as the right answer has, so a longer answer has a wrong end token. `exact` is also
-  /// reported by depth and, if samples differ in length, by number of operations. `tokens`: share
-  /// of right tokens.
+  /// `exact`: share of answers without a mistake, including the end token. At most as many tokens
+  /// are decoded as the right answer has, so in a longer answer, the end token is wrong. `exact` is
+  /// also reported by depth and, if samples differ in their number of operations, by this number.
+  /// `tokens`: share of right tokens.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -100,7 +100,8 @@ class Boxes final : public Task {
     }
   }
 
-  /// The reference of an object in the answer is the object's last occurrence in the prompt.
+  /// For an object in the answer, the reference is the last occurrence of this object in the
+  /// prompt.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t first_object = vocabulary_.size() - rules_.objects;
     std::vector<ReferenceRow> rows;
@@ -191,10 +192,10 @@ class Boxes final : public Task {
     writer.mark(".");
   }
 
-  /// Number of operations and depth of a sample. Boxes start at depth 0, and an operation on a box
-  /// increases its depth by 1. A move sets the depth of the target box to 1 + the larger depth of
-  /// the two boxes. A box that becomes empty has depth 0. The depth of the sample is the largest
-  /// depth of its non-empty boxes at the end.
+  /// Number of operations and depth of a sample. Every box has depth 0 at first, and each operation
+  /// on a box increases its depth by 1. After a move, the depth of the target box is 1 + the larger
+  /// depth of the two boxes. A box that becomes empty has depth 0. The depth of the sample is the
+  /// largest depth of its non-empty boxes at the end.
   struct Story {
     int operations = 0, depth = 0;
   };
@@ -228,8 +229,8 @@ class Boxes final : public Task {
     return static_cast<std::size_t>(sample.tokens[i] - vocabulary_.at(" A"));
   }
 
-  /// The class of a number, such as "4-7": all numbers with equally many binary digits. L layers
-  /// can reach depth 2^L - 1, the end of a class.
+  /// The class of a number, such as "4-7". A class contains all numbers with the same number of
+  /// binary digits. L layers can reach depth 2^L - 1, which is the end of a class.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

@@ -12,7 +12,7 @@ namespace {
 
 using Items = std::vector<std::string>;
 
-/// The parts between separators. Adjacent separators give empty parts.
+/// Splits a text at separators. Adjacent separators give empty parts.
 std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> pieces;
   while (true) {
@@ -104,7 +104,8 @@ class Words {
   std::size_t at_ = 0;
 };
 
-/// Characters; more than a sentence about 26 boxes with nine objects each has.
+/// The maximum length of a sentence in characters. A sentence about 26 boxes with nine objects each
+/// is shorter.
 constexpr std::size_t longest_sentence = 10'000;
 
 /// Removes the first sentence from the text and returns the sentence without its full stop.
@@ -248,8 +249,8 @@ class Replay {
   const Vocabulary& vocabulary_;
   BoxesContents contents_;
   std::set<std::string> inside_;
-  // Numbers of objects put into boxes and taken out of boxes. A moved object counts in both
-  // numbers.
+  // Number of objects that were put into boxes, and number of objects that were taken out. A moved
+  // object counts in both numbers.
   std::size_t entered_ = 0, left_ = 0;
 };
 
@@ -259,7 +260,7 @@ std::string list_of(const std::set<std::string, std::less<>>& items) {
   return list.empty() ? "nothing" : list;
 }
 
-/// Removes the special tokens `before` and `after` from the ends of a text if they are there.
+/// Removes `before` from the start of a text, and `after` from its end, if they are there.
 std::string_view without(std::string_view text, std::string_view before, std::string_view after) {
   if (text.starts_with(before)) text.remove_prefix(before.size());
   if (text.starts_with(' ')) text.remove_prefix(1);

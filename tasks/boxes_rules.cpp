@@ -24,12 +24,12 @@ constexpr std::string_view words[] = {
     "tissue",     "pot",      "brick",    "bell"};
 static_assert(std::size(words) == 100);
 
-/// The value of an option. The value `version` means `otherwise`, the default of the selected
-/// version.
+/// The value of an option. If it is `version`, the first choice, returns `otherwise`, which is the
+/// default of the selected version.
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
-  const std::size_t place = options.choice(name, choices);  // 0 is the index of `version`
+  const std::size_t place = options.choice(name, choices);  // 0: the choice `version`
   return place == 0 ? otherwise : static_cast<T>(place - 1);
 }
 
@@ -106,8 +106,8 @@ std::int64_t BoxesRules::longest_prompt() const {
   // "Move the contents of Box A to Box B." has 10 tokens. "Put the x and the y into Box A." has 3k
   // + 4 tokens for k objects. If the number of occupied boxes must not change, objects are never
   // put into an empty box, so k is at most most_items - 1. "Move the x and the y from Box A to Box
-  // B." has 3k + 7 tokens, but Box A contains more than these k objects, so this sentence is not
-  // longer.
+  // B." has 3k + 7 tokens. It is not longer, because it is used only if Box A contains more than
+  // these k objects.
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

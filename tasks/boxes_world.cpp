@@ -7,8 +7,8 @@
 namespace longhand::tasks {
 namespace {
 
-/// Draws from a Poisson distribution by Knuth's method: the number of uniform numbers whose product
-/// is still above e^-mean.
+/// Draws from a Poisson distribution by Knuth's method: uniform numbers are multiplied until the
+/// product is below e^-mean. The result is the number of factors before that.
 int poisson(double mean, Rng& rng) {
   const double least = std::exp(-mean);
   int count = 0;
@@ -74,7 +74,7 @@ std::vector<int> BoxesWorld::take_outside(int count, Rng& rng) {
   return taken;
 }
 
-/// A uniformly drawn non-empty subset of the box's objects.
+/// Draws a non-empty subset of the box's objects. All subsets are equally likely.
 std::vector<int> BoxesWorld::some_of(int box, Rng& rng) {
   std::vector<int> some;
   while (some.empty()) {
@@ -96,7 +96,7 @@ bool BoxesWorld::allowed(Kind kind, int box, int target, int count) const {
   using Occupied = BoxesRules::Occupied;
   if (rules_.occupied == Occupied::exactly && occupied != rules_.half()) return false;
   if (rules_.occupied == Occupied::at_most && occupied > rules_.half()) return false;
-  // In the advanced version, at least one box must contain something, because the answer describes
+  // In the advanced version, at least one box must contain an object, because the answer describes
   // only non-empty boxes.
   return occupied > 0 || !rules_.advanced;
 }

@@ -19,11 +19,12 @@ struct BoxesOperation {
 /// The contents of all boxes, and random operations on them.
 class BoxesWorld {
  public:
-  /// Draws initial contents. rules.split selects the training contents or the test contents.
+  /// Draws the initial contents. rules.split states whether they are training contents or test
+  /// contents.
   BoxesWorld(const BoxesRules& rules, Rng& rng);
 
-  /// Draws and applies an operation as Kim and Schuster do: kind, boxes and objects are drawn again
-  /// until the rules allow the operation.
+  /// Draws and applies an operation as Kim and Schuster do: the kind, the boxes and the objects are
+  /// all drawn again until the rules allow the operation.
   BoxesOperation step(Rng& rng);
 
   /// The objects in each box, in ascending order.
@@ -37,8 +38,8 @@ class BoxesWorld {
   void draw_first(Rng& rng);
   std::vector<int>& items(int box) { return boxes_[static_cast<std::size_t>(box)]; }
   int size(int box) const { return static_cast<int>(boxes_[static_cast<std::size_t>(box)].size()); }
-  /// True if the rules allow an operation with `count` objects of the box or, for a put, with
-  /// `count` objects that are in no box.
+  /// True if the rules allow an operation with `count` objects. A put uses objects that are in no
+  /// box, other operations use objects of `box`.
   bool allowed(Kind kind, int box, int target, int count) const;
   std::vector<Kind> possible() const;
   std::vector<int> take_outside(int count, Rng& rng);

@@ -79,8 +79,8 @@ class Chains final : public Task {
     return sample;
   }
 
-  /// `choices`: accuracy of all predictions. `depth d`: accuracy of the predictions for which d
-  /// references must be followed.
+  /// `choices`: accuracy of all predictions. `depth d`: accuracy of those predictions for which the
+  /// model must follow d references.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -98,8 +98,8 @@ class Chains final : public Task {
     }
   }
 
-  /// The reference of a token is the one token to which it refers, although its prediction depends
-  /// on the whole chain. Layers such as ChaCAL follow the chain from one reference to the next.
+  /// The reference of a token is the single token to which it refers. The prediction depends on the
+  /// whole chain, but layers such as ChaCAL can follow the chain from one reference to the next.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     for (std::int64_t i = size_; i < static_cast<std::int64_t>(sample.tokens.size()); ++i) {
@@ -109,7 +109,7 @@ class Chains final : public Task {
     return rows;
   }
 
-  /// The answer consists of the chains of all tokens, separated by "; ".
+  /// The answer consists of the chains of all tokens, with "; " between two chains.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::string chains;
     for (std::int64_t i = 0; i < longest(); ++i) {

@@ -90,7 +90,7 @@ std::vector<ReferenceRow> CharacterTask::reference(const Sample& sample) const {
   const Places places = places_in(sample);
   auto [prompt, answer] = as_text(sample);
   if (ended_) answer.pop_back();
-  // clang 14 cannot capture `prompt`, which is a structured binding
+  // clang 14 cannot capture `prompt` in a lambda, because it is a structured binding
   const std::size_t asked_from = prompt.size();
   const auto token_of = [&](std::size_t character) {
     const std::size_t token =

@@ -10,10 +10,10 @@
 
 namespace longhand::tasks {
 
-/// A task whose samples consist of characters, with one token per character: a prompt, its answer
-/// and, in most tasks, a line break as the end. The answer and the end are scored. For a pretrained
-/// model, a framing puts tokens around prompt and answer (tasks/framing.h). They are not part of a
-/// sample's text.
+/// A task whose samples consist of characters, with one token per character. A sample is a prompt,
+/// its answer and, in most tasks, a line break as the end. The answer and the end are scored. For a
+/// pretrained model, a framing adds tokens around prompt and answer (tasks/framing.h). These tokens
+/// are not part of a sample's text.
 class CharacterTask : public Task {
  public:
   const Vocabulary& vocabulary() const override { return framing_.vocabulary(); }
@@ -22,8 +22,8 @@ class CharacterTask : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   Sample sample(Rng& rng, int head) const override;
   Sample sample_of(std::string_view text) const override;
-  /// Empty if a tokenizer is used, because a tokenizer can encode the same character as different
-  /// tokens.
+  /// Empty if a tokenizer is used: it can encode the same character as different tokens, so tokens
+  /// do not determine characters.
   std::vector<std::int32_t> couplings(std::span<const std::int32_t> tokens) const override;
   std::vector<std::int32_t> digit_places(std::span<const std::int32_t> tokens) const override;
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
@@ -39,40 +39,40 @@ class CharacterTask : public Task {
   struct Written {
     std::string prompt = {}, answer = {};
   };
-  /// If own.ended, an end follows the answer and is scored too. `longest` is the maximum number of
-  /// characters of prompt and answer together.
+  /// If own.ended, each answer is followed by an end, which is scored too. `longest` is the maximum
+  /// number of characters of prompt and answer together.
   CharacterTask(const OptionValues& options, const Framing::Own& own, std::int64_t longest);
 
   virtual Written draw(Rng& rng) const = 0;
-  /// Computes the answer to a prompt by the task's definition. Returns a description of what is
-  /// wrong with the prompt, or an empty text.
+  /// Computes the answer to a prompt by the definition of the task. Returns a description of what
+  /// is wrong with the prompt, or an empty text if nothing is wrong.
   virtual std::string solve(std::string_view prompt, std::string& answer) const = 0;
   /// Compares an answer to a valid prompt with `right`, the right answer. Returns a description of
-  /// what is wrong with the answer, or an empty text.
+  /// what is wrong with the answer, or an empty text if nothing is wrong.
   virtual std::string judge(std::string_view prompt, std::string_view answer,
                             std::string_view right) const;
   /// Index of the answer's first character in the text of a sample; npos if there is no answer.
   virtual std::size_t answer_in(std::string_view sample) const;
 
-  /// The couplings() and digit_places() of a text of characters, which may include the end. Empty
-  /// if the task defines none.
+  /// The couplings() and digit_places() of a text of characters. The text may include the end.
+  /// Empty if the task does not define such numbers.
   virtual std::vector<std::int32_t> coupled(std::string_view) const { return {}; }
   virtual std::vector<std::int32_t> places_of_digits(std::string_view) const { return {}; }
 
-  /// The indices `at` of the earlier characters on which the character with index `place` depends.
+  /// The character with index `place` depends on the earlier characters with the indices `at`.
   struct Look {
     std::size_t place;
     std::vector<std::size_t> at;  // in ascending order; may be empty
   };
-  /// One Look for each character of the answer. The sample is right, and its answer begins at index
-  /// `begin`.
+  /// One Look for each character of the answer. `sample` contains a right answer, which begins at
+  /// index `begin`.
   virtual std::vector<Look> looks(std::string_view sample, std::size_t begin) const = 0;
 
  private:
   Sample made_of(const Written& written) const;
   bool has_own_tokens() const { return framing_.before().empty() && framing_.between().empty(); }
 
-  /// Indices of a sample's prompt and answer among its tokens.
+  /// Where a sample's prompt and answer are among its tokens.
   struct Places {
     std::size_t prompt, answer;  // index of the first token of each part
     std::size_t answer_end;
@@ -85,10 +85,10 @@ class CharacterTask : public Task {
   std::int64_t longest_;
 };
 
-/// A kind of character task. Adds the options of the framing to the task's own options.
+/// Returns a kind of character task whose options include the options of the framing.
 TaskKind character_kind(TaskKind kind);
 
-/// Functions on numbers that are written with the last digit first.
+/// Functions for numbers that are written with the last digit first.
 namespace digits {
 
 /// Draws a number with `count` digits. A number of several digits has no leading zero.
@@ -100,11 +100,11 @@ std::string trimmed(std::string_view number);
 // The sum. It has at least as many digits as the longer number.
 std::string sum(std::string_view a, std::string_view b);
 bool less(std::string_view a, std::string_view b);
-/// For each character: a digit's index in its number, counted from 1; 0 for operators. If
-/// `counted`, the end counts as one more digit; otherwise it counts as an operator.
+/// For each character of a text: a digit's index in its number, counted from 1, or 0 for an
+/// operator. The end is treated as one more digit if `counted`, and otherwise as an operator.
 std::vector<std::int32_t> places(std::string_view text, bool counted);
-/// Splits a text at the operator `sign` into numbers. Empty unless each part is a number of at most
-/// `most` digits.
+/// Splits a text into numbers at the operator `sign`. Returns an empty list unless each part is a
+/// number of at most `most` digits.
 std::vector<std::string> split(std::string_view text, char sign, std::size_t most);
 
 }  // namespace digits

@@ -13,12 +13,13 @@
 
 namespace longhand::tasks {
 
-/// The name of the chat template that a task's option `template` selects, or "none". The value
-/// `auto` selects the template in the tokenizer's folder. Throws an Error for an unknown template.
+/// The name of the chat template that a task's option `template` selects, or "none". If the option
+/// is `auto`, the template in the tokenizer's folder is selected. Throws an Error for an unknown
+/// template.
 std::string chat_template_name(const OptionValues& options);
 
-/// Encodes conversations as tokens. Without a chat template, the messages are joined, with end
-/// tokens after each answer.
+/// Encodes conversations as tokens. Without a chat template, the messages are joined, and end
+/// tokens follow each answer.
 class ConversationFormat {
  public:
   /// `end` contains the tokens that follow an answer if there is no template. The vocabulary must
@@ -28,8 +29,8 @@ class ConversationFormat {
 
   /// The tokens of a conversation up to the point where the next answer starts.
   std::vector<std::int32_t> prompt(std::span<const nn::ChatMessage> messages) const;
-  /// The tokens of an answer and its end. As in generation, the answer is encoded separately from
-  /// the prompt, so no merge crosses the start of the answer.
+  /// The tokens of an answer and its end. The answer is encoded separately from the prompt, as in
+  /// generation, so no merge joins characters of both.
   std::vector<std::int32_t> answer(std::string_view text) const;
   const std::vector<std::int32_t>& end() const { return end_; }
 

@@ -43,8 +43,8 @@ class Copying final : public Task {
     return (data_ == 0 ? places_.most : data_) + 1;
   }
 
-  /// The coupling of a symbol and of its copy is the symbol's index, counted from 1. Noise has the
-  /// coupling of the preceding symbol, and the mark has 0.
+  /// A symbol and its copy have the symbol's index as coupling, counted from 1. Noise has the
+  /// coupling of the preceding symbol. The mark has coupling 0.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -65,7 +65,8 @@ class Copying final : public Task {
     Tokens data;
     std::int64_t missing = data_ == 0 ? places : data_;
     for (std::int64_t left = places; left > 0; --left) {
-      // The probability missing / left makes all selections of places equally likely.
+      // `missing` symbols must be put into `left` places. With probability missing / left for this
+      // place, all selections of places are equally likely.
       const bool holds_one = rng.below(static_cast<std::uint32_t>(left)) < missing;
       if (holds_one) {
         const std::uint32_t symbol = rng.below(static_cast<std::uint32_t>(symbols_));
@@ -90,7 +91,7 @@ class Copying final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// The reference of a symbol in the answer is the same symbol before the mark.
+  /// For a symbol in the answer, the reference is the same symbol before the mark.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t place = 0;
@@ -102,7 +103,7 @@ class Copying final : public Task {
     return rows;
   }
 
-  /// The answer; its text starts with a space.
+  /// The answer as text, which starts with a space.
   std::string answer(std::string_view prompt, int) const override {
     Tokens data;
     const std::string wrong = read_prompt(prompt, data);
@@ -125,7 +126,8 @@ class Copying final : public Task {
   }
 
  private:
-  /// Parses a prompt of any length. Returns a description of what is wrong, or an empty text.
+  /// Parses a prompt of any length. Returns a description of what is wrong, or an empty text if
+  /// nothing is wrong.
   std::string read_prompt(std::string_view text, Tokens& data) const {
     std::string wrong = vocabulary_.encode(text, data);
     if (!wrong.empty()) return wrong;
@@ -149,8 +151,8 @@ class Copying final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Samples with `factor` times the maximum number of places in training, and as many symbols as in
-/// training.
+/// Samples with `factor` times as many places as the maximum in training, and with as many symbols
+/// as in training.
 Distribution more_places(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             const Range places = Range::of(values, "noise", 1, most_places / factor);

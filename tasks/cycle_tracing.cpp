@@ -46,7 +46,7 @@ struct Graph {
   std::string_view start;
 };
 
-/// Parses a prompt. If the prompt is not valid, `wrong` describes the mistake.
+/// Parses a prompt. If the prompt is not valid, sets `wrong` to a description of the mistake.
 Graph read_prompt(std::string_view prompt, std::string& wrong) {
   Graph graph;
   const std::vector<std::string_view> words = cut_at_spaces(prompt);
@@ -136,9 +136,9 @@ class CycleTracing final : public Task {
     return sample;
   }
 
-  /// `nodes`: accuracy of all nodes. `transitions`: accuracy of the nodes before which all nodes
-  /// are right. `sequences`: share of answers without a mistake. A node is right if its space and
-  /// all its digits are right.
+  /// `nodes`: accuracy of all nodes. `transitions`: accuracy of those nodes before which all nodes
+  /// of the answer are right. `sequences`: share of answers without a mistake. A node is right if
+  /// its space and all its digits are right.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     (void)count_right(sample, said);  // called only because it checks the sizes
@@ -158,7 +158,7 @@ class CycleTracing final : public Task {
     tally.add_share("sequences", unbroken == total, 1);
   }
 
-  /// The reference of a digit of the next node is the same digit in the edge that starts at the
+  /// For a digit of the next node, the reference is the same digit in the edge that starts at the
   /// current node.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto node_at = [&](std::int32_t token) {
@@ -184,7 +184,7 @@ class CycleTracing final : public Task {
     return rows;
   }
 
-  /// One walk around the cycle. Each node is preceded by a space.
+  /// The nodes of one complete cycle. Each node is preceded by a space.
   std::string answer(std::string_view prompt, int) const override {
     std::string wrong;
     const Graph graph = read_prompt(prompt, wrong);
@@ -199,7 +199,7 @@ class CycleTracing final : public Task {
     return walk;
   }
 
-  /// The answer may have any length. The space between prompt and answer may be missing.
+  /// The answer may have any length, and there need not be a space between prompt and answer.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::string wrong;
@@ -229,8 +229,7 @@ class CycleTracing final : public Task {
   std::int64_t budget_ = 0;
 };
 
-/// Cycles with `factor` times the maximum number of nodes in training, and `factor` times as many
-/// tokens.
+/// Cycles with `factor` times as many nodes and tokens as the maximum in training.
 Distribution larger(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             const std::string nodes = text(factor * values.integer("max-nodes", 1, ids / factor));

@@ -5,10 +5,11 @@
 namespace longhand::tasks {
 
 /// Following a cycle. The prompt lists the edges of a directed cycle in random order and names a
-/// start node. The answer lists the nodes along the cycle, from the successor of the start node on:
+/// start node. The answer lists the nodes along the cycle, beginning with the successor of the
+/// start node:
 ///   E 984,456 345,984 456,345 C 345 984 456 345 984 ...
 /// The answer has as many nodes as fit into the maximum number of tokens. Nodes are distinct
-/// numbers of three digits, with one token per character or one token per number. The whole answer
+/// numbers of three digits. Either each character is a token, or each number is. The whole answer
 /// is scored.
 TaskKind cycle_tracing();
 

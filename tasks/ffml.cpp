@@ -104,7 +104,7 @@ class Ffml final : public CharacterTask {
 
   Range commands_;
   std::int64_t registers_;
-  std::string letters_;  // possible letters of all commands except the last command
+  std::string letters_;  // possible letters of all commands but the last one
 };
 
 }  // namespace

@@ -9,8 +9,9 @@ namespace {
 
 enum Token : std::int32_t { write, read, ignore, zero, one };  // in the order of the vocabulary
 
-/// Executes instructions by the definition of the language. Stores the register's last bit in
-/// `stored`, or 0 if nothing is written. Returns a description of what is wrong, or an empty text.
+/// Executes instructions by the definition of the language. Sets `stored` to the final bit of the
+/// register, or to 0 if no bit was written. Returns a description of what is wrong, or an empty
+/// text if nothing is wrong.
 std::string run_register(std::string_view instructions, char& stored) {
   for (std::size_t at = 0; at < instructions.size(); at += 2) {
     const std::string where = text("instruction ", at / 2 + 1, ": ");
@@ -30,13 +31,14 @@ std::string run_register(std::string_view instructions, char& stored) {
 
 constexpr std::int64_t most_instructions = 1 << 20;
 
-/// Thresholds for a uniform number u that selects a letter: an ignore if u < ignores, otherwise a
-/// read if u < reads, otherwise a write.
+/// A letter is selected by a uniform number u: an ignore if u < ignores, otherwise a read if u <
+/// reads, otherwise a write.
 struct Shares {
   double ignores, reads;
 };
 
-/// With `drift`: numbers of instructions of the first and of the last part of a sample.
+/// With `drift`: the possible numbers of instructions in the first and in the last part of a
+/// sample.
 constexpr Range first_part{1, 16}, last_part{16, 64};
 constexpr Shares first_shares{0.5, 0.5}, middle_shares{0.995, 0.9975}, last_shares{0.1, 1};
 
@@ -104,7 +106,7 @@ class FlipFlopTask final : public Task {
     tally.add_share("reads", right, reads);
   }
 
-  /// The reference of a read consists of the letter and the bit of the last write or read before
+  /// For a read, the reference consists of the letter and the bit of the last write or read before
   /// it.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
@@ -117,7 +119,8 @@ class FlipFlopTask final : public Task {
     return rows;
   }
 
-  /// The answer begins with the bit of the last read. A sample without reads has an empty answer.
+  /// The answer starts with the bit of the last read. In a sample without reads, the answer is
+  /// empty.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto tokens = std::span(sample.tokens);
     const std::size_t given =
@@ -149,7 +152,7 @@ class FlipFlopTask final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Samples with `factor` times as many instructions.
+/// Samples with `factor` times as many instructions as in training.
 Distribution longer(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             values.set("instructions", text(factor * values.integer("instructions", 1,
@@ -180,7 +183,7 @@ TaskKind flip_flop() {
                             {"sparse", [](OptionValues& v) { v.set("ignore", "0.98"); }},
                             longer(2),
                             longer(4),
-                            // `false`: this distribution does not influence the choice of the best
+                            // `false`: this test set does not influence the choice of the best
                             // checkpoint.
                             {"drift", let_drift, false}},
           .make_with = [](const OptionValues& values) {

@@ -14,11 +14,11 @@
 namespace longhand::tasks {
 namespace {
 
-// Maximum bytes of a tokenizer_config.json.
+// Maximum size of a tokenizer_config.json in bytes.
 constexpr std::size_t largest_config = std::size_t{64} << 20;
 
 /// The tokens of a tokenizer. encode() treats a text as a prompt: it returns the tokens of
-/// `before`, the prompt and `between`.
+/// `before`, of the prompt and of `between`.
 class FramedVocabulary final : public Vocabulary {
  public:
   FramedVocabulary(const TokenizerVocabulary& tokens, const Framing& framing)
@@ -52,8 +52,8 @@ class FramedVocabulary final : public Vocabulary {
   const Framing& framing_;
 };
 
-/// The token that a key of tokenizer_config.json, such as eos_token, names; no value if the key is
-/// missing.
+/// The token that tokenizer_config.json names under `name`, such as eos_token. No value if there is
+/// no such key.
 std::optional<std::int32_t> named_token(const std::filesystem::path& folder, std::string_view name,
                                         const Vocabulary& tokens) {
   const std::filesystem::path file = folder / "tokenizer_config.json";

@@ -18,16 +18,16 @@ namespace longhand::tasks {
 ///
 ///   before  prompt  between  answer  after
 ///
-/// Prompt and answer have one token per character. By default, the vocabulary consists of the
-/// task's characters and a line break. `before` and `between` are then empty, and `after` is the
-/// line break.
+/// The characters of prompt and answer are one token each. By default, the vocabulary consists of
+/// the task's characters and a line break. `before` and `between` are then empty, and `after` is
+/// the line break.
 ///
 /// For a pretrained model, the tokens are those of a tokenizer. `before` then starts with the chat
 /// template's text before the user's message or, without a template, with the tokenizer's begin
-/// token. The instruction follows, encoded as text, and then the example lines, with one token per
-/// character. `between` and `after` are the template's texts between the messages and after the
-/// answer. Without a template, `between` is empty and `after` is the tokenizer's end token. If the
-/// task's answers have no end, `after` is empty.
+/// token. Next comes the instruction, encoded as text, and then the example lines, with one token
+/// per character. `between` is the template's text between the two messages, and `after` is the
+/// text after the answer. Without a template, `between` is empty and `after` is the tokenizer's end
+/// token. If the task's answers have no end, `after` is empty.
 class Framing {
  public:
   /// The options that all tasks with a framing have.
@@ -36,7 +36,7 @@ class Framing {
   struct Own {
     std::string_view characters;
     bool ended = true;
-    std::string_view instruction, examples;  // values of these options if they are `auto`
+    std::string_view instruction, examples;  // values of these two options if they are `auto`
   };
   Framing(const OptionValues& options, const Own& own);
   Framing(const Framing&) = delete;
@@ -47,7 +47,7 @@ class Framing {
   std::span<const std::int32_t> between() const { return between_; }
   std::span<const std::int32_t> after() const { return after_; }
 
-  /// One token per character. Throws an Error if the task has no such character.
+  /// One token per character. Throws an Error if the task does not use a character.
   std::vector<std::int32_t> tokens_of(std::string_view characters) const;
   std::string characters_of(std::span<const std::int32_t> tokens) const;
 

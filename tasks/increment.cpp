@@ -32,8 +32,8 @@ class Increment final : public Task {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   int heads() const override { return hint_ ? 2 : 1; }
   std::string_view head_name(int head) const override { return head == 0 ? "increment" : "carry"; }
-  /// A sample has n digits, the mark, and up to n + 1 digits of the sum. With carries, two tokens
-  /// follow each digit of the sum.
+  /// A sample has n digits, the mark, and up to n + 1 digits of the sum. With carries, a carry mark
+  /// and a carry follow each digit of the sum.
   std::int64_t longest() const override {
     const std::int64_t digits = lengths_.longest();
     return digits + 1 + (hint_ ? 3 : 1) * (digits + 1);
@@ -42,7 +42,7 @@ class Increment final : public Task {
   std::int64_t coupled_positions() const override { return lengths_.longest() + 2; }
 
   /// Couplings increase up to the mark and decrease after it, so that digits of the same place have
-  /// equal couplings. A carry mark and its carry have the coupling of the digit before them.
+  /// equal couplings. A carry mark and its carry have the coupling of the preceding digit.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -81,16 +81,16 @@ class Increment final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// The reference of a digit consists of the digits of its place and of all lower places. With
-  /// carries, it consists of the digit of its place and the carry into its place. The reference of
-  /// a carry mark is the digit before it.
+  /// For a digit of the sum, the reference consists of the digits of its place and of all lower
+  /// places. With carries, it consists of the digit of its place and the carry into its place. For
+  /// a carry mark, the reference is the preceding digit.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t digits = sample.asked.front();
     std::vector<ReferenceRow> rows;
     for (const std::int32_t output : sample.asked) {
       const std::int32_t step = sample.head == 1 ? 3 : 1;
-      // Place of the predicted digit or, for a carry, of the digit before it. The last digit has
-      // place 0.
+      // The place of the predicted digit or, for a carry, of the preceding digit. The last digit of
+      // a number has place 0.
       const std::int32_t place = (output - digits) / step;
       ReferenceRow row{.row = output, .columns = {}};
       if (sample.head == 1 && (output - digits) % step == 1) {
@@ -108,7 +108,7 @@ class Increment final : public Task {
     return rows;
   }
 
-  /// The answer; its text starts with a space.
+  /// The answer as text, which starts with a space.
   std::string answer(std::string_view prompt, int head) const override {
     Tokens digits;
     const std::string wrong = read_prompt(prompt, digits);
@@ -133,8 +133,8 @@ class Increment final : public Task {
   }
 
  private:
-  /// With the mix of lengths, some numbers end in nines. The number of these nines is drawn
-  /// uniformly from 1 to the number of digits.
+  /// If lengths are mixed, some numbers end in nines. The number of these nines is drawn uniformly
+  /// from 1 to the number of digits.
   Tokens draw_number(Rng& rng) const {
     const std::int64_t length = lengths_.draw(rng);
     Tokens digits{1 + static_cast<std::int32_t>(rng.below(9))};
@@ -148,7 +148,7 @@ class Increment final : public Task {
     return digits;
   }
 
-  /// Parses a prompt. Returns a description of what is wrong, or an empty text.
+  /// Parses a prompt. Returns a description of what is wrong, or an empty text if nothing is wrong.
   std::string read_prompt(std::string_view text, Tokens& digits) const {
     std::string wrong = vocabulary_.encode(text, digits);
     if (!wrong.empty()) return wrong;
@@ -160,8 +160,8 @@ class Increment final : public Task {
     return digits.front() == 0 ? "expected a first digit from 1 to 9, got 0" : std::string();
   }
 
-  /// Replaces the nines at the end by zeros, increases the digit before them by one, and keeps all
-  /// other digits. The generator instead carries digit by digit.
+  /// Replaces the nines at the end by zeros and increases the digit before them by one. All other
+  /// digits stay the same. The generator uses another method: it carries digit by digit.
   static Tokens solve(const Tokens& digits, int head) {
     const auto last = std::find_if(digits.rbegin(), digits.rend(), [](int d) { return d != 9; });
     const auto nines = static_cast<std::size_t>(last - digits.rbegin());

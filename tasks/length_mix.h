@@ -9,14 +9,14 @@
 
 namespace longhand::tasks {
 
-/// The lengths of samples. In training, most samples are short: a length is drawn uniformly from 2
-/// to `short` with probability 4/5, and from `short` + 1 to `long` otherwise. In tests, all samples
-/// have one length.
+/// The lengths of samples. In training, most samples are short: with probability 4/5, a length is
+/// drawn uniformly from 2 to `short`, and otherwise from `short` + 1 to `long`. In each test set,
+/// all samples have the same length.
 class LengthMix {
  public:
   static constexpr std::int64_t most = 1 << 14;
 
-  /// Reads the options `length` (0: the mix), `short` and `long`.
+  /// Reads the options `length` (0: the mix of training), `short` and `long`.
   explicit LengthMix(const OptionValues& options);
   static std::vector<TaskOption> options(int short_length, int long_length);
   /// The test set of one length.

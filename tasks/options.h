@@ -9,7 +9,8 @@
 
 namespace longhand::tasks {
 
-/// An option of a task: a flag `--task.NAME VALUE` and a line in a configuration file.
+/// An option of a task. Users set it by a flag `--task.NAME VALUE` or a line in a configuration
+/// file.
 struct TaskOption {
   std::string name;
   std::string default_value;
@@ -17,9 +18,9 @@ struct TaskOption {
   std::string flag = {};  // another name of the flag
 };
 
-/// The values of a task's options, initially the defaults. Values are stored as text. The arguments
-/// of the functions that read an option state which values are valid. Reading an invalid value
-/// throws a one-line Error that names the task and the option.
+/// The values of a task's options, which are initially the defaults. Values are stored as text. A
+/// function that reads an option has arguments that state which values are valid. If the value is
+/// invalid, it throws a one-line Error that names the task and the option.
 class OptionValues {
  public:
   OptionValues(std::string task, std::vector<TaskOption> options);
@@ -40,7 +41,7 @@ class OptionValues {
 
   std::string task_;
   std::vector<TaskOption> options_;
-  std::vector<std::string> values_;  // parallel to options_
+  std::vector<std::string> values_;  // value i belongs to option i of options_
 };
 
 }  // namespace longhand::tasks

@@ -32,15 +32,15 @@ struct OwnSettings {
   explicit OwnSettings(const OptionValues& options);
 
   bool has_template() const { return chat_template != "none"; }
-  /// True if prompt and answer are split into tokens independently of the tokens around them.
+  /// True if the tokens of prompt and answer do not depend on the text around them.
   bool counts_tokens() const;
 
   std::vector<TaskFile> files;  // the first is the training file
   std::string tokenizer, chat_template;
-  std::string between, after;  // texts between prompt and answer, and after the answer
+  std::string between, after;  // texts between prompt and answer, and after an answer
   std::string part;            // name of a file, or held_out_name
-  double held_out = 0;         // share at the end of the training file
-  std::int64_t longest = 0;    // maximum tokens of a training sample; 0: not known
+  double held_out = 0;         // share of the training file, at its end, that is held out
+  std::int64_t longest = 0;    // maximum tokens of a training sample; 0: unknown
 };
 
 /// The records of one part of a task.
@@ -57,7 +57,8 @@ class OwnRecords {
   Sample sample_at(std::uint64_t number) const;
 
  private:
-  /// Converts pairs of a record, whose numbers skip the text between prompt and answer.
+  /// Converts the pairs of a record. The numbers in a pair do not count the text between prompt and
+  /// answer.
   std::vector<ReferenceRow> rows_of(const RecordMarks& marks, std::int64_t prompt,
                                     std::int64_t begin, std::int64_t end,
                                     const std::string& place) const;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t largest_token_list = std::size_t{1} << 19;  // bytes in config.ini
 constexpr std::size_t longest_word = 256;                         // bytes
 
-/// A vocabulary whose encode() reads a prompt of the user and appends the text between prompt and
+/// A vocabulary whose encode() reads a prompt of the user and appends the tokens between prompt and
 /// answer.
 class PromptVocabulary final : public Vocabulary {
  public:
@@ -115,7 +115,7 @@ class OwnTask final : public Task {
     return found;
   }
 
-  /// Accepts an answer with or without its end.
+  /// The answer may or may not include its end.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::vector<std::int32_t> given;
@@ -142,7 +142,8 @@ class OwnTask final : public Task {
     return nn::ChatTemplate(settings.chat_template, options.text("date"));
   }
 
-  /// Encodes a text of the settings. Without files, the vocabulary is empty and so is the result.
+  /// Encodes a text from the settings. If there are no files, the vocabulary and the result are
+  /// empty.
   std::vector<std::int32_t> encoded(const std::string& text) const {
     return tokens_->size() == 0 ? std::vector<std::int32_t>() : tokens_->encode_part(text);
   }
@@ -155,8 +156,8 @@ class OwnTask final : public Task {
     }
   }
 
-  /// Calls `body` with the rest of every sample that has this prompt. The prompt may also contain
-  /// the beginning of the answer.
+  /// Calls `body` for every sample that begins with `prompt`, with the rest of the sample. `prompt`
+  /// may include the beginning of the answer.
   void for_answers(std::string_view prompt,
                    const std::function<void(std::span<const std::int32_t>)>& body) const {
     std::vector<std::int32_t> given;
@@ -175,8 +176,8 @@ class OwnTask final : public Task {
     }
   }
 
-  /// Opens the file when the first sample is needed, because a trained model can be used without
-  /// the file.
+  /// The file is opened only when the first sample is needed, because a trained model can be used
+  /// without the file.
   const OwnRecords& records() const {
     const std::lock_guard lock(opening_);
     if (!records_) {
@@ -211,19 +212,19 @@ std::vector<Distribution> further(const OptionValues& values) {
   return all;
 }
 
-/// The last token of a text; empty for an empty text.
+/// The last token of a text. If the text is empty, the result is empty.
 std::string last_token(std::string_view text, bool of_words) {
   std::string last;
   split_tokens(text, of_words, [&](std::string_view token) { last = token; });
   return last;
 }
 
-/// The different tokens of the files, for a vocabulary that consists of them.
+/// The distinct tokens of the files, for a vocabulary that consists of them.
 class TokenList {
  public:
   explicit TokenList(bool of_words) : of_words_(of_words) {}
 
-  /// Adds the tokens of a text. `place` is the text's place in messages.
+  /// Adds the tokens of a text. Error messages begin with `place`.
   void add(std::string_view text, const std::string& place) {
     split_tokens(text, of_words_, [&](std::string_view token) {
       if (found_.contains(token)) return;
@@ -237,7 +238,7 @@ class TokenList {
   }
   bool contains(std::string_view token) const { return found_.contains(token); }
 
-  /// The value of the option `tokens`.
+  /// The tokens as a value of the option `tokens`.
   std::string option() const {
     std::string list;
     for (const std::string& token : found_) {
@@ -252,7 +253,7 @@ class TokenList {
   std::size_t bytes_ = 0;
 };
 
-/// A mark that no record contains, if the tokens of all records are known.
+/// A mark that no record contains. If not all tokens of the records are known, the default.
 std::string_view mark_outside(const TokenList& tokens, bool is_known) {
   for (const std::string_view mark : {"=", ">", "|"}) {
     if (is_known && !tokens.contains(mark)) return mark;
@@ -283,7 +284,7 @@ void add_records(TokenList& tokens, const std::filesystem::path& file) {
   }
 }
 
-/// Sets the options `tokens` and `between` if they stand for contents of the files.
+/// Sets the options `tokens` and `between` if their values must be determined from the files.
 void complete_tokens(OptionValues& values, const std::vector<TaskFile>& files) {
   const std::string& tokenizer = values.text("tokenizer");
   const bool of_words = tokenizer == "spaces";
@@ -305,7 +306,7 @@ void complete_tokens(OptionValues& values, const std::vector<TaskFile>& files) {
   values.set("tokens", tokens.option());
 }
 
-/// Sets the options whose values depend on the contents of the files.
+/// Sets all options whose values are determined from the files.
 void complete(OptionValues& values) {
   const std::vector<TaskFile> files = find_task_files(values.text("files"));
   values.set("files", list_of(files));

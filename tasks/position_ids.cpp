@@ -10,8 +10,8 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Draws `count` distinct numbers below `range` uniformly, by Floyd's algorithm, and returns them
-/// in ascending order.
+/// Draws `count` distinct numbers below `range` by Floyd's algorithm, and returns them in ascending
+/// order. All sets of numbers are equally likely.
 Ids drawn_ascending(std::int64_t count, std::int64_t range, Rng& rng) {
   std::set<std::int32_t> chosen;
   for (std::int64_t last = range - count; last < range; ++last) {
@@ -21,7 +21,7 @@ Ids drawn_ascending(std::int64_t count, std::int64_t range, Rng& rng) {
   return {chosen.begin(), chosen.end()};
 }
 
-/// Wraps a task and replaces the position ids of its samples.
+/// A task that has the samples of another task, with other position ids.
 class PositionedTask final : public Task {
  public:
   PositionedTask(std::unique_ptr<Task> task, PositionIds ids, std::int64_t range)
@@ -106,7 +106,8 @@ class PositionedTask final : public Task {
                    " positions, their range (--longest), got ", positions);
   }
 
-  /// The couplings or the digit places of the tokens, plus `start`. The digit place 0 remains 0.
+  /// The couplings or the digit places of the tokens, each increased by `start`. The digit place 0
+  /// remains 0.
   Ids started(std::span<const std::int32_t> tokens, std::int32_t start) const {
     const bool coupled = ids_ == PositionIds::coupled;
     Ids ids = coupled ? task_->couplings(tokens) : task_->digit_places(tokens);

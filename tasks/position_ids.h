@@ -9,8 +9,8 @@
 
 namespace longhand::tasks {
 
-/// The kind of position ids. Except for `places`, ids are drawn for each training sample from a
-/// range that exceeds the sample's length. Longer test samples then have only ids that occurred in
+/// The kind of position ids. Except for `places`, the ids of each training sample are drawn from a
+/// range that exceeds the sample's length. All ids of longer test samples have then occurred in
 /// training.
 enum class PositionIds {
   places,   // 0, 1, 2, ... in each sequence
@@ -23,9 +23,9 @@ enum class PositionIds {
 inline constexpr std::array<std::string_view, 4> position_ids_names{"places", "random", "coupled",
                                                                     "abacus"};
 
-/// Wraps a task so that its samples have position ids of this kind, all less than `range`. Each
-/// sample is drawn before its position ids, so the ids do not change its tokens. Throws an Error if
-/// the task does not define ids of this kind.
+/// Returns a task with the same samples, which have position ids of this kind, all less than
+/// `range`. Each sample is drawn before its position ids, so the ids do not affect its tokens.
+/// Throws an Error if the task does not define ids of this kind.
 std::unique_ptr<Task> with_position_ids(std::unique_ptr<Task> task, PositionIds ids,
                                         std::int64_t range);
 

@@ -8,8 +8,8 @@
 
 namespace longhand::tasks {
 
-/// A range of integers, from which numbers are drawn uniformly. The value of an option is written
-/// "1-10" or "7".
+/// A range of integers from which numbers are drawn uniformly. As the value of an option, it is
+/// written "1-10" or "7".
 struct Range {
   std::int64_t least = 0, most = 0;
 

@@ -30,7 +30,8 @@ class Recall final : public Task {
     LONGHAND_CHECK(tokens_.least % 2 == 0 && tokens_.most % 2 == 0,
                    "task recall: option tokens: expected even numbers, got ",
                    quote(options.text("tokens")));
-    // Number of tokens per key: repeats_ pairs of key and value, and a slot of two tokens.
+    // Minimum number of tokens per key: repeats_ pairs of a key and a value, and one slot of two
+    // tokens.
     const std::int64_t each = 2 * repeats_ + 2;
     LONGHAND_CHECK(tokens_.least >= each, "task recall: option tokens: expected at least ", each,
                    ", the tokens of a key with ", repeats_, " values, got ", tokens_.least);
@@ -93,7 +94,8 @@ class Recall final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// The reference of a predicted value is the value's first occurrence, which is in the table.
+  /// For a predicted value, the reference is the first occurrence of the value, which is in the
+  /// table.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> first;
     for (std::size_t i = 1; i < sample.tokens.size(); i += 2) {
@@ -107,9 +109,9 @@ class Recall final : public Task {
   }
 
   /// The answer has an entry for every slot whose first token is a key of the table. An entry
-  /// consists of the index of this token, counted from 0, and the key's value. A randomly drawn
-  /// first token may also be a key. It has an entry too, because the text does not distinguish such
-  /// slots.
+  /// consists of the index of this token, counted from 0, and the key's value. If a randomly drawn
+  /// first token happens to be a key, its slot has an entry too, because the text does not
+  /// distinguish such slots.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> value_of;
     for (const std::int32_t output : sample.asked) {
@@ -136,13 +138,14 @@ class Recall final : public Task {
     return answer;
   }
 
-  /// Each key needs one entry. If a key is in several slots, the entry may name any of them.
+  /// There must be one entry for each key. If a key is in several slots, the entry may name any of
+  /// them.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     Prompt read;
     std::string wrong = read_prompt(prompt, read);
     if (!wrong.empty()) return wrong;
-    // Unanswered keys, with the index of one of their slots.
+    // Keys without an entry so far, each with the index of one of its slots.
     std::map<std::int32_t, std::int64_t> unanswered;
     for (const auto& [place, key] : read.slots) unanswered.emplace(key, place);
     std::int64_t last = -1;
@@ -174,12 +177,12 @@ class Recall final : public Task {
   }
 
  private:
-  /// Number of keys of a sample of `length` tokens. It is proportional to the length.
+  /// Number of keys of a sample of `length` tokens, which is proportional to the length.
   std::int64_t pairs_of(std::int64_t length) const {
     return std::max<std::int64_t>(1, pairs_ * length / tokens_.most);
   }
 
-  /// Draws `count` distinct numbers from the `range` numbers that start at `least`.
+  /// Draws `count` distinct numbers from the `range` integers that start at `least`.
   static Tokens draw_distinct(Rng& rng, std::int64_t least, std::int64_t range,
                               std::int64_t count) {
     Tokens all(static_cast<std::size_t>(range));
@@ -191,9 +194,10 @@ class Recall final : public Task {
     return all;
   }
 
-  /// Draws the slots of the keys, as indices from 0. Slot s = 1, 2, ... gets a random time,
-  /// exponentially distributed with mean s^0.99. Choosing the slots with the lowest times is
-  /// equivalent to drawing slots without replacement with probabilities proportional to s^-0.99.
+  /// Draws the slots of the keys, as indices from 0. Each slot s = 1, 2, ... gets a random time,
+  /// which is exponentially distributed with mean s^0.99, and the slots with the lowest times are
+  /// chosen. This is equivalent to drawing slots without replacement with probabilities
+  /// proportional to s^-0.99.
   std::vector<std::int64_t> draw_slots(Rng& rng, std::int64_t slots, std::int64_t count) const {
     std::vector<std::pair<double, std::int64_t>> waits;
     for (std::int64_t slot = 0; slot < slots; ++slot) {
@@ -212,7 +216,8 @@ class Recall final : public Task {
     return text(before.empty() ? "" : " ", place, ':', value);
   }
 
-  /// A parsed prompt. `values` contains the values of each key in the order of the table.
+  /// A parsed prompt. `values` contains the values of each key, in the order in which they are in
+  /// the table.
   struct Prompt {
     std::map<std::int32_t, Tokens> values;
     // The slots whose first token is a key: index of this token, and the key.
@@ -223,7 +228,7 @@ class Recall final : public Task {
     return *(prompt.values.at(key).end() - back_);
   }
 
-  /// Parses a prompt. Returns a description of what is wrong, or an empty text.
+  /// Parses a prompt. Returns a description of what is wrong, or an empty text if nothing is wrong.
   std::string read_prompt(std::string_view written, Prompt& prompt) const {
     Tokens tokens;
     std::string wrong = vocabulary_.encode(written, tokens);
@@ -270,11 +275,10 @@ class Recall final : public Task {
   std::int64_t repeats_, back_, pairs_ = 0;
   std::int64_t first_value_;
   WordVocabulary vocabulary_;
-  std::vector<double> mean_waits_;  // mean time of each slot, see draw_slots()
+  std::vector<double> mean_waits_;  // mean of each slot's random time in draw_slots()
 };
 
-/// Samples with `factor` times the maximum number of tokens in training, and `factor` times as many
-/// keys.
+/// Samples with `factor` times as many tokens and keys as the maximum in training.
 Distribution longer_tables(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             const Range tokens = Range::of(values, "tokens", 4, most_tokens / factor);

@@ -9,8 +9,8 @@
 
 namespace longhand::tasks {
 
-/// A file with one record per line. Empty lines are skipped. Only the offsets of the lines are in
-/// memory.
+/// A file with one record per line. Empty lines are skipped. Only the offsets of the lines are kept
+/// in memory.
 class RecordFile {
  public:
   /// Reads the file once. Throws an Error if a line is longer than Answer::longest_line.
@@ -19,7 +19,7 @@ class RecordFile {
   std::uint64_t size() const { return lines_.size(); }  // number of records
   /// The record's line, without the line break.
   std::string line(std::uint64_t record) const;
-  /// File name and line number of a record for messages: "train.jsonl:7".
+  /// The file name and line number of a record, for messages: "train.jsonl:7".
   std::string place(std::uint64_t record) const;
 
  private:

@@ -32,7 +32,7 @@ std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size)
 /// one sequence into the other.
 std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   if (std::ranges::equal(a, b)) return 0;
-  // Distances between the current prefix of a and all prefixes of b.
+  // Distances between the current prefix of a and every prefix of b.
   std::vector<std::int64_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -47,7 +47,7 @@ std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std:
   return row.back();
 }
 
-/// A parsed prompt: the numbers before and after the first mark.
+/// A parsed prompt: the numbers before the first mark, and the numbers after it.
 struct Prompt {
   Numbers input, after;
 };
@@ -122,7 +122,7 @@ class Sorting final : public Task {
     tally.add_value("edit-distance", static_cast<double>(edit_distance(answer, said)));
   }
 
-  /// The reference of a number in the answer consists of all occurrences of the number in the
+  /// For a number in the answer, the reference consists of all occurrences of the number in the
   /// input. For the task `count`, it is the whole input.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto input =
@@ -142,7 +142,7 @@ class Sorting final : public Task {
     return rows;
   }
 
-  /// The answer; its text starts with a space.
+  /// The answer as text, which starts with a space.
   std::string answer(std::string_view prompt, int head) const override {
     Prompt read;
     const std::string wrong = read_prompt(prompt, kind(head), read);
@@ -217,8 +217,8 @@ class Sorting final : public Task {
     return answer;
   }
 
-  /// The prompt ends with a random number of the input that has a successor. The answer is this
-  /// successor.
+  /// The prompt ends with a number that is drawn from those numbers of the input that have a
+  /// successor. The answer is its successor.
   Numbers successor(Rng& rng, Numbers& tokens) const {
     for (int tries = 0;; ++tries) {
       LONGHAND_CHECK(tries < 1000,
@@ -249,8 +249,8 @@ class Sorting final : public Task {
     return least;
   }
 
-  /// Each of two numbers occurs length / 2 times, rounded down. With probability 1/2, 1 to 5
-  /// occurrences of one number are then left out, but at least one remains.
+  /// At first, each of two numbers occurs length / 2 times, rounded down. With probability 1/2, 1
+  /// to 5 occurrences of one of them are then removed, but at least one remains.
   Numbers count(Rng& rng, Numbers& tokens) const {
     const std::int64_t each = lengths_.draw(rng) / 2;
     const Numbers both = draw_distinct(rng, 2);
@@ -265,8 +265,8 @@ class Sorting final : public Task {
     return {fewer > 0 ? both[rarer] : std::ranges::min(both)};
   }
 
-  /// The first part repeats a number 1 to length / 2 times, and the second part repeats it fewer
-  /// times, possibly 0. Both counts are drawn uniformly.
+  /// The first part repeats a number n times, where n is between 1 and length / 2. The second part
+  /// repeats it fewer than n times, possibly 0 times. Both counts are drawn uniformly.
   Numbers fill(Rng& rng, Numbers& tokens) const {
     const std::int64_t times = 1 + rng.below(bound(lengths_.draw(rng) / 2));
     const std::int64_t begun = rng.below(bound(times));
@@ -278,7 +278,7 @@ class Sorting final : public Task {
     return Numbers(static_cast<std::size_t>(times - begun), number);
   }
 
-  /// Parses a prompt. Returns a description of what is wrong, or an empty text.
+  /// Parses a prompt. Returns a description of what is wrong, or an empty text if nothing is wrong.
   std::string read_prompt(std::string_view text, Kind kind, Prompt& prompt) const {
     Numbers tokens;
     std::string wrong = vocabulary_.encode(text, tokens);
@@ -335,7 +335,8 @@ class Sorting final : public Task {
     return {};
   }
 
-  /// The right answer by the definition. It counts the numbers, whereas the generator sorts them.
+  /// The right answer by the definition. It counts the numbers. The generator uses another method:
+  /// it sorts them.
   Numbers solve(Kind kind, const Prompt& prompt) const {
     std::vector<std::size_t> times(static_cast<std::size_t>(largest_) + 1);
     for (const std::int32_t number : prompt.input) ++times[static_cast<std::size_t>(number)];
@@ -373,7 +374,7 @@ class Sorting final : public Task {
   double repetition_;
   WordVocabulary vocabulary_;
   std::int32_t mark_;
-  // true: a number that occurs several times in the input is its own successor
+  // If true, a number that occurs several times in the input is its own successor.
   bool copies_follow_;
   std::vector<Kind> kinds_{Kind::sort};  // kind of task of each output head
 };

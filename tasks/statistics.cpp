@@ -19,9 +19,9 @@ double coefficient(double a, double b, double x, int n) {
   return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 }
 
-/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), evaluated until a further term changes nothing. The
-/// numerators A_n and denominators B_n of the approximations could overflow, so only A_n / A_n-1
-/// and B_n / B_n-1 are computed.
+/// Computes 1 / (1 + c_1 / (1 + c_2 / (1 + ...))) until a further term changes nothing. The
+/// numerators A_n and denominators B_n of the approximations could overflow, so only the quotients
+/// A_n / A_n-1 and B_n / B_n-1 are computed.
 double continued_fraction(double a, double b, double x) {
   constexpr int most_terms = 100'000;
   constexpr double tiny = std::numeric_limits<double>::min();
@@ -67,8 +67,8 @@ double incomplete_beta(double a, double b, double x) {
   LONGHAND_CHECK(a > 0 && b > 0 && x >= 0 && x <= 1,
                  "incomplete_beta: expected a, b > 0 and x from 0 to 1, got ", a, ", ", b, ", ", x);
   if (x == 0 || x == 1) return x;
-  // The continued fraction converges fast if x is below this bound. Otherwise it converges fast for
-  // I_{1-x}(b, a), which equals 1 - I_x(a, b).
+  // The continued fraction of I_x(a, b) converges fast if x is below this bound. Otherwise, the
+  // continued fraction of I_{1-x}(b, a) = 1 - I_x(a, b) does.
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
   const double log_factor =
       a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
@@ -149,7 +149,7 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
   const double half = student_quantile(0.05, freedom) * law.deviation / std::sqrt(law.spread);
   law.exponent_between = {law.exponent - half, law.exponent + half};
 
-  std::map<double, Moments> at;  // statistics of ln e for each n
+  std::map<double, Moments> at;  // for each n, the moments of ln e
   for (const auto& [n, e] : points) at[n].add(std::log(e));
   double within = 0;
   for (const auto& [n, errors] : at) within += errors.squares;
@@ -157,7 +157,8 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
   if (repeats > 0 && at.size() > 2) {
     const auto bends = static_cast<double>(at.size() - 2);
     const double bent = std::max(0.0, squares - within);
-    // This is repeats / (repeats + bends F) with F = (bent / bends) / (within / repeats).
+    // The statistic of the F test is F = (bent / bends) / (within / repeats), with `bends` and
+    // `repeats` degrees of freedom. `share` is repeats / (repeats + bends F).
     const double share = within + bent > 0 ? within / (within + bent) : 1;
     law.straight = incomplete_beta(repeats / 2, bends / 2, share);
   }

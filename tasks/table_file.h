@@ -10,20 +10,20 @@
 
 namespace longhand::tasks {
 
-/// Reads a table with comma-separated values (RFC 4180), row by row. A cell may be in double
-/// quotes; it may then contain commas, line breaks and doubled quotes. If the name ends in .tsv,
-/// cells are separated by tabs. The first row contains the names of the columns.
+/// Reads a table of comma-separated values (RFC 4180) row by row. If the file's name ends in .tsv,
+/// cells are separated by tabs. A cell in double quotes may contain separators, line breaks and
+/// doubled quotes. The first row contains the names of the columns.
 class TableFile {
  public:
   explicit TableFile(const std::filesystem::path& path);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  /// Index of a column. Throws an Error if there is none of this name.
+  /// Index of the column with this name. Throws an Error if there is none.
   std::size_t column(const std::string& name) const;
-  /// The next row, with as many cells as columns; no value at the end. Empty lines are skipped.
-  /// Throws an Error that names file and line if a row is broken.
+  /// The next row, with as many cells as there are columns. No value at the end. Empty lines are
+  /// skipped. Throws an Error that names the file and the line if a row is broken.
   std::optional<std::vector<std::string>> next();
-  /// File and number of the row's first line for messages: "table.csv:7".
+  /// The file's name and the number of the row's first line, for messages: "table.csv:7".
   std::string place() const;
 
  private:

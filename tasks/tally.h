@@ -9,7 +9,7 @@
 namespace longhand::tasks {
 
 /// A measurement over many samples: the mean of `count` values. If every value is 0 or 1, the mean
-/// is a share, and wilson() computes its interval.
+/// is a share, and wilson() computes the interval of the share.
 struct Metric {
   std::string name;
   double sum = 0;
@@ -39,7 +39,8 @@ class Tally {
   void add_share(std::string_view name, std::int64_t hits, std::int64_t trials);
   /// Adds a value of a quantity that is not a share, such as an edit distance.
   void add_value(std::string_view name, double value);
-  /// Adds to a mean per unit, such as loss per token or bits per byte: `sum` over `count` units.
+  /// Adds to a quotient, such as loss per token or bits per byte: `sum` is the total of `count`
+  /// units.
   void add_ratio(std::string_view name, double sum, std::int64_t count);
   void add(const Tally& other);
 

@@ -74,7 +74,7 @@ std::vector<Distribution> TaskKind::distributions_of(const OptionValues& values)
   std::vector<Distribution> all = distributions;
   if (!further) return all;
   for (Distribution& more : further(values)) all.push_back(std::move(more));
-  // Checkpoints are compared by the training distribution if there is no other.
+  // If there is no other distribution, checkpoints are compared on the training distribution.
   if (all.size() == 1) all.front().compared = true;
   return all;
 }
@@ -90,7 +90,8 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
     return make_with(values);
   } catch (const Error& error) {
     if (changed == all.begin()) throw;
-    // Names the distribution, because it set the invalid value, not the user.
+    // Names the distribution, because the invalid value comes from the distribution and not from
+    // the user.
     fail(error.what(), " (distribution ", wanted, ')');
   }
 }

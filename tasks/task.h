@@ -18,23 +18,23 @@
 
 namespace longhand::tasks {
 
-/// The outputs of a model for each token: `groups` predictions, each of one of `classes` classes.
-/// If `says_next`, there is a single prediction, the next token. Otherwise predictions are labels
-/// of the current token, and labels are not tokens of the sequence.
+/// The outputs of a model for each token: `groups` predictions, each of one class out of `classes`.
+/// If `says_next`, there is one prediction per token: the next token. Otherwise, predictions are
+/// labels of the current token. Labels are not tokens of the sequence.
 struct Outputs {
   std::int64_t groups = 1;
   std::int64_t classes = 0;
   bool says_next = true;
 };
 
-/// The tokens to which a model must attend for an output.
+/// The tokens to which a model must attend for one output.
 struct ReferenceRow {
   std::int32_t row = 0;               // index of the token at which the prediction is made
   std::vector<std::int32_t> columns;  // indices of tokens at or before `row`
 };
 
 /// One sequence of a task. Output i * groups + g is prediction g at token i. If outputs predict the
-/// next token, output i predicts token i + 1.
+/// next token, output i is the prediction of token i + 1.
 struct Sample {
   static constexpr std::int32_t not_counted = -1;
 
@@ -43,9 +43,9 @@ struct Sample {
   std::vector<float> weights = {};    // weight of each target; empty: all weights are 1
   std::vector<std::int32_t> positions =
       {};  // position ids of the tokens; empty: consecutive numbers (tasks/position_ids.h)
-  std::vector<std::int32_t> asked = {};  // the outputs to be scored, ascending; each has a target
+  std::vector<std::int32_t> asked = {};  // indices of the scored outputs; each has a target
   int head = 0;                          // index of the output head
-  /// Reference attention that a file states for this sample; empty if the task computes it.
+  /// The reference attention of this sample, if a file states it. Empty if the task computes it.
   std::vector<ReferenceRow> stated = {};
 };
 
@@ -57,8 +57,8 @@ class Task {
 
   virtual const Vocabulary& vocabulary() const = 0;
   virtual Outputs outputs() const { return {1, vocabulary().size()}; }
-  /// Number of output heads. Each step trains one head, in turn. Head 0 is the task itself, and all
-  /// others are auxiliary tasks.
+  /// Number of output heads. Each step trains one head; the heads take turns. Head 0 is the task
+  /// itself, and all others are auxiliary tasks.
   virtual int heads() const { return 1; }
   virtual std::string_view head_name(int /*head*/) const { return "task"; }
   virtual std::int64_t longest() const = 0;  // maximum number of tokens of a sample
@@ -66,7 +66,7 @@ class Task {
   /// Tokens that end an answer.
   virtual std::vector<std::int32_t> ends() const { return {}; }
 
-  /// Draws a sample for an output head, which is less than heads(). The sample depends only on the
+  /// Draws a sample for an output head. `head` is less than heads(). The sample depends only on the
   /// head and the random stream.
   virtual Sample sample(Rng& rng, int head) const = 0;
 
@@ -77,32 +77,32 @@ class Task {
   /// The index of each digit within its number, counted from 1; 0 for all other tokens. Empty if
   /// the task does not write numbers with the last digit first.
   virtual std::vector<std::int32_t> digit_places(std::span<const std::int32_t>) const { return {}; }
-  /// One more than the maximum of couplings() and digit_places() over all samples.
+  /// All couplings() and digit_places() of samples are less than this number.
   virtual std::int64_t coupled_positions() const { return longest(); }
-  /// Position ids of these tokens, which begin a sequence of at most `room` tokens. Empty: the ids
-  /// are the tokens' indices. See tasks/position_ids.h.
+  /// Position ids of these tokens, which are the beginning of a sequence of at most `room` tokens.
+  /// Empty: the ids are the tokens' indices. See tasks/position_ids.h.
   virtual std::vector<std::int32_t> positions(std::span<const std::int32_t> /*tokens*/,
                                               std::int64_t /*room*/, std::uint64_t /*seed*/) const {
     return {};
   }
-  /// One more than the maximum position id over all samples, including random offsets.
+  /// All position ids of samples, including random offsets, are less than this number.
   virtual std::int64_t position_count() const { return longest(); }
 
-  /// Number of samples of a task with finite data; 0: unlimited.
+  /// Number of samples, if the task has finite data; 0: unlimited.
   virtual std::uint64_t count() const { return 0; }
   /// The sample with index `number`, which is less than count(). If samples are cut from a longer
-  /// text, `shift` in [0, 1) sets where the first sample starts. It is equal for all samples of an
-  /// epoch.
+  /// text, `shift` in [0, 1) determines where the first sample starts. All samples of an epoch have
+  /// the same `shift`.
   virtual Sample sample_at(std::uint64_t number, double shift) const;
 
   /// Parses a text of the user that contains a prompt and its answer. Throws an Error if the text
   /// is not a sample of the task.
   virtual Sample sample_of(std::string_view text) const;
 
-  /// Adds the scores of a model's predictions at sample.asked to the tally. Under teacher forcing,
-  /// the model has read the sample's own tokens. In decoding, which requires outputs that predict
-  /// the next token, it has read its own prediction instead of token o + 1 for every o in
-  /// sample.asked.
+  /// Adds scores to the tally. `said` contains the model's predictions at the outputs o in
+  /// sample.asked. Under teacher forcing, the model has read the sample's own tokens. In decoding,
+  /// it has read its own prediction instead of token o + 1 for every o in sample.asked. Decoding
+  /// requires outputs that predict the next token.
   virtual void score(const Sample& sample, std::span<const std::int32_t> said,
                      Tally& tally) const = 0;
   /// The name of the metric by which models are compared.
@@ -115,18 +115,18 @@ class Task {
   /// attend. Rows are in ascending order.
   virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
 
-  /// Number of tokens before every prompt, such as an instruction. Attention to these tokens is not
-  /// counted.
+  /// Number of tokens that precede every prompt, such as those of an instruction. Attention to
+  /// these tokens is not counted.
   virtual std::int64_t instruction_tokens() const { return 0; }
 
-  /// The sample as two texts, prompt and answer. If outputs predict the next token, the two texts
+  /// The sample as two texts, prompt and answer. If outputs predict the next token, these two texts
   /// together are the whole sample.
   virtual std::pair<std::string, std::string> as_text(const Sample& sample) const;
-  /// The right answer to a prompt given by the user, for an output head below heads().
+  /// The right answer to a prompt that the user typed. `head` is an output head, less than heads().
   virtual std::string answer(std::string_view prompt, int head) const = 0;
   std::string answer(std::string_view prompt) const { return answer(prompt, 0); }
-  /// Checks an answer by the task's definition, without using code of the generator. Returns a line
-  /// that describes what is wrong, or no value if the answer is right.
+  /// Checks an answer by the definition of the task. Does not use code of the generator. Returns a
+  /// line that describes what is wrong, or no value if the answer is right.
   virtual std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                            int head) const = 0;
   std::optional<std::string> check(std::string_view prompt, std::string_view answer) const {
@@ -141,7 +141,7 @@ class Task {
   static void add_answer(const Sample& sample, std::span<const std::int32_t> said, Tally& tally);
 };
 
-/// A training or test distribution, defined by a change of the task's options.
+/// A training or test distribution. It is defined by changes of the task's options.
 struct Distribution {
   std::string name;
   std::function<void(OptionValues&)> change;
@@ -151,41 +151,42 @@ struct Distribution {
 
 using NamedPaths = std::vector<std::pair<std::string, std::filesystem::path>>;
 
-/// A kind of task, from which a task is made by setting the options.
+/// A kind of task. Setting its options gives a task.
 struct TaskKind {
   std::string name;
   std::string summary;
   std::vector<TaskOption> options;
   std::vector<Distribution> distributions;  // the first is the training distribution
   std::function<std::unique_ptr<Task>(const OptionValues&)> make_with;
-  /// The files from which samples are made, by name. A tokenizer's files are not included. Null:
-  /// the task reads no files.
+  /// The files from which samples are made, with their names. Files of a tokenizer are not
+  /// included. Null: the task reads no files.
   std::function<NamedPaths(const OptionValues&)> files = {};
-  /// Distributions that depend on options and follow `distributions`. Null: there are none.
+  /// Further distributions, which depend on the options and follow `distributions`. Null: there are
+  /// none.
   std::function<std::vector<Distribution>(const OptionValues&)> further = {};
-  /// Replaces values that stand for contents of files, such as an empty list of tokens, by these
-  /// contents. The values then describe the model without the files. Null: there are no such
-  /// values.
+  /// Some values stand for contents of files: an empty list of tokens stands for the tokens of the
+  /// files. This function replaces such values by the contents, so that the values describe the
+  /// model without the files. Null: there are no such values.
   std::function<void(OptionValues&)> complete = {};
 
   OptionValues defaults() const { return {name, options}; }
   /// All distributions of the task with these options. The first is the training distribution.
   std::vector<Distribution> distributions_of(const OptionValues& values) const;
-  /// Makes the task with these options and the changes of a distribution; by default, the training
-  /// task.
+  /// Makes the task with these options, after the changes of the distribution with this name. By
+  /// default, makes the training task.
   std::unique_ptr<Task> make(OptionValues values, std::string_view distribution = {}) const;
 };
 
 std::span<const TaskKind> all_tasks();
 const TaskKind& task_kind(std::string_view name);  // throws an Error if there is none
 
-/// A kind of task, and the files if the user named files instead of a kind.
+/// A kind of task. If the user named files instead of a kind, also these files.
 struct NamedTask {
   const TaskKind& kind;
-  std::string files = {};  // value of the option `files` of the kind `files`; empty: not given
+  std::string files = {};  // value of the option `files` of the kind `files`; otherwise empty
 };
-/// Finds the task that a word names: a kind of task, or a folder or list of JSONL files. Throws an
-/// Error if it is neither.
+/// Finds the task that a word of the user names: a kind of task, or a folder or list of JSONL
+/// files. Throws an Error if the word names neither.
 NamedTask named_task(std::string_view word);
 
 }  // namespace longhand::tasks

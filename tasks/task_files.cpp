@@ -23,7 +23,7 @@ std::string name_of(const fs::path& path) {
   return name;
 }
 
-/// The length of the number at the beginning of a text, and the number without leading zeros.
+/// The length of the number at the beginning of a text, and this number without leading zeros.
 std::pair<std::size_t, std::string_view> leading_number(std::string_view text) {
   const std::size_t size =
       static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
@@ -31,7 +31,7 @@ std::pair<std::size_t, std::string_view> leading_number(std::string_view text) {
   return {size, digits.substr(std::min(digits.find_first_not_of('0'), digits.size()))};
 }
 
-/// Compares names so that len-20 precedes len-100.
+/// Compares names. Numbers in names are compared by value, so len-20 precedes len-100.
 bool precedes(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     if (is_digit(a.front()) && is_digit(b.front())) {
@@ -138,7 +138,7 @@ std::vector<TaskFile> find_task_files(std::string_view word) {
                    " files with other names");
     files.front().name = "train";
   }
-  return parse_task_files(list_of(files));  // refuses names that cannot be listed
+  return parse_task_files(list_of(files));  // throws an Error for names that a list cannot contain
 }
 
 std::string list_of(const std::vector<TaskFile>& files) {

@@ -34,7 +34,8 @@ class Text final : public Task {
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   std::int64_t longest() const override {
-    // The length of a window does not include the tokens that begin a text; that of a record does.
+    // For records, settings_.length includes the tokens that begin a text. For windows, it does
+    // not.
     const bool begins = !settings_.of_records;
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }
@@ -50,7 +51,8 @@ class Text final : public Task {
     return sample_at(std::min(count() - 1, static_cast<std::uint64_t>(place)), rng.uniform());
   }
 
-  /// For a record, its prompt and its answer. All other samples use Task::as_text().
+  /// For a record, the two texts are its prompt and its answer. All other samples use
+  /// Task::as_text().
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto first = std::ranges::find_if(sample.targets, [](auto t) { return t >= 0; });
     const auto given = static_cast<std::size_t>(first - sample.targets.begin()) + 1;
@@ -59,8 +61,8 @@ class Text final : public Task {
     return {vocabulary_->decode(tokens.first(given)), vocabulary_->decode(tokens.subspan(given))};
   }
 
-  /// Scores the answers of records. In a plain text, no token is scored: a text model is judged by
-  /// its loss.
+  /// Scores the answers of records. In a plain text, no token is scored, because a model of plain
+  /// text is judged by its loss.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     if (sample.asked.empty()) {
@@ -84,7 +86,7 @@ class Text final : public Task {
     fail("text: expected a task with right answers, got the task text, which has none");
   }
 
-  /// Any continuation that consists of tokens of the vocabulary is accepted.
+  /// Every continuation that consists of tokens of the vocabulary is a right answer.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::vector<std::int32_t> tokens;
@@ -94,11 +96,11 @@ class Text final : public Task {
   }
 
  private:
-  /// Opens the text when the first sample is needed, because a trained model can be used without
-  /// the text.
+  /// The text is opened only when the first sample is needed, because a trained model can be used
+  /// without the text.
   const TextSource& source() const {
-    // std::call_once is not used, because it calls its function from a C function of libc. In a
-    // program with a static libgcc, an exception that passes the C function ends the program.
+    // std::call_once is not used, because it calls its argument through a C function of libc. In a
+    // program with a static libgcc, an exception that leaves the C function ends the program.
     const std::lock_guard lock(opening_);
     if (!source_) {
       const auto make = settings_.of_records ? records_of : windows_of;

@@ -4,8 +4,8 @@
 
 namespace longhand::tasks {
 
-/// A text of the user, in which each token is predicted from the tokens before it. Validation uses
-/// another file or the end of the text (tasks/text_source.h).
+/// A text of the user. Each token is predicted from the tokens before it. Validation uses another
+/// file or the end of the text (tasks/text_source.h).
 TaskKind own_text();
 
 }  // namespace longhand::tasks

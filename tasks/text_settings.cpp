@@ -54,7 +54,8 @@ std::vector<std::pair<std::string, std::filesystem::path>> TextSettings::files()
 }
 
 std::vector<std::int32_t> TextSettings::end_of_document(const Vocabulary& vocabulary) const {
-  // If tokens are bytes, the file itself is read, in which separators end documents.
+  // If each byte is a token, the text file itself is read, and the end of a document is its
+  // separator.
   if (of_bytes() || ends.empty()) return vocabulary.encode_part(separator);
   return {ends.front()};
 }

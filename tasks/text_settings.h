@@ -17,7 +17,7 @@ struct TextSettings {
   TextSettings() = default;
   explicit TextSettings(const OptionValues& options);
 
-  // Paths of the files. If `validation` is empty, validation uses the end of `text`.
+  // Paths of the files. If `validation` is empty, the end of `text` is used for validation.
   std::filesystem::path text, validation;
   std::string tokenizer;  // "bytes", or a path to be passed to read_tokenizer()
   double held_out = 0;
@@ -26,14 +26,15 @@ struct TextSettings {
   bool validates = false;  // true: the samples are for validation
   std::string separator;   // text between two documents; empty: the text is a single document
   std::vector<std::int32_t> ends;  // tokens that end an answer
-  // Settings for texts that consist of records.
+  // The following settings are used only if the text consists of records.
   bool of_records = false;    // each line is a record {"prompt", "answer"}
   std::string chat_template;  // a name of nn::ChatTemplate, or "none"
   std::string date;           // date in the chat template's system message
   std::string instruction;    // text that precedes every prompt
-  // The first `examples` records of the text are put before every prompt as examples.
+  // The first `examples` records of the text precede every prompt as examples.
   std::int64_t examples = 0;
-  /// true: the end of a record that is too long is cut off; false: such a record is an Error
+  /// true: the end of a record that is too long is cut off; false: a record that is too long is an
+  /// Error
   bool cuts = false;
 
   bool of_bytes() const { return tokenizer == "bytes"; }
@@ -43,13 +44,13 @@ struct TextSettings {
   }
   /// The training text and, if there is one, the validation text, by name.
   std::vector<std::pair<std::string, std::filesystem::path>> files() const;
-  /// The tokens that end a document: the first token of `ends` or, if `ends` is empty or tokens are
-  /// bytes, the separator.
+  /// The tokens that end a document: the first token of `ends`. If `ends` is empty or each byte is
+  /// a token, they are the tokens of the separator.
   std::vector<std::int32_t> end_of_document(const Vocabulary& vocabulary) const;
   ConversationFormat format(const Vocabulary& vocabulary) const;
-  /// The part [begin, end) of a file with `count` tokens or records from which samples are made. If
-  /// training and validation use the same file, validation uses its end: the share `held_out`, but
-  /// at least one record or two tokens.
+  /// Samples are made from the part [begin, end) of a file that has `count` tokens or records. If
+  /// training and validation use the same file, validation uses its end. This end is the share
+  /// `held_out` of the file, but has at least one record or two tokens.
   struct FilePart {
     std::uint64_t begin, end;
   };

@@ -20,11 +20,11 @@ class ByteVocabulary final : public Vocabulary {
 };
 
 /// The tokens of a tokenizer, for a model whose vocabulary may have another size. If the model has
-/// more tokens, the additional tokens have no text. If it has fewer tokens, encoding a text that
-/// needs a missing token throws an Error.
+/// more tokens, the additional tokens have no text. If the model has fewer tokens, encoding throws
+/// an Error when the text needs a missing token.
 class TokenizerVocabulary final : public Vocabulary {
  public:
-  /// If `size` is 0, the size is that of the tokenizer.
+  /// If `size` is 0, the vocabulary has the size of the tokenizer.
   TokenizerVocabulary(std::shared_ptr<const nn::Tokenizer> tokenizer, std::int64_t size);
 
   const nn::Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -32,7 +32,7 @@ class TokenizerVocabulary final : public Vocabulary {
   std::string text(std::int32_t token) const override;
   std::optional<std::int32_t> find(std::string_view text) const override;
   using Vocabulary::encode;
-  /// Includes the tokens that the tokenizer adds around a text.
+  /// The result includes the tokens that the tokenizer adds around a text.
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::vector<std::int32_t> encode_part(std::string_view text) const override;
   std::vector<std::int32_t> beginning() const override;
@@ -51,7 +51,7 @@ inline bool names_tokenizer(std::string_view tokenizer) {
   return tokenizer != "bytes" && tokenizer != "characters" && tokenizer != "spaces";
 }
 
-/// The tokenizer of a file or folder. While one caller uses it and the files are unchanged, all
+/// The tokenizer of a file or folder. As long as a caller uses it and the files are unchanged, all
 /// further callers receive the same object.
 std::shared_ptr<const nn::Tokenizer> shared_tokenizer(const std::filesystem::path& path);
 

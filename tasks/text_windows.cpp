@@ -11,8 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Opens the token file next to the text, such as book.txt.1a2b3c4d.tokens. The hexadecimal number
-/// identifies the tokenizer. If the text has documents, a second number identifies the separator.
+/// Opens the token file, which is next to the text and has a name such as book.txt.1a2b3c4d.tokens.
+/// The hexadecimal number identifies the tokenizer. If the text has documents, a second number
+/// identifies the separator.
 nn::TokenFile open(const TextSettings& settings, const Vocabulary& vocabulary) {
   const fs::path& file = settings.file();
   LONGHAND_CHECK(!file.empty(), "task text: expected a file for training (--text FILE)");
@@ -94,10 +95,10 @@ class Windows final : public TextSource {
     LONGHAND_CHECK(token < size_, name_, ": expected tokens below ", size_, ", got ", token);
   }
 
-  /// Start of the first document at or after `place`. If there is none, start of the last document
-  /// before `place`.
+  /// The start of the first document at or after `place`. If there is none, the start of the last
+  /// document before `place`.
   std::uint64_t document_near(std::uint64_t place, const std::vector<std::int32_t>& end) const {
-    std::vector<std::int32_t> block;  // the tokens from block_begin on, which were read at once
+    std::vector<std::int32_t> block;  // tokens from block_begin on, which were read together
     constexpr std::uint64_t most = 1 << 16;
     std::uint64_t block_begin = 0;
     const auto token_at = [&](std::uint64_t at) {
@@ -108,7 +109,7 @@ class Windows final : public TextSource {
       }
       return block[at - block_begin];
     };
-    // True if the tokens before index `after` are those that end a document.
+    // True if the tokens directly before index `after` are the tokens that end a document.
     const auto ends_at = [&](std::uint64_t after) {
       for (std::uint64_t i = 1; i <= end.size(); ++i) {
         if (token_at(after - i) != end[end.size() - i]) return false;

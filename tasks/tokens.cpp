@@ -15,7 +15,7 @@ class Tokens final : public Task {
   std::int64_t longest() const override { return length_; }
   std::string_view main_metric() const override { return "tokens"; }
 
-  /// Every token after the first is a target in training, but no output is scored.
+  /// In training, every token after the first one is a target. No output is scored.
   Sample sample(Rng& rng, int) const override {
     Sample sample;
     for (std::int64_t i = 0; i < length_; ++i) {

@@ -40,7 +40,7 @@ class ValueAssignment final : public CharacterTask {
     std::string names(letters), values = values_;
     rng.shuffle(names.begin(), names.end());
     names.resize(static_cast<std::size_t>(pairs_.draw(rng)));
-    // If there are enough values, all letters have different values.
+    // If there are enough values, no two letters have the same value.
     const bool enough = values.size() >= names.size();
     rng.shuffle(values.begin(), values.end());
     Written sample;

@@ -22,34 +22,33 @@ class Vocabulary {
   virtual std::string text(std::int32_t token) const = 0;
   virtual std::optional<std::int32_t> find(std::string_view text) const = 0;
   std::int32_t at(std::string_view text) const;  // throws an Error if no token has this text
-  /// Text that is inserted between the texts of two tokens.
+  /// The text that is inserted between the texts of two neighbouring tokens.
   virtual std::string_view separator() const { return {}; }
 
-  /// Encodes a text. If no token matches at some position, throws an Error that states the
-  /// position.
+  /// Encodes a text. If no token matches at a position, throws an Error that states this position.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// Encodes a part of a text, without the tokens that a tokenizer adds around a whole text.
+  /// Encodes a part of a text. Does not add the tokens that a tokenizer adds around a whole text.
   virtual std::vector<std::int32_t> encode_part(std::string_view text) const {
     return encode(text);
   }
   /// The tokens that encode() adds at the beginning of every text.
   virtual std::vector<std::int32_t> beginning() const { return {}; }
-  /// Encodes a text that the user typed. Returns what is wrong with the text, or "" if nothing is
-  /// wrong.
+  /// Encodes a text that the user typed. Returns a description of what is wrong with the text, or
+  /// "" if nothing is wrong.
   std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
   virtual std::string decode(std::span<const std::int32_t> tokens) const;
 };
 
-/// A list of words: the text of token i is texts[i]. With a separator, text is split at separators,
-/// and repeated separators count as one. Without a separator, the longest token that matches the
-/// rest of the text is always taken, so a vocabulary may contain both "345" and "3".
+/// A list of words: the text of token i is texts[i]. If there is a separator, texts are split at
+/// separators, and repeated separators count as one. Otherwise, the longest token that matches the
+/// beginning of the remaining text is used, so a vocabulary may contain both "345" and "3".
 class WordVocabulary final : public Vocabulary {
  public:
   explicit WordVocabulary(std::vector<std::string> texts, std::string separator = {});
 
   /// A vocabulary with one token per character.
   static WordVocabulary of_characters(std::string_view characters);
-  /// The numbers from 0 on, separated by spaces. The text of token k is k.
+  /// The numbers from 0 to count - 1, separated by spaces. The text of token k is k.
   static WordVocabulary of_numbers(std::int64_t count);
 
   std::int32_t size() const override { return static_cast<std::int32_t>(texts_.size()); }

@@ -51,8 +51,8 @@ bool is_even(const Permutation& permutation) {
   return inversions % 2 == 0;
 }
 
-/// A group, for the generator. A table contains all products of two permutations. Products in the
-/// cyclic group zN are sums modulo N and need no table.
+/// A group, for the generator. A table contains the products of all pairs of permutations. In the
+/// cyclic group zN, products are sums modulo N and need no table.
 class Group {
  public:
   explicit Group(const GroupName& name) {
@@ -87,7 +87,8 @@ class Group {
   }
 
   std::int32_t size() const { return size_; }
-  const Tokens& swaps() const { return swaps_; }  // the elements that exchange two points
+  /// The elements that exchange two points and leave all others in place.
+  const Tokens& swaps() const { return swaps_; }
   /// The product a∘b.
   std::int32_t product(std::int32_t a, std::int32_t b) const {
     if (products_.empty()) return (a + b) % size_;
@@ -101,9 +102,9 @@ class Group {
   Tokens products_;
 };
 
-/// The permutation with this rank in lexicographic order, computed without the generator's table.
-/// The digits of the rank have the bases n, n - 1, ..., 1. Each digit is the index of the next
-/// image among the points that are not used yet.
+/// The permutation with this rank in lexicographic order. Does not use the generator's table. The
+/// digits of the rank have the bases n, n - 1, ..., 1. Each digit is the index of the next image
+/// among the points that are not used yet.
 Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   Tokens digits;
   for (std::int64_t base = 1; base <= points; ++base) {
@@ -121,7 +122,7 @@ Permutation permutation_of(std::int64_t rank, std::int64_t points) {
 }
 
 /// The inverse of permutation_of(). Each digit of the rank is the number of later images that are
-/// smaller.
+/// smaller than the image at this digit.
 std::int64_t rank_of(const Permutation& permutation) {
   std::int64_t rank = 0;
   for (std::size_t i = 0; i < permutation.size(); ++i) {
@@ -175,7 +176,7 @@ class Words final : public Task {
     return sample;
   }
 
-  /// `above-chance`: the share of right tokens, rescaled so that guessing gives 0. For a group of n
+  /// `above-chance`: the share of right tokens, rescaled so that guessing gives 0. In a group of n
   /// elements, it is (share - 1/n) / (1 - 1/n).
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
@@ -186,7 +187,7 @@ class Words final : public Task {
     tally.add_ratio("above-chance", (right - total * chance) / (1 - chance), std::ssize(said));
   }
 
-  /// No reference attention is defined, because each output depends on all tokens so far.
+  /// There is no reference attention, because each output depends on all tokens so far.
   std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
 
   /// The answer lists all scored products.
@@ -220,8 +221,8 @@ class Words final : public Task {
   }
 
  private:
-  /// Computes the products of a word of any length by the definition: adds numbers, or permutes
-  /// points. Returns a description of what is wrong, or an empty text.
+  /// Computes the products of a word of any length by the definition: adds numbers or permutes
+  /// points. Returns a description of what is wrong, or an empty text if nothing is wrong.
   std::string solve(std::string_view prompt, Tokens& products) const {
     Tokens word;
     std::string wrong = vocabulary_.encode(prompt, word);
@@ -258,8 +259,8 @@ class Words final : public Task {
     return {};
   }
 
-  /// The permutations 2k and 2k + 1 differ only in the order of their last two images, so exactly
-  /// one of them is even.
+  /// The permutations with the ranks 2k and 2k + 1 differ only in the order of their last two
+  /// images, so exactly one of them is even.
   Permutation element(std::int64_t number) const {
     if (!name_.even) return permutation_of(number, name_.points);
     Permutation first = permutation_of(2 * number, name_.points);
@@ -278,7 +279,7 @@ class Words final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Words of `factor` times the maximum length in training.
+/// Words that are `factor` times as long as the maximum in training.
 Distribution longer_words(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             values.set("max", text(factor * values.integer("max", 1, longest_word / factor)));
@@ -286,7 +287,7 @@ Distribution longer_words(std::int64_t factor) {
           }};
 }
 
-/// All lengths from the maximum in training to 6.4 times this maximum, such as 40 to 256.
+/// Lengths from the maximum in training to 6.4 times this maximum, for example 40 to 256.
 void from_the_longest(OptionValues& values) {
   const std::int64_t longest = values.integer("max", 1, longest_word / 8);
   values.set("min", text(longest));

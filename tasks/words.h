@@ -4,16 +4,16 @@
 
 namespace longhand::tasks {
 
-/// Word problems of groups: after each element of a word g_1 g_2 ..., the model predicts the
+/// Word problems of groups: after each element g_i of a word g_1 g_2 ..., the model predicts the
 /// product of the elements so far. Parity is the word problem of s2, and a sum modulo N is the word
 /// problem of zN. The word problems of a5 and s5 are as hard as any problem that a finite-state
 /// machine can solve (Barrington 1989).
 ///
-/// An element is a permutation of points. Tokens and classes are the numbers of elements a in the
-/// lexicographic order of (a(0), a(1), ...). Element k of zN is the shift x -> x + k mod N. The
-/// elements of a word are drawn independently and uniformly; the option `moves` states from which
-/// elements. Each step replaces the product p by p∘g, where (a∘b)(x) = a(b(x)). For example, in s3,
-/// element 1 exchanges the last two points and element 2 exchanges the first two:
+/// An element is a permutation of points. Tokens and classes are the numbers of the elements a, in
+/// the lexicographic order of (a(0), a(1), ...). Element k of zN is the shift x -> x + k mod N. The
+/// elements of a word are drawn independently and uniformly from the elements that the option
+/// `moves` selects. Each step replaces the product p by p∘g, where (a∘b)(x) = a(b(x)). For example,
+/// in s3, element 1 exchanges the last two points and element 2 exchanges the first two:
 ///   1 2 -> 1 4
 TaskKind words();
 
