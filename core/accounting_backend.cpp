@@ -35,7 +35,7 @@ class AccountingBackend : public Backend {
   void synchronize() override {}
 };
 
-/// Computes nothing: only allocations are counted.
+/// Computes nothing, because only allocations are counted.
 template <class Op>
 void dispatch(AccountingBackend&, const Op&) {}
 

@@ -14,9 +14,9 @@
 namespace longhand {
 
 /// Writes a file that appears completely or not at all, even after a crash or power cut. Bytes are
-/// written to a hidden temporary file in the same folder. commit() syncs the temporary file,
-/// renames it to the target and syncs the folder. Without commit(), or if any step fails, the
-/// temporary file is removed, and an existing target is unchanged.
+/// first written to a hidden temporary file in the same folder. commit() syncs the temporary file,
+/// renames it to the target and syncs the folder. Without commit(), or if one of its steps fails,
+/// the temporary file is removed, and an existing target is not changed.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& target);
@@ -43,8 +43,7 @@ class AtomicFile {
   std::vector<std::byte> buffer_;  // collects small writes
 };
 
-/// True if `file_name` is the name of a temporary file. A killed process may have left such a file
-/// behind.
+/// True if `file_name` is the name of a temporary file, which a killed process may have left.
 bool is_temporary(std::string_view file_name);
 
 /// Writes `text` to `target`. The file appears completely or not at all.

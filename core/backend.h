@@ -22,9 +22,9 @@ namespace longhand {
 ///   backend(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
 ///
 /// operator() first checks shapes and types and throws an Error if they are wrong. These checks are
-/// the same for all backends. A backend's run() therefore receives valid operands only. A caller
-/// includes the header of each operation that it calls. This is the only list of operations: code
-/// for every operation includes core/contract/all.h and iterates over this list
+/// the same for all backends, so a backend's run() receives only valid operands. A caller includes
+/// the header of each operation that it calls. The following list is the only list of operations.
+/// Code for all operations includes core/contract/all.h and iterates over this list
 /// (core/forwarding.h).
 using Contract = std::tuple<
     struct Fill, struct Copy, struct Scale, struct Combine, struct Rearrange, struct Activate,
@@ -41,7 +41,7 @@ using Contract = std::tuple<
     struct Delta, struct DeltaBackward, struct ShortConvolution, struct ShortConvolutionBackward,
     struct Lstm, struct LstmBackward>;
 
-/// Base class with one pure virtual run() per operation of the list.
+/// Base class with a pure virtual function run() for each operation in the list.
 template <class List>
 class Runs;
 
@@ -61,11 +61,12 @@ class Runs<std::tuple<Op, Rest...>> : public Runs<std::tuple<Rest...>> {
 
 struct BackendOptions {
   int threads = 0;         // number of threads; 0: one per core
-  Math math = Math::fast;  // math mode of products that do not specify one
+  Math math = Math::fast;  // math mode of products that specify no mode
   bool checked = false;    // attention checks its scores and reports NaN and infinity
 };
 
-/// A computation that is repeated: the same operations on the same memory, with other values.
+/// A computation that is repeated. The operations and the memory are the same each time, but the
+/// values differ.
 class Repeat {
  public:
   virtual ~Repeat() = default;
@@ -73,14 +74,15 @@ class Repeat {
   /// Returns true if a recording was replayed.
   ///
   /// The body may only run operations of the backend. It must not transfer data from or to the
-  /// host, and must release all memory that it allocates. Values that differ between repetitions,
-  /// and results that are needed later, must be in tensors that were created before.
+  /// host, and it must release all memory that it allocates. Values that differ between
+  /// repetitions, and results that are needed later, must be in tensors that exist before the first
+  /// run.
   virtual bool run(const std::function<void()>& body) = 0;
 };
 
-/// A backend may be used by one thread at a time, because its operations share scratch memory and a
-/// pool of threads. An operation throws an Error if another thread is running one. Programs that
-/// compute on several threads create one backend for each thread. Tensors may be copied and
+/// Only one thread at a time may use a backend, because operations share scratch memory and a pool
+/// of threads. An operation throws an Error if another thread is running an operation. Programs
+/// that compute on several threads create one backend for each of them. Tensors may be copied and
 /// destroyed on any thread.
 class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backend> {
  public:
@@ -104,14 +106,14 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  /// True if the backend can record operations and replays them faster. repeat() then returns a
-  /// recorder, otherwise null.
+  /// True if the backend can record operations and replay them faster. repeat() then returns a
+  /// recorder. Otherwise it returns null.
   virtual bool repeats() const { return false; }
   virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
   /// Replaces the list of tensors that keep their values; see SteadyValues.
   virtual void steady(const std::vector<Tensor>& /*values*/) {}
-  /// Describes each device other than the host's processor in one line. The device in use is the
-  /// first.
+  /// Describes each device except the host's processor in one line. The first device is the device
+  /// in use.
   virtual std::vector<std::string> devices() const { return {}; }
 
   /// Called with the name of every operation before it is executed; for tests and profiles.
@@ -124,9 +126,9 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
 };
 
 /// While a SteadyValues exists, its tensors must keep their values. A backend may then cache data
-/// derived from them: the CPU backend caches packed panels for products, up to most_kept_bytes.
-/// Results have the same bits with and without SteadyValues. A backend has at most one SteadyValues
-/// at a time.
+/// that it derives from them: the CPU backend caches packed panels for products, up to
+/// most_kept_bytes. Results have the same bits with and without SteadyValues. A backend has at most
+/// one SteadyValues at a time.
 class SteadyValues {
  public:
   static constexpr std::size_t most_kept_bytes = std::size_t{256} << 20;

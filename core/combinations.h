@@ -2,7 +2,7 @@
 
 #include "core/formulas.h"
 
-/// The elementwise formulas with two operands. They are templates on the value type, like those of
+/// The elementwise formulas with two operands. They are templates on the value type, as in
 /// core/formulas.h. A new formula needs a struct in this file, a name in the enum Combination and
 /// an entry in the list Combinations.
 namespace longhand {

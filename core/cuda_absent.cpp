@@ -3,7 +3,7 @@
 
 namespace longhand {
 
-/// Takes the place of the function in cuda/ in builds without CUDA.
+/// In builds without CUDA, this function replaces the one in cuda/.
 std::shared_ptr<Backend> make_cuda_backend(BackendOptions) {
   fail("cuda: this build has no CUDA backend");
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t read_at_once = 1 << 20;  // bytes read at a time
 
-/// The state of a file. Every write changes the file's times, and so the state.
+/// The state of a file. Every write changes the times of the file, and therefore its state.
 using State = std::array<std::int64_t, 5>;  // device, inode, size, mtime and ctime in nanoseconds
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -45,7 +45,7 @@ std::uint64_t hash_of(const State& state) {
   return hash;
 }
 
-/// Reads out.size() bytes from `begin` on. Returns false if the file is too short.
+/// Reads out.size() bytes, beginning at offset `begin`. Returns false if the file is too short.
 bool read_all_of(const FileDescriptor& file, const std::filesystem::path& path, std::uint64_t begin,
                  std::span<std::byte> out) {
   while (!out.empty()) {
@@ -74,8 +74,8 @@ FileSum sum_of(const FileDescriptor& file, const std::filesystem::path& path, st
   return sum;
 }
 
-/// The checksum of a file in this state. Results are cached, except shortly after the last write:
-/// another write could then leave the same times.
+/// The checksum of a file in this state. Results are cached unless the last write was very recent,
+/// because another write could then leave the same times.
 FileSum known_sum(const FileDescriptor& file, const std::filesystem::path& path,
                   const State& state) {
   static std::mutex mutex;

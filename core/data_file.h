@@ -19,9 +19,9 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// A file whose contents must not change while it is in use. The file is not mapped: if another
-/// program truncates it, the next read throws an Error instead of raising SIGBUS. If another file
-/// replaces it under the same path, this object still reads the old file.
+/// A file whose contents must not change while it is in use. The file is not mapped. If another
+/// program truncates it, the next read therefore throws an Error and does not raise SIGBUS. If
+/// another file replaces it at the same path, this object still reads the old file.
 class DataFile {
  public:
   /// Opens the file and reads it once to compute its checksum.
@@ -31,9 +31,9 @@ class DataFile {
   std::uint64_t size() const { return sum_.bytes; }
   const FileSum& sum() const { return sum_; }
 
-  /// Reads out.size() bytes from `begin` on. After every read, the file's size and times are
-  /// compared with those at opening. If they differ, the checksum is compared too. Throws an Error
-  /// if the contents have changed. Several threads may use the object at once.
+  /// Reads out.size() bytes, beginning at offset `begin`. After every read, compares the file's
+  /// size and times with those at opening. If they differ, also compares the checksum. Throws an
+  /// Error if the contents have changed. Several threads may use the object at once.
   void read(std::uint64_t begin, std::span<std::byte> out) const;
 
  private:

@@ -19,8 +19,9 @@ std::ostream& operator<<(std::ostream& out, DType type);
 
 inline bool is_float(DType type) { return type <= DType::bf16; }
 
-/// A bfloat16 number, the upper half of a float: sign, 8 bits of exponent, 7 stored bits of
-/// significand. Conversion from float rounds to nearest, ties to even. NaN stays NaN.
+/// A bfloat16 number, which is the upper half of a float: sign, 8 bits of exponent, and 7 stored
+/// bits of significand. A float is rounded to the nearest bfloat16 number, ties to even. NaN
+/// remains NaN.
 struct bf16 {
   std::uint16_t bits = 0;
 

@@ -23,7 +23,7 @@ namespace {
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::vector<std::string> names_in(int descriptor, const fs::path& path) {
-  // Duplicated descriptors share one read position in the folder, so the folder is opened again.
+  // The folder is opened again, because duplicated descriptors would share one read position in it.
   const int own = ::openat(descriptor, ".", folder_flags);
   DIR* const folder = own < 0 ? nullptr : ::fdopendir(own);
   if (!folder && own >= 0) ::close(own);
@@ -135,7 +135,7 @@ void Folder::remove(const std::string& name) const {
 }
 
 void Folder::sync() const {
-  // Some file systems cannot sync a folder and return EINVAL. This is ignored.
+  // Some file systems cannot sync a folder and return EINVAL. This failure is ignored.
   LONGHAND_CHECK(::fsync(descriptor()) == 0 || errno == EINVAL, path_.native(),
                  ": cannot sync the folder: ", std::strerror(errno));
 }

@@ -19,9 +19,10 @@ class Folder {
   explicit Folder(std::filesystem::path path);
   /// Opens a folder. Creates it and its parents if they are missing.
   static Folder make(const std::filesystem::path& path);
-  /// A folder inside this one, created if it is missing.
+  /// A folder inside this folder. It is created if it is missing.
   Folder make_folder(const std::string& name) const;
-  /// A folder below this one. The path is opened component by component. A link or ".." is refused.
+  /// A folder below this folder. The path is opened component by component. A component that is a
+  /// link or ".." is refused.
   Folder below(const std::filesystem::path& relative) const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -30,14 +31,14 @@ class Folder {
   /// Opens a file with flags and mode as in open(2). If this fails, the result is invalid and errno
   /// is set.
   FileDescriptor open(const std::string& name, int flags, unsigned mode = 0666) const;
-  /// Opens a regular file. The result is invalid if there is no such name. Throws an Error if the
-  /// name is not a regular file, or if it is a link and links are refused.
+  /// Opens a regular file. If the name does not exist, the result is invalid. Throws an Error if
+  /// the name is not a regular file, or if it is a link and links are refused.
   FileDescriptor open_file(const std::string& name, int flags, Links links,
                            unsigned mode = 0666) const {
     return open_regular_file(descriptor(), path_, name, flags, mode, links);
   }
-  /// Creates an empty file for writing. An existing file, pipe or link with that name is removed
-  /// first, so a link's target is not written to.
+  /// Creates an empty file for writing. An existing file, pipe or link with this name is removed
+  /// first, so that nothing is written to the target of a link.
   FileDescriptor create_file(const std::string& name) const;
   /// The contents of a regular file with at most `most` bytes. No value if the file is missing.
   std::optional<std::string> read(const std::string& name, std::size_t most,
@@ -45,7 +46,8 @@ class Folder {
   bool contains(const std::string& name) const;
   std::vector<std::string> names() const;  // sorted names of all files and folders in this folder
 
-  /// Renames an entry. An existing target is replaced; if it is a file, atomically.
+  /// Renames an entry. If the target exists, it is replaced. A target that is a file is replaced
+  /// atomically.
   void rename(const std::string& from, const std::string& to) const;
   /// Exchanges two names atomically. Returns false if the file system does not support this.
   bool exchange(const std::string& one, const std::string& other) const;

@@ -14,8 +14,8 @@ void forward_to(Base& base, const Op& op) {
 }
 
 /// Implements run() of the class Base for every operation of the contract. run() calls
-/// dispatch(Base&, op), which is found in Base's namespace. It throws an Error while another thread
-/// runs an operation.
+/// dispatch(Base&, op), which is found in Base's namespace. If another thread is running an
+/// operation, run() throws an Error.
 ///
 ///   class Named : public Backend {...};  // a backend without its operations
 ///   template <class Op>

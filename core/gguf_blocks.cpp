@@ -24,17 +24,17 @@ float half(const std::byte* bytes) { return from_f16(at<std::uint16_t>(bytes)); 
 int low(std::byte b) { return std::to_integer<int>(b) & 15; }
 int high(std::byte b) { return std::to_integer<int>(b) >> 4; }
 
-/// Decodes a number that is stored uncompressed.
+/// Decodes a number that is stored without compression.
 template <class T>
 void plain(const std::byte* block, float* y) {
   *y = static_cast<float>(at<T>(block));
 }
 void f16(const std::byte* block, float* y) { *y = half(block); }
 
-// Formats with blocks of 32 numbers. A block contains a factor d, in some formats a shift m, and
-// integers q. If the integers have four or five bits, their low four bits are stored in 16 bytes:
-// the low halves belong to the first 16 numbers, and the high halves to the others. Fifth bits are
-// stored in a separate word before these bytes.
+// Formats with blocks of 32 numbers. A block contains a factor d, in some formats a shift m, and 32
+// integers q. If the integers have four or five bits, 16 bytes store their low four bits: the low
+// halves of the bytes belong to the first 16 numbers, and the high halves to the last 16. If there
+// is a fifth bit, the fifth bits are in a separate word before these bytes.
 
 /// x = d q, q from -128 to 127.
 void q8_0(const std::byte* block, float* y) {
@@ -82,10 +82,11 @@ void q5_1(const std::byte* block, float* y) {
   }
 }
 
-// Formats with blocks of 256 numbers, x = d f q - d' s. The eight parts of 32 numbers each have a
-// six-bit factor f and a six-bit shift s, packed into twelve bytes. For the first four parts, f and
-// s are the low six bits of bytes 0 to 7. For the other four parts, the low four bits are in bytes
-// 8 to 11, and the high two bits are the high two bits of bytes 0 to 7.
+// Formats with blocks of 256 numbers, x = d f q - d' s. A block has eight parts of 32 numbers. Each
+// part has a six-bit factor f and a six-bit shift s, which are packed into twelve bytes. For the
+// first four parts, f and s are the low six bits of bytes 0 to 7. For the last four parts, the low
+// four bits of f and s are in bytes 8 to 11, and their high two bits are the high two bits of bytes
+// 0 to 7.
 
 struct Part {
   float factor, shift;
@@ -101,7 +102,7 @@ Part part_of(const std::byte* block, const std::byte* packed, int i) {
   return {half(block) * static_cast<float>(f), half(block + 2) * static_cast<float>(s)};
 }
 
-/// The low halves of 32 bytes contain part 2k, and the high halves contain part 2k + 1.
+/// Of each 32 bytes, the low halves contain part 2k, and the high halves contain part 2k + 1.
 void q4_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -113,7 +114,8 @@ void q4_k(const std::byte* block, float* y) {
   }
 }
 
-/// As q4_k, with a fifth bit. For number l of part i, this is bit i of byte l of 32 more bytes.
+/// Like q4_k, with a fifth bit. There are 32 more bytes: bit i of byte l is the fifth bit of number
+/// l of part i.
 void q5_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -127,8 +129,9 @@ void q5_k(const std::byte* block, float* y) {
 }
 
 /// x = d f (q - 32), with one signed byte f per 16 numbers. A block has two halves of 128 numbers.
-/// The four quarters of a half share 64 bytes for their low four bits: two quarters are in the low
-/// halves of these bytes, two in the high halves. The high two bits of q are in 32 more bytes.
+/// The four quarters of a half share 64 bytes, which store the low four bits of q: two quarters use
+/// the low halves of these bytes, and two use the high halves. The high two bits of q are in 32
+/// more bytes.
 void q6_k(const std::byte* block, float* y) {
   const float d = half(block + 208);
   for (int i = 0; i < 256; ++i) {

@@ -21,8 +21,8 @@ static_assert(std::endian::native == std::endian::little, "numbers are read as t
 constexpr std::string_view magic = "GGUF";
 constexpr std::uint32_t string_type = 8, array_type = 9;
 
-/// Size in bytes of each number type, in the order of their codes: u8, i8, u16, i16, u32, i32, f32,
-/// bool, -, -, u64, i64, f64.
+/// Size in bytes of a number of each type, in the order of the type codes: u8, i8, u16, i16, u32,
+/// i32, f32, bool, -, -, u64, i64, f64.
 constexpr std::array<std::size_t, 13> sizes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 /// Reads the bytes of a file in order.

@@ -17,9 +17,9 @@
 
 namespace longhand {
 
-/// A GGUF file of version 2 or 3: named metadata values, then tensors. The file is untrusted.
-/// Parsing either succeeds or throws a one-line Error, and its memory is proportional to the file's
-/// size.
+/// A GGUF file of version 2 or 3: named metadata values, then tensors. The file is not trusted.
+/// Parsing either succeeds or throws a one-line Error. The memory that it needs is proportional to
+/// the file's size.
 class GgufFile {
  public:
   /// An array of values of one type. Strings are views into the file.
@@ -32,7 +32,7 @@ class GgufFile {
 
   struct Entry {
     std::string name;
-    Shape shape;  // from the slowest to the fastest axis
+    Shape shape;  // from the slowest axis to the fastest axis
     const GgufType* type;
     std::span<const std::byte> bytes;
   };
@@ -48,7 +48,7 @@ class GgufFile {
   const Entry* find(std::string_view tensor) const;
 
   bool has(std::string_view key) const { return values_.contains(key); }
-  /// The metadata value of a key. Throws an Error if the key is missing or its value has another
+  /// The metadata value of a key. Throws an Error if the key is missing or if its value has another
   /// type.
   std::string_view string(std::string_view key) const;
   std::uint64_t integer(std::string_view key) const;  // throws if the value is negative

@@ -16,7 +16,7 @@
 namespace longhand {
 namespace {
 
-/// Writes the shortest digits that parse to the same number, always with a point or an exponent.
+/// Writes the shortest digits that are read as the same number, always with a point or an exponent.
 void write_real(std::string& out, double value) {
   std::array<char, 32> shortest;  // has the form d.ddde-dd
   const auto written = std::to_chars(shortest.data(), shortest.data() + shortest.size(), value,

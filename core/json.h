@@ -15,8 +15,9 @@
 
 namespace longhand {
 
-/// A JSON value. Members of an object keep their order. Access to a missing member or to a value of
-/// another type throws an Error. core/json_reader.h reads large texts without storing their values.
+/// A JSON value. Members of an object keep their order. Access to a missing member, or to a value
+/// as another type, throws an Error. core/json_reader.h reads large texts without storing their
+/// values.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -41,8 +42,8 @@ class Json {
   explicit Json(Object members) noexcept;  // names must be unique
   template <class T>
   Json(const std::vector<T>& elements) : Json(Array(elements.begin(), elements.end())) {}
-  /// Makes an object if each element is a pair that begins with a string, as in {{"a", 1}, {"b",
-  /// 2}}. Otherwise makes an array.
+  /// If each element is a pair that begins with a string, as in {{"a", 1}, {"b", 2}}, makes an
+  /// object. Otherwise makes an array.
   Json(std::initializer_list<Json> elements);
   // NOLINTEND(google-explicit-constructor)
 
@@ -55,12 +56,12 @@ class Json {
   static Json array();
   static Json object();
 
-  /// Returns no value if the text is not JSON or is nested deeper than `deepest`. If members have
-  /// equal names, the last one is used.
+  /// Parses a text. No value if the text is not JSON or is nested deeper than `deepest`. If several
+  /// members have the same name, the last one is used.
   static std::optional<Json> parse(std::string_view text);
   static constexpr int deepest = 100;
-  /// The JSON text of the value. With an indent, each element is on its own line; without, there
-  /// are no line breaks. Invalid UTF-8 is replaced. Infinities and NaN become null.
+  /// The JSON text of the value. With an indent, each element is on a line of its own. Without an
+  /// indent, there are no line breaks. Invalid UTF-8 is replaced. Infinities and NaN become null.
   std::string dump(int indent = -1) const;
 
   bool is_null() const;
@@ -91,10 +92,12 @@ class Json {
   const Json* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const Json& operator[](std::string_view name) const;
-  /// The member with this name, which is added if it is missing. A null value becomes an object.
+  /// The member with this name. If it is missing, it is added. A null value first becomes an
+  /// object.
   Json& operator[](std::string_view name);
 
-  /// Numbers are compared by value. The members of equal objects have the same order.
+  /// Numbers are compared by value. Two objects are equal only if their members are in the same
+  /// order.
   friend bool operator==(const Json& a, const Json& b);
   friend std::ostream& operator<<(std::ostream& out, const Json& json);
 
@@ -107,7 +110,7 @@ class Json {
   const T& as(std::string_view expected) const;
   void write(std::string& out, int indent, int depth) const;
 
-  // An integer has the type int64 if that type can represent it, otherwise uint64.
+  // An integer has the type int64 if int64 can represent it, otherwise uint64.
   std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array,
                Object>
       value_;

@@ -20,8 +20,8 @@
 namespace longhand {
 namespace {
 
-/// Maximum number of values in a text. Each value occupies at least 40 bytes of memory, but may be
-/// only two bytes of text. Without a limit, a file of a few MiB could need a GiB.
+/// Maximum number of values in a text. A value needs at least 40 bytes of memory, but may have only
+/// two bytes of text. Without this limit, a file of a few MiB could need a GiB of memory.
 constexpr std::size_t most_values = 4'000'000;
 
 template <class Integer>
@@ -32,8 +32,8 @@ std::optional<Integer> whole(std::string_view digits) {
   return read.ptr == end && read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-/// Returns no value if the number is too large for a double, and 0 if it is too small. A wider type
-/// distinguishes the two cases.
+/// Returns no value if the number is too large for a double, and 0 if it is too small. The two
+/// cases are distinguished by a wider type.
 std::optional<double> real(std::string_view digits) {
   const char* const end = digits.data() + digits.size();
   double value = 0;
@@ -44,10 +44,10 @@ std::optional<double> real(std::string_view digits) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// Index of the first character at or after `place` that ends the string or requires an escape.
+/// Index of the first character, at or after `place`, that ends the string or starts an escape.
 std::size_t end_of_plain(std::string_view text, std::size_t place) {
-  // Checks eight bytes at once. Most strings are short, so a loop over single characters would
-  // often mispredict its exit. The lowest set bit marks the first such character.
+  // Checks eight bytes at once. Most strings are short, so the processor would often mispredict the
+  // end of a loop over single characters. The lowest set bit marks the first such character.
   constexpr std::uint64_t ones = 0x0101010101010101u, high_bits = 0x80 * ones;
   std::uint64_t eight = 0;
   for (; place + sizeof eight <= text.size(); place += sizeof eight) {

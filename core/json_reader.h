@@ -9,26 +9,26 @@
 
 namespace longhand {
 
-/// Reads JSON text value by value without storing it, for files with very many small values. Throws
-/// an Error that names the file and the byte offset at an unexpected value, or at nesting deeper
-/// than Json::deepest.
+/// Reads JSON text value by value without storing the values, for files with very many small
+/// values. Throws an Error that names the file and the byte offset if a value is unexpected or
+/// nested deeper than Json::deepest.
 ///
 ///   for (reader.open_object(); reader.next_member();) {
 ///     if (reader.name() == "size") size = reader.integer(); else reader.skip();
 ///   }
 ///
-/// Text that is skipped is checked as strictly as the values that are read.
+/// Text that is skipped is checked as strictly as text that is read.
 class JsonReader {
  public:
   /// Messages begin with `file`. The text must outlive the reader. Throws an Error if the text is
   /// not UTF-8.
   JsonReader(std::string_view text, std::string file);
-  /// A reader for a value that skip() returned. With it, members can be read in another order than
-  /// that of the file.
+  /// A reader for a value that skip() returned. It makes it possible to read members in an order
+  /// other than that of the file.
   JsonReader at(std::string_view value) const;
 
   void open_object();
-  /// Reads the next member's name and returns true; returns false at the end of the object.
+  /// Reads the next member's name and returns true. Returns false at the end of the object.
   bool next_member();
   /// The name that next_member() read. Valid until the next member of any object is read.
   std::string_view name() const { return name_; }
@@ -36,7 +36,7 @@ class JsonReader {
   void open_array();
   bool next_element();
 
-  /// Reads a string, which is valid until the next string is read. The text is copied only if it
+  /// Reads a string, which is valid until the next string is read. Its text is copied only if it
   /// contains escapes.
   std::string_view string();
   std::int64_t integer();
@@ -51,14 +51,14 @@ class JsonReader {
   std::string_view skip();
   /// Reads one complete value. If members have equal names, the last one is used.
   Json value();
-  /// Throws an Error unless only white space follows.
+  /// Throws an Error unless the rest of the text is white space.
   void finish();
 
  private:
   JsonReader() = default;
   [[noreturn]] void expected(std::string_view what) const;
   void skip_space();
-  char peek();  // returns the next character that is not white space, NUL at the end
+  char peek();  // the next character that is not white space; NUL at the end
   void take(char wanted, std::string_view what);
   bool next(char end);
   std::string_view read_string(std::string& unescaped);

@@ -22,7 +22,7 @@ namespace longhand {
 namespace {
 
 /// The files that are currently mapped, for the signal handler. If the table is full, further files
-/// are not listed, and the handler cannot name them.
+/// are not in it, and the handler cannot name them.
 struct Mapping {
   std::atomic<bool> is_taken{false};
   std::atomic<const std::byte*> begin{nullptr};
@@ -70,7 +70,7 @@ extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {
     put(": was cut short by another program while it was read\n");
     ::_exit(1);
   }
-  ::signal(signal, SIG_DFL);  // on return, the instruction runs again and ends the process
+  ::signal(signal, SIG_DFL);  // the instruction then runs again and ends the process
 }
 
 }  // namespace

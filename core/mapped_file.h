@@ -6,10 +6,10 @@
 
 namespace longhand {
 
-/// A file mapped as read-only memory. Its pages are read when they are first accessed. The bytes
-/// keep their address when the object is moved. If another program truncates the file while it is
-/// mapped, reading it raises SIGBUS (core/bus_errors.h). Training data is therefore read without
-/// mapping (core/data_file.h).
+/// A file that is mapped as read-only memory. Its pages are read when they are first accessed. The
+/// bytes keep their address when the object is moved. If another program truncates the file while
+/// it is mapped, reading it raises SIGBUS (core/bus_errors.h). Training data is therefore read
+/// without mapping (core/data_file.h).
 class MappedFile {
  public:
   MappedFile() = default;

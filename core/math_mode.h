@@ -8,7 +8,7 @@ namespace longhand {
 /// The precision of products (docs/design.md). Sums are always f32, or f64 for f64 operands.
 enum class Math {
   exact,  // f32 products
-  fast,   // about 16 bits of each operand if that is faster on the hardware, otherwise exact
+  fast,   // about 16 bits of each operand if the hardware is faster with them; otherwise exact
   bf16,   // operands rounded to bf16
 };
 std::string_view name_of(Math math);

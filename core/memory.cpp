@@ -13,7 +13,7 @@ namespace longhand {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-// Minimum size of a request that may receive a larger unused block.
+// Minimum size, in bytes, of a request for which a larger unused block may be used.
 constexpr std::size_t large = std::size_t{1} << 20;
 
 class HostMemory final : public MemorySource {
@@ -104,7 +104,7 @@ void CachingAllocator::release(void* block, std::size_t bytes) noexcept {
   try {
     (reserved ? free_reserved_ : free_)[size].push_back(block);
     use_.cached += size;
-  } catch (...) {  // no memory for the list of unused blocks: return the block to the source
+  } catch (...) {  // the list of unused blocks cannot grow: return the block to the source
     source_->release(block, size);
   }
 }

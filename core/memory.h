@@ -19,8 +19,8 @@ class MemorySource {
   virtual void* allocate(std::size_t bytes) = 0;  // returns nullptr if no memory is left
   virtual void release(void* block, std::size_t bytes) noexcept = 0;
 
-  // lent() is called when a block of `bytes` bytes is returned for a request of `asked` bytes, and
-  // returned() when the block is released. Tests use these calls to observe memory.
+  // lent() is called when a request of `asked` bytes receives a block of `bytes` bytes. returned()
+  // is called when the block is released. Tests use these calls to observe memory.
   virtual void lent(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
   virtual void returned(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
 };
@@ -29,7 +29,7 @@ class MemorySource {
 std::unique_ptr<MemorySource> host_memory();
 
 struct MemoryUse {
-  // Bytes in use. A request counts with its size class, even if its block is larger.
+  // Bytes in use. A request counts with the size of its class, even if its block is larger.
   std::size_t live = 0;
   std::size_t peak = 0;    // maximum of `live`
   std::size_t cached = 0;  // bytes of unused blocks that are kept for reuse
@@ -37,9 +37,9 @@ struct MemoryUse {
 
 /// Keeps released blocks for later requests of the same size class. There are eight classes per
 /// power of two, so a class is at most 12.5% larger than the request. All training steps request
-/// the same sizes, so only the first step allocates memory from the source. If a large request
-/// finds no unused block of its class, it receives an unused block of up to twice its size. The
-/// gradients of a step can then reuse the memory of its activations.
+/// the same sizes, so only the first step allocates memory from the source. If there is no unused
+/// block of the class of a large request, the request receives an unused block of up to twice its
+/// size. The gradients of a step can then reuse the memory of its activations.
 class CachingAllocator {
  public:
   CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source);
@@ -63,7 +63,7 @@ class CachingAllocator {
   using Idle = std::map<std::size_t, std::vector<void*>>;  // unused blocks by size
 
   void drop_cached_locked();
-  /// An unused block for a request of the class `own`, and its size; null if there is none.
+  /// Finds an unused block for a request of class `own`. Returns the block, or null, and its size.
   std::pair<void*, std::size_t> take_cached(Idle& from, std::size_t own);
 
   std::string owner_;
@@ -79,12 +79,12 @@ class CachingAllocator {
   MemoryUse use_;
 };
 
-/// A set of memory blocks with which a computation can be repeated without new allocations. A block
-/// that is allocated while a Use exists is added to the set. From then on, only a request made
-/// during a Use, of this set or of another one, may receive the block. Computations with a Use run
-/// one after another, so they may share blocks. Other tensors must not use such a block, because
-/// the next repetition would overwrite them. When the set is destroyed, those of its blocks that no
-/// other set contains become available to all requests.
+/// A set of memory blocks with which a computation can be repeated without new allocations. While a
+/// Use exists, every allocated block is added to the set. Afterwards, the block may be lent again
+/// only to requests during a Use, of this set or of another one: computations with a Use run one
+/// after another, so they may share blocks. The block is not lent to other tensors, because the
+/// next repetition would overwrite them. When the set is destroyed, its blocks become available to
+/// all requests, except those that are also in another set.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}
@@ -92,7 +92,7 @@ class ReservedBlocks {
   ReservedBlocks(const ReservedBlocks&) = delete;
   ReservedBlocks& operator=(const ReservedBlocks&) = delete;
 
-  /// While a Use exists, allocated blocks are added to the ReservedBlocks. At most one Use exists
+  /// While a Use exists, allocated blocks are added to its ReservedBlocks. At most one Use exists
   /// at a time.
   class Use {
    public:
@@ -100,7 +100,7 @@ class ReservedBlocks {
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    /// Throws an Error if a block that was allocated during a Use has not been released. The next
+    /// Throws an Error if a block that was allocated during a Use is still in use, because the next
     /// repetition would overwrite it.
     void check() const;
 

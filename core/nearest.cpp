@@ -9,10 +9,10 @@
 namespace longhand {
 namespace {
 
-constexpr std::size_t longest_word = 64;  // maximum number of letters of compared words
+constexpr std::size_t longest_word = 64;  // maximum number of letters of words that are compared
 
-/// Minimum number of edits that turn a into b: changing, inserting or deleting a letter, or
-/// exchanging two neighbouring letters (optimal string alignment).
+/// Minimum number of edits that turn a into b. An edit changes, inserts or deletes a letter, or
+/// exchanges two neighbouring letters (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

@@ -34,7 +34,7 @@ struct Array {
   std::string_view bytes;
 };
 
-/// The little-endian number in `size` bytes at `at`. The caller ensures that the bytes exist.
+/// The little-endian number of `size` bytes at `at`. The caller ensures that these bytes exist.
 std::uint64_t little(std::string_view bytes, std::size_t at, std::size_t size) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -151,7 +151,8 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
     members.push_back(
         {std::move(name), where, local, local + skip + size, file.substr(local + skip, size), sum});
   }
-  // Members must not overlap. Otherwise, 65,534 arrays could share the same bytes of a small file.
+  // Members must not overlap. If they could, 65,534 arrays could share the same bytes of a small
+  // file.
   std::ranges::sort(members, {}, &Member::begin);
   std::vector<Array> arrays;
   std::uint64_t covered = 0;
@@ -290,8 +291,8 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
     put_little(shared, 20, 2);
     put_little(shared, 0, 2);
     put_little(shared, 0, 2);  // method 0: stored without compression
-    // The earliest date that zip files can represent. A fixed date gives equal files for equal
-    // arrays.
+    // The earliest date that a zip file can contain. The date is constant, so that equal arrays
+    // give equal files.
     put_little(shared, 0x00210000, 4);
     put_little(shared, crc32(array), 4);
     put_little(shared, array.size(), 4);

@@ -8,10 +8,11 @@
 
 namespace longhand {
 
-/// Detects that two threads call one object at the same time. A thread may nest calls.
+/// Detects that two threads call one object at the same time. A thread may make a call during its
+/// own call.
 class OneThread {
  public:
-  /// Exists during a call. Its constructor throws an Error if another thread is in a call.
+  /// Exists during a call. The constructor throws an Error if another thread is in a call.
   class Call {
    public:
     Call(OneThread& object, std::string_view owner, std::string_view name) : object_(object) {

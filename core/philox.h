@@ -26,8 +26,8 @@ inline constexpr int philox_rounds = 10;
   k1 += 0xBB67AE85u;
 }
 
-/// Philox4x32-10: maps a 128-bit counter and a 64-bit key to four 32-bit words (Salmon et al.
-/// 2011). There is no state. Word n of a stream depends only on the stream's name and n, so it is
+/// Philox4x32-10 maps a 128-bit counter and a 64-bit key to four 32-bit words (Salmon et al. 2011).
+/// The generator has no state. Word n of a stream depends only on the stream's name and n, so it is
 /// the same on every backend and for any number of threads.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
                                               std::array<std::uint32_t, 2> k) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t longest = 60;
 
-/// Length of the UTF-8 sequence at the start of `text` (RFC 3629); 0 if it is invalid.
+/// Length of the UTF-8 sequence at the start of `text` (RFC 3629); 0 if the sequence is invalid.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t first = byte(0);
@@ -32,9 +32,9 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-/// First and last code point of each range that is escaped: C1 controls, soft hyphen, joiners,
-/// fillers, zero-width and bidirectional marks, line and paragraph separators, variation selectors,
-/// byte order mark, annotation and musical marks, tags.
+/// The ranges of code points that are escaped, each with its first and last code point: C1
+/// controls, soft hyphen, joiners, fillers, zero-width and bidirectional marks, line and paragraph
+/// separators, variation selectors, byte order mark, annotation and musical marks, tags.
 constexpr std::array<std::array<std::uint32_t, 2>, 19> unseen{{{0x80, 0x9f},
                                                                {0xad, 0xad},
                                                                {0x34f, 0x34f},
@@ -68,8 +68,8 @@ bool is_unseen(std::uint32_t code) {
       unseen, [&](const auto& range) { return range[0] <= code && code <= range[1]; });
 }
 
-/// Moves the first character of `text`, which must not be empty, to `out` and escapes it if
-/// necessary. Returns the number of characters written.
+/// Moves the first character of `text` to `out` and escapes it if necessary. `text` must not be
+/// empty. Returns the number of characters written.
 std::size_t move_character(std::string_view& text, std::string& out) {
   const auto byte = static_cast<std::uint8_t>(text[0]);
   if (0x20 <= byte && byte < 0x7f) {  // printable ASCII, the common case

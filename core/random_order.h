@@ -6,14 +6,14 @@
 
 namespace longhand {
 
-/// A random permutation of 0 ... count - 1. Each entry is computed when it is requested, so no
-/// table is stored.
+/// A random permutation of 0 ... count - 1. An entry is computed when it is requested, so no table
+/// is stored.
 ///
-/// A Feistel network permutes the numbers of 2h bits, where h is the smallest value for which every
-/// number below `count` has at most 2h bits. Round r maps (left, right) to (right, left xor
+/// A Feistel network permutes the numbers of 2h bits, where h is the smallest value for which all
+/// numbers below `count` have at most 2h bits. Round r maps (left, right) to (right, left xor
 /// f(right)), where f(right) is the first word of the stream (seed, purpose, 16 epoch + r, right).
-/// A result of at least `count` is mapped again until it is smaller (cycle walking). On average,
-/// this takes less than four mappings.
+/// If the result is not less than `count`, it is mapped again until it is (cycle walking). On
+/// average, this takes less than four mappings.
 class RandomOrder {
  public:
   RandomOrder(std::uint64_t count, std::uint64_t seed, Purpose purpose, std::uint64_t epoch);

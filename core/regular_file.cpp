@@ -31,8 +31,8 @@ std::string_view kind_of(mode_t mode) {
 
 FileDescriptor open_regular_file(int folder, const std::filesystem::path& folder_path,
                                  const std::string& name, int flags, unsigned mode, Links links) {
-  // O_NONBLOCK prevents waiting for the other end of a pipe. It has no effect on reading a regular
-  // file.
+  // With O_NONBLOCK, opening a pipe does not wait for the pipe's other end. The flag has no effect
+  // on regular files.
   const bool follow = links == Links::follow;
   FileDescriptor file(
       ::openat(folder, name.c_str(),

@@ -9,7 +9,7 @@
 namespace longhand {
 namespace {
 
-constexpr std::uint32_t lanes = 64;  // number of blocks computed together by vector instructions
+constexpr std::uint32_t lanes = 64;  // number of blocks that vector instructions compute together
 
 /// Computes the blocks of `lanes` consecutive counters.
 void philox_lanes(const std::array<std::uint32_t, 4>& counter, std::array<std::uint32_t, 2> k,
@@ -68,8 +68,8 @@ void Rng::next(std::span<std::uint32_t> words) {
 
 std::uint32_t Rng::below(std::uint32_t bound) {
   LONGHAND_CHECK(bound > 0, "rng: below() needs a bound of at least 1");
-  // Lemire 2019: the high word of next() * bound is uniform if low words below 2^32 mod bound are
-  // rejected. Without this rejection, some results would be more likely than others.
+  // Lemire 2019: the result is the high word of next() * bound. It is rejected if the low word is
+  // below 2^32 mod bound. Without this rejection, some results would be more likely than others.
   const std::uint32_t threshold = (0u - bound) % bound;
   for (;;) {
     const std::uint64_t product = std::uint64_t{next()} * bound;

@@ -8,13 +8,13 @@
 
 namespace longhand {
 
-/// The purpose of a random stream. It is part of the stream's name, so that different uses never
-/// share random numbers.
+/// The purpose of a random stream. It is part of the stream's name, so different uses never share
+/// random numbers.
 enum class Purpose : std::uint32_t { parameters, data, evaluation, dropout, sampling, test };
 
 /// The random stream with the name (seed, purpose, step, index). It has at most 2^32 blocks of four
-/// words. The Philox counter is {block, index, low half of step, purpose * 2^24 + high half of
-/// step}. The key consists of the two halves of the seed.
+/// words. For each block, the Philox counter is {block, index, low half of step, purpose * 2^24 +
+/// high half of step}, and the key consists of the two halves of the seed.
 class Rng {
  public:
   Rng(std::uint64_t seed, Purpose purpose, std::uint64_t step = 0, std::uint32_t index = 0);

@@ -28,7 +28,8 @@ struct Type {
   std::optional<DType> dtype;
 };
 
-/// All element types of the format. BOOL is listed separately from u8, because it is not a number.
+/// All element types of the format. BOOL is a separate entry, although it is stored like u8,
+/// because it is not a number.
 constexpr std::array<Type, 22> types{{{"F64", 64, DType::f64},   {"F32", 32, DType::f32},
                                       {"BF16", 16, DType::bf16}, {"I32", 32, DType::i32},
                                       {"U8", 8, DType::u8},      {"F16", 16, {}},
@@ -50,7 +51,7 @@ std::string subject(const std::string& file, std::string_view name) {
   return text(file, ": tensor ", quote(name), ": ");
 }
 
-/// Number of bytes of a tensor with the record's shape and type.
+/// Number of bytes of a tensor with the shape and type of `record`.
 std::uint64_t byte_count(const std::string& file, const SafetensorsRecord& record,
                          const Type& type) {
   std::uint64_t bits = 0;
@@ -66,8 +67,8 @@ std::uint64_t byte_count(const SafetensorsItem& item) {
   return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
 }
 
-/// The tensor's bytes within `data`. Throws an Error if type, shape and offsets do not agree with
-/// each other or with the file.
+/// The tensor's entry, whose bytes are in `data`. Throws an Error if type, shape and offsets do not
+/// agree with each other or with the file.
 SafetensorsEntry checked_entry(const std::string& file, SafetensorsRecord& record,
                                std::span<const std::byte> data) {
   const auto type = std::ranges::find(types, record.type, &Type::name);

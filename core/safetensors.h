@@ -26,26 +26,26 @@ namespace longhand {
 ///   the tensors' bytes, little-endian and row-major
 /// The offsets cover all bytes after the header without gap or overlap.
 
-/// A tensor in a file. Its bytes may have any alignment, so they must be copied and not read
-/// through a pointer to another type.
+/// A tensor in a file. Its bytes may begin at any address, so they must be copied. Reading them
+/// through a pointer to another type is not allowed.
 struct SafetensorsEntry {
   std::string name;
-  std::string type;  // element type as spelled in the file, such as "F32"
-  /// Empty for types that longhand does not support, such as "F16" and "I64".
+  std::string type;  // element type as written in the file, such as "F32"
+  /// Empty if longhand does not support the type, such as "F16" and "I64".
   std::optional<DType> dtype;
   Shape shape;
   std::span<const std::byte> bytes;
 };
 
-/// A safetensors file opened for reading. Opening checks the complete header against the file.
-/// Every fault throws a one-line Error that names the file and the tensor.
+/// A safetensors file that is open for reading. Opening checks that the whole header agrees with
+/// the file. Every fault throws a one-line Error that names the file and the tensor.
 class SafetensorsFile {
  public:
   /// Maximum size of the header in bytes, as in other readers.
   static constexpr std::uint64_t max_header = 100'000'000;
-  /// Maximum number of tensors, and of metadata keys. Models with 10^12 parameters have about 10^5
-  /// tensors in all of their files together. A header with 250,000 entries is parsed in a fraction
-  /// of a second.
+  /// Maximum number of tensors, and maximum number of metadata keys. A model with 10^12 parameters
+  /// has about 10^5 tensors in all of its files together. A header with 250,000 entries is parsed
+  /// in a fraction of a second.
   static constexpr std::size_t max_entries = 250'000;
   static constexpr std::size_t max_name = 4096;  // bytes
 
@@ -57,22 +57,22 @@ class SafetensorsFile {
   const std::string& name() const { return name_; }
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
 
-  /// True if the file contains checksums (core/safetensors_checksums.h). Files written by longhand
-  /// do. The header's checksum is verified when the file is opened.
+  /// True if the file contains checksums (core/safetensors_checksums.h), as files written by
+  /// longhand do. The checksum of the header is verified when the file is opened.
   bool has_checksums() const { return !checksums_.empty() || entries_.empty(); }
   /// Throws an Error if the bytes of a tensor do not match their checksum.
   void check_sums() const;
 
   /// The tensors in the order of their bytes.
   std::span<const SafetensorsEntry> entries() const& { return entries_; }
-  std::span<const SafetensorsEntry> entries() const&& = delete;  // the span would dangle
+  std::span<const SafetensorsEntry> entries() const&& = delete;  // the span would outlive the file
   const SafetensorsEntry* find(std::string_view name) const;  // null if the file has no such tensor
 
-  /// The tensor with that name. Throws an Error if it is missing or has an unsupported element
+  /// The tensor with this name. Throws an Error if it is missing or has an unsupported element
   /// type.
   const SafetensorsEntry& at(std::string_view name) const;
 
-  /// As above, but also throws an Error if the element type or the shape differs.
+  /// Like at() above. Also throws an Error if the element type or the shape differs.
   const SafetensorsEntry& at(std::string_view name, DType dtype, const Shape& shape) const;
 
   /// The values of an integer tensor (I32, I64, U8, BOOL). Throws an Error if a value does not fit
@@ -90,8 +90,8 @@ class SafetensorsFile {
   std::vector<std::string> checksums_;  // one per entry; empty if the file has no checksums
 };
 
-/// A tensor to write. Its bytes are requested once, when they are written, and passed in pieces, so
-/// a tensor may be larger than the available memory.
+/// A tensor to write. Its bytes are requested once, when they are written, and passed in pieces. A
+/// tensor may therefore be larger than the available memory.
 struct SafetensorsItem {
   using Give = std::function<void(std::span<const std::byte> piece)>;
 
@@ -101,8 +101,8 @@ struct SafetensorsItem {
   std::function<void(const Give& give)> bytes;
 };
 
-/// Writes a file with checksums. The file appears completely or not at all (AtomicFile). Every
-/// tensor is aligned: the header is padded to a multiple of 8 bytes, and tensors are sorted by
+/// Writes a file with checksums. The file appears completely or not at all (AtomicFile). To align
+/// every tensor, the header is padded to a multiple of 8 bytes, and tensors are sorted by
 /// descending size of their element type. Tensors with elements of equal size keep their order.
 void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
                        const std::map<std::string, std::string, std::less<>>& metadata = {});

@@ -9,12 +9,12 @@
 
 #include "core/safetensors.h"
 
-/// Checksums in the metadata of a safetensors file. Other readers ignore them.
+/// Checksums in the metadata of a safetensors file. Programs other than longhand ignore them.
 ///   "crc32c": the CRC-32C of each tensor's bytes, in the order of the bytes, as eight hexadecimal
 ///             digits each, separated by spaces
 ///   "crc32c_header": the CRC-32C of names, types, shapes and all other metadata
-/// A file has both keys or neither. If one key is damaged, the file is therefore not mistaken for a
-/// file without checksums.
+/// A file has both keys or neither. If one of the keys is damaged, the file can therefore not be
+/// mistaken for a file without checksums.
 namespace longhand::checksums {
 
 using Metadata = std::map<std::string, std::string, std::less<>>;
@@ -23,7 +23,7 @@ inline constexpr std::string_view tensors_key = "crc32c", header_key = "crc32c_h
 
 std::string hexadecimal(std::uint32_t checksum);
 
-/// Computes the checksum of a header whose metadata does not contain the keys "crc32c" and
+/// Computes the checksum of a header. The metadata must not contain the keys "crc32c" and
 /// "crc32c_header".
 class OfHeader {
  public:
@@ -37,8 +37,8 @@ class OfHeader {
 };
 
 /// Removes "crc32c" and "crc32c_header" from the metadata and verifies the header's checksum.
-/// Returns the tensors' checksums, or an empty list if the file has none. Throws an Error that
-/// names the file if the checksum does not match.
+/// Returns the checksums of the tensors. If the file has no checksums, returns an empty list. If
+/// the header's checksum does not match, throws an Error that names the file.
 std::vector<std::string> take(Metadata& metadata, std::span<const SafetensorsEntry> entries,
                               const std::string& file);
 

@@ -10,8 +10,8 @@
 
 namespace longhand {
 
-/// A tensor as described by a safetensors header. The description is well-formed, but has not been
-/// compared with the file's size.
+/// A tensor as described in a safetensors header. The description is well-formed. It has not yet
+/// been compared with the file's size.
 struct SafetensorsRecord {
   std::string name;
   std::string type;
@@ -21,13 +21,13 @@ struct SafetensorsRecord {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsRecord> records;  // names may be repeated, which is checked later
+  std::vector<SafetensorsRecord> records;  // names may occur twice; this is checked later
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
 /// Parses the JSON of a header. Throws a one-line Error that begins with `file` if the JSON has
-/// another structure, a field is missing, a field or metadata key occurs twice, or names exceed
-/// SafetensorsFile's limits in number or length.
+/// another structure, if a field is missing, if a field or metadata key occurs twice, or if there
+/// are more names or longer names than SafetensorsFile allows.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
 
 }  // namespace longhand

@@ -13,7 +13,7 @@ namespace longhand {
 /// The index of tensors that are stored in several files of one folder:
 ///   {"metadata": {"total_size": BYTES OF ALL TENSORS},
 ///    "weight_map": {"TENSOR": "NAME-00001-of-00003.safetensors", ...}}
-/// The index may be untrusted. It can only refer to files of its own folder.
+/// The index is not trusted. It can refer only to files of its own folder.
 struct SafetensorsIndex {
   static constexpr std::size_t max_bytes = 64 << 20;
   static constexpr std::size_t max_files = 1000;

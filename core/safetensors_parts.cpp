@@ -31,8 +31,9 @@ std::uint64_t data_bytes(const SafetensorsItem& item) {
   return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
 }
 
-/// Upper bound for the bytes of a file's header: lengths, brackets, padding and metadata, and for
-/// each tensor its name, checksum, dtype, four extents and two offsets of 20 digits.
+/// Upper bound for the number of bytes of a file's header. It includes lengths, brackets, padding
+/// and metadata and, for each tensor, its name, checksum, dtype, four extents and two offsets of 20
+/// digits.
 std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
   std::uint64_t bytes = 128;
   for (const auto& [key, value] : metadata) {

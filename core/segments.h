@@ -9,20 +9,20 @@
 
 namespace longhand {
 
-/// The begin and length of each sequence in a batch of token rows. Sequences may be empty. A
-/// key/value cache has unused rows between sequences, so a begin may exceed the sum of all earlier
+/// The begin and length of each sequence, in rows of a batch. Sequences may be empty. A key/value
+/// cache has unused rows between its sequences, so a begin may exceed the sum of all earlier
 /// lengths. Copies share the memory.
 class Segments {
  public:
   Segments() = default;
-  /// Consecutive sequences, the first of which begins at row 0.
+  /// Consecutive sequences. The first one begins at row 0.
   Segments(Backend& backend, std::span<const std::int32_t> lengths);
   Segments(Backend& backend, std::span<const std::int32_t> begins,
            std::span<const std::int32_t> lengths);
 
-  /// Replaces the lengths of consecutive sequences without changing their number. The tensors keep
-  /// their memory. Earlier copies of the object share these tensors, but their spans on the host
-  /// keep the old values.
+  /// Replaces the lengths of consecutive sequences without changing the number of sequences. The
+  /// tensors keep their memory. Earlier copies of this object share these tensors, but their spans
+  /// on the host keep the old values.
   void assign(std::span<const std::int32_t> lengths);
   /// Replaces the lengths; the begins stay the same.
   void assign_lengths(std::span<const std::int32_t> lengths);
@@ -32,8 +32,8 @@ class Segments {
   std::int64_t longest() const { return host_ ? host_->longest : 0; }
   std::int64_t tokens() const { return host_ ? host_->tokens : 0; }  // the sum of the lengths
   std::int64_t rows() const { return host_ ? host_->rows : 0; }      // the largest begin + length
-  /// True if the sequences are in order and each of the rows 0 .. tokens() - 1 belongs to exactly
-  /// one.
+  /// True if the sequences are in order, and each of the rows 0 .. tokens() - 1 belongs to exactly
+  /// one sequence.
   bool tile() const { return host_ && host_->tile; }
 
   std::span<const std::int32_t> begins() const;

@@ -8,8 +8,8 @@
 
 namespace longhand {
 
-/// The extents of a row-major tensor with at most four axes. Their product is checked for overflow
-/// when the shape is created, so size() is always correct.
+/// The extents of a row-major tensor with at most four axes. When a shape is created, the product
+/// of the extents is checked for overflow, so size() is always correct.
 class Shape {
  public:
   static constexpr int max_rank = 4;
@@ -24,8 +24,8 @@ class Shape {
   std::int64_t front() const { return (*this)[0]; }
   std::int64_t back() const { return (*this)[-1]; }
 
-  /// The tensor as a matrix: its last axis becomes the columns, and all other axes together become
-  /// the rows.
+  /// The tensor as a matrix: the last axis gives the columns, and all other axes together give the
+  /// rows.
   std::int64_t columns() const { return rank_ == 0 ? 1 : back(); }
   std::int64_t rows() const { return rank_ == 0 ? 1 : rows_; }
 

@@ -14,14 +14,14 @@ class Backend;
 
 /// A row-major, contiguous array in a backend's memory. Copying a Tensor copies a reference. Slices
 /// along the first axis and reshaped tensors share the memory and keep it alive. An empty Tensor
-/// converts to false. It represents an optional argument that is omitted.
+/// converts to false and represents an optional argument that is omitted.
 class Tensor {
  public:
   Tensor() = default;
   Tensor(Backend& backend, const Shape& shape, DType dtype);  // contents are undefined
 
   static Tensor zeros(Backend& backend, const Shape& shape, DType dtype);
-  /// Copies host values in row-major order and converts them to dtype.
+  /// Copies host values, in row-major order, and converts them to dtype.
   static Tensor from(Backend& backend, const Shape& shape, DType dtype,
                      std::span<const double> values);
   static Tensor from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values);
@@ -49,8 +49,8 @@ class Tensor {
   bool same_memory(const Tensor& other) const;                 // true if address and size are equal
   bool sole() const;  // true if no other Tensor refers to the memory, so that it may be overwritten
 
-  /// Replaces the values in the same memory. Operations that were called before still read the old
-  /// values.
+  /// Replaces the values. The tensor keeps its memory. Operations that were called before still
+  /// read the old values.
   void assign(std::span<const double> values) const;
   void assign(std::span<const std::int32_t> values) const;
 

@@ -14,7 +14,7 @@ namespace longhand {
 /// Loads the named tensor into the backend's memory, with the file's element type.
 Tensor load_tensor(Backend& backend, const SafetensorsFile& file, std::string_view name);
 
-/// Fills `tensor` from the file's tensor with that name, which must have the same type and shape.
+/// Fills `tensor` from the file's tensor with this name. Both must have the same type and shape.
 void load_into(const Tensor& tensor, const SafetensorsFile& file, std::string_view name);
 
 struct NamedTensor {

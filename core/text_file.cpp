@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t piece = 1 << 16;  // bytes read at a time
 
-/// Opens a file or pipe. Opening a pipe waits for its other end.
+/// Opens a file or pipe. If it is a pipe, waits for the pipe's other end.
 FileDescriptor open_to_read(const std::filesystem::path& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   LONGHAND_CHECK(file.valid(), path.native(), ": cannot be read: ", std::strerror(errno));
@@ -25,8 +25,8 @@ FileDescriptor open_to_read(const std::filesystem::path& path) {
   return file;
 }
 
-/// Appends up to `count` bytes to the text. Returns the number of bytes read; 0 at the end of the
-/// file.
+/// Appends up to `count` bytes of the file to the text. Returns the number of bytes that were read,
+/// which is 0 at the end of the file.
 std::size_t read_more(const FileDescriptor& file, const std::string& name, std::string& text,
                       std::size_t count) {
   const std::size_t before = text.size();

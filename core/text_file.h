@@ -11,27 +11,28 @@
 
 namespace longhand {
 
-/// The contents of a regular file with at most `most` bytes. A longer file is refused after `most`
-/// bytes have been read, whatever size the file system reports.
+/// The contents of a regular file with at most `most` bytes. If the file has more bytes, throws an
+/// Error after `most` bytes were read. The size that the file system reports is not used.
 std::string read_text(const std::filesystem::path& path, std::size_t most);
-/// As above for an open file. Messages begin with `name`.
+/// Like read_text() above, for an open file. Messages begin with `name`.
 std::string read_text(const FileDescriptor& file, const std::string& name, std::size_t most);
-/// As above for a file that the user names on the command line. It may also be a pipe.
+/// Like read_text() above, for a file that the user names on the command line. It may also be a
+/// pipe.
 std::string read_text_or_pipe(const std::filesystem::path& path, std::size_t most);
 
-/// Reads the lines of a file or pipe. A line longer than `longest` bytes is refused after `longest`
-/// bytes have been read, so the memory is bounded.
+/// Reads the lines of a file or pipe. If a line is longer than `longest` bytes, throws an Error
+/// after `longest` bytes were read, so the memory is bounded.
 class LineReader {
  public:
   LineReader(const std::filesystem::path& path, std::size_t longest);
   /// Reads the lines of an open file. Messages begin with `name`.
   LineReader(FileDescriptor file, std::string name, std::size_t longest);
 
-  /// The next line without its line break, valid until the next call; no value at the end.
+  /// The next line without its line break. It is valid until the next call. No value at the end.
   std::optional<std::string_view> next();
   std::int64_t number() const { return number_; }  // number of the last line; the first is 1
-  /// True after the last line if it does not end with a line break, for example because the writer
-  /// was killed.
+  /// True after the last line if this line does not end with a line break, for example because the
+  /// program that wrote it was killed.
   bool cut() const { return cut_; }
 
  private:

@@ -6,11 +6,11 @@
 
 namespace longhand {
 
-/// Index of the first byte that is not part of valid UTF-8, or npos if the whole text is valid.
+/// Index of the first byte that is not part of valid UTF-8; npos if the whole text is valid.
 std::size_t find_broken_utf8(std::string_view text);
 
-/// Replaces each invalid sequence by U+FFFD. As Unicode recommends, there is one U+FFFD for each
-/// longest part that could begin a code point.
+/// Replaces each invalid sequence by U+FFFD. As Unicode recommends, each longest sequence of bytes
+/// that could begin a code point is replaced by one U+FFFD.
 std::string replace_broken_utf8(std::string_view text);
 
 void append_utf8(std::string& out, char32_t code_point);
@@ -20,7 +20,7 @@ struct CodePoint {
   std::size_t length;  // number of bytes
 };
 
-/// Decodes the code point at the beginning of `text`, which must be valid there.
+/// Decodes the code point at the beginning of `text`. The text must be valid UTF-8 there.
 inline CodePoint decode_utf8(const char* text) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[i]));

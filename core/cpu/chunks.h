@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-/// Helpers for token-wise operations: they divide the work into chunks and choose how to store
-/// results.
+/// Helpers for operations that process each token separately: they divide the work into chunks and
+/// choose how to store results.
 namespace longhand::cpu {
 
 /// Number of elements in a chunk of work. A chunk is large enough to outweigh the synchronization
@@ -22,12 +22,13 @@ inline std::int64_t rows_per_chunk(std::int64_t columns) {
 }
 
 /// Minimum size, in bytes, of a result that is written with non-temporal stores. A result of this
-/// size does not stay in the cache until the next operation reads it. Unlike a normal store, a
-/// non-temporal store does not first read the line that it overwrites.
+/// size would not stay in the cache until the next operation reads it. A normal store first reads
+/// the cache line that it overwrites. A non-temporal store does not.
 inline constexpr std::size_t stream_from = std::size_t{16} << 20;
 
-/// Returns how to store y. Non-temporal stores are used if y is large, is not added to, and every
-/// chunk begins on a 64-byte boundary. Chunks begin at multiples of `unit` elements.
+/// Returns how to store y. Non-temporal stores are used if y is large, y is overwritten and not
+/// added to, and every chunk begins on a 64-byte boundary. Chunks begin at multiples of `unit`
+/// elements.
 inline Store store_to(const Target& y, std::int64_t unit = grain) {
   const Tensor& tensor = y.tensor;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.address());
@@ -42,7 +43,7 @@ inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
   return how;
 }
 
-/// Calls f(float{}) or f(bf16{}), depending on `type`. Activations on this backend have one of
+/// Calls f(float{}) or f(bf16{}), depending on `type`. On this backend, all activations have one of
 /// these types.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {

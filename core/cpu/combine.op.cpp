@@ -9,8 +9,8 @@ namespace longhand::cpu {
 
 template <class T>
 struct CombineKernels {
-  /// lines[f] computes n entries of y with formula f, an index in the enum Combination. A broadcast
-  /// operand has one entry.
+  /// lines[f] computes n entries of y with the formula whose index in the enum Combination is f. An
+  /// operand that is broadcast has only one entry.
   void (*lines[Combinations::size])(const T* a, bool a_repeats, const T* b, bool b_repeats, T* y,
                                     Store how, std::int64_t n);
 };

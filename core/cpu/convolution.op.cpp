@@ -36,7 +36,8 @@ namespace LONGHAND_ISA {
 namespace {
 
 constexpr int most_taps = 8;
-// Number of tokens whose contributions are summed before the sum is added to dweight.
+// Number of tokens whose contributions are added to each other before their sum is added to
+// dweight.
 constexpr std::int64_t together = 64;
 
 template <class T>
@@ -119,7 +120,7 @@ const ConvolutionKernels<bf16>& kernels<ConvolutionKernels<bf16>, Isa::LONGHAND_
 namespace longhand::cpu {
 namespace {
 
-/// Number of columns per chunk of the backward pass. They fill one cache line of floats.
+/// Number of columns per chunk of the backward pass. As floats, they fill one cache line.
 constexpr std::int64_t columns_together = 16;
 
 template <class T, class Op>
@@ -135,7 +136,7 @@ ConvolutionRows<T> rows_of_segment(const Op& op, std::int64_t segment) {
           .before = nullptr};
 }
 
-/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, the missing inputs
+/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, the remaining inputs
 /// are copied from `before`, or set to 0 if `before` is null.
 template <class T>
 void keep_tail(const ConvolutionRows<T>& in, float* after) {

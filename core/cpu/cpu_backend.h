@@ -7,12 +7,13 @@
 
 namespace longhand::cpu {
 
-/// The fast implementation of the contract for f32 and bf16. It uses all cores, and by default the
+/// The fast implementation of the contract for f32 and bf16. By default, it uses all cores and the
 /// strongest supported instruction set.
 ///
-/// An operation is a function run(CpuBackend&, const Op&) in the source file of its family. It
-/// divides its work into chunks that depend only on the operands' shapes, and passes ranges to the
-/// kernels selected by kernels_for(isa()). Results have the same bits for any number of threads.
+/// An operation is a function run(CpuBackend&, const Op&) in the source file of its family. The
+/// function divides its work into chunks, which depend only on the operands' shapes, and passes
+/// ranges to the kernels that kernels_for(isa()) selects. Results have the same bits for any number
+/// of threads.
 class CpuBackend : public Backend {
  public:
   CpuBackend(BackendOptions options, Isa isa);
@@ -21,7 +22,8 @@ class CpuBackend : public Backend {
   ThreadPool& threads() { return threads_; }
   GemmWorkspace& gemm_workspace() { return gemm_workspace_; }
   KeptPanels& kept_panels() { return kept_panels_; }
-  /// The reference backend on the same memory. It is used for inspection, not for training.
+  /// The reference backend, which works on the same memory. It is used for inspection, not for
+  /// training.
   Backend& plain() { return *plain_; }
 
   void require_dtype(DType dtype) const override;
@@ -43,7 +45,7 @@ class CpuBackend : public Backend {
 namespace longhand {
 
 /// Makes a backend with the kernels of the given instruction set. make_cpu_backend(options) selects
-/// the strongest one.
+/// the strongest supported set.
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa);
 
 }  // namespace longhand

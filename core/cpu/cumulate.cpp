@@ -9,8 +9,8 @@
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
 
-/// Each segment is processed by one thread, because the work per token is small compared with
-/// attention.
+/// Each segment is processed by one thread. Using several threads is not worthwhile, because the
+/// work per token is small compared with attention.
 namespace longhand::cpu {
 namespace {
 

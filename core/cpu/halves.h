@@ -6,8 +6,8 @@
 #define LONGHAND_HAS_BF16_PAIRS
 #endif
 
-/// Converts f32 operands of products to bf16. Values are rounded or split into two parts, and
-/// packed as pairs in 32-bit words.
+/// Converts f32 operands of products to bf16. Values are rounded or split into two parts, and pairs
+/// of them are packed in 32-bit words.
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// f32 values split into two bf16 values: the rounded value and the remainder. Each bf16 value is
@@ -15,8 +15,8 @@ namespace longhand::cpu::LONGHAND_ISA {
 struct SplitLanes {
   Vec high, low;
 };
-/// Rounds to bf16, ties to even. The conversion instruction of the processor treats subnormals as
-/// 0. Its bf16 products do the same.
+/// Rounds to bf16, ties to even. The processor's conversion instruction treats subnormals as 0, and
+/// so do its bf16 products.
 [[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
 #if defined(LONGHAND_HAS_BF16_PAIRS)
   return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));
@@ -29,8 +29,8 @@ struct SplitLanes {
 [[gnu::always_inline]] inline SplitLanes split(Vec x) {
   const Vec high = rounded(x);
   const Vec rest = x - high;
-  // If x is infinite or rounds to infinity, the remainder is NaN or infinite. The low part is then
-  // set to 0.
+  // If x is infinite or rounds to infinity, the remainder is NaN or infinite. The low part is set
+  // to 0 in this case.
   const Vec finite = select(abs(high) < Vec(__builtin_inff()), rest, Vec(0.0));
   return {high, rounded(finite)};
 }
@@ -40,7 +40,7 @@ struct SplitLanes {
   __builtin_memcpy(to, &half, sizeof half);
 }
 
-/// Packs two rows into words: x in the lower halves, `next` in the upper halves.
+/// Packs two rows into words: x into the lower halves, and `next` into the upper halves.
 [[gnu::always_inline]] inline WordLanes pairs_of(Vec x, Vec next) {
   const WordLanes low = reinterpret_cast<WordLanes>(x.v),
                   high = reinterpret_cast<WordLanes>(next.v);

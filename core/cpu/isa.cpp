@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 6> names{"portable", "neon",       "avx2"
                                                 "avx512",   "avx512bf16", "amx"};
 
 #if defined(__x86_64__)
-/// Linux grants the use of AMX tiles on request, once per process (arch_prctl,
+/// Linux permits the use of AMX tiles only on request, once per process (arch_prctl,
 /// ARCH_REQ_XCOMP_PERM).
 bool amx_granted() {
 #if defined(__linux__)

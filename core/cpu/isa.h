@@ -10,10 +10,11 @@
 ///
 /// A file NAME.simd.cpp is compiled once per instruction set that it supports (see
 /// cmake/longhand.cmake). LONGHAND_ISA is then the name of the set, and all definitions of the file
-/// are in namespace longhand::cpu::LONGHAND_ISA. Otherwise the linker could merge an inline
-/// function compiled with wide instructions into code for a narrow processor. For the same reason,
-/// the file includes no header with inline code outside that namespace, except <cstdint> and
-/// similar headers. The file exports one table of function pointers per family:
+/// are in the namespace longhand::cpu::LONGHAND_ISA. Without this namespace, the linker could use
+/// an inline function that was compiled with wide instructions in code for a processor without
+/// them. For the same reason, the file includes no header with inline code outside that namespace,
+/// except <cstdint> and similar headers. The file exports one table of function pointers per
+/// family:
 ///
 ///   // norm/kernels.h, compiled normally
 ///   struct NormKernels { void (*forward)(const Forward& rows, ...); };
@@ -22,14 +23,14 @@
 ///   // norm/norm.cpp, compiled normally
 ///   const NormKernels& k = kernels_for<NormKernels>(isa);
 ///
-/// A small family has all three parts in one file, NAME.op.cpp. If LONGHAND_ISA is defined, the
-/// file defines the kernels. The file is compiled once more without LONGHAND_ISA, for the code that
-/// calls the kernels.
+/// A small family has all three parts in one file, NAME.op.cpp. If LONGHAND_ISA is defined, this
+/// file defines the kernels. The file is compiled once more without LONGHAND_ISA, which gives the
+/// code that calls the kernels.
 namespace longhand::cpu {
 
-/// The instruction sets from weakest to strongest. neon is for arm64, the later ones are for
-/// x86-64. avx512bf16 and amx differ from avx512 in the products of matrices and of attention and
-/// in bf16 conversions. portable has four lanes and rounds every multiplication and addition
+/// The instruction sets from weakest to strongest. neon is for arm64, and the sets after it are for
+/// x86-64. avx512bf16 and amx differ from avx512 in matrix products, in the products of attention
+/// and in bf16 conversions. portable has four lanes and rounds every multiplication and addition
 /// separately, so its results have the same bits on every processor.
 enum class Isa { portable, neon, avx2, avx512, avx512bf16, amx };
 
@@ -37,22 +38,23 @@ std::string_view name_of(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
 
 /// True if this build has the kernels, this processor has the instructions, and the operating
-/// system permits them (AMX must be requested). If false, `reason` states why.
+/// system permits them (AMX must be requested). If the result is false, `reason` states why.
 bool supports(Isa isa, std::string_view* reason = nullptr);
-/// All instruction sets of this processor's architecture, weakest first, whether supported or not.
+/// All instruction sets of this processor's architecture, supported or not, from weakest to
+/// strongest.
 std::span<const Isa> isas_of_this_processor();
 std::vector<Isa> supported_isas();
 
-/// The set named by LONGHAND_CPU, by default the strongest supported set. Throws an Error if the
-/// named set is unknown or not supported.
+/// The instruction set that LONGHAND_CPU names. By default, the strongest supported set. Throws an
+/// Error if the named set is unknown or not supported.
 Isa choose_isa();
 
 template <class Table, Isa isa>
 const Table& kernels();  // specialized in the family's *.simd.cpp
 
-/// The strongest instruction set for which a table has its own kernels, by default avx512. Tables
-/// with kernels for avx512bf16 or amx declare `static constexpr Isa strongest = Isa::amx;`, and
-/// cmake/longhand.cmake lists their files.
+/// The strongest instruction set for which a table has its own kernels. The default is avx512.
+/// Tables with kernels for avx512bf16 or amx declare `static constexpr Isa strongest = Isa::amx;`,
+/// and cmake/longhand.cmake lists their files.
 template <class Table>
 constexpr Isa strongest() {
   if constexpr (requires { Table::strongest; }) return Table::strongest;
@@ -65,7 +67,7 @@ constexpr bool is_arm64 = true;
 constexpr bool is_arm64 = false;
 #endif
 
-/// The strongest set that this build contains; cmake/longhand.cmake may exclude stronger ones.
+/// The strongest set in this build. cmake/longhand.cmake may exclude stronger sets.
 #if defined(LONGHAND_STRONGEST_ISA)
 constexpr Isa strongest_built = Isa::LONGHAND_STRONGEST_ISA;
 #elif defined(__x86_64__)

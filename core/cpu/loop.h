@@ -3,8 +3,8 @@
 #include "core/cpu/simd.h"
 #include "core/cpu/store.h"
 
-/// Loops over rows of any length. The body is written once. It receives an index and an object with
-/// which it loads and stores: a Whole for a full vector, or a Part for the remainder of a row.
+/// Loops over rows of any length. The loop's body is written once. It receives an index and an
+/// object that loads and stores: a Whole for a full vector, or a Part for the rest of a row.
 namespace longhand::cpu::LONGHAND_ISA {
 
 struct Whole {
@@ -93,7 +93,8 @@ template <class T>
   return max(max(max(a, b), max(c, d)));
 }
 
-/// Stores results as `how` requires: overwrites or adds, with normal or non-temporal stores.
+/// Stores results as `how` requires: overwrites or adds to the contents, with normal or
+/// non-temporal stores.
 template <class T>
 class Output {
  public:

@@ -5,7 +5,7 @@
 
 namespace longhand::cpu {
 
-/// Number of sequences of one head that are processed together. It is a multiple of 8, because
+/// Number of sequences of one head that are processed together. It is a multiple of 8 because
 /// delta::product computes 8 rows at a time.
 inline constexpr int lstm_together = 8;
 
@@ -16,7 +16,7 @@ struct LstmSequence {
   std::int64_t tokens = 0;
   HeadRows<const T> x = {}, dy = {};
   HeadRows<T> y = {}, dx = {};
-  HeadRows<float> gates = {}, cells = {};  // written by forward if not null; read by backward
+  HeadRows<float> gates = {}, cells = {};  // if not null, written by forward; read by backward
   HeadRows<float> da = {}, earlier = {};   // backward pass only: dx and h_(t-1) in f32
   const float* before = nullptr;
   float* after = nullptr;
@@ -56,7 +56,7 @@ namespace {
 using delta::Matrix;
 using delta::padded;
 
-/// Matrices with one row per sequence. A row of `a` contains the four gates i, f, o and g one after
+/// Matrices with one row per sequence. A row of `a` contains the gates i, f, o and g, one after
 /// another, each padded to the stride of h.
 struct LstmSpace {
   Matrix h, c, a;
@@ -211,7 +211,8 @@ const LstmKernels<bf16>& kernels<LstmKernels<bf16>, Isa::LONGHAND_ISA>() {
 namespace longhand::cpu {
 namespace {
 
-/// Segments sorted by descending length, so that segments processed together have similar lengths.
+/// The segments in order of descending length, so that segments that are processed together have
+/// similar lengths.
 std::vector<std::int64_t> lstm_order(const Segments& segments) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(segments.count()));
   std::iota(order.begin(), order.end(), 0);
@@ -222,7 +223,7 @@ std::vector<std::int64_t> lstm_order(const Segments& segments) {
 }
 
 /// Calls kernel(rows) for every head and every group of segments. fill(segment, head, sequence)
-/// sets up one sequence of a group.
+/// initializes one sequence of a group.
 template <class T, class Kernel, class Fill>
 void lstm_walk(CpuBackend& backend, const LstmKernels<T>& kernels, const Segments& segments,
                const Tensor& u, std::int64_t heads, bool transposed, const Kernel& kernel, bool add,

@@ -5,14 +5,14 @@
 /// exp, log, log1p, tanh, erf, sigmoid, sine and cosine of vectors, for all inputs including
 /// subnormals. The maximum errors, in units in the last place of f32, are 1.5 for exp, log and
 /// log1p, 2.1 for erf, and 2.5 for tanh, sigmoid, sine and cosine. tests/vector_math_test.cpp
-/// checks these bounds for every instruction set. The result for NaN is NaN.
+/// checks these limits for every instruction set. For NaN, the result is NaN.
 ///
 /// The coefficients are minimax fits of the relative error of the result (Remez exchange in
 /// 40-digit arithmetic, then rounded to f32).
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr double log2_e = 1.44269504088896340736;
-/// ln 2 with only 15 significant bits, so that n ln2_high is exact for |n| < 512.
+/// ln 2 with only 15 significant bits, so that n * ln2_high is exact for |n| < 512.
 inline constexpr double ln2_high = 0.693145751953125;
 inline constexpr double ln2_low = 0.69314718055994530942 - ln2_high;
 
@@ -48,7 +48,7 @@ struct ReducedExp {
 };
 /// The argument reduction of exp. x is in [-105, 89] or NaN.
 [[gnu::always_inline]] inline ReducedExp reduce_exp(Vec x) {
-  // Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits of the sum.
+  // Adding 1.5 * 2^23 rounds x to an integer, which is then in the low bits of the sum.
   const Vec magic(12582912.0);
   const Vec shifted = fma(x, Vec(log2_e), magic);
   const Vec n = shifted - magic;
@@ -58,7 +58,7 @@ struct ReducedExp {
 }
 
 [[gnu::always_inline]] inline Vec exp(Vec x) {
-  // Outside these bounds the result is 0 or infinity. With this order of arguments, min and max
+  // Outside these bounds, the result is 0 or infinity. The order of the arguments makes min and max
   // preserve NaN.
   const ReducedExp e = reduce_exp(min(Vec(89.0), max(Vec(-105.0), x)));
   return scale_by_power(e.p + Vec(1.0), e.n, e.n_int);
@@ -90,8 +90,8 @@ struct ReducedExp {
   return select((x > Vec(0.0)) & (x < infinity), result, select(x < Vec(0.0), nan, special));
 }
 
-/// ln(1 + x) for x >= 0. It is computed as ln u + (x - (u - 1)) / u, where u is 1 + x rounded to
-/// f32.
+/// ln(1 + x) for x >= 0. Let u be 1 + x rounded to f32. The result is computed as ln u + (x - (u -
+/// 1)) / u.
 [[gnu::always_inline]] inline Vec log1p(Vec x) {
   const Vec u = Vec(1.0) + x;
   const Vec lost = x - (u - Vec(1.0));
@@ -105,8 +105,8 @@ struct ReducedExp {
   return copysign(t / (t + Vec(2.0)), x);
 }
 
-/// erf |x| = 1 - e^(-|x| + |x| R(|x|)), where the polynomial R makes the exponent ln(1 - erf |x|).
-/// For |x| >= 4 the result is 1.
+/// erf |x| = 1 - e^(-|x| + |x| R(|x|)). The polynomial R is chosen such that the exponent is ln(1 -
+/// erf |x|). For |x| >= 4, the result is 1.
 [[gnu::always_inline]] inline Vec erf(Vec x) {
   const Vec size = min(Vec(4.0), abs(x));
   const Vec r =
@@ -115,16 +115,17 @@ struct ReducedExp {
   return copysign(exp_minus_1(fma(size, r, -size)), x);
 }
 
-/// 1 / (1 + e^-x), computed from e^-|x|, so that nothing overflows and small results keep their
-/// precision.
+/// 1 / (1 + e^-x). It is computed from e^-|x|, so that nothing overflows and small results keep
+/// their precision.
 [[gnu::always_inline]] inline Vec sigmoid(Vec x) {
   const Vec e = exp(-abs(x));
   return select(x < Vec(0.0), e, Vec(1.0)) / (Vec(1.0) + e);
 }
 
-/// sin x and cos x. Let n be the integer nearest to x / (pi/2), and r = x - n pi/2. n mod 4 selects
-/// sin r or cos r and the signs. pi/2 is split into four parts, and n times each part is subtracted
-/// from x. Three parts are so short that these products are exact. For |x| >= 2^14, libm is used.
+/// sin x and cos x. Let n be the integer nearest to x / (pi/2), and r = x - n pi/2. n mod 4
+/// determines whether sin r or cos r is used, and with which sign. To compute r, pi/2 is split into
+/// four parts, and n times each part is subtracted from x. Three of the parts are so short that
+/// these products are exact. For |x| >= 2^14, libm is used.
 [[gnu::always_inline]] inline void sine_cosine(Vec x, Vec& sine, Vec& cosine) {
   const Vec magic(12582912.0);  // as in reduce_exp
   const Vec shifted = fma(x, Vec(0.63661977236758134308), magic);

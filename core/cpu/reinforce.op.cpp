@@ -6,8 +6,8 @@
 
 namespace longhand::cpu {
 
-/// One query of one head, and its pairs (query, key). The query sees the keys `first` to `last` of
-/// its segment.
+/// One query of one head, and its pairs (query, key). The query sees the keys from `first` to
+/// `last` of its segment.
 template <class T>
 struct ReinforcedQuery {
   HeadRows<const T> k, v;  // rows start at the segment's first key
@@ -45,7 +45,7 @@ bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   return (log_weight < 0 ? log_weight : 0) > task.log_threshold;
 }
 
-/// Processes 64 pairs at a time. First sets a bit for every pair whose weight exceeds the
+/// Processes 64 pairs at a time: first sets a bit for every pair whose weight exceeds the
 /// threshold, then sums the values of these pairs.
 template <class T>
 void query(const ReinforcedQuery<T>& task) {
@@ -143,7 +143,7 @@ void run(CpuBackend& backend, const Reinforce& op) {
   const std::int64_t chunk = rows_per_chunk(op.y.heads * (op.scores.q.width + op.v.width));
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     const auto& kernels = kernels_for<ReinforceKernels<T> >(backend.isa());
-    // The chunk that contains the first pair of a query processes all pairs of this query.
+    // All pairs of a query are processed by the chunk that contains the query's first pair.
     parallel_for(backend.threads(), count, chunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
         if (!begins(n)) continue;

@@ -11,13 +11,14 @@
 #include <arm_neon.h>
 #endif
 
-/// A vector of floats with the width of the instruction set, written with the compiler's vector
-/// extensions. Only code that is compiled once per instruction set includes this header.
-/// LONGHAND_ISA is then defined and names the namespace (see core/cpu/isa.h).
+/// A vector of floats that has the width of the instruction set. It is written with the compiler's
+/// vector extensions. Only code that is compiled once per instruction set includes this header.
+/// LONGHAND_ISA is then defined and is the name of the namespace (see core/cpu/isa.h).
 ///
-/// Comparisons return a Mask, and select(mask, yes, no) chooses per lane. Sums and maxima of a
-/// vector combine its two halves, then the halves of the result, and so on. The order of operations
-/// is therefore fixed. A partial load or store of n lanes accesses no memory beyond these lanes.
+/// Comparisons return a Mask, and select(mask, yes, no) chooses a value for each lane. A sum or
+/// maximum over a vector combines the two halves of the vector, then the two halves of the result,
+/// and so on, so the order of operations is fixed. A partial load or store of n lanes accesses no
+/// memory beyond these lanes.
 namespace longhand::cpu::LONGHAND_ISA {
 
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON)
@@ -37,7 +38,7 @@ inline constexpr int registers = 32;
 inline constexpr int registers = 16;
 #endif
 
-/// True if fma() rounds once.
+/// True if fma() rounds only once.
 #if defined(LONGHAND_ISA_IS_PORTABLE)
 inline constexpr bool fused_multiply_add = false;
 #else
@@ -129,7 +130,8 @@ inline Vec fma(Vec a, Vec b, Vec c) {
 #endif
 }
 
-/// max returns a > b ? a : b, and min returns a < b ? a : b. If a or b is NaN, both return b.
+/// max returns a > b ? a : b, and min returns a < b ? a : b. If a or b is NaN, the result is
+/// therefore b.
 inline Vec max(Vec a, Vec b) {
 #if defined(LONGHAND_SIMD_AVX512)
   return reinterpret_cast<FloatLanes>(_mm512_max_ps(a.v, b.v));
@@ -212,7 +214,7 @@ inline Vec widen(HalfLanes a) {
 #endif
   return from_bits(reinterpret_cast<IntLanes>(words << 16));
 }
-/// Converts f32 to bf16. Rounds to nearest, ties to even, and NaN stays NaN. The instruction
+/// Converts f32 to bf16. Rounds to nearest, ties to even. NaN remains NaN. The instruction
 /// vcvtneps2bf16 is not used, because it replaces subnormals by 0.
 inline HalfLanes narrow(Vec a) {
   const WordLanes word = reinterpret_cast<WordLanes>(a.v);
@@ -283,9 +285,9 @@ inline void store_first(bf16* to, Vec a, int n) {
 #endif
 }
 
-/// Non-temporal store, for results that are too large to be read again from the caches. A normal
-/// store would first read each line that it overwrites. `to` must be aligned to the size of the
-/// store. stream_fence() must be called before another thread reads the data.
+/// Non-temporal store, for results that are too large to stay in the caches until they are read. A
+/// normal store would first read each cache line that it overwrites. `to` must be aligned to the
+/// size of the store. stream_fence() must be called before another thread reads the data.
 inline void stream(float* to, Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   _mm512_stream_ps(to, a.v);
@@ -314,7 +316,8 @@ inline void stream_fence() {
 
 // Functions on pairs of neighbouring numbers.
 
-/// Splits the 2 * lanes numbers in `low` and `high` into even = x0, x2, ... and odd = x1, x3, ...
+/// Splits the 2 * lanes numbers x0, x1, ... in `low` and `high` into even = x0, x2, ... and odd =
+/// x1, x3, ...
 inline void split_pairs(Vec low, Vec high, Vec& even, Vec& odd) {
 #if defined(LONGHAND_SIMD_AVX512)
   even = __builtin_shufflevector(low.v, high.v, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,

@@ -5,7 +5,8 @@ namespace longhand::cpu {
 /// How a kernel writes its results.
 struct Store {
   bool add = false;  // add to the existing contents instead of overwriting them
-  // Use non-temporal stores. Requires every row, or every chunk, to start on a 64-byte boundary.
+  // Use non-temporal stores. This requires that every row, or every chunk, starts on a 64-byte
+  // boundary.
   bool stream = false;
 };
 

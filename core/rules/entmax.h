@@ -6,22 +6,23 @@
 
 namespace longhand::rules {
 
-/// Entmax with alpha = 1.5: P = [x - t]_+^2, where x is half of the score and t is such that the
-/// weights of a row sum to 1.
+/// Entmax with alpha = 1.5: P = [x - t]_+^2. x is half of the score. t is such that the weights of
+/// a row sum to 1.
 struct Entmax {
   static constexpr bool own_key = true, leftward = false, exact_scores = false;
   static constexpr float unit = 0.5f;  // x = s / 2
 
   static constexpr int most_steps = 64;  // usually at most 12 are needed
 
-  /// w, the square root of P. dS is proportional to w.
+  /// w, the square root of P. The gradient dS is proportional to w.
   template <class V>
   static constexpr V weight(V x, V threshold) {
     const V above = x - threshold;
     return select(above > V(0.0), above, V(0.0));
   }
-  /// One step of Newton's method towards t, from a threshold that is at most t. `sum` and `squares`
-  /// are the sums of w and of w^2 for this threshold. The result exceeds t only by rounding errors.
+  /// One step of Newton's method towards t. It starts from `threshold`, which must not exceed t.
+  /// `sum` and `squares` are the sums of w and of w^2 for this threshold. Apart from rounding
+  /// errors, the result does not exceed t.
   template <class V>
   static constexpr V step(V threshold, V sum, V squares) {
     const V more = (squares - V(1.0)) / (sum + sum);

@@ -5,7 +5,7 @@
 /// The attention rules (docs/math/rules.md). A rule computes the weights of the keys from the
 /// scores of a query. Each file of this folder defines one rule as a struct of templates on the
 /// value type. The same code runs on double (the reference backend), on float (CUDA) and on vectors
-/// of queries (the CPU backend). exp2, min and select of vectors are found by argument-dependent
+/// of queries (the CPU backend). For vectors, exp2, min and select are found by argument-dependent
 /// lookup. A rule has
 ///   own_key       false: a query does not see the key at its own position
 ///   leftward      the keys of a query are processed from the nearest to the first

@@ -6,15 +6,15 @@
 
 namespace longhand::rules {
 
-/// Stick-breaking: a row has the weight 1. From the nearest key to the first, each key receives the
-/// share sigmoid(s) of the weight that is left.
+/// Stick-breaking: each row has the weight 1 to distribute. From the nearest key to the first, each
+/// key receives the share sigmoid(s) of the weight that is left.
 struct Stick {
   static constexpr bool own_key = false, leftward = true, exact_scores = false;
   static constexpr float unit = per_bit;
 
-  /// A row is finished when the weight left is below this limit, because all other keys of the row
-  /// together then have a weight below 2^-30. The rounding error of an f32 number near 1 is up to
-  /// 2^-24.
+  /// A row is finished when the weight that is left is below this limit: the remaining keys of the
+  /// row together then have a weight below 2^-30. This is small compared with the rounding error of
+  /// an f32 number near 1, which is up to 2^-24.
   static constexpr float spent = 0x1p-30f;
 
   /// taken = sigmoid(s) and kept = 1 - sigmoid(s), both with full relative precision.
@@ -39,9 +39,10 @@ struct Stick {
   static constexpr V weigh(V s, V& left) {
     return weigh(broken(s), left);
   }
-  /// Returns dS. `rest` is the sum of p dP over this key and all earlier keys; for the nearest key
-  /// it is D. An error of `rest`, multiplied by `taken`, appears in dS. p must therefore be the
-  /// same number that multiplied v in y: rounded, if the product with v rounds its operands.
+  /// Returns dS. `rest` is the sum of p dP over this key and all earlier keys. For the nearest key,
+  /// it is D. An error of `rest` appears in dS, multiplied by `taken`. p must therefore be the same
+  /// number by which v was multiplied to compute y. If the product with v rounds its operands, this
+  /// is the rounded p.
   template <class V>
   static constexpr V gradient(V taken, V p, V dp, V& rest) {
     const V part = p * dp, ds = part - taken * rest;

@@ -7,8 +7,9 @@
 
 namespace longhand::rules {
 
-/// Threshold relative attention: a softmax over the keys with positive scores. To the score of each
-/// such key, `pull` is added for every positive score from this key to the query, both included.
+/// Threshold relative attention: a softmax over the keys with positive scores. The score of such a
+/// key is increased by `pull` times the number of positive scores from this key to the query, both
+/// included.
 struct Tra {
   static constexpr bool own_key = true, leftward = true, exact_scores = true;
   static constexpr float unit = per_bit;
@@ -19,22 +20,22 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
-  /// Returns a bound that shows when all earlier keys can be skipped. No earlier score may be above
+  /// Returns a bound that shows when all earlier keys can be skipped. No earlier score may exceed
   /// `highest`. If `count` keys had positive scores so far, each earlier weight is at most
   /// 2^(highest + pull (count + 1)), before normalization.
-  /// The bound is `highest`, plus 1 for each doubling of the number of keys, plus 30. If
-  /// bound + pull (count + 1) is below the base 2 logarithm of a weight, all earlier keys together
-  /// have less than 2^-30 of this weight. If pull > 0, earlier weights can be larger than later
-  /// ones, so the bound is infinite.
+  /// The bound is the sum of `highest`, 30, and 1 for each doubling of the number of keys. If bound
+  /// + pull (count + 1) is below the base 2 logarithm of a weight, all earlier keys together have
+  /// less than 2^-30 of this weight. If pull > 0, earlier weights can exceed later ones, so the
+  /// bound is infinite.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;
     for (std::int64_t n = 1; n < keys; n *= 2) all += V(1);
     return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
   }
-  /// Returns dS. If one key has the whole weight of its row, such as the only key with a positive
-  /// score, its dS must be exactly 0. Such a key is recognized by its logit, which equals the row's
-  /// log_sum to the last bit if both have the same type.
+  /// Returns dS. If one key has the whole weight of its row, for example because no other key has a
+  /// positive score, its dS must be exactly 0. Such a key is recognized by its logit: if both have
+  /// the same type, the logit equals the row's log_sum to the last bit.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);

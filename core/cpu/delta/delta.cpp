@@ -8,7 +8,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Makes one work item per segment and head. Items run in parallel, and the tokens of an item are
+/// Makes one work item per segment and head. Items run in parallel. The tokens of an item are
 /// processed in order.
 WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of_token) {
   WorkList list;

@@ -4,11 +4,11 @@
 #include "core/cpu/loop.h"
 #include "core/cpu/math.h"
 
-/// The delta rule in chunks. Let S be the state before a chunk, c_i the sum of the chunk's decays
-/// up to token i, E_ij = e^(c_i - c_j), and * the elementwise product. The tokens of the chunk
-/// write U = diag(beta) W, where
+/// The delta rule in chunks. Let S be the state before a chunk, c_i the sum of the decays of the
+/// chunk's tokens up to token i, E_ij = e^(c_i - c_j), and * the elementwise product. The tokens of
+/// the chunk write U = diag(beta) W, where
 ///   (I + A diag(beta)) W = V - diag(e^c) K S,  A = strictly lower part of E * K K^T
-/// and then
+/// and then the outputs Y and the next state S' are
 ///   Y = diag(e^c) Q S + O U,  O = lower part of E * Q K^T
 ///   S' = e^(c_n) S + K^T diag(e^(c_n - c)) U
 namespace longhand::cpu {
@@ -22,7 +22,8 @@ using Entries = delta::Part;
 
 constexpr std::int64_t chunk = delta_chunk;
 
-/// Allocates matrices in the scratch memory. If `at` is null, it only counts the floats.
+/// Allocates matrices in the scratch memory. If `at` is null, only counts the floats that they
+/// need.
 class DeltaSpace {
  public:
   explicit DeltaSpace(float* at = nullptr) : at_(at) {}
@@ -41,13 +42,13 @@ class DeltaSpace {
   std::int64_t used_ = 0;
 };
 
-/// The quantities of a chunk that both the forward and the backward pass need.
+/// The quantities of a chunk that the forward and the backward pass both need.
 struct DeltaChunk {
   // rows: `tokens`, rounded up to a multiple of `unit`
   std::int64_t first = 0, tokens = 0, rows = 0;
   Matrix k, k_transposed, between, keys, reads;  // between is E, keys is -A, reads is O
-  // since: e^c_i, the decay from the start of the chunk to token i. until: e^(c_n - c_i), the decay
-  // from token i to the end of the chunk.
+  // since[i] = e^c_i, the decay from the start of the chunk to token i. until[i] = e^(c_n - c_i),
+  // the decay from token i to the end of the chunk.
   float *beta, *since, *until;
   float *high, *low;  // c_i = high_i + low_i
   float decay = 1;    // e^c_n
@@ -65,8 +66,8 @@ struct DeltaChunk {
         low(space.floats(chunk)) {}
 };
 
-/// Copies rows of a head to `to`, multiplied by `factor`. Entries of `to` beyond the source are set
-/// to 0.
+/// Copies rows of a head to `to`, multiplied by `factor`. Entries of `to` that have no source are
+/// set to 0.
 template <class T>
 void read_rows(const HeadRows<const T>& x, std::int64_t first, std::int64_t tokens,
                std::int64_t rows, std::int64_t width, float factor, const Matrix& to) {
@@ -95,7 +96,8 @@ void write_rows(const Matrix& from, std::int64_t tokens, std::int64_t width, flo
   }
 }
 
-/// Returns the rows of head g of the group. x refers to head 0, and every head has `width` columns.
+/// Returns the rows of head g of the group. x refers to the rows of head 0, and every head has
+/// `width` columns.
 template <class T>
 HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
@@ -149,7 +151,7 @@ void relate(DeltaChunk& c, std::int64_t width) {
   }
 }
 
-/// y = E * (a b). E contains the decays between tokens, and is 0 above the diagonal.
+/// y = E * (a b). E contains the decays between tokens. Its entries above the diagonal are 0.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth,
              const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -160,8 +162,8 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Like weighed() above. Also adds sign scores * (a b) to `flow`. flow_ij is the gradient with
-/// respect to c_i - c_j through the score of tokens i and j.
+/// Like weighed() above. Also adds sign scores * (a b) to `flow`. flow_ij is that part of the
+/// gradient with respect to c_i - c_j that comes from the score of tokens i and j.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -174,15 +176,16 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Computes the gradients of the decays. The decay of token t multiplies each contribution of a
-/// source to a target if the source is the chunk's initial state or a token before t, and the
-/// target is a token from t on or the next state. ddecay_t is therefore the sum of the terms of all
-/// such pairs. The terms are in `flow` (token to token), `from_memory` (state to token), `to_next`
-/// (token to state) and `held` = e^c_n <S, dS'> (state to state). No result is computed as a
-/// difference of larger sums, because such a difference would lose digits.
+/// Computes the gradients of the decays. The chunk's initial state and each token contribute to
+/// later tokens and to the next state. The decay of token t multiplies those contributions whose
+/// source is the initial state or a token before t, and whose target is the next state or a token
+/// from t on. ddecay_t is the sum of the terms of all these contributions. The terms are in `flow`
+/// (token to token), `from_memory` (state to token), `to_next` (token to state) and `held` = e^c_n
+/// <S, dS'> (state to state). No result is computed as a difference of larger sums, because it
+/// would lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
-  Vec columns[chunk / lanes];  // columns_j: sum of flow_ij over the rows i >= t
+  Vec columns[chunk / lanes];  // columns_j: sum of flow_ij over all rows i >= t
   for (Vec& sum : columns) sum = Vec(0.0f);
   double asked = 0, told = static_cast<double>(held);
   for (std::int64_t i = 0; i < c.tokens; ++i) {
@@ -214,7 +217,7 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
 constexpr std::int64_t solved = 8;  // number of rows that are solved together
 
 /// Solves for W by forward substitution (see the top of this file). `right` contains the right-hand
-/// side and is replaced by W. `written` receives U.
+/// side, which W replaces. `written` receives U.
 void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written) {
   const std::int64_t columns = right.stride;
   for (std::int64_t block = 0; block < c.rows; block += solved) {
@@ -235,7 +238,7 @@ void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written)
   }
 }
 
-/// Backward substitution: adds to du the contributions of later tokens of the chunk, and sets `dw`
+/// Backward substitution: adds to du the contributions of later tokens of the chunk. Then sets `dw`
 /// to diag(beta) du.
 void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   const std::int64_t columns = du.stride;
@@ -333,8 +336,7 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 struct BackwardSpace {
   std::int64_t w, v;  // padded width of keys and of values
   DeltaChunk c;
-  Matrix d, turned;  // d: gradient of the state after the chunk; turned: transposed d or state
-  // Shape [tokens, v_width], except `across`, which is the transpose of `written`.
+  Matrix d, turned;  // d: gradient of the state after the chunk; turned: transpose of a state or d
   Matrix error, written, dw, du, dy, across;
   Matrix q, dq, dk_row, dk_column;  // [tokens, width]
   Matrix products, flow;            // [tokens, tokens]
@@ -373,7 +375,7 @@ std::int64_t backward_scratch(std::int64_t tokens, std::int64_t width, std::int6
   return space.used();
 }
 
-/// Reads a chunk's keys and the values that its tokens wrote in the forward pass.
+/// Loads a chunk's keys and the values that its tokens wrote in the forward pass.
 template <class T>
 void begin_backward(const DeltaGradients<T>& head, std::int64_t first, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;

@@ -15,7 +15,7 @@ struct Matrix {
   float* row(std::int64_t i) const { return at + i * stride; }
 };
 
-/// A left operand of a product. Its entry (i, k) is at[i row + k step].
+/// A left operand of a product. Its entry (i, k) is at[i * row + k * step].
 struct Left {
   const float* at;
   std::int64_t row, step;
@@ -23,8 +23,8 @@ struct Left {
 inline Left plain(const Matrix& a) { return {a.at, a.stride, 1}; }
 inline Left transposed(const Matrix& a) { return {a.at, 1, a.stride}; }
 
-/// The part of the left operand that is not zero. The kernel reads whole tiles, so entries outside
-/// this part must be stored as 0 if they are within `unit` of the diagonal.
+/// The part of the left operand that is not zero. The kernel reads whole tiles. All entries outside
+/// this part that are within `unit` of the diagonal must therefore be stored as 0.
 enum class Part { all, lower, upper };
 
 template <int rows, int vectors>
@@ -59,7 +59,7 @@ template <int rows, int vectors>
 }
 
 /// c = a b, or c += a b if `add`, for the rows [from, to) and the first `columns` columns of c. The
-/// sum is over k < depth. to - from is a multiple of 8.
+/// sum is over k < depth. to - from must be a multiple of 8.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
   constexpr int few = registers == 32 ? 8 : 4, wide = registers == 32 ? 4 : 2;

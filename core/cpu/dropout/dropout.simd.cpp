@@ -10,8 +10,8 @@ namespace {
 // Number of Philox blocks of four words that are generated together.
 constexpr std::int64_t blocks = 64;
 
-/// Draws the dropout factors, 0 or `kept`, of `4 * blocks` consecutive entries. factors[i] is the
-/// factor of entry 4 first + i.
+/// Draws the dropout factors of `4 * blocks` consecutive entries. A factor is 0 or `kept`.
+/// factors[i] is the factor of entry 4 * first + i.
 void draw_factors(const DropoutStream& stream, std::uint32_t first, float* factors) {
   std::uint32_t c0[blocks], c1[blocks], c2[blocks], c3[blocks];
   for (std::uint32_t i = 0; i < blocks; ++i) {
@@ -46,7 +46,8 @@ void dropout(const DropoutStream& stream, const T* x, T* y, Store how, std::int6
     const std::int64_t rest = end - at;
     for_each_vector(rest < 4 * blocks ? rest : 4 * blocks, [&](auto i, auto v) {
       const Vec factor = v.load(factors + i), zero(0.0);
-      // Dropped entries are selected as 0 and not multiplied by 0, because infinity times 0 is NaN.
+      // Dropped entries are set to 0 by a selection. A product with 0 would give NaN for infinite
+      // entries.
       out.put(at + i, v, select(factor == zero, zero, factor * v.load(x + at + i)));
     });
   }

@@ -7,7 +7,7 @@
 
 namespace longhand::cpu {
 
-/// The parameters of the random stream (core/contract/dropout.h), which are the same for all
+/// The parameters of the random stream (core/contract/dropout.h). They are the same for all
 /// entries.
 struct DropoutStream {
   std::uint32_t counter[3];  // the last three words of the counter

@@ -9,12 +9,12 @@
 
 namespace longhand::cpu {
 
-/// Kernels over ranges of entries. T is float or bf16, and all arithmetic is f32.
+/// Kernels for ranges of entries. T is float or bf16. All arithmetic is in f32.
 template <class T>
 struct ElementwiseKernels {
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
 
-  /// The kernels of one formula. `formulas` is in the order of the enum Activation.
+  /// The kernels of one formula. The array `formulas` is in the order of the enum Activation.
   struct Formula {
     void (*activate)(const T* x, T* y, Store how, std::int64_t n);
     void (*activate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t n);

@@ -7,7 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Copies n entries from every x_step-th entry of x to every y_step-th entry of y.
+/// Copies n entries. The source is every x_step-th entry of x, and the target is every y_step-th
+/// entry of y.
 template <class From, class To>
 void move_line(const From* x, std::int64_t x_step, To* y, std::int64_t y_step, bool add,
                std::int64_t n) {

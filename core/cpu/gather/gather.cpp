@@ -12,8 +12,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Checks in parallel that all indices are in [0, bound). If an index is not,
-/// longhand::require_indices finds it and throws the Error.
+/// Checks in parallel that all indices are in [0, bound). If one is not, longhand::require_indices
+/// finds this index and throws the Error.
 void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::string_view argument,
                      const Tensor& indices, std::int64_t bound) {
   const auto& k = kernels_for<IndexKernels>(isa);
@@ -28,7 +28,7 @@ void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::str
 /// The rows of a batch, sorted stably by their ids.
 struct Sorted {
   std::vector<std::int64_t> order;  // row indices
-  // The rows with this id are order[first[id]] to order[first[id + 1] - 1].
+  // The rows with this id are order[first[id]], ..., order[first[id + 1] - 1].
   std::vector<std::int64_t> first;
 };
 
@@ -45,7 +45,8 @@ Sorted sort_by_id(const std::int32_t* ids, std::int64_t rows, std::int64_t vocab
   return s;
 }
 
-/// Sums each chunk of rows of dy in its own table, then combines the tables in dtable.
+/// Adds each chunk of rows of dy to a table of its own. Then adds all of these tables and stores
+/// the result in dtable.
 template <class T>
 void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -61,8 +62,9 @@ void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& o
   sums.combine(threads, isa, 1);
 }
 
-/// Sorts the rows of dy by id and divides the vocabulary into chunks. Each chunk sums the rows of
-/// dy that have its ids. Chunks have about equal work: one unit per row of dy and per row of the
+/// Sorts the rows of dy by id and divides the vocabulary into chunks. For each chunk, the rows of
+/// dy with its ids are summed. Chunks have about equal work, which is one unit per row of dy and
+/// per row of the table.
 /// table.
 template <class T>
 void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
@@ -121,8 +123,8 @@ void run(CpuBackend& backend, const EmbeddingBackward& op) {
   require_indices(backend.threads(), backend.isa(), EmbeddingBackward::name, "ids", op.ids,
                   vocabulary);
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
-    // If dy has many more rows than the table, it is faster to add each chunk of rows to a table of
-    // its own.
+    // If dy has many more rows than the table, it is faster to add each chunk of rows to a separate
+    // table.
     if (op.dy.rows() >= 16 * vocabulary) {
       scatter_into_parts<T>(backend.threads(), backend.isa(), op);
     } else {

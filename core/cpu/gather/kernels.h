@@ -30,7 +30,7 @@ struct GatherKernels {
   void (*argmax)(const T* x, std::int32_t* y, std::int64_t rows, std::int64_t n);
 };
 
-/// Check that all n indices are in [0, bound).
+/// Checks that all n indices are in [0, bound).
 struct IndexKernels {
   bool (*in_range)(const std::int32_t* index, std::int64_t n, std::int64_t bound);
 };

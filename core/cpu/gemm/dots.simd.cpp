@@ -16,8 +16,8 @@ template <bool Round, class T>
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
-/// Prefetch distance of B in bytes. B is read sequentially, but at the end of a column the hardware
-/// prefetcher does not continue with the next column in time.
+/// Prefetch distance of B in bytes. B is read sequentially, but at the end of a column, the
+/// hardware prefetcher does not fetch the next column in time.
 constexpr std::int64_t ahead = 1024;
 constexpr int partial_sums = 4;  // independent sums, which hide the latency of additions
 

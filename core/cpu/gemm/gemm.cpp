@@ -31,7 +31,8 @@ Range piece(std::int64_t index, std::int64_t step, std::int64_t total) {
   return {index * step, std::min(total, (index + 1) * step)};
 }
 
-/// True if the kernels write c with non-temporal stores. This requires a single pass over k.
+/// True if the kernels write c with non-temporal stores. They can do so only if k is processed in a
+/// single pass.
 bool streams(const Gemm& g, const GemmPlan& plan) {
   constexpr std::int64_t line = 64 / sizeof(float);
   const auto address = reinterpret_cast<std::uintptr_t>(g.c.data);
@@ -40,8 +41,8 @@ bool streams(const Gemm& g, const GemmPlan& plan) {
          static_cast<std::size_t>(g.batch * g.m * g.n) * sizeof(float) >= stream_from;
 }
 
-/// Executes one product: reserves the scratch memory, then packs, multiplies and finishes the parts
-/// of the plan.
+/// Executes one product: reserves the scratch memory, and then packs, multiplies and finishes each
+/// part of the plan.
 class GemmRun {
  public:
   GemmRun(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace)
@@ -63,7 +64,7 @@ class GemmRun {
     find_kept();
     if (!plan_.share_b && !kept_)
       b_bytes_ = padded(round_up(plan_.task_cols, format_.nr) * panel_units * bytes);
-    // The leading dimension is not a power of two, so that rows use different sets of the cache.
+    // The leading dimension is not a power of two, so that rows are in different sets of the cache.
     ld_sums_ = plan_.task_cols + 16;
     const std::int64_t block = plan_.direct ? 0 : plan_.task_rows * ld_sums_ * 4;
     const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
@@ -102,7 +103,8 @@ class GemmRun {
   }
 
  private:
-  /// Looks up B in the cache of packed panels. Cached panels have the same layout as shared panels.
+  /// Looks for B in the cache of packed panels. Cached panels have the same layout as shared
+  /// panels.
   void find_kept() {
     KeptPanels* const all = workspace_.kept();
     if (!all || g_.batch != 1 || g_.m > KeptPanels::most_rows || plan_.b_in_place) return;
@@ -146,8 +148,8 @@ class GemmRun {
   }
 
   /// Returns the byte offset of a panel within an operand that is packed for several tasks. The
-  /// panel begins at row (column) `index` and belongs to the block of k that begins at k_first. All
-  /// blocks of k before this one are full, so their size is known.
+  /// panel begins at row `index` of A or column `index` of B and belongs to the block of k that
+  /// begins at k_first. All blocks of k before this one are full, so their size is known.
   std::int64_t shared_offset(std::int64_t k_first, std::int64_t k_size, std::int64_t padded_width,
                              std::int64_t index) const {
     const std::int64_t before = k_first / plan_.block_k * units(plan_.block_k);
@@ -156,7 +158,7 @@ class GemmRun {
 
   /// Computes the sums of rows x cols over the range `ks`, one block of k at a time. The first
   /// block stores alpha a b + beta sums in `sums`. Each later block adds its alpha a b. If B is
-  /// shared, `group` is the range of columns of B that was packed in advance for several tasks.
+  /// shared, `group` is the range of columns of B that is packed in advance for several tasks.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
                 float beta, int worker, Range group) {
     std::byte* scratch = workspace_.of_worker(worker);
@@ -180,8 +182,8 @@ class GemmRun {
                                                 cols.begin - group.begin);
         multiply_rows(block, batch, rows, cols, part, sums, scratch);
       } else {
-        // Only full panels of B can be used in place. The columns of a last, partial panel are
-        // packed and padded, because the kernels read whole panels.
+        // Only full panels of B can be used in place. If the last panel is not full, its columns
+        // are packed and padded, because the kernels read whole panels.
         const std::int64_t whole = plan_.b_in_place ? cols.size() / format_.nr * format_.nr : 0;
         if (whole > 0) {
           BlockProduct direct = block;

@@ -14,7 +14,8 @@
 #include "core/formulas.h"
 #include "core/parallel.h"
 
-/// Matrix products of the CPU backend on raw memory: pointers, sizes and leading dimensions.
+/// Matrix products of the CPU backend. Operands are given by pointers, sizes and leading
+/// dimensions.
 namespace longhand::cpu {
 
 /// A row-major matrix of f32 or bf16. `ld` and `batch_stride` count elements.
@@ -33,12 +34,12 @@ struct GemmResult {
   std::int64_t batch_stride = 0;
 };
 
-/// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c. If `at` is given,
-/// c = alpha op(a) op(b) f'(at) + beta c. Omitted arguments have null data.
+/// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c. But if `at` is given, c = alpha
+/// op(a) op(b) f'(at) + beta c. Arguments that are omitted have null data.
 struct Epilogue {
   const float* bias = nullptr;
   std::optional<Activation> f = {};
-  GemmResult pre = {};  // receives z, if given
+  GemmResult pre = {};  // receives z, unless omitted
   GemmOperand residual = {}, at = {};
 };
 
@@ -70,10 +71,10 @@ class GemmWorkspace {
   std::byte* partial() { return partial_.data; }
   KeptPanels* kept() { return kept_; }
 
-  /// Calls body(task, worker) once for each task in [0, tasks). Each worker first executes its own
-  /// range of tasks, which is the same in every call, and then tasks of other workers. A worker's
-  /// cache may therefore still contain the data of the previous call. Tasks are independent, so
-  /// their distribution over workers does not affect results.
+  /// Calls body(task, worker) once for each task in [0, tasks). Each worker first executes a range
+  /// of tasks that is the same in every call, so its cache may still contain their data from the
+  /// previous call. The worker then executes tasks from the ranges of other workers. Tasks are
+  /// independent, so their distribution over workers does not affect results.
   void run(ThreadPool& pool, std::int64_t tasks,
            FunctionRef<void(std::int64_t task, int worker)> body);
 
@@ -100,10 +101,10 @@ class GemmWorkspace {
 
 struct GemmKernels;
 
-/// Computes the product. The bits are the same for any number of threads, because the blocking
-/// depends only on the shape.
+/// Computes the product. The blocking depends only on the shape, so the bits are the same for any
+/// number of threads.
 void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace);
-/// Like gemm() above, with the given table of kernels.
+/// Like gemm() above, but with the given table of kernels.
 void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace);
 
 }  // namespace longhand::cpu

@@ -4,7 +4,7 @@
 namespace longhand::cpu {
 
 /// The kernels of all instruction sets up to avx512. Each stronger instruction set copies the table
-/// of the next weaker one and replaces some kernels: see paired.simd.cpp and tiles.simd.cpp.
+/// of the next weaker set and replaces some of its kernels: see paired.simd.cpp and tiles.simd.cpp.
 template <>
 const GemmKernels& kernels<GemmKernels, Isa::LONGHAND_ISA>() {
   using namespace LONGHAND_ISA;

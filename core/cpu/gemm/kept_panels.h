@@ -13,15 +13,16 @@ namespace longhand::cpu {
 
 struct PanelFormat;
 
-/// Caches the packed panels of operands B that are declared constant for a period (core/backend.h:
-/// SteadyValues). Such an operand is packed once and not once per product. The panels use memory of
-/// the backend, and end() returns it.
+/// Caches the packed panels of those operands B whose values are constant for some time
+/// (SteadyValues in core/backend.h). Such an operand is packed only once, not for each product. The
+/// panels use memory of the backend, which end() returns.
 class KeptPanels {
  public:
-  /// Maximum size of the cache in bytes. Operands that no longer fit are packed for each product.
+  /// Maximum size of the cache in bytes. Operands for which no memory is left are packed for each
+  /// product.
   static constexpr std::size_t most_bytes = SteadyValues::most_kept_bytes;
-  /// Maximum number of rows of a product that uses the cache. With more rows, packing B takes only
-  /// a few percent of the product's time.
+  /// Maximum number of rows of a product that uses the cache. For more rows, packing B takes only a
+  /// few percent of the product's time.
   static constexpr std::int64_t most_rows = 2048;
 
   explicit KeptPanels(CachingAllocator& memory) : memory_(memory) {}
@@ -33,12 +34,12 @@ class KeptPanels {
   using Bytes = std::pair<const std::byte*, std::size_t>;
   void begin(std::vector<Bytes> steady);
   void end();
-  /// Declares that these bytes are about to change. Panels of operands that overlap them are
-  /// discarded, and no further panels of such operands are cached.
+  /// Declares that these bytes are about to change. Discards the panels of all operands that
+  /// overlap these bytes. No further panels of such operands are cached.
   void forget(const void* data, std::size_t bytes);
 
-  /// The key of the cache. It contains all properties of an operand that determine its panels. The
-  /// operand is a single matrix, not a batch.
+  /// The key of the cache. It contains all properties of an operand on which its panels depend. The
+  /// operand is a single matrix, not a batch of matrices.
   struct Operand {
     const void* data;
     DType type;
@@ -51,8 +52,8 @@ class KeptPanels {
     std::byte* data = nullptr;
     bool packed = false;  // set to true by the code that packs the panels
   };
-  /// Returns the memory for the panels of an operand. All calls for an operand return the same
-  /// memory. Returns null if the operand's values may change or if the cache is full.
+  /// Returns the memory for the panels of an operand. All calls for the same operand return the
+  /// same memory. Returns null if the operand's values may change or if the cache is full.
   Panels* find(const Operand& operand, std::size_t bytes);
 
  private:

@@ -8,15 +8,15 @@
 
 /// The kernels for matrix products that an instruction set provides.
 ///
-/// Operands are packed in panels. A panel of A contains `mr` rows, a panel of B `nr` columns. For
-/// each step along k, a panel stores one unit of every row (column). A unit is either one float or
-/// two bf16 values that are adjacent along k. Both kinds of unit have four bytes, so the same loops
-/// process both.
+/// Operands are packed in panels. A panel of A contains `mr` rows, and a panel of B contains `nr`
+/// columns. For each step along k, a panel stores one unit of each of its rows or columns. A unit
+/// is either one float or two bf16 values that are adjacent along k. Both kinds of unit have four
+/// bytes, so the same loops process both.
 namespace longhand::cpu {
 
-/// Packs `count` rows of A (columns of B) of length `k_count` into panels. The last panel is padded
-/// with zeros, and so is each panel along k (see PanelFormat::granule). Element (k, i) of the
-/// source is data[i ld + k] if k_contiguous, otherwise data[k ld + i].
+/// Packs `count` rows of A, or columns of B, into panels. They have length `k_count`. The last
+/// panel is padded with zeros, and so is each panel along k (see PanelFormat::granule). Element (k,
+/// i) of the source is data[i ld + k] if k_contiguous, otherwise data[k ld + i].
 struct PackJob {
   const void* data;
   bool is_bf16;
@@ -30,7 +30,7 @@ struct PackJob {
 /// c = alpha a b + beta c for rows x cols of c. The strides of a and b count units, and ldc counts
 /// elements. Unit k of row i in panel p of A is at a + p a_panel + i a_row + k a_unit, where a_row
 /// or a_unit is 1. Unit k of column j in panel p of B is at b + p b_panel + j + k b_unit. An
-/// operand that already has such a layout is used in place.
+/// operand whose memory already has such a layout is used in place.
 struct BlockProduct {
   std::int64_t rows, cols, units;
   const void* a;
@@ -60,8 +60,8 @@ struct PanelFormat {
   void (*multiply)(const BlockProduct&);
 };
 
-/// Computes rows of a block of c from the finished sums; see Epilogue in gemm.h. Pointers refer to
-/// the first element of the block. `sums` may be c itself.
+/// Computes rows of a block of c from complete sums; see Epilogue in gemm.h. Pointers refer to the
+/// first element of the block. `sums` may be c itself.
 struct EpilogueBlock {
   std::int64_t rows, cols;
   const float* sums;
@@ -85,7 +85,7 @@ struct EpilogueBlock {
 };
 
 /// Computes c = alpha a b + beta c in f32 for a few rows of A. `a` contains floats [rows][k]. The
-/// columns of B are contiguous along k and used in place. Most of the time is spent on reading B
+/// columns of B are contiguous along k and are used in place. Most of the time is needed to read B
 /// from memory.
 struct Dots {
   std::int64_t rows, cols, k;
@@ -104,7 +104,7 @@ struct GemmKernels {
   const PanelFormat* format[3];  // index: the math mode
   const PanelFormat* small[3];   // formats for products with too few rows or columns for tiles
   void (*dots)(const Dots&);
-  /// Converts A to floats [rows][k], rounded to bf16 if `round` is true.
+  /// Converts A to floats [rows][k]. If `round`, rounds them to bf16.
   void (*rows_of_a)(const PackJob&, bool round);
   void (*epilogue)(const EpilogueBlock&);
   /// out[i] = parts[0][i] + parts[1][i] + ..., added in this order.

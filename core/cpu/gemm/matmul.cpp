@@ -6,8 +6,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Describes a tensor as a batch of matrices with `rows` rows each. For an empty tensor, the data
-/// is null.
+/// Describes a tensor as a batch of matrices with `rows` rows each. If the tensor is empty, the
+/// data of the result is null.
 GemmOperand operand(const Tensor& tensor, std::int64_t rows, bool transposed = false) {
   if (!tensor) return {};
   const std::int64_t width = tensor.shape()[-1];

@@ -4,7 +4,7 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// The innermost loops: they compute a tile of c in registers, one step along k at a time.
+/// The innermost loops. They compute a tile of c in registers, with one step along k at a time.
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// Returns sum + a b for f32 units.
@@ -31,9 +31,9 @@ struct PairStep {
   return x - FloatLanes{};
 }
 
-/// Cache lines to prefetch during the steps along k, one line per step. Each of `passes` passes
-/// prefetches `count` lines that are `stride` floats apart. After a pass, `from` advances by `next`
-/// floats.
+/// Cache lines that are prefetched during the steps along k, one line per step. There are `passes`
+/// passes. Each pass prefetches `count` lines that are `stride` floats apart. After a pass, `from`
+/// advances by `next` floats.
 struct Ahead {
   const float* from;
   std::int64_t stride, next, count, passes;
@@ -51,8 +51,8 @@ struct MicroJob {
 };
 
 /// c[M][cols] = alpha a b + beta c, with M rows and (V - 1) * lanes < cols <= V * lanes. If Rows is
-/// true, the units of each row of A are contiguous (a_unit = 1). Otherwise, for each index of k,
-/// the units of consecutive rows are contiguous (a_row = 1).
+/// true, the units of each row of A are contiguous (a_unit = 1). Otherwise, the units of
+/// consecutive rows at the same index of k are contiguous (a_row = 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
   // Fully unrolled: indexing the accumulators at run time would spill all of them to memory.
@@ -75,8 +75,8 @@ void micro(const MicroJob& job) {
     b += b_unit;
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
-      // Only every third row has its own pointer. The next two rows are addressed relative to this
-      // pointer. All pointers then fit into registers.
+      // Only every third row has a pointer. The two rows after it are addressed relative to this
+      // pointer. In this way, all pointers fit into registers.
       const FloatLanes x =
           Rows ? broadcast(group[i / 3] + (i % 3) * a_row + offset) : broadcast(a + i);
       for (int v = 0; v < V; ++v) sum[i][v] = Step::apply(x, row[v], sum[i][v]);
@@ -100,9 +100,9 @@ void micro(const MicroJob& job) {
       }
     }
   };
-  // The steps prefetch first c, which is needed at the end, and then the next rows of A (`ahead`).
-  // Each step prefetches one line. More outstanding requests than the core supports would delay the
-  // loads of this tile.
+  // The steps first prefetch c, which is needed at the end, and then the next rows of A (`ahead`).
+  // Each step prefetches only one line. If more requests were outstanding than the core supports,
+  // the loads of this tile would be delayed.
   Ahead ahead = job.ahead;
   for (int pass = job.stream ? V : 0; left > 0; ++pass) {
     if (pass < V) {
@@ -176,8 +176,8 @@ void multiply_layout(const BlockProduct& p) {
                .beta = p.beta,
                .stream = p.stream,
                .ahead = {}};
-  // If A is used in place, its panels are not contiguous in memory. Each tile of c therefore
-  // prefetches a part of the next panel of A.
+  // If A is used in place, its panels are not contiguous in memory. Each tile of c then prefetches
+  // a part of the next panel of A.
   const bool fetch = p.a_row != 1 || p.a_unit != mr;
   const std::int64_t tiles = (p.cols + nr - 1) / nr;
   constexpr std::int64_t line = 64 / sizeof(float);
@@ -187,7 +187,7 @@ void multiply_layout(const BlockProduct& p) {
     if (Rows) return {next + first * p.a_row, p.a_row, line, count, (p.units + line - 1) / line};
     return {next + first * p.a_unit + mr - 1, p.a_unit, 0, count, 1};
   };
-  // A panel of A remains in the first-level cache while the block of B streams from the
+  // A panel of A remains in the first-level cache while the block of B is read from the
   // second-level cache.
   const float* a = static_cast<const float*>(p.a);
   for (std::int64_t i = 0; i < p.rows; i += mr, a += p.a_panel) {

@@ -4,14 +4,14 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// Functions that copy operands into panels. While they copy, they transpose, convert and pad with
-/// zeros.
+/// Functions that copy operands into panels. They also transpose, convert and pad with zeros.
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// Converts elements of a source to units (see kernels.h). `along` reads the next n elements of one
-/// row, and returns `lanes` units that are adjacent along k. `across` reads the elements of n rows
-/// at one index of k, and returns one unit for each row. If per_unit is 2, the second argument of
-/// `across` points to the elements at the next index of k. It is null if there is no next index.
+/// row and returns `lanes` units that are adjacent along k. `across` reads the elements of n rows
+/// at one index of k and returns one unit for each of these rows. If per_unit is 2, the second
+/// argument of `across` points to the elements at the next index of k, or is null if there is no
+/// next index.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -36,8 +36,8 @@ struct RoundedUnits {
   }
 };
 
-/// One step of a transpose of lanes x lanes values. Exchanges the off-diagonal quarters of each
-/// square with side 2 * Distance.
+/// One step of a transpose of lanes x lanes values. In each square with side 2 * Distance,
+/// exchanges the two quarters that are not on the diagonal.
 template <int Distance, int... I>
 [[gnu::always_inline]] inline void swap_quarters(FloatLanes (&rows)[lanes],
                                                  std::integer_sequence<int, I...>) {
@@ -71,8 +71,8 @@ template <int N>
 }
 
 /// Transposes `steps` units of at most `lanes` rows: unit u of row i is stored in out[u W + i]. If
-/// Whole is true, all rows and units exist. Stores may then write beyond Rows, because the next
-/// unit overwrites these entries.
+/// Whole is true, all rows and units exist. A store may then write beyond Rows, because the next
+/// unit overwrites the additional entries.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
@@ -93,7 +93,7 @@ template <class Units, int W, int Rows, bool Whole, class T>
   }
 }
 
-/// Packs panels of W rows of A (or columns of B) from a source that is contiguous along k.
+/// Packs panels of W rows of A or columns of B. The source is contiguous along k.
 template <class Units, int W, class T>
 void pack_along(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.first * job.ld + job.k_first;
@@ -103,8 +103,8 @@ void pack_along(const PackJob& job, float* out) {
   for (std::int64_t panel = 0; panel < job.count; panel += W) {
     const T* row = source + panel * job.ld;
     const std::int64_t left = job.count - panel;
-    // Number of units that may be stored with full vectors. The last unit of the panel is excluded,
-    // because its store would reach beyond the panel.
+    // Number of units that may be stored with full vectors. The last unit of the panel is not one
+    // of them, because a full store would write beyond the panel.
     const std::int64_t reach = W < lanes ? job.k_count - 1 : job.k_count;
     const std::int64_t whole = left >= W ? reach / per_vector * lanes : 0;
     std::int64_t u = 0;
@@ -132,14 +132,13 @@ void pack_along(const PackJob& job, float* out) {
   }
 }
 
-/// Packs panels from a source in which the elements of neighbouring rows (columns of B) are
-/// contiguous.
+/// Packs panels from a source in which neighbouring rows of A or columns of B are contiguous.
 template <class Units, int W, class T>
 void pack_across(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.k_first * job.ld + job.first;
   const std::int64_t units = (job.k_count + Units::per_unit - 1) / Units::per_unit;
   constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
-  // Prefetch distance in steps of k. Each step may be on a new page.
+  // Prefetch distance in steps along k. Each step may access a new page.
   constexpr std::int64_t ahead = 8;
   for (std::int64_t u = 0; u < units; ++u) {
     const std::int64_t k = u * Units::per_unit;
@@ -157,7 +156,7 @@ void pack_across(const PackJob& job, float* out) {
 #pragma GCC unroll 8
       for (int w = 0; w < W; w += lanes) {
         const bool whole = w + lanes <= W;
-        // A full store may overwrite the beginning of the next unit, because that unit is stored
+        // A full store may write into the place of the next unit, because that unit is stored
         // later. Only the last unit requires a masked store.
         const int n = whole || i + w + lanes <= job.count ? lanes : tail;
         const FloatLanes v = Units::across(row + i + w, next ? next + i + w : nullptr, n);

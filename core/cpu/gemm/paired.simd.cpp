@@ -7,7 +7,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Units of two bf16 values that are neighbours along k. The first is the lower half of the word.
+/// Units of two bf16 values that are adjacent along k. The first value is in the lower half of the
+/// word.
 struct PairedUnits {
   static constexpr int per_unit = 2;
 
@@ -45,8 +46,8 @@ struct PairedUnits {
                                             static_cast<__mmask16>((1u << n) - 1u), from));
     return __builtin_convertvector(half, WordLanes);
   }
-  // vcvtneps2bf16 treats subnormals as 0. vdpbf16ps does the same, so this has no effect on the
-  // result.
+  // vcvtneps2bf16 treats subnormals as 0. This has no effect on the result, because vdpbf16ps
+  // treats them as 0 too.
   static WordLanes rounded(Vec x) {
     return reinterpret_cast<WordLanes>(
         _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x.v))));

@@ -4,7 +4,7 @@
 #include "core/cpu/halves.h"
 #include "core/cpu/simd.h"
 
-/// The formats of the instruction sets up to avx512, and functions that all formats use. Only
+/// The formats of the instruction sets up to avx512, and functions for all formats. Only the
 /// *.simd.cpp files of this folder include this header.
 namespace longhand::cpu::LONGHAND_ISA {
 
@@ -19,10 +19,10 @@ void sum_parts(const float* parts, std::int64_t stride, std::int64_t count, floa
 
 /// The tile of c that is kept in registers: mr rows of nr columns. It uses mr * nr / lanes vector
 /// registers for the sums, nr / lanes for a row of B, and one for an element of A. AVX-512 and NEON
-/// have 32 registers, and the tile uses 14 x 2 + 2 + 1. AVX2 and SSE2 have 16 registers, and the
-/// tile uses 6 x 2 + 2 + 1. Each step along k loads mr + nr / lanes values for mr * nr / lanes
-/// multiply-adds. There are enough independent sums to hide the latency of a multiply-add (4
-/// cycles, with two started per cycle).
+/// have 32 registers, of which 14 x 2 + 2 + 1 are used. AVX2 and SSE2 have 16 registers, of which 6
+/// x 2 + 2 + 1 are used. Each step along k loads mr + nr / lanes values for mr * nr / lanes
+/// multiply-adds. A multiply-add takes 4 cycles, and two are started per cycle. There are enough
+/// independent sums to hide this latency.
 inline constexpr int mr = registers == 32 ? 14 : 6;
 inline constexpr int nr = 2 * lanes;
 

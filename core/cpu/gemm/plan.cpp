@@ -9,9 +9,10 @@ namespace {
 /// is for rows of A and the sums. For the first-level cache, see PanelFormat::block_units.
 constexpr std::int64_t block_bytes = 512 << 10;
 constexpr std::int64_t widest_block = 1024;  // maximum number of columns of a block of B
-// Maximum number of rows for which a task packs B by itself.
+// Maximum number of rows of a product in which each task packs B by itself.
 constexpr std::int64_t private_rows = 448;
-// Maximum number of columns of a task, without and with a buffer for the sums.
+// Maximum number of columns of a task that accumulates its sums in c, and of a task with a buffer
+// for the sums.
 constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;
 constexpr std::int64_t shared_a_bytes = 32 << 20, group_bytes = 64 << 20;
 // Maximum number of floats in a row of A that is used in place.
@@ -19,7 +20,7 @@ constexpr std::int64_t longest_in_place = 512;
 constexpr std::int64_t smallest_for_tiles = 8;
 constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task
-constexpr double task_flops = 2e6;  // about 20 us of work per task, far more than the overhead
+constexpr double task_flops = 2e6;  // about 20 us of work per task; the overhead is far smaller
 constexpr std::int64_t enough_tasks = 32;
 constexpr double many_turns = 256;
 
@@ -152,8 +153,8 @@ void choose_packing(const Gemm& g, GemmPlan& plan) {
 GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   GemmPlan plan;
   const auto math = static_cast<std::size_t>(g.math);
-  // A product with few rows, columns or steps of k leaves tile registers mostly empty. Such a
-  // product uses the format for small products.
+  // If a product has few rows, columns or steps along k, tile registers would be mostly empty. Such
+  // a product uses the format for small products.
   const bool small = std::min(g.m, g.n) < smallest_for_tiles || g.k < smallest_for_tiles;
   plan.format = small ? kernels.small[math] : kernels.format[math];
 

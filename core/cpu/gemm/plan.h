@@ -7,14 +7,15 @@
 
 namespace longhand::cpu {
 
-/// The blocking of a product. It depends on the shape, the types and the instruction set, but never
-/// on threads or the machine's caches. Results are therefore equal on all machines with the same
-/// instruction set.
+/// How a product is divided into blocks. The division depends on the shape, the types and the
+/// instruction set, but not on the number of threads or the machine's caches. Results are therefore
+/// equal on all machines with the same instruction set.
 ///
 /// A task computes task_rows x task_cols of c. It processes k in blocks of block_k and the columns
-/// of B in blocks of block_cols, and packs the parts of A and B that it needs. Parts that several
-/// tasks would pack are packed in advance by all workers together (share_a, share_b). If k is long
-/// and c is small, k is also divided into `chunks`. Their sums are added in order at the end.
+/// of B in blocks of block_cols, and packs the parts of A and B that it needs. If several tasks
+/// would pack the same parts, all workers together pack these parts in advance (share_a, share_b).
+/// If k is long and c is small, k is also divided into `chunks`, whose sums are added in order at
+/// the end.
 struct GemmPlan {
   const PanelFormat* format = nullptr;
   std::int64_t block_k = 0;  // length of a block along k
@@ -26,11 +27,12 @@ struct GemmPlan {
   std::int64_t group_cols = 0;  // number of columns of B packed at a time, if share_b
   std::int64_t chunks = 1;
   std::int64_t chunk_k = 0;  // length of a chunk along k, a multiple of block_k
-  /// Number of tasks in a turn. A worker fetches a whole turn at a time, so that the work outweighs
-  /// the overhead of fetching.
+  /// Number of tasks in a turn. A worker fetches a whole turn at a time, so that the work takes
+  /// much longer than fetching it.
   std::int64_t tasks_at_once = 1;
   bool share_a = false, share_b = false;
-  /// True if c has so few rows that kernels.dots computes it as dot products with columns of B.
+  /// True if c has so few rows that kernels.dots computes the product as dot products with columns
+  /// of B.
   bool dots = false;
   bool a_in_place = false, b_in_place = false;
   bool direct = false;  // sums are accumulated in c itself, not in a buffer

@@ -4,25 +4,25 @@
 #include "core/cpu/gemm/tile_registers.h"
 #include "core/cpu/halves.h"
 
-/// Products with tile registers, for both classes of registers (see tile_registers.h).
+/// Products with tile registers, for both classes of registers in tile_registers.h.
 ///
 /// A granule is a step of 32 elements (16 units) along k. In a panel of 32 rows of A, a granule
-/// consists of two tiles, each with 16 rows of 32 bf16 values. In a panel of 32 columns of B, it
-/// consists of two tiles, each with 16 pairs along k for 16 columns. In formats with two parts,
-/// each granule consists of the tiles of the high parts and then those of the low parts. The parts
-/// of x are high = bf16(x) and low = bf16(x - high), so |x - high - low| <= 2^-16 |x|.
+/// consists of two tiles, each with 16 rows of 32 bf16 values. In a panel of 32 columns of B, a
+/// granule consists of two tiles, each with 16 columns of 16 pairs along k. In formats with two
+/// parts, each granule consists of the tiles of the high parts, followed by those of the low parts.
+/// The parts of x are high = bf16(x) and low = bf16(x - high), so |x - high - low| <= 2^-16 |x|.
 ///
 /// Four tile registers contain the sums of 32 x 32 entries of c, two contain a granule of A, and
-/// two contain a granule of B. Each loaded tile is used twice, so there are 4 loads (8 cycles each)
-/// for 4 products (16 cycles each).
+/// two contain a granule of B. Each loaded tile is used twice, so 4 products (16 cycles each) need
+/// 4 loads (8 cycles each).
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_panel = 32;     // number of rows of A, or columns of B, in a panel
 inline constexpr int granule_units = 16;  // units in 32 elements of k
 inline constexpr int tile_bytes = 1024;
 
-/// Writes one row of a tile of A: the next n elements of a row along k. The tile row has 32
-/// entries, and entries beyond n are 0.
+/// Writes one row of a tile of A: the next n elements of a row along k. The row of the tile has 32
+/// entries. If n is smaller, the remaining entries are 0.
 template <int Parts, class T>
 void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::int64_t n) {
   if constexpr (Parts == 1 && std::is_same_v<T, bf16>) {
@@ -46,7 +46,7 @@ void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::in
   }
 }
 
-/// Loads the next `lanes` elements; elements beyond the end are 0.
+/// Loads the next `lanes` elements. If fewer are left, the other lanes are 0.
 template <class T>
 [[gnu::always_inline]] inline Vec load_across(const T* from, std::int64_t left) {
   return left >= lanes ? load(from)
@@ -54,8 +54,8 @@ template <class T>
                        : Vec(0.0);
 }
 
-/// Copies a granule of f32 or bf16 values to 32 x 32 floats, ordered as [row of the panel][k].
-/// Entries beyond the source are 0.
+/// Copies a granule of f32 or bf16 values to 32 x 32 floats, in the order [row of the panel][k].
+/// Entries that have no source are 0.
 template <class T>
 void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
                     float (&block)[32][32]) {
@@ -87,9 +87,9 @@ void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
   }
 }
 
-/// Packs panels of A, tile after tile: [granule][part][2 tiles][16 rows][32 bf16]. Rows that are
-/// contiguous along k are packed one by one, and later rows are prefetched, because a single row is
-/// too short for the processor's prefetcher.
+/// Packs panels of A, tile after tile: [granule][part][2 tiles][16 rows][32 bf16]. If rows are
+/// contiguous along k, they are packed one by one, and later rows are prefetched by instructions: a
+/// single row is too short for the processor's prefetcher.
 constexpr std::int64_t rows_ahead = 8;
 template <int Parts, class T>
 void pack_tiles_a_of(const PackJob& job) {
@@ -159,7 +159,7 @@ void pack_tiles_b(const PackJob& job) {
   }
 }
 
-/// c = alpha sums + beta c, for the part of the 32 x 32 sums that is within c.
+/// c = alpha sums + beta c, for those of the 32 x 32 sums that are within c.
 inline void put_sums(const BlockProduct& p, const float (&sums)[32][32], std::int64_t i,
                      std::int64_t j) {
   const Vec alpha(p.alpha), beta(p.beta);
@@ -190,8 +190,8 @@ template <int T, class Tiles>
   tiles.template load<T + 1>(static_cast<const char*>(at) + second, row_stride);
 }
 
-/// Prefetches `Lines` cache lines of B with each tile product. B is in the second-level cache, and
-/// without prefetching the tile loads would wait.
+/// Prefetches `Lines` cache lines of B with each tile product. B is in the second-level cache, so
+/// the loads of tiles would have to wait without prefetching.
 template <int Lines>
 struct FetchAhead {
   const char* line;
@@ -200,8 +200,8 @@ struct FetchAhead {
   }
 };
 
-/// Four products. Tiles 0 to 3 contain the sums, 4 and 5 contain A, 6 and 7 contain B. Each tile is
-/// loaded as late as possible, while products of the previous tiles are still running.
+/// Computes four products. Tiles 0 to 3 contain the sums, 4 and 5 contain A, and 6 and 7 contain B.
+/// Each tile is loaded as late as possible, while products of the previous tiles are still running.
 template <bool LoadA, bool LoadB, class Tiles, class Fetch>
 [[gnu::always_inline]] inline void four_products(Tiles& tiles, const char* a, const char* b,
                                                  Fetch& fetch) {
@@ -219,8 +219,8 @@ template <bool LoadA, bool LoadB, class Tiles, class Fetch>
   fetch.some();
 }
 
-/// Computes a BlockProduct. If Parts is 2, the product is high high + high low + low high. The
-/// omitted term low low is less than 2^-16 |a| |b|.
+/// Computes a BlockProduct. If Parts is 2, the product of a and b is the sum of high high, high low
+/// and low high. The omitted product low low is less than 2^-16 |a| |b|.
 template <class Tiles, int Parts>
 void multiply_tiles(const BlockProduct& p) {
   Tiles tiles;
@@ -232,8 +232,8 @@ void multiply_tiles(const BlockProduct& p) {
   for (std::int64_t i = 0; i < p.rows; i += tile_panel, a_panel += granules * step) {
     const char* b = static_cast<const char*>(p.b);
     for (std::int64_t j = 0; j < p.cols; j += tile_panel) {
-      // Full tiles are accumulated in c itself if alpha is 1 and beta is 0 or 1, unless c is
-      // written with non-temporal stores.
+      // A full tile is accumulated in c itself if alpha is 1, beta is 0 or 1, and c is written with
+      // normal stores.
       const bool in_c = !p.stream && p.rows - i >= tile_panel && p.cols - j >= tile_panel &&
                         p.alpha == 1 && (p.beta == 0 || p.beta == 1);
       float* c = in_c ? p.c + i * p.ldc + j : &apart[0][0];
@@ -249,8 +249,8 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        // With two parts, a granule has 64 cache lines and 12 tile products. With one part, it has
-        // 32 cache lines and 4 tile products.
+        // With two parts, a granule has 64 cache lines and needs 12 tile products. With one part,
+        // it has 32 cache lines and needs 4 tile products.
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
           four_products<true, true>(tiles, a, b + part, fetch);   // high part of a, low part of b
@@ -271,10 +271,11 @@ void multiply_tiles(const BlockProduct& p) {
   if (p.stream) stream_fence();
 }
 
-/// A panel of A takes 128 bytes per unit and part: 32 KiB for 256 units (512 elements of k). This
-/// leaves room for streaming B in the 48 KiB first-level cache of processors with tiles. The
-/// second-level cache of 2 MiB contains 256 rows of such a block of A, 512 columns of B and their
-/// sums, each at most 512 KiB. With fewer rows, tiles would wait for B from the third-level cache.
+/// A panel of A takes 128 bytes per unit and part. For 256 units (512 elements of k), this is 32
+/// KiB. The rest of the first-level cache, which has 48 KiB in processors with tiles, is used to
+/// read B. The second-level cache of 2 MiB contains 256 rows of such a block of A, 512 columns of B
+/// and their sums, each at most 512 KiB. With fewer rows, tiles would wait for B from the
+/// third-level cache.
 template <class Tiles, int Parts>
 inline constexpr PanelFormat tile_format{.mr = tile_panel,
                                          .nr = tile_panel,

@@ -5,17 +5,17 @@
 #include "core/cpu/simd.h"
 
 /// The processor's tile registers: eight tiles of 16 rows of 64 bytes. Two classes have the same
-/// interface. One executes the processor's instructions, the other emulates them, so that all code
-/// built on tile registers runs on any machine.
+/// interface. One executes the processor's instructions. The other emulates them, so that code for
+/// tile registers runs on any machine.
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_rows = 16;
 inline constexpr int tile_row_bytes = 64;
 
 #if defined(LONGHAND_ISA_IS_AMX)
-/// The tile registers of AMX. They are named by immediate operands, and keep their contents between
-/// calls on one thread. The functions are written in assembly, because the compiler's intrinsics
-/// accept only literal register numbers.
+/// The tile registers of AMX. Instructions name them by constants, and their contents are kept
+/// between calls on the same thread. The functions are written in assembly, because the compiler's
+/// intrinsics accept only literal register numbers.
 struct TileRegisters {
   /// Configures palette 1: all eight tiles at full size.
   void configure() {

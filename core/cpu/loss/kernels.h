@@ -8,8 +8,8 @@
 
 namespace longhand::cpu {
 
-/// Sums over a range of predictions: the weights, the weighted losses, and the weights of correct
-/// predictions. Sums of different ranges are added in the order of the ranges.
+/// Sums over a range of predictions: of the weights, of the weighted losses, and of the weights of
+/// correct predictions. The sums of different ranges are added in the order of the ranges.
 struct LossSums {
   double weight = 0, loss = 0, hits = 0;
 };

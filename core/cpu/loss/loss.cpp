@@ -19,7 +19,8 @@ void require_targets(std::string_view op, const Tensor& targets, std::int64_t cl
   }
 }
 
-/// Sums over `count` predictions in chunks of `each`. The chunks' sums are added in order.
+/// Sums over `count` predictions, in chunks of `each` predictions. The sums of the chunks are added
+/// in order.
 template <class Kernel>
 LossSums sum_over_chunks(ThreadPool& threads, std::int64_t count, std::int64_t each,
                          Kernel&& kernel) {

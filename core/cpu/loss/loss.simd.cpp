@@ -12,7 +12,7 @@ float entry(const T* x) {
   return load_first(x, 1).v[0];
 }
 
-/// True if x_t is the first entry that equals the maximum.
+/// True if x_t is the maximum and no earlier entry equals it.
 template <class T>
 bool is_first_largest(const T* x, std::int64_t t, float largest) {
   if (entry(x + t) != largest) return false;
@@ -39,7 +39,7 @@ LossSums cross_entropy(const T* logits, const std::int32_t* targets, const float
     if (t < 0) continue;
     const double w = weights ? weights[i] : 1.0;
     sums.weight += w;
-    // In this order of operations, a small loss keeps its precision even if log_sum is large.
+    // With this order of operations, a small loss keeps its precision even if log_sum is large.
     sums.loss +=
         w * (static_cast<double>(log_total) + (static_cast<double>(largest) - entry(x + t)));
     if (is_first_largest(x, t, largest)) sums.hits += w;

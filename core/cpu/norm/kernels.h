@@ -11,8 +11,8 @@ namespace longhand::cpu {
 /// Rows of n entries; T is float or bf16. See core/contract/norm.h for the formulas.
 template <class T>
 struct NormKernels {
-  /// `mean` is null for RMS norm, which subtracts no mean. Entry j is multiplied by offset +
-  /// gain_j. `bias` may be null.
+  /// `mean` is null for RMS norm, which subtracts no mean. Entry j is multiplied by (offset +
+  /// gain_j). `bias` may be null.
   struct Forward {
     const T* x;
     const float *gain, *bias;
@@ -23,8 +23,8 @@ struct NormKernels {
   };
   void (*forward)(const Forward& rows, std::int64_t begin, std::int64_t end, std::int64_t n);
 
-  /// dx may be null. The sums over the rows of this call are added to dgain and dbias. Either may
-  /// be null.
+  /// dx may be null. The sums over the rows of this call are added to dgain and dbias, each of
+  /// which may be null.
   struct Backward {
     const T *x, *dy;
     const float *gain, *mean, *rstd;

@@ -8,8 +8,8 @@ namespace {
 
 float one_over_root(float mean_square) { return 1.0f / __builtin_sqrtf(mean_square); }
 
-/// Makes three passes over each row. The first pass reads the row from memory, the others read it
-/// from the cache.
+/// Makes three passes over each row. The first pass reads the row from memory. The other passes
+/// read it from the cache.
 template <bool centered, class T>
 void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin, std::int64_t end,
                   std::int64_t n) {

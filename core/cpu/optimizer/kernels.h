@@ -7,7 +7,7 @@
 
 namespace longhand::cpu {
 
-/// The factors of a step of Adam (core/contract/optimizer.h), which are equal for all entries of a
+/// The factors of a step of Adam (core/contract/optimizer.h). They are equal for all entries of a
 /// parameter.
 struct AdamFactors {
   float gradient;      // factor of the gradient

@@ -11,8 +11,8 @@ namespace longhand::cpu {
 
 template <class T>
 struct ReduceKernels {
-  /// y_j += sum over rows of x_ij for j in [0, columns). Consecutive rows are `stride` entries
-  /// apart.
+  /// y_j += the sum over all rows i of x_ij, for j in [0, columns). Consecutive rows are `stride`
+  /// entries apart.
   void (*add_rows)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
                    float* y);
   /// The reduction of n entries, as defined in the contract. A maximum or minimum is NaN if any

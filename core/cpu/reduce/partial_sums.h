@@ -9,7 +9,7 @@
 
 namespace longhand::cpu {
 
-/// Number of rows that one chunk sums. It is at least 16, so that the partial sums take little
+/// Number of rows that one chunk sums. It is at least 16, so that the partial sums need little
 /// memory compared with the rows. There are at most 64 chunks.
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);

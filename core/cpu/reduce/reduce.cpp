@@ -11,7 +11,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Combines the reductions of a row's pieces in order. Sums use f64, so that long rows lose no
+/// Combines the results of a row's pieces in order. Sums use f64, so that long rows do not lose
 /// precision.
 float combine(Reduction reduction, const float* pieces, std::int64_t count) {
   const bool extreme = reduction == Reduction::largest || reduction == Reduction::smallest;

@@ -12,8 +12,8 @@ void run(CpuBackend& backend, const Rope& op) {
   if (op.dims > 0) require_indices(Rope::name, "positions", op.positions, op.table.shape()[0]);
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const auto& k = kernels_for<RopeKernels<T>>(backend.isa());
-    // Non-temporal stores are not used, because they require aligned addresses and a head may begin
-    // anywhere.
+    // Non-temporal stores require aligned addresses. They are not used, because a head may begin at
+    // any address.
     const typename RopeKernels<T>::Arguments rows{.x = op.x.data<T>(),
                                                   .positions = op.positions.data<std::int32_t>(),
                                                   .table = op.table.data<float>(),

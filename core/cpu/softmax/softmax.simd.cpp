@@ -7,9 +7,9 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Computes the softmax of the first `visible` of n entries of a row. The other results are 0. The
-/// exponentials are computed twice, for the sum and for the result, which is faster than storing
-/// and loading them.
+/// Computes the softmax of the first `visible` of the n entries of a row. The results of all other
+/// entries are 0. The exponentials are computed twice, once for the sum and once for the result.
+/// This is faster than storing and loading them.
 template <class T>
 [[gnu::always_inline]] inline void forward_row(const T* x, const Output<T>& out, std::int64_t at,
                                                std::int64_t visible, std::int64_t n) {
@@ -18,7 +18,7 @@ template <class T>
   const Vec shift(nothing ? 0.0f : largest);
   const float total =
       sum(sum_over(visible, [&](auto j, auto v) { return v.keep(exp(v.load(x + j) - shift)); }));
-  const Vec factor(nothing ? total : 1.0f / total);  // if `nothing`, total is 0 or NaN
+  const Vec factor(nothing ? total : 1.0f / total);  // if `nothing`, 0 or NaN, and so is y
   for_each_vector(visible,
                   [&](auto j, auto v) { out.put(at + j, v, exp(v.load(x + j) - shift) * factor); });
   for_each_vector(n - visible, [&](auto j, auto v) { out.put(at + visible + j, v, Vec(0.0)); });
