@@ -83,10 +83,10 @@ class Boxes final : public Task {
     return sample;
   }
 
-  /// `exact`: share of answers without a mistake, including the end token. At most as many tokens
-  /// are decoded as the right answer has, so in a longer answer, the end token is wrong. `exact` is
-  /// also reported by depth and, if samples differ in their number of operations, by this number.
-  /// `tokens`: share of right tokens.
+  /// `exact`: share of answers without a mistake, including the end token. Decoding stops after as
+  /// many tokens as the right answer has, so a longer answer has a wrong end token. `exact` is also
+  /// reported by depth. If samples differ in their number of operations, it is also reported by
+  /// this number. `tokens`: share of right tokens.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);

@@ -25,6 +25,7 @@ class TextSource {
 /// In training, all windows have the same length, and about one window of tokens is unused. `shift`
 /// is the fraction of the unused tokens that precedes the first window. In validation, the first
 /// window starts at the first token, and the last window may be shorter.
+///
 /// Documents follow one another, each with its end tokens. A window may contain several documents.
 /// A token sees all earlier tokens of its window, including those of earlier documents. The
 /// validation part of a text starts at the start of a document.

@@ -245,8 +245,8 @@ std::string split(WordPattern pattern) {
               R"(},"behavior":"Isolated","invert":false},)", byte_level(false), "]}");
 }
 
-/// The post_processor of tokenizer.json. The file can state whether it adds the begin token to each
-/// text. If the file does not state this, `otherwise` is used.
+/// The post_processor of tokenizer.json. If the file states whether a begin token is added to each
+/// text, the post_processor follows this. If not, it adds the token if `otherwise` is true.
 std::string template_of(const GgufFile& file, const std::vector<std::string_view>& tokens,
                         bool otherwise) {
   const bool adds = file.has("tokenizer.ggml.add_bos_token")

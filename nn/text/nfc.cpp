@@ -127,7 +127,7 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
   buffer.clear();
   bool changed = false;
   std::size_t copied = 0;  // number of bytes of the text that are already copied
-  std::size_t base = 0;    // position of the last code point that starts a new composition
+  std::size_t base = 0;    // position of the last code point that combines with no earlier one
   for (std::size_t at = 0; at < text.size();) {
     if (static_cast<signed char>(text[at]) >= 0) {
       base = at++;

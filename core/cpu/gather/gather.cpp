@@ -65,7 +65,6 @@ void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& o
 /// Sorts the rows of dy by id and divides the vocabulary into chunks. For each chunk, the rows of
 /// dy with its ids are summed. Chunks have about equal work, which is one unit per row of dy and
 /// per row of the table.
-/// table.
 template <class T>
 void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);

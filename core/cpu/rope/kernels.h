@@ -26,7 +26,7 @@ struct RopeKernels {
 template <class T>
 struct RotateKernels {
   struct Arguments {
-    const T *x, *dy;      // in the backward pass: y and dy
+    const T *x, *dy;      // backward pass: y and dy of the forward pass; forward pass: dy is null
     const float* angles;  // rotation angles of the forward pass
     std::int64_t columns, first_column, heads, width, groups;
     float direction;  // -1: inverse rotation
