@@ -23,8 +23,8 @@ class JsonReader {
   /// Messages begin with `file`. The text must outlive the reader. Throws an Error if the text is
   /// not UTF-8.
   JsonReader(std::string_view text, std::string file);
-  /// A reader for a value that skip() returned. It makes it possible to read members in an order
-  /// other than that of the file.
+  /// A reader for a value that skip() returned. With such readers, members can be read in any
+  /// order.
   JsonReader at(std::string_view value) const;
 
   void open_object();

@@ -220,7 +220,7 @@ class Recall final : public Task {
   /// the table.
   struct Prompt {
     std::map<std::int32_t, Tokens> values;
-    // The slots whose first token is a key: index of this token, and the key.
+    // One entry per slot whose first token is a key: the index of this token, and the key.
     std::map<std::int64_t, std::int32_t> slots;
   };
 

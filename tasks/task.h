@@ -183,7 +183,7 @@ const TaskKind& task_kind(std::string_view name);  // throws an Error if there i
 /// A kind of task. If the user named files instead of a kind, also these files.
 struct NamedTask {
   const TaskKind& kind;
-  std::string files = {};  // value of the option `files` of the kind `files`; otherwise empty
+  std::string files = {};  // folder or list that the user named; empty: the user named a kind
 };
 /// Finds the task that a word of the user names: a kind of task, or a folder or list of JSONL
 /// files. Throws an Error if the word names neither.

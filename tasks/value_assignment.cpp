@@ -104,7 +104,7 @@ class ValueAssignment final : public CharacterTask {
     return all;
   }
 
-  /// Index at which the pair of a letter starts in the table.
+  /// Index in the table at which the pair with this letter starts.
   static std::size_t find(std::string_view table, char letter) {
     for (std::size_t i = 0; i < table.size(); i += 2) {
       if (table[i] == letter) return i;

@@ -17,8 +17,8 @@ namespace {
 /// Softmax heads with data-dependent rotation (docs/math/selective_rope.md). The angles of a token
 /// are computed from this token and the few tokens before it. The query and key of a token are
 /// rotated by the sum of the angles of all tokens up to it. A score therefore depends on the angles
-/// of the tokens between key and query. If all tokens have equal angles, the rotation is that of
-/// rotary positions.
+/// of the tokens between key and query. If all tokens have equal angles, these heads are the same
+/// as heads with rotary positions.
 class SelectiveRopeHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 16, convolution = 4;

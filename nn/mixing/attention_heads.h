@@ -108,8 +108,8 @@ void put(const Heads& x, const Segments& from, const Heads& y, const Segments& t
 /// Copies heads to a separate tensor. No other operation may use these columns of x, because the
 /// gradient of the copy overwrites the gradient of the columns.
 HeadVars alone(const HeadVars& x, const Segments& rows);
-/// Copies the computed heads x to y, the output of a mixer. x.data must have no other columns than
-/// those of x.
+/// Copies the computed heads x to y, the output of a mixer. x.data must contain only the columns of
+/// x.
 HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
 
 /// ln n for each token of a pass, [tokens, heads]. n is the number of keys that the token sees or,

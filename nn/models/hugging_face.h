@@ -98,8 +98,8 @@ struct ForeignConfig {
   std::vector<std::int32_t> ends = {};  // eos_token_id: the tokens that end a text
 };
 ForeignConfig parse_config(std::string_view json, std::string_view source);
-/// Reads a folder's configuration. An eos_token_id in generation_config.json replaces that of
-/// config.json.
+/// Reads a folder's configuration. If generation_config.json has an eos_token_id, it replaces the
+/// eos_token_id of config.json.
 ForeignConfig read_config(const std::filesystem::path& folder);
 
 /// The begin and end tokens named by config.json and generation_config.json.
