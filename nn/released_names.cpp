@@ -7,7 +7,7 @@ namespace longhand::nn {
 namespace {
 
 using Renamed =
-    // The current prefix of a name, and its prefix in released versions.
+    // The prefix of a name, and the prefix that replaces it in released versions.
     std::pair<std::string_view, std::string_view>;
 
 constexpr std::array<Renamed, 4> of_model{{{"embedding.", "gpt_neox.embed_in."},

@@ -159,7 +159,7 @@ class Chains final : public Task {
 
  private:
   /// Parses a prompt by the definition of the task. Returns a description of what is wrong, or an
-  /// empty text.
+  /// empty text if nothing is wrong.
   std::string read(std::string_view prompt, std::vector<std::string_view>& words) const {
     words = words_of(prompt);
     if (static_cast<std::int64_t>(words.size()) != longest()) {

@@ -14,7 +14,7 @@
 namespace longhand::rules {
 
 inline constexpr double ln_of_2 = 0.69314718055994530942;
-/// 1 / ln 2, the unit of rules that compute powers of two: e^s = 2^(s per_bit).
+/// 1 / ln 2. It is the unit of rules that compute powers of two, because e^s = 2^(s per_bit).
 inline constexpr float per_bit = 1.44269504088896340736f;
 
 }  // namespace longhand::rules

@@ -54,7 +54,7 @@ struct Exchange {
   Parameter ours;
   std::vector<std::string> names;  // possible names; the first one is used when a model is written
   bool transposed = false;         // the published matrix is [in, out]
-  // Row r of our tensor is row rows[r] of the published one; empty: the same order.
+  // Row r of our tensor is row rows[r] of the published tensor; empty: rows have the same order.
   std::vector<std::int64_t> rows = {};
   std::int64_t first = 0, count = 0;  // range of our rows; count 0: all rows
 

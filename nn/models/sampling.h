@@ -17,7 +17,7 @@ struct Sampling {
   double temperature = 0;  // divides the logits
   std::int64_t top_k = 0;  // keep the k most likely tokens; 0: all
   double top_p = 1;  // of these, keep the fewest tokens with a total probability of at least top_p
-  // Of these, keep the tokens whose probability is at least min_p times the highest one.
+  // Of these, keep the tokens whose probability is at least min_p times the highest probability.
   double min_p = 0;
 
   /// True if the most likely token is always chosen.

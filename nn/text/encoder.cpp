@@ -108,7 +108,7 @@ std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) cons
   std::size_t at = begin + block_size;
   while (continues_utf8(text[at])) ++at;
   if (tokenizer_.byte_level()) {
-    // In every pattern, a word ends after its last letter.
+    // In every word pattern, a word ends between a letter and a character that is not a letter.
     bool after_letter = false;
     while (at < text.size()) {
       const CodePoint point = decode_utf8(text.data() + at);

@@ -42,7 +42,7 @@ class GradientExchange {
 
   /// For each parameter: true if it had a gradient on any rank in the last step.
   const std::vector<bool>& reached() const { return reached_; }
-  /// Seconds that the last step's sums took, and seconds that this rank waited for them.
+  /// Seconds that the sums of the last step took, and seconds in which this rank waited for them.
   double seconds() const { return seconds_; }
   double exposed() const { return exposed_; }
   /// The part of exposed() that was spent in add(), in seconds.
