@@ -17,6 +17,9 @@ enum class Purpose : std::uint32_t { parameters, data, evaluation, dropout, samp
 /// high half of step}, and the key consists of the two halves of the seed.
 class Rng {
  public:
+  /// A stream for a program's own random numbers. The library never uses it, so its numbers are
+  /// independent of initial weights, dropout and all other streams of the same seed.
+  explicit Rng(std::uint64_t seed) : Rng(seed, Purpose::own) {}
   Rng(std::uint64_t seed, Purpose purpose, std::uint64_t step = 0, std::uint32_t index = 0);
 
   std::uint32_t next();                       // uniform over all 32-bit words

@@ -49,6 +49,12 @@ void Parameter::learn_only(std::vector<Rows> rows) const {
   state_->rows = std::move(rows);
 }
 
+void Parameter::require_columns(const Var& x, std::int64_t columns) const {
+  const Shape& shape = x.shape();
+  LONGHAND_CHECK(shape.rank() > 0 && shape[-1] == columns, "layer ", layer(), ": expected rows of ",
+                 columns, " numbers, got ", shape);
+}
+
 std::int64_t Parameter::learning() const {
   if (frozen()) return 0;
   if (learning_rows().empty()) return value().size();

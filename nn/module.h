@@ -55,6 +55,12 @@ class Parameter {
   // True if both refer to the same parameter.
   friend bool operator==(const Parameter&, const Parameter&) = default;
 
+  /// Name of the layer: name() without its last part.
+  std::string layer() const { return name().substr(0, name().rfind('.')); }
+  /// Throws an Error that names this parameter's layer unless the last axis of x has `columns`
+  /// entries.
+  void require_columns(const Var& x, std::int64_t columns) const;
+
  private:
   friend class Parameters;
   struct State {

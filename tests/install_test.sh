@@ -25,12 +25,17 @@ mkdir "$work/elsewhere"
 (cd "$work/elsewhere" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-copy" > /dev/null)
 diff -r "$work/book-of-checkout" "$work/book-of-copy"
 
+# longhand.h includes every header with differentiable operations.
+for header in $(cd "$source" && grep -lE '^(inline )?(Var|HeadsBackward|FalResult) [a-z_]+\(' autograd/*.h); do
+  grep -q "\"$header\"" "$source/longhand.h" || { echo "longhand.h does not include $header"; exit 1; }
+done
+
 # Every example is built and run.
 cd "$work"
 for file in "$source"/examples/*.cpp; do
   name=$(basename "$file" .cpp)
   text=
-  [ "$name" = character_model ] && text=$source/examples/README.md
+  case $name in character_model | gpt) text=$source/examples/README.md ;; esac
   begin=$(date +%s%N)
   echo "== $name"
   "$work/build/$name" $text || { echo "$name: it did not learn what it should"; exit 1; }

@@ -8,9 +8,12 @@
 
 #include "core/error.h"
 #include "core/rng.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/feed_forward.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
 #include "nn/normal.h"
+#include "tests/refusal.h"
 
 BOOST_AUTO_TEST_SUITE(module_test)
 
@@ -129,6 +132,25 @@ BOOST_FIXTURE_TEST_CASE(constant_initial_values_are_constant, Fixture) {
   const nn::LayerNorm norm(Scope(parameters) / "norm", 3, 1e-5);
   BOOST_TEST(norm.weight.value().to_doubles() == std::vector<double>(3, 1.0));
   BOOST_TEST(norm.bias.value().to_doubles() == std::vector<double>(3, 0.0));
+}
+
+BOOST_FIXTURE_TEST_CASE(errors_of_shapes_name_the_layer, Fixture) {
+  const Scope block = Scope(parameters) / "blocks" / 0;
+  const Linear head(Scope(parameters) / "head", 64, 10);
+  const nn::LayerNorm norm(block / "norm", 8, 1e-5);
+  const FeedForward forward(block / "feed_forward", {.width = 8, .inner = 16}, normal(1),
+                            normal(1));
+  const nn::Embedding embedding(Scope(parameters) / "embedding", 5, 8);
+  const Var x = Tensor::zeros(*backend, {3, 63}, DType::f32);
+  expect_refusal([&] { head(x); }, "layer head: expected rows of 64 numbers, got [3, 63]");
+  expect_refusal([&] { norm(x); }, "layer blocks.0.norm: expected rows of 8 numbers, got [3, 63]");
+  expect_refusal([&] { forward(x, {}); },
+                 "layer blocks.0.feed_forward.up: expected rows of 8 numbers, got [3, 63]");
+  expect_refusal(
+      [&] {
+        embedding(Tensor::from(*backend, {2}, std::vector<std::int32_t>{4, 5}));
+      },
+      "layer embedding: embedding: ids: expected 0 to 4, got 5 at 1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@
 #include <limits>
 #include "tests/check.h"
 
+#include "autograd/operators.h"
 #include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "tests/refusal.h"
@@ -268,6 +269,55 @@ BOOST_AUTO_TEST_CASE(a_bf16_second_moment_decays_without_gradients) {
     BOOST_TEST(v > 0.3 * left);
     BOOST_TEST(v < 3 * left);
   }
+}
+
+namespace {
+
+/// w = w - rate (factor g + decay w), with the number of steps as its state.
+class Plain final : public Optimizer {
+ public:
+  Plain(const Parameters& parameters, Groups groups, Communicator* ranks)
+      : Optimizer(parameters, {.decay = 0.5, .clip = 1, .state = {"steps"}}, groups, ranks) {}
+  std::string_view kind() const override { return "plain"; }
+
+ private:
+  void apply(const Update& update) const override {
+    for (std::size_t i = 0; i < update.parameters.size(); ++i) {
+      const Var w = update.parameters[i], steps = update.state[0][i];
+      const Var g = multiply(update.gradients[i], update.factor);
+      const Var decayed = add(g, scale(w, update.decay[i]));
+      update.assign(w.value(), subtract(w, multiply(decayed, update.now)));
+      update.assign(steps.value(), add(steps, number_like(steps, 1)));
+    }
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(an_optimizer_of_the_users_own_is_made_and_executed, Fixture) {
+  const OptimizerOptions options = [](const Parameters& of, auto groups, Communicator* ranks) {
+    return std::make_unique<Plain>(of, groups, ranks);
+  };
+  const ParameterGroup slow{.parameters = {b}, .rate = 0.5};
+  const auto optimizer = make_optimizer(parameters, options, std::array{slow});
+  BOOST_TEST(optimizer->kind() == "plain");
+  send(w, {3, 0, 0, 0});
+  send(b, {0, 4});
+  BOOST_TEST(take(*optimizer, 0.1, 1) == 5.0, close);
+  BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.1 * (3.0 / 5 + 0.5), close);
+  BOOST_TEST(w.value().to_doubles()[3] == 1 - 0.1 * 0.5, close);
+  BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.05 * 4.0 / 5, close);
+  BOOST_REQUIRE(optimizer->state().size() == 2u);
+  BOOST_TEST(optimizer->state()[0].name == "w.steps");
+  // A step with numbers that are not finite changes neither parameters nor state.
+  const std::vector<double> before = w.value().to_doubles();
+  send(w, {std::numeric_limits<double>::quiet_NaN(), 0, 0, 0});
+  send(b, {0, 4});
+  take(*optimizer, 0.1, 2);
+  BOOST_TEST(w.value().to_doubles() == before);
+  BOOST_TEST(optimizer->state()[0].tensor.to_doubles() == std::vector<double>(4, 1.0));
+  expect_refusal([&] { make_optimizer(parameters, OptimizerMaker()); },
+                 "expected a function that returns an optimizer, got none");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -60,6 +60,15 @@ BOOST_AUTO_TEST_CASE(drawing_words_one_by_one_or_in_bulk_is_the_same) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_seed_alone_names_a_stream_of_the_program) {
+  const auto first = [](Rng rng) { return rng.next(); };
+  BOOST_TEST(first(Rng(1)) == first(Rng(1, Purpose::own)));
+  BOOST_TEST(first(Rng(1)) != first(Rng(2)));
+  for (int purpose = 0; purpose < static_cast<int>(Purpose::own); ++purpose) {
+    BOOST_TEST(first(Rng(1)) != first(Rng(1, static_cast<Purpose>(purpose))));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(different_names_have_different_streams) {
   std::set<Words> seen;
   for (const std::uint64_t seed : {0ull, 1ull, 1ull << 32}) {

@@ -7,8 +7,8 @@
 #include "core/atomic_file.h"
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/table_file.h"
 #include "core/utf8.h"
-#include "tasks/table_file.h"
 
 namespace longhand::app {
 namespace {
@@ -84,7 +84,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
 }
 
 SplitTable split_table(const fs::path& table, const fs::path& folder, const TableSplit& split) {
-  tasks::TableFile rows(table);
+  TableFile rows(table);
   const std::size_t prompt = rows.column(split.prompt), answer = rows.column(split.answer);
   const std::size_t measured = split.by_prompt ? prompt : answer;
   const Folder made = Folder::make(folder);

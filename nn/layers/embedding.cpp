@@ -2,6 +2,7 @@
 
 #include "autograd/elementwise.h"
 #include "autograd/gather.h"
+#include "core/error.h"
 
 namespace longhand::nn {
 
@@ -10,8 +11,12 @@ Embedding::Embedding(const Scope& scope, std::int64_t vocabulary, std::int64_t w
     : weight(scope.add("weight", {vocabulary, width}, initial, true)), scale(times) {}
 
 Var Embedding::operator()(const Tensor& ids, DType type) const {
-  const Var rows = embedding(weight, ids, type);
-  return scale == 1 ? rows : longhand::scale(rows, scale);
+  try {
+    const Var rows = embedding(weight, ids, type);
+    return scale == 1 ? rows : longhand::scale(rows, scale);
+  } catch (const Error& error) {
+    fail("layer ", weight.layer(), ": ", error.what());
+  }
 }
 
 }  // namespace longhand::nn

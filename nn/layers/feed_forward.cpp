@@ -15,6 +15,7 @@ Var FeedForward::operator()(const Var& x, const Var& residual) const {
   if (!up.adapters.empty() || !down.adapters.empty()) {
     return down(activate(f, up(x)), {.residual = residual});
   }
+  up.weight.require_columns(x, up.weight.value().columns());
   return feed_forward(x, {.up = up.weight,
                           .up_bias = up.bias,
                           .down = down.weight,

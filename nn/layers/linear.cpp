@@ -16,6 +16,7 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_
 Var Linear::operator()(const Var& x, const Options& options) const {
   LONGHAND_CHECK(adapters.empty() || !options.f,
                  "linear: expected no activation, because adapters add to the product");
+  weight.require_columns(x, weight.value().columns());
   Var y = matmul(x, weight,
                  {.transpose_b = true,
                   .bias = bias,

@@ -9,7 +9,10 @@ LayerNorm::LayerNorm(const Scope& scope, std::int64_t width, double added_to_var
       bias(scope.add("bias", {width}, constant(0), false)),
       epsilon(added_to_variance) {}
 
-Var LayerNorm::operator()(const Var& x) const { return layer_norm(x, weight, bias, epsilon); }
+Var LayerNorm::operator()(const Var& x) const {
+  weight.require_columns(x, weight.value().size());
+  return layer_norm(x, weight, bias, epsilon);
+}
 
 RmsNorm::RmsNorm(const Scope& scope, std::int64_t width, double added_to_square, bool one_more)
     : weight(scope.add("weight", {width}, constant(one_more ? 0 : 1), false)),
@@ -17,6 +20,7 @@ RmsNorm::RmsNorm(const Scope& scope, std::int64_t width, double added_to_square,
       plus_one(one_more) {}
 
 Var RmsNorm::operator()(const Var& x) const {
+  if (weight) weight.require_columns(x, weight.value().size());
   return rms_norm(x, fixed ? fixed : weight.var(), plus_one ? 1 : 0, epsilon);
 }
 

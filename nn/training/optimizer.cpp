@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/combine.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/optimizer.h"
 #include "core/error.h"
@@ -241,6 +242,12 @@ std::vector<Optimizer::Learning> Optimizer::learning() const {
   return all;
 }
 
+void Optimizer::Update::assign(const Tensor& to, const Var& value) const {
+  factor.backend()(Copy{.x = where(factor, value, to).value(), .y = to});
+}
+
+std::vector<double> Optimizer::now(double rate, std::int64_t /*step*/) const { return {rate}; }
+
 AdamOptimizer::AdamOptimizer(const Parameters& parameters, const AdamOptions& options,
                              Groups groups, Communicator* ranks)
     : Optimizer(parameters,
@@ -280,12 +287,9 @@ void AdamOptimizer::apply(const Update& update) const {
 
 SgdOptimizer::SgdOptimizer(const Parameters& parameters, const SgdOptions& options, Groups groups,
                            Communicator* ranks)
-    : Optimizer(parameters,
-                {.decay = options.decay, .clip = options.clip, .state = {"velocity"}, .numbers = 1},
+    : Optimizer(parameters, {.decay = options.decay, .clip = options.clip, .state = {"velocity"}},
                 groups, ranks),
       options_(options) {}
-
-std::vector<double> SgdOptimizer::now(double rate, std::int64_t /*step*/) const { return {rate}; }
 
 Optimizer::Numbers SgdOptimizer::constants() const { return {{"momentum", {options_.momentum}}}; }
 
@@ -306,7 +310,13 @@ std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
   if (const auto* adam = std::get_if<AdamOptions>(&options)) {
     return std::make_unique<AdamOptimizer>(parameters, *adam, groups, ranks);
   }
-  return std::make_unique<SgdOptimizer>(parameters, std::get<SgdOptions>(options), groups, ranks);
+  if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
+    return std::make_unique<SgdOptimizer>(parameters, *sgd, groups, ranks);
+  }
+  const auto& make = std::get<OptimizerMaker>(options);
+  std::unique_ptr<Optimizer> own = make ? make(parameters, groups, ranks) : nullptr;
+  LONGHAND_CHECK(own, "optimizer: expected a function that returns an optimizer, got none");
+  return own;
 }
 
 }  // namespace longhand::nn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,8 +34,6 @@ struct SgdOptions {
 /// The data that ranks divide among themselves, so that each stores only a part.
 enum class Sharing { nothing, moments, gradients };
 
-using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;
-
 /// Parameters with their own learning rate or weight decay. A parameter belongs to at most one
 /// group.
 struct ParameterGroup {
@@ -57,6 +56,9 @@ struct ParameterGroup {
 /// Ranks may share the optimizer's state: each rank owns some parameters, stores their state,
 /// updates them, and broadcasts their new values. A parameter has a single owner, and the ranks own
 /// roughly equal numbers of entries.
+///
+/// A new optimizer is a derived class with kind() and apply() (examples/own_optimizer.cpp). This
+/// class clips gradients, handles groups, frozen rows and ranks, and saves the state.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -104,24 +106,33 @@ class Optimizer {
  protected:
   using Groups = std::span<const ParameterGroup>;
   struct Shared {
-    double decay, clip;
-    std::vector<std::string_view> state;  // suffixes of the state tensors of a parameter
-    std::int64_t numbers;                 // number of values that change from step to step
-    bool short_state = false;             // store the state in bf16 if parameters are f32
+    double decay = 0, clip = 0;                // as in AdamOptions
+    std::vector<std::string_view> state = {};  // suffixes of the state tensors of a parameter
+    std::int64_t numbers = 1;                  // size of Update::now
+    bool short_state = false;                  // store the state in bf16 if parameters are f32
   };
   /// If `ranks` is not null, its ranks share the state. Otherwise each rank stores the whole state.
   Optimizer(const Parameters& parameters, Shared shared, Groups groups, Communicator* ranks);
 
-  /// Parameters that are updated together. state[k][i] is state tensor k of parameter i.
+  /// Parameters that are updated together.
   struct Update {
-    std::vector<Tensor> parameters = {}, gradients = {};
-    std::vector<std::vector<Tensor>> state = {};
-    std::vector<double> decay = {};
-    Tensor now, factor;
+    std::vector<Tensor> parameters = {};          // to be replaced
+    std::vector<Tensor> gradients = {};           // before clipping
+    std::vector<std::vector<Tensor>> state = {};  // state[k][i] is state tensor k of parameter i
+    std::vector<double> decay = {};               // weight decay of each parameter
+    Tensor now;                                   // the values of Optimizer::now()
+    /// Factor of the gradients for clipping, [1]. If it is 0, apply() must change nothing.
+    Tensor factor;
+
+    /// Sets a parameter or state tensor to `value`, unless factor is 0.
+    void assign(const Tensor& to, const Var& value) const;
   };
-  /// The values that change from step to step, for step `step` with this rate.
-  virtual std::vector<double> now(double rate, std::int64_t step) const = 0;
-  virtual Numbers constants() const = 0;
+  /// The values that change from step to step, for step `step` with this rate. They are tensors, so
+  /// that recorded steps can be replayed with other values. By default, the learning rate.
+  virtual std::vector<double> now(double rate, std::int64_t step) const;
+  /// The constants of the formula, for numbers().
+  virtual Numbers constants() const { return {}; }
+  /// Computes the new values of the parameters and of their state.
   virtual void apply(const Update& update) const = 0;
 
  private:
@@ -175,12 +186,17 @@ class SgdOptimizer final : public Optimizer {
   std::string_view kind() const override { return "sgd"; }
 
  private:
-  std::vector<double> now(double rate, std::int64_t step) const override;
   Numbers constants() const override;
   void apply(const Update& update) const override;
 
   SgdOptions options_;
 };
+
+/// Makes an optimizer of the user's own class.
+using OptimizerMaker = std::function<std::unique_ptr<Optimizer>(
+    const Parameters& parameters, std::span<const ParameterGroup> groups, Communicator* ranks)>;
+
+using OptimizerOptions = std::variant<AdamOptions, SgdOptions, OptimizerMaker>;
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options,

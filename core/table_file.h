@@ -8,13 +8,15 @@
 
 #include "core/text_file.h"
 
-namespace longhand::tasks {
+namespace longhand {
 
 /// Reads a table of comma-separated values (RFC 4180) row by row. If the file's name ends in .tsv,
 /// cells are separated by tabs. A cell in double quotes may contain separators, line breaks and
 /// doubled quotes. The first row contains the names of the columns.
 class TableFile {
  public:
+  static constexpr std::size_t longest_row = std::size_t{16} << 20;  // bytes
+
   explicit TableFile(const std::filesystem::path& path);
 
   const std::vector<std::string>& columns() const { return columns_; }
@@ -36,4 +38,4 @@ class TableFile {
   std::vector<std::string> columns_;
 };
 
-}  // namespace longhand::tasks
+}  // namespace longhand

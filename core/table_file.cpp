@@ -1,18 +1,18 @@
-#include "tasks/table_file.h"
+#include "core/table_file.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/utf8.h"
-#include "tasks/answers.h"
 
-namespace longhand::tasks {
+namespace longhand {
 
 TableFile::TableFile(const std::filesystem::path& path)
     : name_(path.string()),
       separator_(path.extension() == ".tsv" ? '\t' : ','),
-      lines_(path, Answer::longest_line) {
+      lines_(path, longest_row) {
   auto names = read_row();
   LONGHAND_CHECK(names, name_, ": expected a first line with the names of the columns, got none");
   columns_ = std::move(*names);
@@ -22,8 +22,12 @@ std::string TableFile::place() const { return text(name_, ':', line_); }
 
 std::size_t TableFile::column(const std::string& name) const {
   const auto found = std::ranges::find(columns_, name);
+  constexpr std::size_t shown = 10;  // names in the message
   std::string known;
-  for (const std::string& column : columns_) known += (known.empty() ? "" : ", ") + quote(column);
+  for (const std::string& column : columns_ | std::views::take(shown)) {
+    known += (known.empty() ? "" : ", ") + quote(column);
+  }
+  if (columns_.size() > shown) known += text(" and ", columns_.size() - shown, " more");
   LONGHAND_CHECK(found != columns_.end(), name_, ": expected a column named ", quote(name),
                  ", got ", known);
   return static_cast<std::size_t>(found - columns_.begin());
@@ -55,8 +59,8 @@ std::optional<std::vector<std::string>> TableFile::read_row() {
     LONGHAND_CHECK(find_broken_utf8(*line) == std::string::npos, name_, ':', lines_.number(),
                    ": expected UTF-8, got invalid byte ", find_broken_utf8(*line) + 1);
     bytes += line->size() + 1;
-    LONGHAND_CHECK(bytes <= Answer::longest_line, place(), ": expected a row of at most ",
-                   Answer::longest_line, " bytes; a quote may be missing");
+    LONGHAND_CHECK(bytes <= longest_row, place(), ": expected a row of at most ", longest_row,
+                   " bytes; a quote may be missing");
     for (std::size_t i = 0; i < line->size(); ++i) {
       const char c = (*line)[i];
       if (is_quoted && c == '"' && i + 1 < line->size() && (*line)[i + 1] == '"') {
@@ -81,4 +85,4 @@ std::optional<std::vector<std::string>> TableFile::read_row() {
   fail(place(), ": expected a closing quote, got the end of the file");
 }
 
-}  // namespace longhand::tasks
+}  // namespace longhand

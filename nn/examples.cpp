@@ -1,0 +1,91 @@
+#include "nn/examples.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/random_order.h"
+
+namespace longhand::nn {
+namespace {
+
+void check(const Examples& examples) {
+  LONGHAND_CHECK(examples.targets.empty() || std::ssize(examples.targets) == examples.count(),
+                 "examples: expected ", examples.count(), " targets, got ",
+                 examples.targets.size());
+  LONGHAND_CHECK(!examples.values || examples.values->count() == examples.count(),
+                 "examples: expected values of ", examples.count(), " rows, got ",
+                 examples.values ? examples.values->shape() : Shape());
+}
+
+}  // namespace
+
+Batch Examples::batch(std::span<const std::int64_t> rows) const {
+  check(*this);
+  Batch batch{.features = {features.shape().with_front(std::ssize(rows))}};
+  if (values) batch.values.shape = values->shape().with_front(std::ssize(rows));
+  for (const std::int64_t row : rows) {
+    features.append_row(row, batch.features.values);
+    if (!targets.empty()) batch.targets.push_back(targets[static_cast<std::size_t>(row)]);
+    if (values) values->append_row(row, batch.values.values);
+  }
+  if (scale != 1) {
+    for (double& value : batch.features.values) value *= scale;
+  }
+  return batch;
+}
+
+Batch Examples::batch(std::int64_t first, std::int64_t count) const {
+  LONGHAND_CHECK(count >= 0 && count <= this->count(), "examples: expected at most ", this->count(),
+                 " examples, got ", count);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), first);
+  return batch(rows);
+}
+
+std::pair<Examples, Examples> Examples::split(double share, std::uint64_t seed) const {
+  check(*this);
+  LONGHAND_CHECK(share >= 0 && share <= 1, "examples: expected a share from 0 to 1, got ", share);
+  const auto part = [&](std::int64_t first, std::int64_t end) {
+    const RandomOrder order(static_cast<std::uint64_t>(count()), seed, Purpose::own, 0);
+    std::vector<std::int64_t> rows;
+    Examples made{.features = {}, .scale = scale};
+    for (std::int64_t place = first; place < end; ++place) {
+      rows.push_back(static_cast<std::int64_t>(order[static_cast<std::uint64_t>(place)]));
+      if (!targets.empty()) made.targets.push_back(targets[static_cast<std::size_t>(rows.back())]);
+    }
+    made.features = features.select(rows);
+    if (values) made.values = values->select(rows);
+    return made;
+  };
+  const auto first = static_cast<std::int64_t>(std::floor(share * static_cast<double>(count())));
+  return {part(0, first), part(first, count())};
+}
+
+BatchSource shuffled_batches(Examples examples, std::int64_t size, std::uint64_t seed,
+                             std::int64_t batches) {
+  check(examples);
+  LONGHAND_CHECK(examples.count() > 0, "examples: expected at least one example, got none");
+  LONGHAND_CHECK(size > 0 && batches > 0,
+                 "examples: expected a batch size and batches per step of at least 1, got ", size,
+                 " and ", batches);
+  return [examples = std::make_shared<const Examples>(std::move(examples)), size, seed, batches](
+             std::int64_t step, std::int64_t place) {
+    const auto count = static_cast<std::uint64_t>(examples->count());
+    std::vector<std::int64_t> rows;
+    auto at = static_cast<std::uint64_t>(((step - 1) * batches + place) * size);
+    while (std::ssize(rows) < size) {
+      const RandomOrder order(count, seed, Purpose::data, at / count);
+      for (; std::ssize(rows) < size; ++at) {
+        rows.push_back(static_cast<std::int64_t>(order[at % count]));
+        if ((at + 1) % count == 0) {
+          ++at;
+          break;
+        }
+      }
+    }
+    return examples->batch(rows);
+  };
+}
+
+}  // namespace longhand::nn

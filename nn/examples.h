@@ -1,0 +1,33 @@
+#pragma once
+
+#include <utility>
+
+#include "core/numbers.h"
+#include "nn/batch.h"
+
+namespace longhand::nn {
+
+/// A data set in memory. Example i has row i of `features` and either class targets[i] or row i of
+/// `values` as its target.
+struct Examples {
+  Numbers features;                        // [n, ...]
+  std::vector<std::int32_t> targets = {};  // n classes, or empty
+  std::optional<Numbers> values = {};      // [n, ...]
+  double scale = 1;                        // factor of the features, such as 1.0 / 255 for pixels
+
+  std::int64_t count() const { return features.count(); }
+  /// The examples with these indices.
+  Batch batch(std::span<const std::int64_t> rows) const;
+  /// The examples first .. first + count - 1.
+  Batch batch(std::int64_t first, std::int64_t count) const;
+  /// Divides the examples at random. The first part contains `share` of them, rounded down.
+  std::pair<Examples, Examples> split(double share, std::uint64_t seed) const;
+};
+
+/// Batches of `size` examples in random order. Every epoch contains each example once, in an order
+/// that depends on (seed, epoch) only, and a batch may contain the end of one epoch and the begin
+/// of the next. `batches` is the number of batches per step (TrainerOptions: parts * accumulation).
+BatchSource shuffled_batches(Examples examples, std::int64_t size, std::uint64_t seed,
+                             std::int64_t batches = 1);
+
+}  // namespace longhand::nn

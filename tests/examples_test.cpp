@@ -1,0 +1,102 @@
+#include "nn/examples.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "tests/refusal.h"
+
+BOOST_AUTO_TEST_SUITE(examples_test)
+
+using namespace longhand;
+using namespace longhand::nn;
+
+namespace {
+
+/// n examples with the features i and 2 i, target i and value -i.
+Examples examples_of(int n) {
+  std::string features, values;
+  Examples made;
+  for (int i = 0; i < n; ++i) {
+    features += {static_cast<char>(i), static_cast<char>(2 * i)};
+    values += static_cast<char>(-i);
+    made.targets.push_back(i);
+  }
+  made.features = Numbers({n, 2}, Numbers::Type::u8, features);
+  made.values = Numbers({n, 1}, Numbers::Type::i8, values);
+  return made;
+}
+
+/// Checks that the features and values of each row belong to its target.
+void check_rows(const Batch& batch, double scale = 1) {
+  for (std::size_t i = 0; i < batch.targets.size(); ++i) {
+    BOOST_TEST(batch.features.values[2 * i] == scale * batch.targets[i]);
+    BOOST_TEST(batch.features.values[2 * i + 1] == scale * 2 * batch.targets[i]);
+    BOOST_TEST(batch.values.values[i] == -batch.targets[i]);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_batch_contains_the_rows_and_their_targets) {
+  Examples examples = examples_of(10);
+  examples.scale = 0.5;
+  const Batch batch = examples.batch(std::vector<std::int64_t>{7, 2, 7});
+  BOOST_TEST(batch.targets == std::vector<std::int32_t>({7, 2, 7}));
+  BOOST_TEST(batch.features.shape == Shape({3, 2}));
+  BOOST_TEST(batch.values.shape == Shape({3, 1}));
+  check_rows(batch, 0.5);
+  BOOST_TEST(examples.batch(8, 2).targets == std::vector<std::int32_t>({8, 9}));
+  expect_refusal([&] { examples.batch(8, 3); }, "numbers: expected a row from 0 to 9, got 10");
+}
+
+BOOST_AUTO_TEST_CASE(every_epoch_contains_each_example_once) {
+  const BatchSource source = shuffled_batches(examples_of(10), 4, 3, /*batches=*/2);
+  std::vector<std::int32_t> targets;
+  for (int step = 1; step <= 5; ++step) {
+    for (int place = 0; place < 2; ++place) {
+      const Batch batch = source(step, place);
+      BOOST_TEST(batch.targets.size() == 4u);
+      check_rows(batch);
+      targets.insert(targets.end(), batch.targets.begin(), batch.targets.end());
+    }
+  }
+  std::set<std::vector<std::int32_t>> orders;
+  for (auto at = targets.begin(); at != targets.end(); at += 10) {
+    std::vector<std::int32_t> epoch(at, at + 10);
+    orders.insert(epoch);
+    std::ranges::sort(epoch);
+    BOOST_TEST(epoch == examples_of(10).targets);
+  }
+  BOOST_TEST(orders.size() == 4u);
+  BOOST_TEST(source(3, 1).targets == source(3, 1).targets);
+  // A batch may be larger than the data set.
+  BOOST_TEST(shuffled_batches(examples_of(3), 8, 1)(1, 0).targets.size() == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(a_split_divides_the_examples) {
+  const auto [first, second] = examples_of(10).split(0.75, 5);
+  BOOST_TEST(first.count() == 7);
+  BOOST_TEST(second.count() == 3);
+  check_rows(first.batch(0, 7));
+  check_rows(second.batch(0, 3));
+  std::vector<std::int32_t> all = first.targets;
+  all.insert(all.end(), second.targets.begin(), second.targets.end());
+  BOOST_TEST(all != examples_of(10).targets);
+  std::ranges::sort(all);
+  BOOST_TEST(all == examples_of(10).targets);
+}
+
+BOOST_AUTO_TEST_CASE(inconsistent_examples_are_refused) {
+  Examples wrong = examples_of(4);
+  wrong.targets.pop_back();
+  expect_refusal([&] { wrong.batch(0, 1); }, "examples: expected 4 targets, got 3");
+  wrong = examples_of(4);
+  wrong.values = Numbers({3, 1}, Numbers::Type::u8, "abc");
+  expect_refusal([&] { shuffled_batches(wrong, 1, 1); }, "expected values of 4 rows, got [3, 1]");
+  expect_refusal([&] { shuffled_batches(examples_of(0), 1, 1); }, "at least one example");
+  expect_refusal([&] { shuffled_batches(examples_of(2), 0, 1); }, "got 0 and 1");
+  expect_refusal([&] { examples_of(2).split(1.5, 1); }, "expected a share from 0 to 1");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
