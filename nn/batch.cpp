@@ -8,6 +8,11 @@
 
 namespace longhand::nn {
 
+void TokenRows::append(std::span<const std::int32_t> sequence) {
+  lengths.push_back(static_cast<std::int32_t>(sequence.size()));
+  tokens.insert(tokens.end(), sequence.begin(), sequence.end());
+}
+
 void Batch::append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted) {
   LONGHAND_CHECK(wanted.size() == sequence.size(), "batch: expected ", sequence.size(),
                  " targets, one for each token, got ", wanted.size());

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/rng.h"
@@ -24,6 +26,18 @@ struct ReferencePair {
   std::int32_t position = 0;
 };
 
+/// Token ids of several sequences, one after another without padding.
+struct TokenRows {
+  std::vector<std::int32_t> tokens = {};
+  std::vector<std::int32_t> lengths = {};  // number of tokens of each sequence
+  std::int64_t filling = 0;                // as in Batch
+
+  void append(std::span<const std::int32_t> sequence);
+  std::span<const std::int32_t> real_lengths() const {
+    return {lengths.data(), lengths.size() - (filling > 0 ? 1 : 0)};
+  }
+};
+
 /// Input and targets of a model, on the host.
 ///
 /// The input is in `tokens`, `features` or both. `tokens` contains the sequences one after another
@@ -38,9 +52,14 @@ struct Batch {
   std::vector<std::int32_t> positions = {};
   std::vector<ReferencePair> reference = {};  // in ascending order of rows
   Floats features = {};                       // [rows, ...]
-  std::vector<std::int32_t> targets = {};     // [rows, groups]; negative: not scored
-  Floats values = {};                         // [rows, ...]
-  std::vector<float> weights = {};            // weight of each target; empty: all weights are 1
+  /// Further inputs by name. Float inputs may have any number of rows. In a batch with `tokens`,
+  /// each named token input has one sequence for each sequence of `tokens`. It may be longer,
+  /// shorter or empty.
+  std::map<std::string, Floats> named_features = {};
+  std::map<std::string, TokenRows> named_tokens = {};
+  std::vector<std::int32_t> targets = {};  // [rows, groups]; negative: not scored
+  Floats values = {};                      // [rows, ...]
+  std::vector<float> weights = {};         // weight of each target; empty: all weights are 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
   /// Number of tokens of the padding sequence, which comes last; 0: no padding. Padding tokens are

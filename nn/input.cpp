@@ -63,6 +63,30 @@ void give_positions(Input& input, std::span<const std::int32_t> given,
 
 Shape shape_of(std::span<const ReferencePair> reference) { return {std::ssize(reference), 2}; }
 
+/// Overwrites an input with the tokens of a batch. Its last `filling` tokens are padding.
+void assign_padded(Input& input, std::span<const std::int32_t> tokens,
+                   std::span<const std::int32_t> lengths, std::span<const std::int32_t> positions,
+                   std::int64_t filling, std::span<const ReferencePair> reference = {}) {
+  std::vector<std::int32_t> places = places_of(lengths, lengths, tokens.size());
+  std::fill(places.end() - filling, places.end(), 0);
+  input.ids.assign(tokens);
+  give_positions(input, positions, places, largest(lengths.first(lengths.size() - (filling > 0))));
+  input.segments.assign(lengths);
+  if (input.reference) input.reference.assign(in_rows(reference, places));
+}
+
+template <class Value>
+const Value& named(const std::map<std::string, Value>& inputs, std::string_view name,
+                   std::string_view kind) {
+  std::string names;
+  for (const auto& [key, value] : inputs) {
+    if (key == name) return value;
+    names += (names.empty() ? "" : ", ") + key;
+  }
+  fail("batch: expected an input of ", kind, " named ", name, ", got ",
+       names.empty() ? "none" : names);
+}
+
 }  // namespace
 
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
@@ -103,18 +127,28 @@ Input make_input(Backend& backend, std::span<const std::int32_t> tokens) {
 
 void PlacedBatch::assign(const Batch& batch) {
   if (input.ids) {
-    std::vector<std::int32_t> places = places_of(batch.lengths, batch.lengths, batch.tokens.size());
-    std::fill(places.end() - batch.filling, places.end(), 0);
-    input.ids.assign(batch.tokens);
-    give_positions(input, batch.positions, places, largest(batch.real_lengths()));
-    input.segments.assign(batch.lengths);
-    if (input.reference) input.reference.assign(in_rows(batch.reference, places));
+    assign_padded(input, batch.tokens, batch.lengths, batch.positions, batch.filling,
+                  batch.reference);
   }
   if (features) features.assign(batch.features.values);
   if (targets) targets.assign(batch.targets);
   if (values) values.assign(batch.values.values);
   if (weights) weights.assign(std::vector<double>(batch.weights.begin(), batch.weights.end()));
   if (counted.rows) assign_counted(batch);
+  for (const auto& [name, more] : batch.named_features) {
+    if (!more.values.empty()) named_features.at(name).assign(more.values);
+  }
+  for (const auto& [name, more] : batch.named_tokens) {
+    assign_padded(named_tokens.at(name), more.tokens, more.lengths, {}, more.filling);
+  }
+}
+
+const Tensor& PlacedBatch::features_of(std::string_view name) const {
+  return named(named_features, name, "floats");
+}
+
+const Input& PlacedBatch::tokens_of(std::string_view name) const {
+  return named(named_tokens, name, "tokens");
 }
 
 void PlacedBatch::assign_counted(const Batch& batch) {
@@ -156,6 +190,18 @@ PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
     placed.counted.rows = Tensor(backend, {listed}, DType::i32);
     placed.counted.targets = Tensor(backend, {listed, batch.groups}, DType::i32);
     if (placed.weights) placed.counted.weights = Tensor(backend, {listed, batch.groups}, master);
+  }
+  for (const auto& [name, more] : batch.named_features) {
+    placed.named_features.emplace(name, Tensor(backend, more.shape, master));
+  }
+  for (const auto& [name, more] : batch.named_tokens) {
+    LONGHAND_CHECK(batch.tokens.empty() || more.lengths.size() == batch.lengths.size(),
+                   "batch: ", name, ": expected ", batch.lengths.size(),
+                   " sequences, as in the batch's tokens, got ", more.lengths.size());
+    const Shape shape{std::ssize(more.tokens)};
+    placed.named_tokens.emplace(name, Input{.ids = Tensor(backend, shape, DType::i32),
+                                            .positions = Tensor(backend, shape, DType::i32),
+                                            .segments = Segments(backend, more.lengths)});
   }
   placed.assign(batch);
   return placed;

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <map>
+#include <string>
+#include <string_view>
+
 #include "core/segments.h"
 #include "nn/batch.h"
 
@@ -49,6 +53,14 @@ struct PlacedBatch {
     Tensor rows = {};                   // i32 [n]
     Tensor targets = {}, weights = {};  // [n, groups], the targets and weights of these rows
   } counted = {};
+  // The named inputs of the batch.
+  std::map<std::string, Tensor> named_features = {};
+  std::map<std::string, Input> named_tokens = {};
+
+  /// The named input of floats, or of tokens. Throws an Error that lists the batch's inputs if
+  /// there is none of this name.
+  const Tensor& features_of(std::string_view name) const;
+  const Input& tokens_of(std::string_view name) const;
 
   /// Overwrites this batch with another batch of the same shape (nn/training/step_shape.h).
   void assign(const Batch& batch);

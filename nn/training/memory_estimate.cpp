@@ -28,6 +28,14 @@ Batch twice(const Batch& batch) {
     append(to->values, from->values);
     to->shape = from->shape.with_front(2 * from->shape.front());
   }
+  for (auto& [name, to] : all.named_features) {
+    append(to.values, batch.named_features.at(name).values);
+    to.shape = to.shape.with_front(2 * to.shape.front());
+  }
+  for (auto& [name, to] : all.named_tokens) {
+    append(to.tokens, batch.named_tokens.at(name).tokens);
+    append(to.lengths, batch.named_tokens.at(name).lengths);
+  }
   return all;
 }
 

@@ -14,22 +14,54 @@ std::int64_t rounded_up(std::int64_t n, std::int64_t parts, std::int64_t least) 
   return (n + step - 1) / step * step;
 }
 
+std::int64_t longest_of(std::span<const std::int32_t> lengths) {
+  std::int32_t longest = 0;
+  for (const std::int32_t length : lengths) longest = std::max(longest, length);
+  return std::bit_ceil(static_cast<std::uint32_t>(longest));
+}
+
+bool have_one_length(std::span<const std::int32_t> lengths) {
+  return std::ranges::all_of(lengths, [&](auto length) { return length == lengths.front(); });
+}
+
+/// Pads the sequences to a rounded number of sequences and of tokens, as filled_up() describes.
+/// Returns the length of the padding sequence.
+std::int64_t fill_up(std::vector<std::int32_t>& tokens, std::vector<std::int32_t>& lengths) {
+  const std::int64_t rounded = rounded_up(std::ssize(tokens), 32, 256);
+  const std::int64_t sequences = rounded_up(std::ssize(lengths) + 1, 8, 8);
+  const std::int64_t filling = rounded - std::ssize(tokens);
+  lengths.resize(static_cast<std::size_t>(sequences) - 1);
+  lengths.push_back(static_cast<std::int32_t>(filling));
+  tokens.resize(static_cast<std::size_t>(rounded));
+  return filling;
+}
+
 }  // namespace
 
 BatchShape shape_of(const Batch& batch, std::int64_t place) {
-  std::int32_t longest = 0;
-  for (const std::int32_t length : batch.real_lengths()) longest = std::max(longest, length);
-  if (!batch.positions.empty()) longest = std::ranges::max(batch.positions) + 1;
-  return {.place = place,
-          .tokens = std::ssize(batch.tokens),
-          .sequences = std::ssize(batch.lengths),
-          .longest = std::bit_ceil(static_cast<std::uint32_t>(longest)),
-          .groups = batch.groups,
-          .head = batch.head,
-          .counted = std::ssize(batch.counted_rows()),
-          .weighted = !batch.weights.empty(),
-          .features = batch.features.shape,
-          .values = batch.values.shape};
+  BatchShape shape{.place = place,
+                   .tokens = std::ssize(batch.tokens),
+                   .sequences = std::ssize(batch.lengths),
+                   .longest = longest_of(batch.real_lengths()),
+                   .groups = batch.groups,
+                   .head = batch.head,
+                   .counted = std::ssize(batch.counted_rows()),
+                   .weighted = !batch.weights.empty(),
+                   .features = batch.features.shape,
+                   .values = batch.values.shape};
+  if (!batch.positions.empty()) {
+    const std::int32_t end = std::ranges::max(batch.positions) + 1;
+    shape.longest = longest_of({&end, 1});
+  }
+  for (const auto& [name, input] : batch.named_features) {
+    shape.named_features.emplace(name, input.shape);
+  }
+  for (const auto& [name, input] : batch.named_tokens) {
+    shape.named_tokens.emplace(
+        name, BatchShape::TokenShape{std::ssize(input.tokens), std::ssize(input.lengths),
+                                     longest_of(input.real_lengths())});
+  }
+  return shape;
 }
 
 StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int64_t>& places) {
@@ -39,16 +71,17 @@ StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int
 }
 
 Batch filled_up(Batch batch) {
-  const auto same = [&](std::int32_t length) { return length == batch.lengths.front(); };
-  if (std::ranges::all_of(batch.lengths, same)) return batch;
-  const std::int64_t tokens = rounded_up(std::ssize(batch.tokens), 32, 256);
-  const std::int64_t sequences = rounded_up(std::ssize(batch.lengths) + 1, 8, 8);
-  batch.filling = tokens - std::ssize(batch.tokens);
-  const auto rows = static_cast<std::size_t>(tokens);
-  const auto choices = static_cast<std::size_t>(tokens * batch.groups);
-  batch.lengths.resize(static_cast<std::size_t>(sequences) - 1);
-  batch.lengths.push_back(static_cast<std::int32_t>(batch.filling));
-  batch.tokens.resize(rows);
+  bool is_even = have_one_length(batch.lengths);
+  for (const auto& [name, input] : batch.named_tokens) {
+    is_even = is_even && have_one_length(input.lengths);
+  }
+  if (is_even || batch.tokens.empty()) return batch;
+  batch.filling = fill_up(batch.tokens, batch.lengths);
+  for (auto& [name, input] : batch.named_tokens) {
+    input.filling = fill_up(input.tokens, input.lengths);
+  }
+  const std::size_t rows = batch.tokens.size();
+  const std::size_t choices = rows * static_cast<std::size_t>(batch.groups);
   if (!batch.positions.empty()) batch.positions.resize(rows);
   batch.targets.resize(choices, -1);
   if (!batch.weights.empty()) batch.weights.resize(choices);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "nn/batch.h"
@@ -21,6 +23,13 @@ struct BatchShape {
   std::int64_t counted = 0;  // length of Batch::counted_rows()
   bool weighted = false;
   Shape features = {0}, values = {0};
+  std::map<std::string, Shape> named_features = {};
+  struct TokenShape {
+    std::int64_t tokens = 0, sequences = 0;
+    std::int64_t longest = 0;  // rounded up like BatchShape::longest
+    bool operator==(const TokenShape&) const = default;
+  };
+  std::map<std::string, TokenShape> named_tokens = {};
 
   bool operator==(const BatchShape&) const = default;
 };
@@ -32,7 +41,8 @@ StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int
 /// Pads a batch whose sequences differ in length, so that batches of similar size have the same
 /// shape. Empty sequences round the number n of sequences up to a multiple of about n / 8. One
 /// padding sequence then rounds the number n of tokens up to a multiple of about n / 32, but of at
-/// least 256. All other batches are returned unchanged.
+/// least 256. Named token inputs are padded in the same way. A batch in which all inputs have
+/// sequences of one length each is returned unchanged.
 Batch filled_up(Batch batch);
 
 }  // namespace longhand::nn

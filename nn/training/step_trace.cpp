@@ -11,11 +11,11 @@ std::string batch_prefix(std::int64_t place) { return text("batches.", place, '.
 
 std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std::string& prefix) {
   std::vector<NamedTensor> arrays;
-  const auto integers = [&](const char* name, const std::vector<std::int32_t>& values,
+  const auto integers = [&](const std::string& name, const std::vector<std::int32_t>& values,
                             const Shape& shape) {
     if (!values.empty()) arrays.push_back({prefix + name, Tensor::from(host, shape, values)});
   };
-  const auto floats = [&](const char* name, const std::vector<double>& values, const Shape& shape,
+  const auto floats = [&](const std::string& name, const std::vector<double>& values, const Shape& shape,
                           DType type) {
     if (values.empty()) return;
     arrays.push_back({prefix + name, Tensor::from(host, shape, type, values)});
@@ -28,6 +28,13 @@ std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std:
   integers("targets", batch.targets, choices);
   floats("values", batch.values.values, batch.values.shape, DType::f64);
   floats("weights", {batch.weights.begin(), batch.weights.end()}, choices, DType::f32);
+  for (const auto& [name, input] : batch.named_features) {
+    floats("features." + name, input.values, input.shape, DType::f64);
+  }
+  for (const auto& [name, input] : batch.named_tokens) {
+    integers("tokens." + name, input.tokens, {std::ssize(input.tokens)});
+    integers("lengths." + name, input.lengths, {std::ssize(input.lengths)});
+  }
   integers("head", {static_cast<std::int32_t>(batch.head)}, {1});
   return arrays;
 }

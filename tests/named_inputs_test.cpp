@@ -1,0 +1,128 @@
+// Batches with further inputs by name, from the batch on the host to a trained model.
+#include "core/error.h"
+#include "nn/batch.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/linear.h"
+#include "nn/losses.h"
+#include "nn/training/step_shape.h"
+#include "nn/training/trainer.h"
+#include "tests/refusal.h"
+
+BOOST_AUTO_TEST_SUITE(named_inputs_test)
+
+using namespace longhand;
+using namespace longhand::nn;
+
+namespace {
+
+/// Three sequences, each with a further sequence "source", and floats "picture".
+Batch batch_of(std::vector<std::int32_t> source_lengths) {
+  Batch batch;
+  std::int32_t next = 0;
+  for (const std::int32_t length : source_lengths) {
+    batch.append(std::vector<std::int32_t>{1, 2}, std::vector<std::int32_t>{2, 3});
+    std::vector<std::int32_t> source;
+    for (int i = 0; i < length; ++i) source.push_back(next++ % 7);
+    batch.named_tokens["source"].append(source);
+  }
+  batch.named_features["picture"] = {{2, 3}, {1, 2, 3, 4, 5, 6}};
+  return batch;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(named_inputs_are_placed_and_found_by_name) {
+  const auto backend = make_reference_backend();
+  const Batch batch = batch_of({3, 0, 2});
+  PlacedBatch placed = place(*backend, batch, DType::f64);
+  const Input& source = placed.tokens_of("source");
+  BOOST_TEST(source.ids.to_ints() == std::vector<std::int32_t>({0, 1, 2, 3, 4}));
+  BOOST_TEST(source.positions.to_ints() == std::vector<std::int32_t>({0, 1, 2, 0, 1}));
+  BOOST_TEST(source.segments.count() == 3);
+  BOOST_TEST(source.longest == 3);
+  BOOST_TEST(placed.features_of("picture").shape() == Shape({2, 3}));
+  BOOST_TEST(placed.features_of("picture").to_doubles()[5] == 6.0);
+  expect_refusal([&] { placed.tokens_of("sourse"); },
+                 "batch: expected an input of tokens named sourse, got source");
+  expect_refusal([&] { placed.features_of("source"); },
+                 "batch: expected an input of floats named source, got picture");
+  Batch other = batch_of({1, 2, 2});
+  other.named_features["picture"].values[5] = -6;
+  placed.assign(other);
+  BOOST_TEST(source.positions.to_ints() == std::vector<std::int32_t>({0, 0, 1, 0, 1}));
+  BOOST_TEST(placed.features_of("picture").to_doubles()[5] == -6.0);
+  other.named_tokens["source"].append(std::vector<std::int32_t>{1});
+  expect_refusal([&] { place(*backend, other, DType::f64); },
+                 "batch: source: expected 3 sequences, as in the batch's tokens, got 4");
+}
+
+BOOST_AUTO_TEST_CASE(named_inputs_belong_to_the_shape_of_a_step) {
+  const Batch batch = batch_of({3, 0, 2});
+  BOOST_CHECK(shape_of(batch) == shape_of(batch_of({3, 1, 1})));
+  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({3, 0, 3})));  // another number of tokens
+  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({5, 0, 0})));  // position tables are larger
+  Batch other = batch;
+  other.named_features["picture"].shape = {3, 2};
+  BOOST_CHECK(shape_of(batch) != shape_of(other));
+  other = batch;
+  other.named_features.clear();
+  BOOST_CHECK(shape_of(batch) != shape_of(other));
+}
+
+BOOST_AUTO_TEST_CASE(named_inputs_are_padded_together_with_the_tokens) {
+  const auto backend = make_reference_backend();
+  const Batch even = filled_up(batch_of({2, 2, 2}));
+  BOOST_TEST(even.filling == 0);
+  BOOST_TEST(even.named_tokens.at("source").tokens.size() == 6u);
+  const Batch full = filled_up(batch_of({3, 0, 2}));
+  const TokenRows& source = full.named_tokens.at("source");
+  BOOST_TEST(full.lengths.size() == 8u);
+  BOOST_TEST(source.lengths == std::vector<std::int32_t>({3, 0, 2, 0, 0, 0, 0, 251}));
+  BOOST_TEST(source.filling == 251);
+  // The position ids of the padding do not exceed those of the sequences.
+  BOOST_TEST(place(*backend, full, DType::f64).tokens_of("source").longest == 3);
+}
+
+namespace {
+
+/// Predicts class floor(x + 2 t) from the named input x and the named token t.
+class Sum final : public Model {
+ public:
+  explicit Sum(Backend& backend) : Model(backend, 1) {}
+  Loss loss(const PlacedBatch& batch) override {
+    const Var both = embedding(batch.tokens_of("t").ids);
+    return cross_entropy(last(first(batch.features_of("x"), {.residual = both})), batch);
+  }
+
+ private:
+  nn::Embedding embedding{scope() / "embedding", 2, 8, normal(0.5)};
+  Linear first{scope() / "first", 1, 8}, last{scope() / "last", 8, 4};
+};
+
+Batch sums(Rng& rng) {
+  Batch batch;
+  TokenRows& t = batch.named_tokens["t"];
+  Floats& x = batch.named_features["x"];
+  x.shape = {64, 1};
+  batch.features = {{64, 1}, std::vector<double>(64)};
+  for (int i = 0; i < 64; ++i) {
+    const auto token = static_cast<std::int32_t>(rng.below(2));
+    const bool is_high = rng.chance(0.5);
+    t.append({&token, 1});
+    x.values.push_back(is_high ? 1.5 : 0.5);
+    batch.targets.push_back(2 * token + is_high);
+  }
+  return batch;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_model_learns_from_named_inputs) {
+  const auto backend = make_cpu_backend();
+  Sum model(*backend);
+  Trainer(model, drawn_batches(2, sums), {.steps = 200, .schedule = {.peak = 0.05}}).run();
+  Rng rng(3);
+  BOOST_TEST(model.loss_of(sums(rng)).hits.item() == 1.0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
