@@ -1,0 +1,113 @@
+#include "autograd/patches.h"
+
+#include <algorithm>
+
+#include "autograd/elementwise.h"
+#include "autograd/reduce.h"
+#include "autograd/tape.h"
+#include "core/contract/elementwise.h"
+#include "core/contract/rearrange.h"
+#include "core/error.h"
+
+namespace longhand {
+namespace {
+
+/// The rows (or columns) of patches whose pixel `offset` is inside the image.
+struct Inside {
+  std::int64_t first = 0, count = 0;
+  std::int64_t pixel = 0;  // place of the first of these pixels in the image
+};
+
+Inside inside(std::int64_t extent, std::int64_t patches, std::int64_t offset,
+              const PatchOptions& options) {
+  const std::int64_t before = std::max<std::int64_t>(0, options.padding - offset);
+  const std::int64_t first = (before + options.stride - 1) / options.stride;
+  const std::int64_t pixel = first * options.stride + offset - options.padding;
+  const std::int64_t after = (extent - pixel + options.stride - 1) / options.stride;
+  return {first, std::clamp<std::int64_t>(after, 0, std::max<std::int64_t>(0, patches - first)),
+          pixel};
+}
+
+/// Calls body(shape, steps of x, steps of y) for each pixel of a patch.
+template <class Body>
+void for_each_pixel(const Shape& x, const Shape& y, const PatchOptions& options, Body body) {
+  const std::int64_t channels = x[3];
+  for (std::int64_t row = 0; row < options.size; ++row) {
+    for (std::int64_t column = 0; column < options.size; ++column) {
+      const Inside rows = inside(x[1], y[1], row, options);
+      const Inside columns = inside(x[2], y[2], column, options);
+      const Shape shape{x[0], rows.count, columns.count, channels};
+      if (shape.size() == 0) continue;
+      Steps of_x = row_major(x), of_y = row_major(y);
+      of_x.first = rows.pixel * of_x.along[1] + columns.pixel * of_x.along[2];
+      of_x.along[1] *= options.stride;
+      of_x.along[2] *= options.stride;
+      of_y.first = rows.first * of_y.along[1] + columns.first * of_y.along[2] +
+                   (row * options.size + column) * channels;
+      body(shape, of_x, of_y);
+    }
+  }
+}
+
+/// The patches of squares that do not overlap, as [patches, pixels, channels].
+Var squares(std::string_view op, const Var& x, std::int64_t size) {
+  LONGHAND_CHECK(x.shape().rank() == 4, op, ": x: expected [images, height, width, channels], got ",
+                 x.shape());
+  const Var all = patches(x, {.size = size, .stride = size});
+  const Shape& shape = all.shape();
+  return reshape(all, {shape[0] * shape[1] * shape[2], size * size, x.shape()[3]});
+}
+
+Var as_images(const Var& y, const Var& x, std::int64_t size) {
+  const Shape& shape = x.shape();
+  return cast(reshape(y, {shape[0], shape[1] / size, shape[2] / size, shape[3]}),
+              x.value().dtype());
+}
+
+}  // namespace
+
+Var patches(const Var& x, const PatchOptions& options) {
+  const Shape& shape = x.shape();
+  LONGHAND_CHECK(shape.rank() == 4, "patches: x: expected [images, height, width, channels], got ",
+                 shape);
+  constexpr std::int64_t most = 4096;
+  LONGHAND_CHECK(options.size >= 1 && options.size <= most && options.stride >= 1 &&
+                     options.stride <= most && options.padding >= 0 &&
+                     options.padding < options.size,
+                 "patches: expected a size and a stride from 1 to ", most,
+                 " and a padding below the size, got ", options.size, ", ", options.stride, " and ",
+                 options.padding);
+  const auto count = [&](std::int64_t extent) {
+    const std::int64_t last = extent + 2 * options.padding - options.size;
+    LONGHAND_CHECK(last >= 0, "patches: x: expected images of at least ",
+                   options.size - 2 * options.padding, " pixels, got ", shape);
+    return last / options.stride + 1;
+  };
+  const Tensor y(
+      x.backend(),
+      {shape[0], count(shape[1]), count(shape[2]), options.size * options.size * shape[3]},
+      x.value().dtype());
+  if (options.padding > 0) y.backend()(Fill{.value = 0, .y = y});
+  for_each_pixel(
+      shape, y.shape(), options, [&](const Shape& part, const Steps& of_x, const Steps& of_y) {
+        y.backend()(Rearrange{.shape = part, .x = x.value(), .from = of_x, .y = y, .to = of_y});
+      });
+  return record("patches", {&x}, y, [dx = x.sink(), shape, options](const Tensor& dy) {
+    const Tensor sum = dx.sum_in_place();
+    for_each_pixel(
+        shape, dy.shape(), options, [&](const Shape& part, const Steps& of_x, const Steps& of_y) {
+          dy.backend()(
+              Rearrange{.shape = part, .x = dy, .from = of_y, .y = {sum, true}, .to = of_x});
+        });
+  });
+}
+
+Var max_pool(const Var& x, std::int64_t size) {
+  return as_images(max(squares("max_pool", x, size), 1), x, size);
+}
+
+Var mean_pool(const Var& x, std::int64_t size) {
+  return as_images(mean(squares("mean_pool", x, size), 1), x, size);
+}
+
+}  // namespace longhand
