@@ -7,8 +7,8 @@
 
 namespace longhand::tasks {
 
-/// The value of a text option with its escapes replaced.
-/// , \t, \r, \\ and \xHH have the same meaning as in C, and \s is a space.
+/// The value of a text option with its escapes replaced. The escapes \n, \t, \r, \\ and \xHH have
+/// the same meaning as in C, and \s is a space.
 std::string unescaped(const OptionValues& options, std::string_view name);
 /// Writes a text as the value of such an option. Spaces and control characters become escapes.
 std::string escaped(std::string_view text);

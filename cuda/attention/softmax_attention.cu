@@ -9,8 +9,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// Minimum number of blocks that must fit on a multiprocessor. The compiler limits the registers of
-/// a thread accordingly.
+/// Maximum number of resident blocks per multiprocessor for which the compiler budgets registers.
 template <class Product, int slice, int bands>
 constexpr int residents = slice == 128
                               ? 4 - bands - static_cast<int>(sizeof(typename Product::Element)) / 4

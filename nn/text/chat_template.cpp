@@ -20,8 +20,7 @@ using Role = ChatMessage::Role;
 constexpr std::size_t largest_file = std::size_t{64} << 20;  // maximum bytes of a file
 
 /// A known Jinja text, identified by its CRC-32C. The CRC does not include white space and the
-/// escape
-/// , because published copies of a text differ in them.
+/// escape \n, because published copies of a text differ in them.
 struct Text {
   std::uint32_t sum;
   std::string_view name;

@@ -15,8 +15,8 @@ std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std:
                             const Shape& shape) {
     if (!values.empty()) arrays.push_back({prefix + name, Tensor::from(host, shape, values)});
   };
-  const auto floats = [&](const std::string& name, const std::vector<double>& values, const Shape& shape,
-                          DType type) {
+  const auto floats = [&](const std::string& name, const std::vector<double>& values,
+                          const Shape& shape, DType type) {
     if (values.empty()) return;
     arrays.push_back({prefix + name, Tensor::from(host, shape, type, values)});
   };
