@@ -81,9 +81,9 @@ parts_list() {
 # parts_of MACHINE: prints the Debian packages with which MACHINE's program is linked, with their versions.
 parts_of() {
   if [ "$1" = "$this_machine" ]; then
-    set -- libc6-dev libstdc++-12-dev libboost-program-options1.74-dev libboost1.74-dev
+    set -- libc6-dev libgcc-12-dev libstdc++-12-dev libboost-program-options1.74-dev libboost1.74-dev
   else
-    set -- libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross
+    set -- libc6-dev-arm64-cross libgcc-12-dev-arm64-cross libstdc++-12-dev-arm64-cross
     sed 's/ /:arm64 /' "$arm64_root/packages" | grep -v test
   fi
   for package; do
