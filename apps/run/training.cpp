@@ -69,41 +69,6 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner&
   }
 }
 
-/// All objects that a training consists of, created from its configuration.
-struct Training {
-  std::shared_ptr<Backend> backend;
-  std::shared_ptr<const tasks::Task> task, learned;
-  TestScores tests;
-  std::optional<TextSamples> samples;
-  std::string memory;
-  nn::Decoder model;
-
-  Training(const RunFolder& folder, int threads, nn::Communicator& ranks)
-      : backend(made_backend(folder.config(), threads)),
-        task(folder.config().task()),
-        learned(folder.config().learned()),
-        tests(folder.config(), ranks),
-        memory(checked_memory(folder.config(), ranks.size())),
-        model(*backend, folder.config().model(*task), folder.config().training().seed,
-              folder.config().storage()) {
-    const Config& config = folder.config();
-    if (tests.wanted() && TextSamples::wanted(config)) samples.emplace(config);
-    set_up_training(config, model);
-    if (folder.start()) begin_with(*folder.start(), model);
-  }
-
- private:
-  static std::shared_ptr<Backend> made_backend(const Config& config, int threads) {
-    ComputeSettings compute = config.compute();
-    compute.options.threads = threads;
-    return compute.make();
-  }
-  std::string checked_memory(const Config& config, int ranks) const {
-    require_readable(config.model(*task), *learned);
-    return require_memory(config, *learned, ranks);
-  }
-};
-
 /// The settings that differ from the defaults of the task, in one line.
 std::string changes_line(const Config& config) {
   const Config defaults(config.kind().name);
@@ -153,9 +118,14 @@ std::string checksum_of(const nn::Parameters& parameters) {
   return std::to_string(sum);
 }
 
-/// Throws an Error, before any file is written, if the ranks have different settings or data.
-void require_same_settings(nn::Communicator& ranks, const RunFolder& folder,
-                           const std::vector<RunData>& data) {
+/// Reads the data of a run. Throws an Error, before any file is written, if the data have changed
+/// since the run began, or if the ranks have different settings or data.
+std::vector<RunData> checked_data(const RunFolder& folder, nn::Communicator& ranks) {
+  std::vector<RunData> data;
+  ranks.together([&] {
+    data = data_of(folder.config());
+    require_same_data(folder.path(), data);
+  });
   RankFacts facts = program_facts();
   facts.emplace_back("run", folder.path().string());
   facts.emplace_back("start", folder.start() ? folder.start()->string() : "none");
@@ -164,6 +134,7 @@ void require_same_settings(nn::Communicator& ranks, const RunFolder& folder,
   }
   for (const RunData& d : data) facts.emplace_back(d.path.string(), d.content());
   require_same(ranks, facts);
+  return data;
 }
 
 Json line_of(const nn::StepReport& r) {
@@ -186,17 +157,6 @@ Json line_of(const nn::StepReport& r) {
   return line;
 }
 
-/// Checks the options of a dump before any file is created.
-void check_dump(const TrainingManner& manner, std::int64_t steps) {
-  if (!manner.dump_step) return;
-  if (*manner.dump_step > steps) {
-    wrong_usage("--dump-step: expected a step from 1 to ", steps, ", got ", *manner.dump_step);
-  }
-  LONGHAND_CHECK(manner.ranks->size() == 1,
-                 "--dump-step: expected one rank (several ranks compute the same values), got ",
-                 manner.ranks->size());
-}
-
 /// The figures of an evaluation without its sample texts.
 Json without_samples(const Json& evaluation) {
   Json figures = Json::object();
@@ -206,167 +166,241 @@ Json without_samples(const Json& evaluation) {
   return figures;
 }
 
-TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
-  const Config& config = folder.config();
-  nn::Communicator& ranks = *manner.ranks;
-  const bool writes = ranks.rank() == 0;
-  std::vector<RunData> data;
-  ranks.together([&] {
-    data = data_of(config);
-    require_same_data(folder.path(), data);
-  });
-  require_same_settings(ranks, folder, data);
-  const int threads =
-      threads_of_rank(ranks, manner.threads.value_or(config.compute().options.threads));
-  std::optional<Training> made;
-  ranks.together([&] { made.emplace(folder, threads, ranks); });
-  auto& [backend, task, learned, tests, samples, memory, model] = *made;
-  if (ranks.size() > 1 && backend->name() == "cuda") ranks.reach_devices(nn::connect_nccl(ranks));
+/// A training: all objects that it consists of, created from its configuration, and what it has
+/// reported so far.
+class Training {
+ public:
+  Training(RunFolder& folder, const TrainingManner& manner, int threads)
+      : folder_(folder),
+        config_(folder.config()),
+        settings_(config_.training()),
+        manner_(manner),
+        ranks_(*manner.ranks),
+        backend_(made_backend(config_, threads)),
+        task_(config_.task()),
+        learned_(config_.learned()),
+        tests_(config_, ranks_),
+        memory_(checked_memory()),
+        model_(*backend_, config_.model(*task_), settings_.seed, config_.storage()) {
+    if (tests_.wanted() && TextSamples::wanted(config_)) samples_.emplace(config_);
+    set_up_training(config_, model_);
+    if (folder.start()) begin_with(*folder.start(), model_);
+  }
 
-  const TrainingSettings settings = config.training();
-  const std::int64_t steps = settings.schedule.steps;
-  check_dump(manner, steps);
-  const std::int64_t numbers_every = std::max<std::int64_t>(1, steps / 200);
-  nn::TrainerOptions options{.steps = steps,
-                             .parts = settings.parts,
-                             .accumulation = settings.accumulation,
-                             .sharing = settings.shard,
-                             .schedule = settings.schedule,
-                             .optimizer = settings.adam,
-                             .evaluate_every = settings.evaluate_every,
-                             .evaluate_at = manner.scores_there ? manner.to_step : std::nullopt,
-                             .checkpoint_every = settings.checkpoint_every,
-                             .checkpoint_seconds = 60 * settings.checkpoint_minutes,
-                             .checkpoints = {.folder = folder.checkpoints(),
-                                             .keep = settings.keep,
-                                             .most_file_bytes = settings.most_file_bytes()},
-                             .look_every = model.learned_numbers().empty() ? 0 : numbers_every,
-                             .traced = manner.dump_step};
-
-  const bool quiet = manner.quiet || !writes;
-  const double peak = quiet ? 0 : measure_peak(*backend);
-  Progress progress(steps, quiet, peak);
-  Json scores = Json::object();
-  std::int64_t skipped = 0;
-  nn::TrainerHooks hooks;
-  const nn::Trainer* running = nullptr;
-  const auto report = [&, &task = task, &model = model](const nn::StepReport& r) {
-    Json line = line_of(r);
-    if (task->heads() > 1)
-      line["head"] = task->head_name(static_cast<int>((r.step - 1) % task->heads()));
-    if (r.step % numbers_every == 0 || r.step == steps) {
-      for (const auto& [name, value] : model.learned_numbers()) line[name] = value;
+  /// Trains to the last step, or until the training is stopped.
+  TrainingResult run(const std::vector<RunData>& data) {
+    if (ranks_.size() > 1 && backend_->name() == "cuda") {
+      ranks_.reach_devices(nn::connect_nccl(ranks_));
     }
-    folder.log(line);
+    check_dump();
+    const bool quiet = manner_.quiet || !writes_;
+    const double peak = quiet ? 0 : measure_peak(*backend_);
+    progress_ = Progress(steps_, quiet, peak);
+    ranks_.together([&] { trainer_.emplace(model_, batches_, options(), hooks(), ranks_); });
+    open(data);
+    if (!quiet) progress_.say(introduction(peak));
+    if (writes_) {
+      for (const std::string& damage : folder_.read_metrics().damage) progress_.say(damage);
+    }
+    return finish(trainer_->run());
+  }
+
+ private:
+  static std::shared_ptr<Backend> made_backend(const Config& config, int threads) {
+    ComputeSettings compute = config.compute();
+    compute.options.threads = threads;
+    return compute.make();
+  }
+  std::string checked_memory() const {
+    require_readable(config_.model(*task_), *learned_);
+    return require_memory(config_, *learned_, ranks_.size());
+  }
+
+  /// Checks the options of a dump before any file is created.
+  void check_dump() const {
+    if (!manner_.dump_step) return;
+    if (*manner_.dump_step > steps_) {
+      wrong_usage("--dump-step: expected a step from 1 to ", steps_, ", got ", *manner_.dump_step);
+    }
+    LONGHAND_CHECK(ranks_.size() == 1,
+                   "--dump-step: expected one rank (several ranks compute the same values), got ",
+                   ranks_.size());
+  }
+
+  nn::TrainerOptions options() const {
+    return {.steps = steps_,
+            .parts = settings_.parts,
+            .accumulation = settings_.accumulation,
+            .sharing = settings_.shard,
+            .schedule = settings_.schedule,
+            .optimizer = settings_.adam,
+            .evaluate_every = settings_.evaluate_every,
+            .evaluate_at = manner_.scores_there ? manner_.to_step : std::nullopt,
+            .checkpoint_every = settings_.checkpoint_every,
+            .checkpoint_seconds = 60 * settings_.checkpoint_minutes,
+            .checkpoints = {.folder = folder_.checkpoints(),
+                            .keep = settings_.keep,
+                            .most_file_bytes = settings_.most_file_bytes()},
+            .look_every = model_.learned_numbers().empty() ? 0 : numbers_every_,
+            .traced = manner_.dump_step};
+  }
+
+  nn::TrainerHooks hooks() {
+    nn::TrainerHooks hooks;
+    if (writes_) hooks.report = [this](const nn::StepReport& r) { report(r); };
+    hooks.evaluate = [this](std::int64_t step) { return evaluate(step); };
+    hooks.traced = [this](const nn::StepTrace& trace) { dump(trace); };
+    hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
+    hooks.stop = [this] {
+      return nn::StopSignals::raised() != 0 || manner_.is_over() ||
+             (writes_ && !folder_.in_place()) ||
+             (manner_.to_step && trainer_->step() >= *manner_.to_step);
+    };
+    return hooks;
+  }
+
+  /// Logs and shows a step.
+  void report(const nn::StepReport& r) {
+    Json line = line_of(r);
+    if (task_->heads() > 1)
+      line["head"] = task_->head_name(static_cast<int>((r.step - 1) % task_->heads()));
+    if (r.step % numbers_every_ == 0 || r.step == steps_) {
+      for (const auto& [name, value] : model_.learned_numbers()) line[name] = value;
+    }
+    folder_.log(line);
     if (r.skipped) {
-      if (skipped++ == 0) progress.say(text("step ", r.step, ": skipped, no target counts"));
+      if (skipped_++ == 0) progress_.say(text("step ", r.step, ": skipped, no target counts"));
       return;
     }
-    progress.show(r, nn::work_of(model, static_cast<double>(r.tokens), r.pairs).operations);
-  };
-  if (writes) hooks.report = report;
-  hooks.evaluate = [&, &tests = tests, &samples = samples,
-                    &model = model](std::int64_t step) -> std::optional<double> {
-    if (!tests.wanted()) return std::nullopt;
-    Json line{{"step", step}};
-    const Json of = tests.of(
-        model, [&](const std::string& words) { progress.say(text("step ", step, "  ", words)); });
-    if (!writes) return std::nullopt;
-    for (const auto& [name, value] : of.members()) line[name] = value;
-    scores = line;
-    line["samples"] = samples ? samples->of(model)
-                              : sample_answers(model, *config.task(), config.training().seed);
-    folder.log(line);
-    return tests.total(line);
-  };
-  bool dumped = false;
-  hooks.traced = [&](const nn::StepTrace& trace) {
-    const auto file = manner.dump_out.empty() ? folder.path() / text("step-", trace.step, ".npz")
-                                              : manner.dump_out;
-    save_arrays(file, trace.tensors);
-    progress.say(text("step ", trace.step, ": all of it is in ", file.string()));
-    dumped = true;
-  };
-  hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
-  hooks.stop = [&] {
-    return nn::StopSignals::raised() != 0 || manner.is_over() || (writes && !folder.in_place()) ||
-           (manner.to_step && running->step() >= *manner.to_step);
-  };
+    progress_.show(r, nn::work_of(model_, static_cast<double>(r.tokens), r.pairs).operations);
+  }
 
-  const nn::BatchSource batches = config.batches(learned);
-  std::optional<nn::Trainer> trainer;
-  ranks.together([&, &model = model] { trainer.emplace(model, batches, options, hooks, ranks); });
-  running = &*trainer;
-  ranks.together([&, &model = model] {
-    if (writes) folder.open(folder.start() ? &model.parameters() : nullptr, data);
-  });
-  ranks.together([&] { resume(*trainer, folder, manner); });
-  LONGHAND_CHECK(!manner.dump_step || *manner.dump_step > trainer->step(),
-                 "--dump-step: expected a step after ", trainer->step(), ", got ",
-                 manner.dump_step.value_or(0));
-  if (ranks.size() > 1) {
-    require_same(ranks, {{"step to resume from", std::to_string(trainer->step())},
-                         {"checksum of all parameters", checksum_of(model.parameters())}});
+  std::optional<double> evaluate(std::int64_t step) {
+    if (!tests_.wanted()) return std::nullopt;
+    Json line{{"step", step}};
+    const Json of = tests_.of(
+        model_, [&](const std::string& words) { progress_.say(text("step ", step, "  ", words)); });
+    if (!writes_) return std::nullopt;
+    for (const auto& [name, value] : of.members()) line[name] = value;
+    scores_ = line;
+    line["samples"] =
+        samples_ ? samples_->of(model_) : sample_answers(model_, *config_.task(), settings_.seed);
+    folder_.log(line);
+    return tests_.total(line);
   }
-  ranks.together([&] {
-    if (!writes) return;
-    if (manner.from_step) {
-      nn::CheckpointStore(folder.checkpoints(), 1).set_aside_after(*manner.from_step);
+
+  void dump(const nn::StepTrace& trace) {
+    const auto file = manner_.dump_out.empty() ? folder_.path() / text("step-", trace.step, ".npz")
+                                               : manner_.dump_out;
+    save_arrays(file, trace.tensors);
+    progress_.say(text("step ", trace.step, ": all of it is in ", file.string()));
+    dumped_ = true;
+  }
+
+  /// Opens the folder and loads its checkpoint. All ranks must then have the same parameters.
+  void open(const std::vector<RunData>& data) {
+    ranks_.together([&] {
+      if (writes_) folder_.open(folder_.start() ? &model_.parameters() : nullptr, data);
+    });
+    ranks_.together([&] { resume(*trainer_, folder_, manner_); });
+    LONGHAND_CHECK(!manner_.dump_step || *manner_.dump_step > trainer_->step(),
+                   "--dump-step: expected a step after ", trainer_->step(), ", got ",
+                   manner_.dump_step.value_or(0));
+    if (ranks_.size() > 1) {
+      require_same(ranks_, {{"step to resume from", std::to_string(trainer_->step())},
+                            {"checksum of all parameters", checksum_of(model_.parameters())}});
     }
-    folder.open_logs(trainer->step(), trainer->evaluated());
-  });
-  const bool nothing_left = !folder.start() && is_finished(folder.path(), config);
-  const std::string learning = learning_line(model.parameters());
-  const std::string shared =
-      ranks.size() > 1 ? text("# ", ranks.size(), " ranks, each ", settings.parts / ranks.size(),
-                              " of the ", settings.parts, " parts of a step\n")
-                       : "";
-  const std::string extended =
-      folder.former_steps() ? extension_line(settings, *folder.former_steps(), trainer->step())
-                            : "";
-  const std::string plan =
-      quiet ? "" : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
-  progress.say(nothing_left ? text(folder.path().string(), ": finished after step ", steps,
-                                   "; nothing is left to train. `longhand train --resume ",
-                                   folder.path().string(), " --steps N` trains it further")
-                            : "# " + folder.path().string() + ", " +
-                                  std::to_string(model.parameters().count()) + " parameters\n# " +
-                                  plan + "\n# " + memory + "\n" + shared + extended +
-                                  warm_up_line(settings.schedule) +
-                                  (learning.empty() ? "" : "# " + learning + "\n") +
-                                  (manner.show_config ? config.ini() : changes_line(config)));
-  if (writes) {
-    for (const std::string& damage : folder.read_metrics().damage) progress.say(damage);
-  }
-  const nn::Outcome outcome = trainer->run();
-  if (writes) {
-    folder.require_in_place();
-    if (scores.empty()) {  // nothing to do if the step was already evaluated
-      for (const Json& line : folder.metrics()) {
-        if (line.contains("intervals")) scores = without_samples(line);
+    ranks_.together([&] {
+      if (!writes_) return;
+      if (manner_.from_step) {
+        nn::CheckpointStore(folder_.checkpoints(), 1).set_aside_after(*manner_.from_step);
       }
+      folder_.open_logs(trainer_->step(), trainer_->evaluated());
+    });
+  }
+
+  /// The lines that are printed before the first step: plan, memory and settings.
+  std::string introduction(double peak) const {
+    const std::string path = folder_.path().string();
+    if (!folder_.start() && is_finished(folder_.path(), config_)) {
+      return text(path, ": finished after step ", steps_,
+                  "; nothing is left to train. `longhand train --resume ", path,
+                  " --steps N` trains it further");
     }
-    folder.write_report(run_report(folder));
+    const std::int64_t step = trainer_->step(), parts = settings_.parts, ranks = ranks_.size();
+    const std::string learning = learning_line(model_.parameters());
+    return text(
+        "# ", path, ", ", model_.parameters().count(), " parameters\n# ",
+        plan_line(config_, model_, batches_(1, 0), step, peak, folder_.path()), "\n# ", memory_,
+        '\n',
+        ranks == 1 ? ""
+                   : text("# ", ranks, " ranks, each ", parts / ranks, " of the ", parts,
+                          " parts of a step\n"),
+        folder_.former_steps() ? extension_line(settings_, *folder_.former_steps(), step) : "",
+        warm_up_line(settings_.schedule), learning.empty() ? "" : "# " + learning + "\n",
+        manner_.show_config ? config_.ini() : changes_line(config_));
   }
-  if (manner.dump_step && !dumped) {
-    progress.say(
-        text("step ", *manner.dump_step, " was not computed, so nothing is written for it"));
+
+  /// Writes the run's report and prints how the training ended.
+  TrainingResult finish(nn::Outcome outcome) {
+    if (writes_) {
+      folder_.require_in_place();
+      if (scores_.empty()) {  // the last step was already evaluated
+        for (const Json& line : folder_.metrics()) {
+          if (line.contains("intervals")) scores_ = without_samples(line);
+        }
+      }
+      folder_.write_report(run_report(folder_));
+    }
+    if (manner_.dump_step && !dumped_) {
+      progress_.say(
+          text("step ", *manner_.dump_step, " was not computed, so nothing is written for it"));
+    }
+    if (skipped_ > 0)
+      progress_.say(text(skipped_, " steps were skipped, because none of their targets is scored"));
+    if (outcome == nn::Outcome::stopped) {
+      progress_.say(text("stopped after step ", trainer_->step(), "; `longhand train --resume ",
+                         folder_.path().string(), "` continues the run"));
+    }
+    return {folder_.path(), trainer_->step(), outcome == nn::Outcome::finished, scores_};
   }
-  if (skipped > 0)
-    progress.say(text(skipped, " steps were skipped, because none of their targets is scored"));
-  if (outcome == nn::Outcome::stopped) {
-    progress.say("stopped after step " + std::to_string(trainer->step()) +
-                 "; `longhand train --resume " + folder.path().string() + "` continues the run");
-  }
-  return {folder.path(), trainer->step(), outcome == nn::Outcome::finished, scores};
-}
+
+  RunFolder& folder_;
+  const Config& config_;
+  const TrainingSettings settings_;
+  const TrainingManner& manner_;
+  nn::Communicator& ranks_;
+  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<const tasks::Task> task_, learned_;
+  TestScores tests_;
+  std::optional<TextSamples> samples_;
+  std::string memory_;
+  nn::Decoder model_;
+  const nn::BatchSource batches_ = config_.batches(learned_);
+
+  const std::int64_t steps_ = settings_.schedule.steps;
+  /// Number of steps between steps whose learned numbers are logged.
+  const std::int64_t numbers_every_ = std::max<std::int64_t>(1, steps_ / 200);
+  const bool writes_ = ranks_.rank() == 0;
+  Progress progress_{steps_, true, 0};
+  Json scores_ = Json::object();
+  std::int64_t skipped_ = 0;
+  bool dumped_ = false;
+  std::optional<nn::Trainer> trainer_;
+};
 
 }  // namespace
 
 TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const nn::StopSignals signals;
+  nn::Communicator& ranks = *manner.ranks;
   try {
-    return train_run(folder, manner);
+    const std::vector<RunData> data = checked_data(folder, ranks);
+    const int threads =
+        threads_of_rank(ranks, manner.threads.value_or(folder.config().compute().options.threads));
+    std::optional<Training> training;
+    ranks.together([&] { training.emplace(folder, manner, threads); });
+    return training->run(data);
   } catch (const nn::Interrupted&) {  // interrupted while the batch was generated
     return {.folder = folder.path(),
             .step = nn::CheckpointStore(folder.checkpoints(), 1).latest().value_or(0)};
