@@ -146,22 +146,6 @@ std::string today() {
   return std::strftime(digits, sizeof digits, "%F", &date) > 0 ? digits : "";
 }
 
-/// Stores in `made` the seeds and hours of the recipe's runs. For a recipe without runs, stores the
-/// seed and duration of the command.
-void count_runs(const RecipeOptions& options, std::span<const std::filesystem::path> runs,
-                double seconds, Provenance& made) {
-  std::set<std::uint64_t> seeds;
-  double trained = 0;
-  for (const std::filesystem::path& path : runs) {
-    const RunSummary run = summarize(path);
-    seeds.insert(run.config.training().seed);
-    trained += run.seconds;
-  }
-  made.seed = seeds.empty() ? options.seed : *seeds.begin();
-  made.seeds = seeds.empty() ? std::max<std::int64_t>(1, options.seeds) : std::ssize(seeds);
-  made.hours = (seeds.empty() ? seconds : trained) / 3600;
-}
-
 /// Links to the reports of the runs in a recipe's folder.
 std::string links_to_runs(const std::filesystem::path& folder) {
   std::string links;
@@ -186,8 +170,9 @@ std::filesystem::path page_from(const Arguments& arguments) {
 
 /// The recipe to reproduce and its options.
 struct Chosen {
-  decltype(recipes().begin()) recipe;
+  const Recipe* recipe = nullptr;
   RecipeOptions options;
+  std::filesystem::path page;  // the page requested with --page
 };
 
 Chosen chosen_by(const Arguments& arguments, int ranks) {
@@ -199,22 +184,25 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
     wrong_usage("there is no recipe ", quote(id),
                 did_you_mean(id, known, "; `longhand repro list` lists them"));
   }
+  const Recipe& recipe = found->second;
   const auto scale = scale_from_name(arguments.word("scale"));
-  if (!scale || !found->second.scales.contains(*scale)) {
+  if (!scale || !recipe.scales.contains(*scale)) {
     std::vector<std::string_view> known;
-    for (const auto& [one, what] : found->second.scales) known.push_back(name_of(one));
+    for (const auto& [one, what] : recipe.scales) known.push_back(name_of(one));
     wrong_usage("--scale: expected ", nn::listed(known), " of recipe ", id, ", got ",
                 quote(arguments.word("scale")));
   }
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
   options.manner = manner_from(arguments);
   options.seeds = arguments.integer("seeds", 0, 1000);
-  if (options.seeds > 0 && !found->second.runs && !found->second.pieces) {
-    wrong_usage("--seeds: recipe ", id, " does not consist of independent runs");
-  }
+  const auto require_runs = [&](const char* flag) {
+    if (recipe.runs || recipe.pieces) return;
+    wrong_usage("--", flag, ": recipe ", id, " does not consist of independent runs");
+  };
+  if (options.seeds > 0) require_runs("seeds");
   for (const auto& [flag, value] : all_taken) {
     if (!arguments.given(flag)) continue;
-    if (std::ranges::count(found->second.takes, flag) == 0) {
+    if (std::ranges::count(recipe.takes, flag) == 0) {
       wrong_usage("--", flag, ": recipe ", id, " has no such option");
     }
     options.*value = arguments.word(flag);
@@ -233,56 +221,160 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   }
   compute_from(arguments).make();  // Reports invalid flags before anything is computed.
 
-  if (ranks > 1 && (arguments.given("only") || (!found->second.runs && !found->second.pieces))) {
+  if (ranks > 1 && (arguments.given("only") || (!recipe.runs && !recipe.pieces))) {
     wrong_usage("repro on ", ranks,
                 " ranks: expected a recipe that consists of independent runs, and no --only, got ",
                 id);
   }
-  return {found, std::move(options)};
+  for (const char* flag : {"only", "list-runs"}) {
+    if (arguments.given(flag)) require_runs(flag);
+  }
+  return {&recipe, std::move(options), page_from(arguments)};
+}
+
+/// A recipe's result and how it was made.
+struct Reproduction {
+  const Recipe& recipe;
+  const RecipeOptions& options;
+  const Arguments& arguments;
+  RecipeResult result;
+  double seconds;  // duration of the command
+
+  Report table() const {
+    const bool confidence = result.bounds == Bounds::confidence;
+    Report report({{"row", "model"},
+                   {"column", "column"},
+                   {"value", "ours", "%.4f"},
+                   {"low", confidence ? "95% from" : "worst", "%.4f"},
+                   {"high", confidence ? "to" : "best", "%.4f"},
+                   {"paper", "paper", "%.4f"}});
+    report.set("recipe", recipe.id);
+    report.set("scale", arguments.word("scale"));
+    report.set("seed", options.seed);
+    report.set("commit", commit);
+    report.set("seconds", seconds);
+    if (result.stopped) report.set("stopped", true);
+    const auto figure = [](const std::optional<double>& value) {
+      return value ? Json(*value) : Json();
+    };
+    for (const Row& row : result.rows) {
+      if (!row.in_table && !arguments.json()) continue;
+      report.add({{"row", row.row},
+                  {"column", row.column},
+                  {"value", row.value},
+                  {"low", figure(row.low)},
+                  {"high", figure(row.high)},
+                  {"paper", figure(row.paper)}});
+    }
+    return report;
+  }
+
+  /// The command that makes the result again.
+  std::string command() const {
+    std::string line = text("longhand repro ", recipe.id, " --scale ", arguments.word("scale"),
+                            " --seed ", arguments.word("seed"));
+    if (options.seeds > 0) line += text(" --seeds ", options.seeds);
+    for (const auto& [flag, value] : all_taken) {
+      if (!(options.*value).empty()) line += text(" --", flag, ' ', options.*value);
+    }
+    return line + " --backend " + arguments.word("backend") + " --math " + arguments.word("math");
+  }
+
+  html::Page page() const {
+    html::Page page(recipe.id, recipe.summary);
+    if (!result.has_table) {
+      page.add("Ours beside the paper's", comparison_table(recipe.id, result.rows));
+    }
+    for (const auto& [heading, content] : result.sections) page.add(heading, content);
+    page.add("How to make it again",
+             html::code(command()) +
+                 html::paragraph(text("scale ", arguments.word("scale"), ", seed ", options.seed,
+                                      ", commit ", commit, ", ", machine(), ", ",
+                                      static_cast<std::int64_t>(seconds), " s")));
+    if (const std::string links = links_to_runs(options.out); !links.empty()) {
+      page.add("Runs", links);
+    }
+    return page;
+  }
+
+  /// The origin of a results page, with the seeds and hours of all runs. A recipe without runs has
+  /// the seed and duration of the command.
+  Provenance provenance() const {
+    std::set<std::uint64_t> seeds;
+    double trained = 0;
+    for (const std::filesystem::path& path : result.runs) {
+      const RunSummary run = summarize(path);
+      seeds.insert(run.config.training().seed);
+      trained += run.seconds;
+    }
+    return {.recipe = recipe.id,
+            .summary = recipe.summary,
+            .scale = arguments.word("scale"),
+            .command = command(),
+            .commit = std::string(commit),
+            .date = today(),
+            .machine = machine(),
+            .seed = seeds.empty() ? options.seed : *seeds.begin(),
+            .seeds = seeds.empty() ? std::max<std::int64_t>(1, options.seeds) : std::ssize(seeds),
+            .hours = (seeds.empty() ? seconds : trained) / 3600};
+  }
+};
+
+/// Writes the report of a result and the requested results page, and prints the table.
+void present(const Reproduction& made, const std::filesystem::path& results_page) {
+  const RecipeResult& result = made.result;
+  const auto file = made.options.out / "report.html";
+  const bool reported = !result.stopped || result.partial;
+  if (reported) {
+    // The folder may be missing if all runs were reused from other recipes.
+    std::filesystem::create_directories(made.options.out);
+    write_atomically(file, made.page().render());
+  }
+  if (!results_page.empty() && !result.stopped) {
+    write_results_page(results_page, made.provenance(), result);
+  }
+  made.table().print(std::cout, made.arguments.json());
+  if (made.arguments.json()) return;
+  if (reported) std::cout << "report: " << printable(file.string()) << '\n';
+  if (result.stopped) std::cout << "stopped; the same command continues\n";
+}
+
+/// Checks that all ranks reproduce the same recipe, and divides their threads.
+void prepare_ranks(nn::Communicator& ranks, const Arguments& arguments, Chosen& chosen) {
+  require_same(ranks, facts_of(chosen.recipe->id, arguments, chosen.options));
+  TrainingManner& manner = chosen.options.manner;
+  manner.threads = threads_of_rank(ranks, static_cast<int>(arguments.integer("threads", 0, 1024)));
+  manner.quiet = manner.quiet || ranks.rank() != 0;
 }
 
 void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   ranks.together([&] {
     if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
   });
-  const std::string& id = arguments.plain()[0];
   const bool several = ranks.size() > 1, first = ranks.rank() == 0;
-  if (id == "list") {
+  if (arguments.plain()[0] == "list") {
     if (first) list(arguments.json());
     return;
   }
-  std::optional<Chosen> chosen;
-  ranks.together([&] {
-    chosen.emplace(chosen_by(arguments, ranks.size()));
-    page_from(arguments);
-  });
-  auto& [found, options] = *chosen;
-  if (several) {
-    require_same(ranks, facts_of(id, arguments, options));
-    const int threads = static_cast<int>(arguments.integer("threads", 0, 1024));
-    options.manner.threads = threads_of_rank(ranks, threads);
-    options.manner.quiet = options.manner.quiet || !first;
+  Chosen chosen;
+  ranks.together([&] { chosen = chosen_by(arguments, ranks.size()); });
+  if (several) prepare_ranks(ranks, arguments, chosen);
+  const auto& [recipe, options, page] = chosen;
+  if (arguments.flag("list-runs")) {
+    if (first) list_runs(*recipe, options, arguments.json());
+    return;
   }
-  if (arguments.flag("list-runs") || arguments.given("only")) {
-    if (!found->second.runs && !found->second.pieces) {
-      wrong_usage("--", arguments.given("only") ? "only" : "list-runs", ": recipe ", id,
-                  " does not consist of independent runs");
-    }
-    if (arguments.flag("list-runs")) {
-      if (first) list_runs(found->second, options, arguments.json());
-      return;
-    }
-    return run_part(pieces_of(found->second, options), arguments, options);
-  }
+  if (arguments.given("only")) return run_part(pieces_of(*recipe, options), arguments, options);
 
-  const std::filesystem::path results_page = page_from(arguments);
   const auto start = std::chrono::steady_clock::now();
   if (several) {
-    const bool finished = run_on_ranks(ranks, pieces_of(found->second, options));
+    const bool finished = run_on_ranks(ranks, pieces_of(*recipe, options));
     if (!first) return;
     if (!finished) {
       if (arguments.json()) {
-        std::cout << Json{{"recipe", id}, {"scale", arguments.word("scale")}, {"stopped", true}}
+        std::cout << Json{{"recipe", recipe->id},
+                          {"scale", arguments.word("scale")},
+                          {"stopped", true}}
                   << '\n';
       } else {
         std::cout << "stopped; the same command continues\n";
@@ -290,84 +382,14 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
       return;
     }
   }
-  RecipeResult result = found->second.run(options);
+  RecipeResult result = recipe->run(options);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-
   if (!result.runs.empty()) {
     result.sections.emplace_back("Configurations of the runs",
                                  html::code(configurations(result.runs)));
   }
-  const bool confidence = result.bounds == Bounds::confidence;
-  Report report({{"row", "model"},
-                 {"column", "column"},
-                 {"value", "ours", "%.4f"},
-                 {"low", confidence ? "95% from" : "worst", "%.4f"},
-                 {"high", confidence ? "to" : "best", "%.4f"},
-                 {"paper", "paper", "%.4f"}});
-  report.set("recipe", id);
-  report.set("scale", arguments.word("scale"));
-  report.set("seed", options.seed);
-  report.set("commit", commit);
-  report.set("seconds", seconds);
-  if (result.stopped) report.set("stopped", true);
-  for (const Row& row : result.rows) {
-    if (!row.in_table && !arguments.json()) continue;
-    const auto figure = [](const std::optional<double>& value) {
-      return value ? Json(*value) : Json();
-    };
-    report.add({{"row", row.row},
-                {"column", row.column},
-                {"value", row.value},
-                {"low", figure(row.low)},
-                {"high", figure(row.high)},
-                {"paper", figure(row.paper)}});
-  }
-
-  std::string command = text("longhand repro ", id, " --scale ", arguments.word("scale"),
-                             " --seed ", arguments.word("seed"));
-  if (options.seeds > 0) command += text(" --seeds ", options.seeds);
-  for (const auto& [flag, value] : all_taken) {
-    if (!(options.*value).empty()) command += text(" --", flag, ' ', options.*value);
-  }
-  command += " --backend " + arguments.word("backend") + " --math " + arguments.word("math");
-
-  html::Page page(id, found->second.summary);
-  if (!result.has_table) page.add("Ours beside the paper's", comparison_table(id, result.rows));
-  for (const auto& [heading, content] : result.sections) page.add(heading, content);
-  page.add(
-      "How to make it again",
-      html::code(command) + html::paragraph(text("scale ", arguments.word("scale"), ", seed ",
-                                                 options.seed, ", commit ", commit, ", ", machine(),
-                                                 ", ", static_cast<std::int64_t>(seconds), " s")));
-  if (const std::string links = links_to_runs(options.out); !links.empty()) {
-    page.add("Runs", links);
-  }
-  const auto file = options.out / "report.html";
-  const bool reported = !result.stopped || result.partial;
-  if (reported) {
-    // The folder may be missing if all runs were reused from other recipes.
-    std::filesystem::create_directories(options.out);
-    write_atomically(file, page.render());
-  }
-
-  if (!results_page.empty() && !result.stopped) {
-    Provenance made{.recipe = id,
-                    .summary = found->second.summary,
-                    .scale = arguments.word("scale"),
-                    .command = command,
-                    .commit = std::string(commit),
-                    .date = today(),
-                    .machine = machine()};
-    count_runs(options, result.runs, seconds, made);
-    write_results_page(results_page, made, result);
-  }
-
-  report.print(std::cout, arguments.json());
-  if (!arguments.json()) {
-    if (reported) std::cout << "report: " << printable(file.string()) << '\n';
-    if (result.stopped) std::cout << "stopped; the same command continues\n";
-  }
+  present({*recipe, options, arguments, std::move(result), seconds}, page);
 }
 
 void run(const Arguments& arguments) {
