@@ -12,7 +12,6 @@
 #include "apps/run/test_scores.h"
 #include "apps/run/token_arrays.h"
 #include "core/atomic_file.h"
-#include "core/quote.h"
 
 namespace longhand::app::eval_command {
 namespace {
@@ -91,47 +90,30 @@ class LengthScores {
   std::map<std::int64_t, tasks::Tally> scores_;
 };
 
-/// Refuses flags about samples if the tokens come from a file.
-void require_alone(const Arguments& arguments) {
-  for (const char* other :
-       {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed", "by-length"}) {
-    if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --token-file");
-  }
-}
-
-void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
-  const std::string& folder = arguments.plain()[0];
-  const auto reading = reading_from_name(arguments.word("reading"));
-  if (!reading) {
-    wrong_usage("--reading: expected forced or decoded, got ", quote(arguments.word("reading")));
-  }
-  std::vector<SweepAxis> axes;
-  for (const std::string& axis : arguments.words("sweep")) {
-    axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
-  }
-  if (!axes.empty() && arguments.given("on")) wrong_usage("--on and --sweep cannot be combined");
-  if (arguments.given("text") && (arguments.given("on") || !axes.empty())) {
+/// Refuses flags that exclude each other.
+void check_flags(const Arguments& arguments) {
+  const auto given = [&](const char* flag) { return arguments.given(flag); };
+  if (given("sweep") && given("on")) wrong_usage("--on and --sweep cannot be combined");
+  if (given("text") && (given("on") || given("sweep"))) {
     wrong_usage("--text cannot be combined with --on or --sweep");
   }
-  if (axes.empty() && arguments.given("figure")) wrong_usage("--figure needs --sweep");
-  if (arguments.given("token-file")) require_alone(arguments);
-  const bool by_length = arguments.flag("by-length");
-  if (by_length && !axes.empty()) wrong_usage("--by-length cannot be combined with --sweep");
-  if (arguments.given("out") && !axes.empty()) wrong_usage("--out cannot be combined with --sweep");
-  if (arguments.given("out")) array_file_from(arguments, "out");
-  if (arguments.flag("logits") && !arguments.given("out")) {
-    wrong_usage("--logits needs --out");
+  if (given("figure") && !given("sweep")) wrong_usage("--figure needs --sweep");
+  for (const char* other :
+       {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed", "by-length"}) {
+    if (given("token-file") && given(other)) {
+      wrong_usage("--", other, ": cannot be combined with --token-file");
+    }
   }
-  EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
-                            .seed = seed_from(arguments),
-                            .reading = *reading};
-  LoadedRun loaded = load_run(folder, load_options(arguments));
-  std::vector<std::string> wanted = arguments.words("on");
-  if (arguments.given("text")) {
-    wanted = {as_usage("text", [&] { return loaded.config.add_file(arguments.word("text")); })};
+  for (const char* other : {"by-length", "out"}) {
+    if (given("sweep") && given(other)) {
+      wrong_usage("--", other, " cannot be combined with --sweep");
+    }
   }
-  options.head = static_cast<int>(arguments.integer("head", 0, loaded.task->heads() - 1));
+  if (given("out")) array_file_from(arguments, "out");
+  if (given("logits") && !given("out")) wrong_usage("--logits needs --out");
+}
+
+Report empty_report(bool by_length) {
   std::vector<Report::Column> columns{{"on", "distribution"},     {"metric", "metric"},
                                       {"value", "value", "%.4f"}, {"low", "95% from", "%.4f"},
                                       {"high", "to", "%.4f"},     {"count", "of"}};
@@ -141,65 +123,95 @@ void run(const Arguments& arguments) {
                                            return length ? length->string() : std::string("all");
                                          }});
   }
-  Report report(std::move(columns));
+  return Report(std::move(columns));
+}
+
+void score_token_file(Report& report, const LoadedRun& loaded, const Arguments& arguments) {
+  const std::string& file = arguments.word("token-file");
+  const auto host = make_reference_backend();
+  auto batches = read_token_batches(file, loaded.task->vocabulary().size());
+  const TokenScores scores = score_tokens(*loaded.model, *loaded.task, std::move(batches), *host,
+                                          arguments.flag("logits"));
+  add_rows(report, file, scores.tally);
+  if (arguments.given("out")) save_arrays(arguments.word("out"), scores.arrays);
+}
+
+void score_sweep(Report& report, const LoadedRun& loaded, const std::vector<SweepAxis>& axes,
+                 const EvaluationOptions& options, const Arguments& arguments) {
+  auto points = as_usage("sweep", [&] { return sweep_points(loaded.config, axes); });
+  sweep(*loaded.model, points, options);
+  for (const SweepPoint& point : points) add_rows(report, name_of(point, axes), point.tally);
+  if (!arguments.given("figure")) return;
+  html::Page page(loaded.config.kind().name + ", swept",
+                  text(arguments.plain()[0], ", step ", loaded.step, ", ", options.samples,
+                       " samples at each point, ", arguments.word("reading")));
+  page.add("Figures", sweep_charts(points, axes));
+  page.add("Configuration", html::code(loaded.config.ini()));
+  write_atomically(arguments.word("figure"), page.render());
+}
+
+void score_distributions(Report& report, const LoadedRun& loaded,
+                         const std::vector<std::string>& names, EvaluationOptions options,
+                         const Arguments& arguments) {
+  std::vector<std::unique_ptr<tasks::Task>> tests;
+  for (const std::string& name : names) {
+    const auto make = [&] { return loaded.config.task(name); };
+    tests.push_back(arguments.given("on") ? as_usage("on", make) : make());
+  }
+  const bool by_length = arguments.flag("by-length"), writes = arguments.given("out");
+  const auto host = make_reference_backend();
+  std::vector<NamedTensor> arrays;
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const std::string why = unreadable(loaded.model->config(), *tests[i]);
+    LONGHAND_CHECK(why.empty() || !arguments.given("on"), names[i], ": ", why);
+    if (!why.empty()) {
+      add_skipped(report, names[i], why);
+      continue;
+    }
+    SampleScores scores(*loaded.model, *tests[i], names[i], arguments.flag("logits"));
+    LengthScores lengths(*tests[i]);
+    options.told = [&](auto samples, auto said) {
+      if (writes) scores.add(samples, said);
+      if (by_length) lengths.add(samples, said);
+    };
+    add_rows(report, names[i], evaluate(*loaded.model, *tests[i], options));
+    if (by_length) lengths.add_rows(report, names[i]);
+    if (!writes) continue;
+    const std::vector<NamedTensor> its = scores.arrays(*host);
+    arrays.insert(arrays.end(), its.begin(), its.end());
+  }
+  if (writes) save_arrays(arguments.word("out"), arrays);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::string& folder = arguments.plain()[0];
+  const Reading reading = reading_from(arguments);
+  const std::vector<SweepAxis> axes = axes_from(arguments);
+  check_flags(arguments);
+  EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
+                            .seed = seed_from(arguments),
+                            .reading = reading};
+  LoadedRun loaded = load_run(folder, load_options(arguments));
+  const std::vector<std::string> names =
+      arguments.given("text")
+          ? std::vector{as_usage("text",
+                                 [&] { return loaded.config.add_file(arguments.word("text")); })}
+          : distributions_from(arguments, loaded.config);
+  options.head = static_cast<int>(arguments.integer("head", 0, loaded.task->heads() - 1));
+  Report report = empty_report(arguments.flag("by-length"));
   report.set("run", folder);
   report.set("step", loaded.step);
   report.set("seed", options.seed);
   report.set("reading", arguments.word("reading"));
-  const auto host = make_reference_backend();
-  std::vector<NamedTensor> arrays;  // arrays to write with --out
   const auto start = std::chrono::steady_clock::now();
   if (arguments.given("token-file")) {
-    const std::string& file = arguments.word("token-file");
-    auto batches = read_token_batches(file, loaded.task->vocabulary().size());
-    TokenScores scores = score_tokens(*loaded.model, *loaded.task, std::move(batches), *host,
-                                      arguments.flag("logits"));
-    add_rows(report, file, scores.tally);
-    arrays = std::move(scores.arrays);
+    score_token_file(report, loaded, arguments);
   } else if (!axes.empty()) {
-    auto points = as_usage("sweep", [&] { return sweep_points(loaded.config, axes); });
-    sweep(*loaded.model, points, options);
-    for (const SweepPoint& point : points) add_rows(report, name_of(point, axes), point.tally);
-    if (arguments.given("figure")) {
-      html::Page page(loaded.config.kind().name + ", swept",
-                      text(folder, ", step ", loaded.step, ", ", options.samples,
-                           " samples at each point, ", arguments.word("reading")));
-      page.add("Figures", sweep_charts(points, axes));
-      page.add("Configuration", html::code(loaded.config.ini()));
-      write_atomically(arguments.word("figure"), page.render());
-    }
+    score_sweep(report, loaded, axes, options, arguments);
   } else {
-    if (wanted.empty()) {
-      for (const tasks::Distribution& d : loaded.config.distributions()) {
-        wanted.push_back(d.name);
-      }
-    }
-    std::vector<std::unique_ptr<tasks::Task>> tests;
-    for (const std::string& name : wanted) {
-      const auto make = [&] { return loaded.config.task(name); };
-      tests.push_back(arguments.given("on") ? as_usage("on", make) : make());
-    }
-    for (std::size_t i = 0; i < tests.size(); ++i) {
-      const std::string why = unreadable(loaded.model->config(), *tests[i]);
-      LONGHAND_CHECK(why.empty() || !arguments.given("on"), wanted[i], ": ", why);
-      if (!why.empty()) {
-        add_skipped(report, wanted[i], why);
-        continue;
-      }
-      SampleScores scores(*loaded.model, *tests[i], wanted[i], arguments.flag("logits"));
-      LengthScores lengths(*tests[i]);
-      options.told = [&](auto samples, auto said) {
-        if (arguments.given("out")) scores.add(samples, said);
-        if (by_length) lengths.add(samples, said);
-      };
-      add_rows(report, wanted[i], evaluate(*loaded.model, *tests[i], options));
-      if (by_length) lengths.add_rows(report, wanted[i]);
-      if (!arguments.given("out")) continue;
-      const std::vector<NamedTensor> its = scores.arrays(*host);
-      arrays.insert(arrays.end(), its.begin(), its.end());
-    }
+    score_distributions(report, loaded, names, options, arguments);
   }
-  if (arguments.given("out")) save_arrays(arguments.word("out"), arrays);
   report.set("seconds",
              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   report.print(std::cout, arguments.json());

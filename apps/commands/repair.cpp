@@ -25,22 +25,14 @@ struct Tests {
 };
 
 Tests tests_of(const Config& config, const Arguments& arguments) {
-  Tests tests;
-  for (const std::string& axis : arguments.words("sweep")) {
-    tests.axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
-  }
+  Tests tests{.axes = axes_from(arguments), .names = {}, .before = {}, .after = {}};
   if (!tests.axes.empty()) {
     if (arguments.given("on")) wrong_usage("--on and --sweep cannot be combined");
     tests.before = as_usage("sweep", [&] { return sweep_points(config, tests.axes); });
     for (const SweepPoint& point : tests.before) tests.names.push_back(name_of(point, tests.axes));
   } else {
     if (arguments.given("figure")) wrong_usage("--figure needs --sweep");
-    tests.names = arguments.words("on");
-    if (tests.names.empty()) {
-      for (const auto& distribution : config.distributions()) {
-        tests.names.push_back(distribution.name);
-      }
-    }
+    tests.names = distributions_from(arguments, config);
     for (const std::string& name : tests.names) {
       tests.before.push_back(
           {.values = {}, .task = as_usage("on", [&] { return config.task(name); })});
@@ -132,12 +124,26 @@ ReinforcementGrid grid_of(const Arguments& arguments, std::int64_t heads) {
   return grid;
 }
 
-/// The run to repair, its checkpoint and its model.
+/// The run to repair and its checkpoint.
 struct Start {
   RunFolder folder;
-  LoadOptions loading;
-  std::filesystem::path checkpoint;
+  LoadOptions loading = {};
+  std::int64_t step = 0;
+  std::filesystem::path checkpoint = {};
 };
+
+Start start_from(const Arguments& arguments) {
+  Start start{.folder = RunFolder(arguments.plain()[0])};
+  if (arguments.given("from-step")) {
+    start.loading.step = arguments.integer("from-step", 0, std::int64_t{1} << 40);
+  }
+  for (const char* flag : {"backend", "threads", "math"}) {
+    if (arguments.given(flag)) start.loading.compute[flag] = arguments.word(flag);
+  }
+  start.step = find_step(start.folder, start.loading.step);
+  start.checkpoint = nn::CheckpointStore(start.folder.checkpoints(), 1).path(start.step);
+  return start;
+}
 
 /// Evaluates a model that is not trained and adds its scores to the run's metrics.jsonl, as
 /// training does.
@@ -202,51 +208,36 @@ Json array_of(const std::vector<Json>& rows) {
   return all;
 }
 
-void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
-  const std::filesystem::path from = arguments.plain()[0], to = arguments.word("out");
-  const auto method = repair_from_name(arguments.word("method"));
-  if (!method) {
-    wrong_usage("--method: expected ", repair_names(), ", got ", quote(arguments.word("method")));
-  }
-  const auto reading = reading_from_name(arguments.word("reading"));
-  if (!reading) {
-    wrong_usage("--reading: expected forced or decoded, got ", quote(arguments.word("reading")));
-  }
+/// The method of --method, which must support all given flags.
+Repair method_from(const Arguments& arguments) {
+  const std::string& name = arguments.word("method");
+  const auto method = repair_from_name(name);
+  if (!method) wrong_usage("--method: expected ", repair_names(), ", got ", quote(name));
   const bool reinforces = *method == Repair::reinforce;
   if ((reinforces || *method == Repair::rope_off) && arguments.given("steps")) {
-    wrong_usage("--steps: ", arguments.word("method"), " does not train");
+    wrong_usage("--steps: ", name, " does not train");
   }
   for (const char* flag : {"top", "delta", "threshold", "rank-on", "search-on", "search-samples"}) {
     if (!reinforces && arguments.given(flag)) {
-      wrong_usage(shown_flag(flag), ": ", arguments.word("method"), " has no such setting");
+      wrong_usage(shown_flag(flag), ": ", name, " has no such setting");
     }
   }
-  const TrainingManner manner = manner_from(arguments);
+  return *method;
+}
 
-  Start start{.folder = RunFolder(from), .loading = {}, .checkpoint = {}};
-  if (arguments.given("from-step")) {
-    start.loading.step = arguments.integer("from-step", 0, std::int64_t{1} << 40);
-  }
-  for (const char* flag : {"backend", "threads", "math"}) {
-    if (arguments.given(flag)) start.loading.compute[flag] = arguments.word(flag);
-  }
-  const Config& theirs = start.folder.config();
-  const std::string task = arguments.given("task") ? arguments.word("task") : theirs.kind().name;
+/// The configuration of the repaired run; for `reinforce`, without reinforced heads.
+Config config_from(const Config& run, Repair method, const std::string& task,
+                   const Arguments& arguments) {
   as_usage("task", [&] { return tasks::named_task(task); });
-  Config config = reinforces ? Config::from_run(theirs, task) : repaired(theirs, *method, task);
+  Config config =
+      method == Repair::reinforce ? Config::from_run(run, task) : repaired(run, method, task);
   config.set_flags(arguments);
   config.check();
-  Tests tests = tests_of(config, arguments);
-  const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
-                                  .seed = config.training().seed,
-                                  .reading = *reading};
-  const std::int64_t step = find_step(start.folder, start.loading.step);
-  start.checkpoint = nn::CheckpointStore(start.folder.checkpoints(), 1).path(step);
-  // Reports an invalid configuration before anything is computed.
-  RunFolder::create(to, config, start.checkpoint);
+  return config;
+}
 
-  Report report({{"on", tests.axes.empty() ? "distribution" : "sample"},
+Report empty_report(const Tests& tests) {
+  return Report({{"on", tests.axes.empty() ? "distribution" : "sample"},
                  {"metric", "metric"},
                  {"before", "before", "%.4f"},
                  {"before_low", "95% from", "%.4f"},
@@ -255,18 +246,43 @@ void run(const Arguments& arguments) {
                  {"after_low", "95% from", "%.4f"},
                  {"after_high", "to", "%.4f"},
                  {"count", "of"}});
-  std::optional<Report> tried;  // the settings of reinforce, best first
+}
+
+void require_vocabulary(const nn::Decoder& model, const tasks::Task& task) {
+  const std::int64_t has = model.config().vocabulary, needs = task.vocabulary().size();
+  LONGHAND_CHECK(has == needs, "repair: expected a run with the task's vocabulary of ", needs,
+                 " tokens, got one with ", has);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::filesystem::path from = arguments.plain()[0], to = arguments.word("out");
+  const Repair method = method_from(arguments);
+  const bool reinforces = method == Repair::reinforce;
+  const Reading reading = reading_from(arguments);
+  const TrainingManner manner = manner_from(arguments);
+
+  const Start start = start_from(arguments);
+  const Config& theirs = start.folder.config();
+  const std::string task = arguments.given("task") ? arguments.word("task") : theirs.kind().name;
+  const Config config = config_from(theirs, method, task, arguments);
+  Tests tests = tests_of(config, arguments);
+  const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
+                                  .seed = config.training().seed,
+                                  .reading = reading};
+  // Reports an invalid configuration before anything is computed.
+  RunFolder::create(to, config, start.checkpoint);
+
+  Report report = empty_report(tests);
   report.set("run", to.string());
   report.set("repairs", from.string());
-  report.set("step", step);
+  report.set("step", start.step);
   report.set("method", arguments.word("method"));
   report.set("reading", arguments.word("reading"));
+  std::optional<Report> tried;  // the settings of reinforce, best first
   {
     const LoadedRun loaded = load_run(from, start.loading);
-    const std::int64_t has = loaded.model->config().vocabulary;
-    const std::int64_t needs = tests.before.front().task->vocabulary().size();
-    LONGHAND_CHECK(has == needs, "repair: expected a run with the task's vocabulary of ", needs,
-                   " tokens, got one with ", has);
+    require_vocabulary(*loaded.model, *tests.before.front().task);
     score(*loaded.model, tests, tests.before, options);
     if (reinforces) {
       tried = write_reinforced(config, start, *loaded.model, to, arguments, options.seed);

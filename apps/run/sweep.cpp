@@ -58,6 +58,29 @@ SweepAxis parse_axis(std::string_view text) {
   return axis;
 }
 
+std::vector<SweepAxis> axes_from(const Arguments& arguments) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& axis : arguments.words("sweep")) {
+    axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
+  }
+  return axes;
+}
+
+Reading reading_from(const Arguments& arguments) {
+  const auto reading = reading_from_name(arguments.word("reading"));
+  if (!reading) {
+    wrong_usage("--reading: expected forced or decoded, got ", quote(arguments.word("reading")));
+  }
+  return *reading;
+}
+
+std::vector<std::string> distributions_from(const Arguments& arguments, const Config& config) {
+  std::vector<std::string> names = arguments.words("on");
+  if (!names.empty()) return names;
+  for (const tasks::Distribution& d : config.distributions()) names.push_back(d.name);
+  return names;
+}
+
 std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<SweepAxis>& axes) {
   std::vector<SweepPoint> points{{}};
   for (const SweepAxis& axis : axes) {

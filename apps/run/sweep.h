@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/command.h"
 #include "apps/html/chart.h"
 #include "apps/run/config.h"
 #include "apps/run/evaluation.h"
@@ -18,6 +19,13 @@ struct SweepAxis {
 };
 /// Parses "length=10,20,50", "length=2..100", "length=10..100:10" and combinations of these forms.
 SweepAxis parse_axis(std::string_view text);
+
+/// The axes given with --sweep.
+std::vector<SweepAxis> axes_from(const Arguments& arguments);
+/// The value of --reading.
+Reading reading_from(const Arguments& arguments);
+/// The distributions given with --on; default: all distributions of the run's task.
+std::vector<std::string> distributions_from(const Arguments& arguments, const Config& config);
 
 struct SweepPoint {
   std::vector<std::string> values;  // one value per axis, in the order of the axes
