@@ -85,11 +85,13 @@ Json in_json(const Continuation& c, const std::string& prompt) {
           {"log_probabilities", probabilities}};
 }
 
+bool is_text(const LoadedRun& loaded) { return loaded.config.kind().name == "text"; }
+
 /// Sets the limit of the context from --context. By default, a text model reads at most as many
 /// tokens as in training, and other models have no limit.
 void limit_context(nn::GenerateOptions& options, const LoadedRun& loaded,
                    const std::vector<Tokens>& prompts, const Arguments& arguments) {
-  if (loaded.config.kind().name == "text") {
+  if (is_text(loaded)) {
     options.context = loaded.model->config().longest;
     // The tokens that the tokenizer puts before a text are kept.
     const Tokens beginning = loaded.task->vocabulary().beginning();
@@ -106,14 +108,121 @@ void limit_context(nn::GenerateOptions& options, const LoadedRun& loaded,
   }
 }
 
+/// The prompts as texts and as tokens.
+struct Prompts {
+  std::vector<std::string> texts;
+  std::vector<Tokens> tokens;
+};
+
+/// Encodes the given texts, or reads the prompts of --token-file.
+Prompts read_prompts(std::vector<std::string> texts, const tasks::Vocabulary& vocabulary,
+                     const Arguments& arguments) {
+  Prompts prompts{.texts = std::move(texts), .tokens = {}};
+  for (const std::string& prompt : prompts.texts) {
+    prompts.tokens.push_back(as_usage("prompt", [&] { return vocabulary.encode(prompt); }));
+    if (prompts.tokens.back().empty()) wrong_usage("--prompt: expected at least one token");
+  }
+  if (arguments.given("token-file")) {
+    prompts.tokens = read_token_sequences(arguments.word("token-file"), vocabulary.size());
+    for (const Tokens& tokens : prompts.tokens) prompts.texts.push_back(vocabulary.decode(tokens));
+  }
+  return prompts;
+}
+
+/// The ends of continuations.
+struct Ends {
+  Tokens hidden;         // end tokens that are not part of the text
+  Tokens stops;          // all end tokens
+  std::string cut = {};  // text models: a continuation ends before this text
+};
+
+Ends ends_from(const Arguments& arguments, const LoadedRun& loaded) {
+  const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
+  const std::string stop = arguments.given("stop") ? arguments.word("stop") : "";
+  const Tokens end = arguments.given("stop") ? Tokens{} : end_of_text(loaded.config, vocabulary);
+  Tokens hidden = loaded.task->ends();
+  if (end.size() == 1) hidden.push_back(end[0]);
+  Ends ends{.hidden = hidden, .stops = hidden};
+  if (is_text(loaded)) {
+    ends.cut = end.size() > 1 ? vocabulary.decode(end) : stop;
+  } else if (!stop.empty()) {
+    ends.stops.push_back(as_usage("stop", [&] { return vocabulary.at(stop); }));
+  }
+  return ends;
+}
+
+/// Prints the continuations of prompts. With `streams`, there is a single prompt, and its text is
+/// printed while it is generated.
+class Printer {
+ public:
+  Printer(const LoadedRun& loaded, const Prompts& prompts, const Ends& ends, bool streams)
+      : loaded_(loaded), prompts_(prompts), ends_(ends), streams_(streams) {
+    for (const Tokens& tokens : prompts.tokens) all_.emplace_back(vocabulary_, tokens);
+    if (streams) std::cout << shown(0) << std::flush;
+  }
+
+  const std::vector<Continuation>& all() const { return all_; }
+
+  /// Adds a token to continuation i. Returns false if the continuation ends.
+  bool add(std::size_t i, const nn::Choice& choice) {
+    Continuation& continuation = all_[i];
+    continuation.add(choice, std::ranges::count(ends_.hidden, choice.token) == 0);
+    const bool goes_on = !continuation.cut_at(ends_.cut);
+    if (streams_) {
+      if (continuation.choices().size() == 1) std::cout << vocabulary_.separator();
+      std::cout << continuation.fresh(ends_.cut, !goes_on) << std::flush;
+    }
+    return goes_on;
+  }
+
+  void print_texts() {
+    if (streams_) {
+      std::cout << all_[0].fresh(ends_.cut, true) << '\n';
+      return;
+    }
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (i > 0) std::cout << "----\n";
+      std::cout << shown(i) << vocabulary_.separator() << all_[i].text() << '\n';
+    }
+  }
+
+  void print_json(const std::string& run) const {
+    Json whole{{"run", run}, {"step", loaded_.step}};
+    if (all_.size() == 1) {
+      const Json one = in_json(all_[0], prompts_.texts[0]);
+      for (const auto& [name, value] : one.members()) whole[name] = value;
+    } else {
+      Json continuations = Json::array();
+      for (std::size_t i = 0; i < all_.size(); ++i) {
+        continuations.push_back(in_json(all_[i], prompts_.texts[i]));
+      }
+      whole["continuations"] = continuations;
+    }
+    std::cout << whole << '\n';
+  }
+
+ private:
+  /// The prompt as given, because the tokens may include special tokens that the tokenizer adds
+  /// around a text.
+  std::string shown(std::size_t i) const {
+    return is_text(loaded_) ? prompts_.texts[i] : vocabulary_.decode(prompts_.tokens[i]);
+  }
+
+  const LoadedRun& loaded_;
+  const tasks::Vocabulary& vocabulary_ = loaded_.task->vocabulary();
+  const Prompts& prompts_;
+  const Ends& ends_;
+  bool streams_;
+  std::vector<Continuation> all_;
+};
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder or GGUF file");
   const std::string& folder = arguments.plain()[0];
   for (const char* file : {"out", "logits"}) {
     if (arguments.given(file)) array_file_from(arguments, file);
   }
-  std::vector<std::string> prompts = prompts_from(arguments);
-  const std::string stop = arguments.given("stop") ? arguments.word("stop") : "";
+  std::vector<std::string> texts = prompts_from(arguments);
   nn::GenerateOptions options{.most = arguments.integer("tokens", 0, 1 << 24),
                               .sampling = sampling_from(arguments),
                               .seed = seed_from(arguments),
@@ -124,89 +233,35 @@ void run(const Arguments& arguments) {
   if (!loaded.task->outputs().says_next) {
     fail(folder, ": its task ", loaded.config.kind().name, " does not predict the next token");
   }
-  const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
-  const bool is_text = loaded.config.kind().name == "text";
-  if (is_text && !arguments.given("temperature")) options.sampling.temperature = text_temperature;
-  const Tokens end = arguments.given("stop") ? Tokens{} : end_of_text(loaded.config, vocabulary);
-  Tokens ends = loaded.task->ends();
-  if (end.size() == 1) ends.push_back(end[0]);
-  options.stops = ends;
-  if (!stop.empty() && !is_text) {
-    options.stops.push_back(as_usage("stop", [&] { return vocabulary.at(stop); }));
+  if (is_text(loaded) && !arguments.given("temperature")) {
+    options.sampling.temperature = text_temperature;
   }
-  const std::string cut = !is_text ? "" : end.size() > 1 ? vocabulary.decode(end) : stop;
-
-  std::vector<Continuation> all;
-  std::vector<Tokens> read;
-  for (const std::string& prompt : prompts) {
-    read.push_back(as_usage("prompt", [&] { return vocabulary.encode(prompt); }));
-    if (read.back().empty()) wrong_usage("--prompt: expected at least one token");
-  }
-  if (arguments.given("token-file")) {
-    read = read_token_sequences(arguments.word("token-file"), vocabulary.size());
-    for (const Tokens& tokens : read) prompts.push_back(vocabulary.decode(tokens));
-  }
-  for (const Tokens& tokens : read) all.emplace_back(vocabulary, tokens);
+  const Ends ends = ends_from(arguments, loaded);
+  options.stops = ends.stops;
+  const Prompts prompts = read_prompts(std::move(texts), loaded.task->vocabulary(), arguments);
   if (arguments.given("logits")) {
-    if (prompts.size() != 1) wrong_usage("--logits: expected one prompt");
-    write_logits(loaded, read[0], options, arguments.word("logits"));
+    if (prompts.tokens.size() != 1) wrong_usage("--logits: expected one prompt");
+    write_logits(loaded, prompts.tokens[0], options, arguments.word("logits"));
   }
+  limit_context(options, loaded, prompts.tokens, arguments);
 
+  Printer printer(loaded, prompts, ends, prompts.tokens.size() == 1 && !arguments.json());
+  options.said = [&](std::size_t i, const nn::Choice& choice) { return printer.add(i, choice); };
   bool drops = false;
   options.dropped = [&](std::size_t, std::int64_t) { drops = true; };
-  limit_context(options, loaded, read, arguments);
-
-  // With a single prompt, the text is printed while it is generated.
-  const bool streams = prompts.size() == 1 && !arguments.json();
-  // Prints the prompt as given, because the tokens may include special tokens that the tokenizer
-  // adds around a text.
-  const auto shown = [&](std::size_t i) {
-    return is_text ? prompts[i] : vocabulary.decode(read[i]);
-  };
-  if (streams) std::cout << shown(0) << std::flush;
-  bool first = true;
-  options.said = [&](std::size_t i, const nn::Choice& choice) {
-    all[i].add(choice, std::ranges::count(ends, choice.token) == 0);
-    const bool goes_on = !all[i].cut_at(cut);
-    if (streams) {
-      if (std::exchange(first, false)) std::cout << vocabulary.separator();
-      std::cout << all[i].fresh(cut, !goes_on) << std::flush;
-    }
-    return goes_on;
-  };
-  nn::generate(*loaded.model, read, options);
-  const auto say_what_was_dropped = [&] {
-    if (!drops) return;
+  nn::generate(*loaded.model, prompts.tokens, options);
+  if (arguments.given("out")) write_answers(printer.all(), arguments.word("out"));
+  if (arguments.json()) {
+    printer.print_json(folder);
+  } else {
+    printer.print_texts();
+  }
+  if (drops) {
     std::cout.flush();
     std::cerr << "longhand generate: the model reads at most " << options.context
               << " tokens at once, so it did not read the oldest tokens; --context sets another "
                  "limit\n";
-  };
-  if (arguments.given("out")) write_answers(all, arguments.word("out"));
-  if (streams) {
-    std::cout << all[0].fresh(cut, true) << '\n';
-    return say_what_was_dropped();
   }
-  if (!arguments.json()) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (i > 0) std::cout << "----\n";
-      std::cout << shown(i) << vocabulary.separator() << all[i].text() << '\n';
-    }
-    return say_what_was_dropped();
-  }
-  Json whole{{"run", folder}, {"step", loaded.step}};
-  if (all.size() == 1) {
-    const Json one = in_json(all[0], prompts[0]);
-    for (const auto& [name, value] : one.members()) whole[name] = value;
-  } else {
-    Json continuations = Json::array();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      continuations.push_back(in_json(all[i], prompts[i]));
-    }
-    whole["continuations"] = continuations;
-  }
-  std::cout << whole << '\n';
-  say_what_was_dropped();
 }
 
 const Register command{
