@@ -48,10 +48,70 @@ void print_measures(const AttentionMeasures& measures, const Arguments& argument
   std::cout << all << '\n';
 }
 
+/// Maximum number of tokens that are drawn. A task defines its reference attention for whole
+/// samples only. With --reference, the default is therefore larger.
+std::int64_t drawn_tokens(const Arguments& arguments) {
+  if (arguments.flag("reference") && !arguments.given("tokens")) return 104;
+  return arguments.integer("tokens", 1, 1024);
+}
+
+/// The sample of --prompt, or a sample drawn from the task.
+tasks::Sample sample_from(const Arguments& arguments, const tasks::Task& task, Rng rng) {
+  if (!arguments.given("prompt")) return task.sample(rng, 0);
+  tasks::Sample sample{
+      .tokens =
+          as_usage("prompt", [&] { return task.vocabulary().encode(arguments.word("prompt")); }),
+      .targets = {}};
+  if (sample.tokens.empty()) wrong_usage("--prompt: expected at least one token");
+  return sample;
+}
+
+/// The model, and the sample whose first `shown` tokens are drawn.
+struct Inspected {
+  nn::Decoder& model;
+  const tasks::Task& task;
+  tasks::Sample sample;
+  std::size_t shown;
+};
+
+/// Adds the reads of FAL heads and the weights of all other heads. `shares` are shares of the
+/// scored tokens of `samples` samples.
+void add_heads(html::Page& page, const Inspected& inspected, const std::vector<FalShare>& shares,
+               std::int64_t samples) {
+  const auto& [model, task, sample, shown] = inspected;
+  const auto views = look_inside(model, beginning_for(model, task, sample, shown));
+  if (!shares.empty()) {
+    page.add("Reads of FAL heads",
+             html::paragraph(text("Share of the scored tokens of ", samples,
+                                  " samples at which the head reads the token that the answer "
+                                  "depends on.")) +
+                 shares_table(shares) + selection_pictures(task, sample, views));
+  }
+  page.add("Softmax attention", attention_maps(task, sample, views));
+}
+
+/// Adds the projections of the residual stream at the positions of --position.
+void add_streams(html::Page& page, const Inspected& inspected, const Arguments& arguments) {
+  const auto& [model, task, sample, shown] = inspected;
+  std::vector<std::int64_t> positions;
+  for (const std::string& position : arguments.words("position")) {
+    positions.push_back(parse_integer("--position", position, 0, std::ssize(sample.tokens) - 1));
+  }
+  for (const std::int64_t position : positions) {
+    const auto token = sample.tokens[static_cast<std::size_t>(position)];
+    page.add(text("Residual stream of ", token_label(task.vocabulary(), token), " at position ",
+                  position),
+             projection_pictures(model, task, sample.tokens, position));
+  }
+  if (!positions.empty()) {
+    page.add("Near-orthogonality of the bases", bases_table(bases_of(model)));
+  }
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
-  const bool with_reference = arguments.flag("reference");
-  if (with_reference && arguments.given("prompt")) {
+  const bool with_reference = arguments.flag("reference"), prompted = arguments.given("prompt");
+  if (with_reference && prompted) {
     wrong_usage(
         "--prompt cannot be combined with --reference, because only samples of a task have "
         "reference attention");
@@ -59,70 +119,37 @@ void run(const Arguments& arguments) {
   const std::filesystem::path folder = arguments.plain()[0];
   const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
                                   .seed = seed_from(arguments)};
-  // A task defines its reference attention for whole samples only. With --reference, the default
-  // number of tokens is therefore larger.
-  const std::int64_t most =
-      with_reference && !arguments.given("tokens") ? 104 : arguments.integer("tokens", 1, 1024);
+  const auto most = static_cast<std::size_t>(drawn_tokens(arguments));
   const auto index = static_cast<std::uint32_t>(arguments.integer("sample", 0, 1 << 30));
-  const auto load = arguments.given("prompt") ? load_run_for_prompts : load_run;
-  const LoadedRun loaded = load(folder, load_options(arguments));
+  const LoadedRun loaded =
+      (prompted ? load_run_for_prompts : load_run)(folder, load_options(arguments));
+  nn::Decoder& model = *loaded.model;
   const std::string on = arguments.given("on") ? arguments.word("on") : "";
   const auto task = as_usage("on", [&] { return loaded.config.task(on); });
 
-  std::vector<FalShare> shares;
-  AttentionMeasures measures;
-  if (with_reference) {
-    measures = measure_attention(*loaded.model, *task, options);
-  } else {
-    shares = fal_shares(*loaded.model, *task, options);
-  }
-  tasks::Sample sample;
-  if (arguments.given("prompt")) {
-    sample = {.tokens = as_usage(
-                  "prompt", [&] { return task->vocabulary().encode(arguments.word("prompt")); }),
-              .targets = {}};
-    if (sample.tokens.empty()) wrong_usage("--prompt: expected at least one token");
-  } else {
-    Rng rng(options.seed, Purpose::evaluation, 0, index);
-    sample = task->sample(rng, 0);
-  }
-  std::vector<std::int64_t> positions;
-  for (const std::string& position : arguments.words("position")) {
-    positions.push_back(parse_integer("--position", position, 0, std::ssize(sample.tokens) - 1));
-  }
-  const std::size_t shown = std::min(sample.tokens.size(), static_cast<std::size_t>(most));
+  tasks::Sample sample =
+      sample_from(arguments, *task, Rng(options.seed, Purpose::evaluation, 0, index));
+  const std::size_t shown = std::min(sample.tokens.size(), most);
+  const Inspected inspected{model, *task, std::move(sample), shown};
 
   const std::string name = on.empty() ? loaded.config.distributions()[0].name : on;
   html::Page page(folder.filename().string() + ", inspected",
-                  arguments.given("prompt")
-                      ? text("Step ", loaded.step, "; ", arguments.word("prompt"))
-                      : text("Step ", loaded.step, "; sample ", index, " of distribution ", name));
+                  text("Step ", loaded.step, "; ",
+                       prompted ? arguments.word("prompt")
+                                : text("sample ", index, " of distribution ", name)));
+  std::vector<FalShare> shares;
+  AttentionMeasures measures;
   if (with_reference) {
+    measures = measure_attention(model, *task, options);
     for (auto& [heading, content] :
-         attention_sections(measures, *loaded.model, *task, sample, shown)) {
+         attention_sections(measures, model, *task, inspected.sample, shown)) {
       page.add(heading, std::move(content));
     }
   } else {
-    const auto views =
-        look_inside(*loaded.model, beginning_for(*loaded.model, *task, sample, shown));
-    if (!shares.empty()) {
-      page.add("Reads of FAL heads",
-               html::paragraph(text("Share of the scored tokens of ", options.samples,
-                                    " samples at which the head reads the token that the answer "
-                                    "depends on.")) +
-                   shares_table(shares) + selection_pictures(*task, sample, views));
-    }
-    page.add("Softmax attention", attention_maps(*task, sample, views));
+    shares = fal_shares(model, *task, options);
+    add_heads(page, inspected, shares, options.samples);
   }
-  for (const std::int64_t position : positions) {
-    const auto token = sample.tokens[static_cast<std::size_t>(position)];
-    page.add(text("Residual stream of ", token_label(task->vocabulary(), token), " at position ",
-                  position),
-             projection_pictures(*loaded.model, *task, sample.tokens, position));
-  }
-  if (!positions.empty()) {
-    page.add("Near-orthogonality of the bases", bases_table(bases_of(*loaded.model)));
-  }
+  add_streams(page, inspected, arguments);
   page.add("Configuration", html::code(loaded.config.ini()));
   const std::filesystem::path file =
       arguments.given("out") ? std::filesystem::path(arguments.word("out"))
