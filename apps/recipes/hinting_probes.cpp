@@ -25,99 +25,135 @@ std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   return input;
 }
 
-/// Adds ranks for every run, and pictures for the first run.
-void projections(const RecipeOptions& options, RecipeResult& result) {
+/// The runs of all seeds.
+std::vector<LoadedRun> load_runs(const HintingModel& model, const RecipeOptions& options) {
   std::vector<LoadedRun> runs;
   for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
-    runs.push_back(load_hinting(HintingModel(), options, number));
+    runs.push_back(load_hinting(model, options, number));
   }
-  const LoadedRun& loaded = runs.front();
-  const auto numbers = paper_input(loaded.config.task_values().integer("numbers", 1, 1 << 20));
-  const std::int32_t least = numbers[0], middle = numbers[2], next = numbers[3];
+  return runs;
+}
+
+/// The paper's input and its sorted output, as read by the models of all runs.
+struct ReadInput {
+  std::vector<LoadedRun> runs;
+  std::vector<std::int32_t> numbers, tokens;
+  // For each run, its bases and the projections of the residual stream on them.
+  std::vector<Bases> bases = {};
+  std::vector<std::vector<Projection>> projections = {};
+
+  const LoadedRun& first() const { return runs.front(); }
+};
+
+ReadInput read_input(const RecipeOptions& options) {
+  std::vector<LoadedRun> runs = load_runs(HintingModel(), options);
+  const LoadedRun& first = runs.front();
+  const auto numbers = paper_input(first.config.task_values().integer("numbers", 1, 1 << 20));
   std::vector<std::int32_t> tokens = numbers;
-  tokens.push_back(loaded.task->vocabulary().encode("⊥")[0]);
+  tokens.push_back(first.task->vocabulary().encode("⊥")[0]);
   tokens.insert(tokens.end(), numbers.begin(), numbers.end());
-  struct Position {
-    std::int64_t index;
-    std::string name, what;
-  };
-  const Position positions[] = {
-      {2, text("token ", middle, " at position 2"), "Figure 4.12: in the input, a copy of itself"},
-      {8, text("token ", middle, " at position 8"),
-       text("Figure 4.13: in the output, itself and its successor ", next)},
-      {5, "delimiter at position 5", text("Figure 4.14: the delimiter, the least number ", least)}};
-
+  ReadInput read{.runs = std::move(runs), .numbers = numbers, .tokens = tokens};
   const nn::Batch batch{.tokens = tokens, .lengths = {static_cast<std::int32_t>(tokens.size())}};
-  std::vector<Bases> bases;  // one per run, as for the projections
-  std::vector<std::vector<Projection>> all;
-  for (const LoadedRun& run : runs) {
-    bases.push_back(bases_of(*run.model));
-    all.push_back(project(*run.model, batch, bases.back()));
+  for (const LoadedRun& run : read.runs) {
+    read.bases.push_back(bases_of(*run.model));
+    read.projections.push_back(project(*run.model, batch, read.bases.back()));
   }
-  // Rank 1 belongs to the largest product.
-  const auto add = [&](std::int64_t position, std::int32_t token, std::int64_t layer,
-                       StreamPlace place, bool encoder) {
-    std::vector<double> ranks;
-    for (const std::vector<Projection>& of_run : all) {
-      const Projection& projection =
-          of_run[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];
-      const Tensor& products = encoder ? projection.encoder : projection.decoder;
-      const auto values = products.to_doubles();
-      const auto row = values.begin() + position * products.columns();
-      const auto greater = std::count_if(row, row + products.columns(),
-                                         [&](double value) { return value > row[token]; });
-      ranks.push_back(static_cast<double>(1 + greater));
-    }
-    const std::size_t mean = result.rows.size();
-    add_row(
-        result,
-        text("position ", position, ", layer ", layer,
-             place == StreamPlace::before_mlp ? " before" : " after", " the MLP, ",
-             encoder ? "encoder" : "decoder", " basis: ", loaded.task->vocabulary().text(token)),
-        "rank", ranks, {});
-    for (std::size_t r = mean; r < result.rows.size(); ++r) {
-      // The intervals are removed, because the interval of a mean rank may start below 1.
-      result.rows[r].low = result.rows[r].high = {};
-      result.rows[r].whole = runs.size() == 1 || r > mean;
-    }
-  };
-  add(2, middle, 0, StreamPlace::before_mlp, true);
-  add(8, middle, 1, StreamPlace::before_mlp, false);
-  add(8, next, 1, StreamPlace::before_mlp, false);
-  add(8, next, 1, StreamPlace::after_mlp, false);
-  add(5, least, 0, StreamPlace::before_mlp, false);
-  const auto orthogonal = [&](const std::string& row, const Cosines& cosines) {
-    for (const auto& [column, value] :
-         {std::pair{"mean |cos|", cosines.mean}, {"largest |cos|", cosines.largest}}) {
-      result.rows.push_back({.row = row, .column = column, .value = value, .in_table = false});
-    }
-  };
-  orthogonal("encoder basis", cosines_within(bases.front().encoder));
-  orthogonal("decoder basis", cosines_within(bases.front().decoder));
-  orthogonal("encoder with decoder", cosines_between(bases.front().encoder, bases.front().decoder));
+  return read;
+}
 
-  result.sections.emplace_back("Near-orthogonality", bases_table(bases.front()));
-  for (const Position& position : positions) {
-    result.sections.emplace_back(
-        position.name,
-        html::paragraph(
-            position.what +
-            ". The figure shows products of the residual stream with the rows of the embedding "
-            "(encoder basis) and of the output layer (decoder basis), with one bar per token.") +
-            projection_pictures(*loaded.model, *loaded.task, tokens, position.index));
+/// A product of the residual stream at a position with the vector of a token.
+struct Product {
+  std::int64_t position;
+  std::int32_t token;
+  std::int64_t layer;
+  StreamPlace place;
+  bool encoder;  // the vector belongs to the encoder basis, otherwise to the decoder basis
+
+  /// The rank of the product among those with all tokens; the largest product has rank 1.
+  double rank_in(const std::vector<Projection>& projections) const {
+    const Projection& projection =
+        projections[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];
+    const Tensor& products = encoder ? projection.encoder : projection.decoder;
+    const auto values = products.to_doubles();
+    const auto row = values.begin() + position * products.columns();
+    return static_cast<double>(1 + std::count_if(row, row + products.columns(),
+                                                 [&](double value) { return value > row[token]; }));
   }
-  add_notes(result,
-            html::paragraph(text("Input ", loaded.task->vocabulary().decode({tokens.begin(), 6}),
-                                 " and its sorted output. Each row of the table states where in "
-                                 "the network the product with a token's vector is ranked; rank 1 "
-                                 "is the largest product. The paper prints pictures, no numbers.",
-                                 runs.size() == 1
-                                     ? ""
-                                     : text(" Ranks are means over ", runs.size(),
-                                            " runs with different seeds; pictures and cosines are "
-                                            "those of seed ",
-                                            options.seed, "."))),
-            options);
+};
+
+/// Adds the ranks of a product in all runs.
+void add_ranks(RecipeResult& result, const ReadInput& read, const Product& product) {
+  std::vector<double> ranks;
+  for (const auto& projections : read.projections) ranks.push_back(product.rank_in(projections));
+  const std::size_t mean = result.rows.size();
+  add_row(result,
+          text("position ", product.position, ", layer ", product.layer,
+               product.place == StreamPlace::before_mlp ? " before" : " after", " the MLP, ",
+               product.encoder ? "encoder" : "decoder",
+               " basis: ", read.first().task->vocabulary().text(product.token)),
+          "rank", ranks, {});
+  for (std::size_t r = mean; r < result.rows.size(); ++r) {
+    // The intervals are removed, because the interval of a mean rank may start below 1.
+    result.rows[r].low = result.rows[r].high = {};
+    result.rows[r].whole = ranks.size() == 1 || r > mean;
+  }
+}
+
+void add_cosines(RecipeResult& result, const std::string& row, const Cosines& cosines) {
+  for (const auto& [column, value] :
+       {std::pair{"mean |cos|", cosines.mean}, {"largest |cos|", cosines.largest}}) {
+    result.rows.push_back({.row = row, .column = column, .value = value, .in_table = false});
+  }
+}
+
+/// Adds a picture of the products at a position of the first run.
+void add_picture(RecipeResult& result, const ReadInput& read, std::int64_t position,
+                 const std::string& name, const std::string& what) {
+  result.sections.emplace_back(
+      name,
+      html::paragraph(
+          what +
+          ". The figure shows products of the residual stream with the rows of the embedding "
+          "(encoder basis) and of the output layer (decoder basis), with one bar per token.") +
+          projection_pictures(*read.first().model, *read.first().task, read.tokens, position));
+}
+
+/// Adds ranks for every run, and pictures for the first run.
+void projections(const RecipeOptions& options, RecipeResult& result) {
+  const ReadInput read = read_input(options);
+  const std::int32_t least = read.numbers[0], middle = read.numbers[2], next = read.numbers[3];
+  for (const Product& product : {Product{2, middle, 0, StreamPlace::before_mlp, true},
+                                 {8, middle, 1, StreamPlace::before_mlp, false},
+                                 {8, next, 1, StreamPlace::before_mlp, false},
+                                 {8, next, 1, StreamPlace::after_mlp, false},
+                                 {5, least, 0, StreamPlace::before_mlp, false}}) {
+    add_ranks(result, read, product);
+  }
+  const Bases& bases = read.bases.front();
+  add_cosines(result, "encoder basis", cosines_within(bases.encoder));
+  add_cosines(result, "decoder basis", cosines_within(bases.decoder));
+  add_cosines(result, "encoder with decoder", cosines_between(bases.encoder, bases.decoder));
+
+  result.sections.emplace_back("Near-orthogonality", bases_table(bases));
+  add_picture(result, read, 2, text("token ", middle, " at position 2"),
+              "Figure 4.12: in the input, a copy of itself");
+  add_picture(result, read, 8, text("token ", middle, " at position 8"),
+              text("Figure 4.13: in the output, itself and its successor ", next));
+  add_picture(result, read, 5, "delimiter at position 5",
+              text("Figure 4.14: the delimiter, the least number ", least));
+  const std::size_t runs = read.runs.size();
+  add_notes(
+      result,
+      html::paragraph(text(
+          "Input ", read.first().task->vocabulary().decode({read.tokens.begin(), 6}),
+          " and its sorted output. Each row of the table states where in the network the product "
+          "with a token's vector is ranked; rank 1 is the largest product. The paper prints "
+          "pictures, no numbers.",
+          runs == 1 ? ""
+                    : text(" Ranks are means over ", runs,
+                           " runs with different seeds; pictures and cosines are those of seed ",
+                           options.seed, "."))),
+      options);
 }
 
 // The recipe of Figures 4.15 and 4.16.
@@ -146,10 +182,7 @@ void mechanisms(const RecipeOptions& options, RecipeResult& result) {
   html::LineChart successor = minimum;
   for (const HintingModel& model : hint_and_none()) {
     const std::string name = model.hint == "none" ? "no hinting" : "hinting";
-    std::vector<LoadedRun> runs;
-    for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
-      runs.push_back(load_hinting(model, options, number));
-    }
+    const std::vector<LoadedRun> runs = load_runs(model, options);
     html::Series found{.name = name, .points = {}, .marks = true};
     html::Series followed = found;
     for (const SweepPoint& point : sweep_points(runs[0].config, {axis})) {
