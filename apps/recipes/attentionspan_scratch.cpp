@@ -47,6 +47,33 @@ std::int64_t stopped_at(const RunFolder& run) {
   return 0;
 }
 
+/// Describes the figures and models of a table of `seeds` runs per task, each scored on `samples`
+/// samples.
+std::string how_counted(std::int64_t samples, std::int64_t seeds, const RecipeOptions& options) {
+  return html::paragraph(text(
+             "All figures are percent, on ", samples,
+             " samples of each distribution that evaluations during training do not use. Accuracy "
+             "is the share of answers with every token right under teacher forcing, including the "
+             "end of the answer if the task has one. Decoded accuracy is the same share when the "
+             "model reads its own answer. Partial accuracy is the share of right tokens under "
+             "teacher forcing. ",
+             how_intervals(seeds),
+             " Tokens of one answer are correlated, so Wilson's interval is too narrow for partial "
+             "accuracy.")) +
+         html::paragraph(
+             "One small Llama-like model with rotary positions is trained for each task, with the "
+             "task's characters as tokens. Models train on FFML with 1 to 10 commands and on "
+             "Value Assignment with 2 to 5 pairs, never more than the paper's, and are scored on "
+             "the paper's 10 commands and 5 pairs. All heads are softmax heads, with two "
+             "exceptions. Value Assignment uses ChaCAL heads, because softmax heads need several "
+             "times as many steps to find the table. From the laptop scale on, half of FFML's "
+             "heads are Gated DeltaNet heads, because softmax heads miss some of the parities of "
+             "flips. The paper's model of Table 6 is Llama-3.2-1B with random weights, trained at "
+             "a constant rate of 5e-6 for 1,500 steps with batch size 4. " +
+             how_optimized(options) +
+             " Rate, schedule and batch size are chosen by the recipe; see the configurations.");
+}
+
 /// Makes a table with one row per task. `columns` computes the columns from the scores in
 /// distribution and out of distribution.
 template <class Columns>
@@ -78,30 +105,8 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
     }
     columns(result, tasks[t], id, ood);
   }
-  const auto count = std::ssize(runs) / std::ssize(tasks);
-  result.sections.emplace_back(
-      "What is counted",
-      html::paragraph(text(
-          "All figures are percent, on ", samples,
-          " samples of each distribution that evaluations during training do not use. Accuracy is "
-          "the share of answers with every token right under teacher forcing, including the end of "
-          "the answer if the task has one. Decoded accuracy is the same share when the model reads "
-          "its own answer. Partial accuracy is the share of right tokens under teacher forcing. ",
-          how_intervals(count),
-          " Tokens of one answer are correlated, so Wilson's interval is too narrow for partial "
-          "accuracy.")) +
-          html::paragraph(
-              "One small Llama-like model with rotary positions is trained for each task, with the "
-              "task's characters as tokens. Models train on FFML with 1 to 10 commands and on "
-              "Value Assignment with 2 to 5 pairs, never more than the paper's, and are scored on "
-              "the paper's 10 commands and 5 pairs. All heads are softmax heads, with two "
-              "exceptions. Value Assignment uses ChaCAL heads, because softmax heads need several "
-              "times as many steps to find the table. From the laptop scale on, half of FFML's "
-              "heads are Gated DeltaNet heads, because softmax heads miss some of the parities of "
-              "flips. The paper's model of Table 6 is Llama-3.2-1B with random weights, trained at "
-              "a constant rate of 5e-6 for 1,500 steps with batch size 4. " +
-              how_optimized(options) +
-              " Rate, schedule and batch size are chosen by the recipe; see the configurations."));
+  result.sections.emplace_back("What is counted",
+                               how_counted(samples, std::ssize(runs) / std::ssize(tasks), options));
   result.sections.emplace_back(
       "When tasks were learned",
       html::paragraph("The first evaluation during training with more than 99% right answers in "
