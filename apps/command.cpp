@@ -122,6 +122,32 @@ std::string one_line(std::string message) {
   return message;
 }
 
+/// The options and plain arguments of a command line in Boost's form. Options after "--" are plain
+/// arguments.
+po::variables_map parsed_words(const std::vector<std::string>& words, const Command& command) {
+  constexpr auto style =
+      po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+  po::options_description known = describe(command);
+  known.add_options()(plain_words, po::value<std::vector<std::string>>());
+  po::positional_options_description positions;
+  positions.add(plain_words, -1);
+  std::vector<std::string> named = words;
+  std::transform(words.begin(), std::ranges::find(words, "--"), named.begin(),
+                 [&](const std::string& word) { return as_named(word, command.options); });
+  po::variables_map found;
+  try {
+    po::store(
+        po::command_line_parser(named).options(known).positional(positions).style(style).run(),
+        found);
+  } catch (const po::unknown_option& error) {
+    const std::string flag = one_line(error.get_option_name());
+    wrong_usage("there is no option ", flag, did_you_mean_flag(flag, command.options));
+  } catch (const po::error& error) {
+    wrong_usage(one_line(error.what()));
+  }
+  return found;
+}
+
 }  // namespace
 
 bool Arguments::flag(std::string_view name) const { return given(name); }
@@ -155,30 +181,8 @@ double Arguments::number(std::string_view name, double low, double high) const {
 }
 
 Arguments Command::parse(const std::vector<std::string>& words) const {
-  constexpr auto style =
-      po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-  po::options_description known = describe(*this);
-  po::options_description with_plain;
-  with_plain.add(known).add_options()(plain_words, po::value<std::vector<std::string>>());
-  po::positional_options_description positions;
-  positions.add(plain_words, -1);
-
+  const po::variables_map found = parsed_words(words, *this);
   Arguments arguments;
-  po::variables_map found;
-  std::vector<std::string> named = words;
-  const auto dashes = std::ranges::find(words, "--");
-  std::transform(words.begin(), dashes, named.begin(),
-                 [&](const std::string& word) { return as_named(word, options); });
-  try {
-    po::store(
-        po::command_line_parser(named).options(with_plain).positional(positions).style(style).run(),
-        found);
-  } catch (const po::unknown_option& error) {
-    const std::string flag = one_line(error.get_option_name());
-    wrong_usage("there is no option ", flag, did_you_mean_flag(flag, options));
-  } catch (const po::error& error) {
-    wrong_usage(one_line(error.what()));
-  }
   if (found.count(plain_words)) {
     arguments.plain_ = found[plain_words].as<std::vector<std::string>>();
   }
@@ -190,11 +194,10 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
     }
     return arguments;
   }
-  if (found.count(plain_words)) {
-    if (dashes != words.end()) {
-      arguments.after_dashes_ =
-          std::min(static_cast<std::size_t>(words.end() - dashes - 1), arguments.plain_.size());
-    }
+  const auto dashes = std::ranges::find(words, "--");
+  if (dashes != words.end()) {
+    arguments.after_dashes_ =
+        std::min(static_cast<std::size_t>(words.end() - dashes - 1), arguments.plain_.size());
   }
   if (!takes_words && !arguments.plain_.empty()) {
     wrong_usage("unexpected '", one_line(arguments.plain_.front()), "'");
