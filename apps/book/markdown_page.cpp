@@ -285,64 +285,78 @@ class Converter {
     return all;
   }
 
+  /// The text between a mark at the beginning of `rest` and the next one; empty if there is none.
+  static std::string_view between(std::string_view rest, std::string_view mark) {
+    if (!rest.starts_with(mark)) return {};
+    const std::size_t end = rest.find(mark, mark.size());
+    return end == rest.npos ? std::string_view() : rest.substr(mark.size(), end - mark.size());
+  }
+
+  // Each of the following functions converts its element if `rest` begins with one. It then removes
+  // the element from `rest` and returns true.
+
+  static bool take_formula(std::string_view& rest, std::string& html) {
+    const std::string_view mark = rest.starts_with("$$") ? "$$" : "$";
+    const std::string_view inside = between(rest, mark);
+    if (inside.empty()) return false;
+    html += scrolling_formula(inside, mark == "$$");
+    rest.remove_prefix(inside.size() + 2 * mark.size());
+    return true;
+  }
+
+  bool take_code(std::string_view& rest, std::string& html) {
+    const std::string_view inside = between(rest, "`");
+    if (inside.empty()) return false;
+    html += "<code>" + html::escape(inside) + "</code>";
+    page_.plain += inside;
+    rest.remove_prefix(inside.size() + 2);
+    return true;
+  }
+
+  bool take_link(std::string_view& rest, std::string& html, int depth) {
+    const bool picture = rest.starts_with("![");
+    if (!picture && !rest.starts_with("[")) return false;
+    const std::size_t middle = closing_bracket(rest, picture ? 1 : 0);
+    const std::size_t end = middle == rest.npos ? middle : rest.find(')', middle);
+    if (end == rest.npos || rest.find('\n', middle) <= end) return false;
+    const std::string target(rest.substr(middle + 2, end - middle - 2));
+    page_.links.push_back(target);
+    const std::string place = html::escape(link_(target));
+    html += picture ? text("<img alt=\"\" src=\"", place, "\">")
+                    : text("<a href=\"", place, "\">",
+                           inline_html(rest.substr(1, middle - 1), depth + 1), "</a>");
+    rest.remove_prefix(end + 1);
+    return true;
+  }
+
   /// Converts text with formulas, code, links and emphasis.
   std::string inline_html(std::string_view rest, int depth = 0) {
     LONGHAND_CHECK(depth < deepest, "a link is nested too deep");
     std::string html;
     bool bold = false, slanted = false;
-    const auto between = [&](std::string_view mark) {
-      const std::size_t end = rest.find(mark, mark.size());
-      if (end == rest.npos) return rest.substr(0, 0);
-      const std::string_view inside = rest.substr(mark.size(), end - mark.size());
-      return inside;
-    };
     while (!rest.empty()) {
-      if (rest.starts_with("$$") || rest.starts_with("$")) {
-        const std::string_view mark = rest.starts_with("$$") ? "$$" : "$";
-        const std::string_view inside = between(mark);
-        if (!inside.empty()) {
-          html += scrolling_formula(inside, mark == "$$");
-          rest.remove_prefix(inside.size() + 2 * mark.size());
-          continue;
-        }
-      } else if (rest.starts_with("`")) {
-        const std::string_view inside = between("`");
-        if (!inside.empty()) {
-          html += "<code>" + html::escape(inside) + "</code>";
-          page_.plain += inside;
-          rest.remove_prefix(inside.size() + 2);
-          continue;
-        }
-      } else if (rest.starts_with("[") || rest.starts_with("![")) {
-        const bool picture = rest.starts_with("!");
-        const std::size_t middle = closing_bracket(rest, picture ? 1 : 0);
-        const std::size_t end = middle == rest.npos ? middle : rest.find(')', middle);
-        if (end != rest.npos && rest.find('\n', middle) > end) {
-          const std::string target(rest.substr(middle + 2, end - middle - 2));
-          page_.links.push_back(target);
-          const std::string place = html::escape(link_(target));
-          html += picture ? text("<img alt=\"\" src=\"", place, "\">")
-                          : text("<a href=\"", place, "\">",
-                                 inline_html(rest.substr(1, middle - 1), depth + 1), "</a>");
-          rest.remove_prefix(end + 1);
-          continue;
-        }
-      } else if (rest.starts_with("**")) {
+      if (take_formula(rest, html) || take_code(rest, html) || take_link(rest, html, depth)) {
+        continue;
+      }
+      if (rest.starts_with("**")) {
         html += bold ? "</strong>" : "<strong>";
         bold = !bold;
         rest.remove_prefix(2);
         continue;
-      } else if (rest.starts_with("*") && (slanted || (rest.size() > 1 && rest[1] != ' '))) {
+      }
+      if (rest.starts_with("*") && (slanted || (rest.size() > 1 && rest[1] != ' '))) {
         html += slanted ? "</em>" : "<em>";
         slanted = !slanted;
         rest.remove_prefix(1);
         continue;
-      } else if (rest.starts_with("<br>")) {
+      }
+      if (rest.starts_with("<br>")) {
         html += "<br>";
         rest.remove_prefix(4);
         continue;
-      } else if (rest.front() == '\\' && rest.size() > 1 &&
-                 std::ispunct(static_cast<unsigned char>(rest[1]))) {
+      }
+      if (rest.front() == '\\' && rest.size() > 1 &&
+          std::ispunct(static_cast<unsigned char>(rest[1]))) {
         rest.remove_prefix(1);
       }
       const std::size_t length = std::min(rest.find_first_of("$`[!*\\<", 1), rest.size());
