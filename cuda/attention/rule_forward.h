@@ -10,7 +10,7 @@ namespace longhand::cuda::walks {
 struct ForwardTask {
   ScoresView scores;
   HeadsView v = {}, y = {};
-  HeadsView residue = {};  // may be empty; see StickBreakingRule
+  HeadsView residue = {};  // rounding errors of y, for rules that save them; may be empty
   std::int32_t key_slices = 1, value_slices = 1;
 };
 inline ForwardTask forward_task(const Attention& op) {
