@@ -108,6 +108,41 @@ class Stopwatch {
   Clock::time_point since_;
 };
 
+/// Times of a model's training steps, and the reports of the first and the last step.
+struct TimedSteps {
+  std::vector<double> seconds, rates;  // rates: tokens per second, for steps of different lengths
+  nn::StepReport first, last;
+};
+
+/// Trains for `budget` seconds, but at least three steps. The first step also allocates memory from
+/// the system, so its time is reported separately.
+TimedSteps time_steps(nn::Decoder& model, const nn::BatchSource& batches,
+                      const nn::TrainerOptions& options, double budget, Stopwatch& watch) {
+  TimedSteps steps;
+  Clock::time_point end;
+  nn::TrainerHooks hooks;
+  hooks.report = [&](const nn::StepReport& r) {
+    if (r.step == 1) {
+      watch.clear();
+      steps.first = r;
+      end = Clock::now() +
+            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(budget));
+    } else {
+      steps.seconds.push_back(r.seconds);
+      steps.rates.push_back(static_cast<double>(r.tokens) / r.seconds);
+    }
+    steps.last = r;
+  };
+  hooks.stop = [&] {
+    return steps.seconds.size() >= 1000 || (steps.seconds.size() >= 3 && Clock::now() >= end);
+  };
+  nn::Trainer trainer(model, batches, options, hooks);
+  trainer.run();
+  std::ranges::sort(steps.seconds);
+  std::ranges::sort(steps.rates);
+  return steps;
+}
+
 void time_subject(const Subject& subject, Backend& backend, double budget, std::uint64_t seed,
                   Report& report) {
   Config config(subject.task);
@@ -120,58 +155,36 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
   nn::Decoder model(backend, config.model(*task), seed);
   const double making = std::chrono::duration<double>(Clock::now() - start).count();
 
-  // The first step also allocates memory from the system. It is reported but not counted as a
-  // round.
-  std::vector<double> seconds, rates;  // rates: tokens per second, for steps of different lengths
-  nn::StepReport first, last;
   Stopwatch watch;
   // Operations on a device run asynchronously. The time between two calls is then not the time of
   // an operation.
   if (backend.devices().empty()) {
     backend.observer = [&](std::string_view name) { watch.start(name); };
   }
-  Clock::time_point end;
-  nn::TrainerHooks hooks;
-  hooks.report = [&](const nn::StepReport& r) {
-    if (r.step == 1) {
-      watch.clear();
-      first = r;
-      end = Clock::now() +
-            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(budget));
-    } else {
-      seconds.push_back(r.seconds);
-      rates.push_back(static_cast<double>(r.tokens) / r.seconds);
-    }
-    last = r;
-  };
-  hooks.stop = [&] {
-    return seconds.size() >= 1000 || (seconds.size() >= 3 && Clock::now() >= end);
-  };
-  nn::Trainer trainer(model, batches, {.steps = 1002, .schedule = config.training().schedule},
-                      hooks);
-  trainer.run();
+  const TimedSteps steps = time_steps(
+      model, batches, {.steps = 1002, .schedule = config.training().schedule}, budget, watch);
   backend.observer = {};
 
+  const std::vector<double>& seconds = steps.seconds;
   const auto rounds = static_cast<int>(seconds.size());
-  std::ranges::sort(seconds);
-  std::ranges::sort(rates);
   const double median = (seconds[(seconds.size() - 1) / 2] + seconds[seconds.size() / 2]) / 2;
-  const nn::StepWork work = nn::work_of(model, static_cast<double>(last.tokens), last.pairs);
+  const nn::StepWork work =
+      nn::work_of(model, static_cast<double>(steps.last.tokens), steps.last.pairs);
   report.add({{"model", subject.name},
               {"math", name_of(backend.options().math)},
               {"parameters", model.parameters().count()},
-              {"tokens", last.tokens},
+              {"tokens", steps.last.tokens},
               {"milliseconds", 1e3 * median},
               {"best_ms", 1e3 * seconds.front()},
-              {"tokens_per_second", rates[rates.size() / 2]},
+              {"tokens_per_second", steps.rates[steps.rates.size() / 2]},
               {"gflops", work.operations / median / 1e9},
-              {"peak_mib", static_cast<double>(last.memory.peak) / (1 << 20)},
+              {"peak_mib", static_cast<double>(steps.last.memory.peak) / (1 << 20)},
               {"rounds", rounds},
               {"operations", work.operations},
               {"bytes", work.bytes},
               {"making_ms", 1e3 * making},
-              {"first_step_ms", 1e3 * first.seconds},
-              {"loss", last.loss},
+              {"first_step_ms", 1e3 * steps.first.seconds},
+              {"loss", steps.last.loss},
               {"ms_by_operation", watch.milliseconds(rounds)}});
 }
 

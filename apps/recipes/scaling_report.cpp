@@ -46,6 +46,40 @@ double bounded(double error, const Measure& measure) {
   return measure.is_share() ? std::min(error, 1.0) : error;
 }
 
+/// A fitted law with its interval, from the fewest samples to those of the paper.
+html::Series line_of(const tasks::PowerLaw& law, double first, const Study& study,
+                     std::size_t model) {
+  html::Series line{.name = study.models[model].name + ", fit",
+                    .points = {},
+                    .dashed = true,
+                    .in_legend = false,
+                    .hue = model};
+  const double last = static_cast<double>(study.paper_samples);
+  constexpr int pieces = 24;
+  for (int k = 0; k <= pieces; ++k) {
+    const double n = first * std::pow(last / first, k / static_cast<double>(pieces));
+    const tasks::Interval between = law.next(n);
+    line.points.push_back({n, law.at(n), between.low, between.high});
+  }
+  return line;
+}
+
+/// Adds a paper's figure of a model. Models with the same figure share one mark.
+void add_paper(std::vector<html::Series>& papers, const std::string& model,
+               const html::Point& figure, std::size_t hue) {
+  for (html::Series& other : papers) {
+    if (other.points[0].y != figure.y) continue;
+    other.name += ", " + model;
+    return;
+  }
+  papers.push_back({.name = "paper: " + model,
+                    .points = {figure},
+                    .marks = true,
+                    .line = false,
+                    .diamonds = true,
+                    .hue = hue});
+}
+
 html::LineChart chart_of(const Study& study, std::size_t m, const std::vector<Line>& lines,
                          bool by_width) {
   const Measure& measure = study.measures[m];
@@ -77,36 +111,16 @@ html::LineChart chart_of(const Study& study, std::size_t m, const std::vector<Li
     chart.series.push_back(std::move(medians));
     if (by_width) continue;
     if (const Fit fitted = fit(points); fitted.law) {
-      html::Series line{
-          .name = name + ", fit", .points = {}, .dashed = true, .in_legend = false, .hue = i};
-      const double first = sizes_in(points).front();
-      const double last = static_cast<double>(study.paper_samples);
-      constexpr int pieces = 24;
-      for (int k = 0; k <= pieces; ++k) {
-        const double n = first * std::pow(last / first, k / static_cast<double>(pieces));
-        const tasks::Interval between = fitted.law->next(n);
-        line.points.push_back({n, fitted.law->at(n), between.low, between.high});
-        lowest_fit = std::min(lowest_fit, fitted.law->at(n));
-      }
-      fits.push_back(std::move(line));
+      fits.push_back(line_of(*fitted.law, sizes_in(points).front(), study, i));
+      for (const auto& point : fits.back().points) lowest_fit = std::min(lowest_fit, point.y);
     }
     const Printed paper = paper_of(measure, i);
     if (!paper) continue;
     const bool rounded = *paper == 0;
     const double error = rounded ? rounds_to_0 : *paper;
     see(error);
-    const auto same = std::ranges::find_if(
-        papers, [&](const html::Series& other) { return other.points[0].y == error; });
-    if (same != papers.end()) {
-      same->name += text(", ", name, rounded ? ", below" : "");
-      continue;
-    }
-    papers.push_back({.name = text("paper: ", name, rounded ? ", below" : ""),
-                      .points = {{static_cast<double>(study.paper_samples), error}},
-                      .marks = true,
-                      .line = false,
-                      .diamonds = true,
-                      .hue = i});
+    add_paper(papers, text(name, rounded ? ", below" : ""),
+              {static_cast<double>(study.paper_samples), error}, i);
   }
   if (!(high > 0)) return chart;
   // The lower end of the y axis is limited, so a steep fit may leave the chart at the bottom.

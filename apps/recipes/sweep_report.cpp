@@ -70,6 +70,79 @@ std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<
   return html::line_chart(chart);
 }
 
+/// The mean score of a cell's runs. Scores of which more is better are shares.
+MeanOverRuns mean_score(const GridCell& cell, bool less) {
+  MeanOverRuns mean = mean_over(cell.scores);
+  if (!less && mean.low) {
+    mean.low = std::max(0.0, *mean.low);
+    mean.high = std::min(1.0, *mean.high);
+  }
+  return mean;
+}
+
+/// Steps of the last stage that the cell reached.
+std::int64_t steps_of(const GridCell& cell, const GridStages& stages) {
+  return stages.all[cell.means.size() - 1].steps;
+}
+
+Report table_of(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
+                const GridStages& stages, bool less) {
+  std::vector<Report::Column> columns;
+  for (const GridAxis& axis : axes) columns.push_back({axis.name, axis.name});
+  if (stages.all.size() > 1) columns.push_back({"steps", "steps"});
+  columns.push_back({"value", stages.score, "%.4f"});
+  columns.push_back({"low", "95% from", "%.4f"});
+  columns.push_back({"high", "to", "%.4f"});
+  Report table(columns);
+  for (const GridCell& cell : cells) {
+    const MeanOverRuns mean = mean_score(cell, less);
+    Json row = Json::object();
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      row[axes[a].name] = axes[a].values[cell.choice[a]];
+    }
+    if (stages.all.size() > 1) {
+      row["steps"] = steps_of(cell, stages);
+      row["means"] = cell.means;
+    }
+    row["value"] = mean.mean;
+    row["low"] = mean.low ? Json(*mean.low) : Json();
+    row["high"] = mean.high ? Json(*mean.high) : Json();
+    row["scores"] = cell.scores;
+    row["runs"] = cell.runs;
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+/// The same table for the page, with a link to the report of each run.
+std::string html_table(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
+                       const GridStages& stages, bool less) {
+  Texts header;
+  for (const GridAxis& axis : axes) header.push_back(html::escape(axis.name));
+  if (stages.all.size() > 1) header.emplace_back("steps");
+  for (const char* title : {"score", "95% from", "to", "runs"}) header.emplace_back(title);
+  std::vector<Texts> rows;
+  for (const GridCell& cell : cells) {
+    const MeanOverRuns mean = mean_score(cell, less);
+    Texts line;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      line.push_back(html::escape(axes[a].values[cell.choice[a]]));
+    }
+    if (stages.all.size() > 1) line.push_back(std::to_string(steps_of(cell, stages)));
+    line.push_back(html::number(mean.mean));
+    line.push_back(mean.low ? html::number(*mean.low) : "-");
+    line.push_back(mean.high ? html::number(*mean.high) : "-");
+    std::string links;
+    for (std::size_t k = 0; k < cell.runs.size(); ++k) {
+      links +=
+          (k ? ", " : "") + html::link(html::number(cell.scores[k]), cell.runs[k] + "/report.html");
+    }
+    line.push_back(std::move(links));
+    rows.push_back(std::move(line));
+  }
+  return html::table(header, rows);
+}
+
 }  // namespace
 
 void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
@@ -82,57 +155,7 @@ void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
     if (a.means.size() != b.means.size()) return a.means.size() > b.means.size();
     return less ? a.means.back() < b.means.back() : a.means.back() > b.means.back();
   });
-  std::vector<Report::Column> columns;
-  Texts header;
-  for (const GridAxis& axis : axes) {
-    columns.push_back({axis.name, axis.name});
-    header.push_back(html::escape(axis.name));
-  }
-  if (halves) {
-    columns.push_back({"steps", "steps"});
-    header.emplace_back("steps");
-  }
-  for (const char* title : {"score", "95% from", "to"}) header.emplace_back(title);
-  header.emplace_back("runs");
-  columns.push_back({"value", metric, "%.4f"});
-  columns.push_back({"low", "95% from", "%.4f"});
-  columns.push_back({"high", "to", "%.4f"});
-  Report table(columns);
-  std::vector<Texts> rows;
-  for (const GridCell& cell : cells) {
-    MeanOverRuns mean = mean_over(cell.scores);
-    if (!less && mean.low) {  // more is better: the score is a share
-      mean.low = std::max(0.0, *mean.low);
-      mean.high = std::min(1.0, *mean.high);
-    }
-    Json row = Json::object();
-    Texts line;
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      row[axes[a].name] = axes[a].values[cell.choice[a]];
-      line.push_back(html::escape(axes[a].values[cell.choice[a]]));
-    }
-    if (halves) {
-      row["steps"] = stages.all[cell.means.size() - 1].steps;
-      row["means"] = cell.means;
-      line.push_back(std::to_string(stages.all[cell.means.size() - 1].steps));
-    }
-    row["value"] = mean.mean;
-    row["low"] = mean.low ? Json(*mean.low) : Json();
-    row["high"] = mean.high ? Json(*mean.high) : Json();
-    row["scores"] = cell.scores;
-    row["runs"] = cell.runs;
-    line.push_back(html::number(mean.mean));
-    line.push_back(mean.low ? html::number(*mean.low) : "-");
-    line.push_back(mean.high ? html::number(*mean.high) : "-");
-    std::string links;
-    for (std::size_t k = 0; k < cell.runs.size(); ++k) {
-      links +=
-          (k ? ", " : "") + html::link(html::number(cell.scores[k]), cell.runs[k] + "/report.html");
-    }
-    line.push_back(std::move(links));
-    table.add(std::move(row));
-    rows.push_back(std::move(line));
-  }
+  Report table = table_of(axes, cells, stages, less);
   table.set("metric", metric);
   if (halves) {
     Json told = Json::array();
@@ -143,9 +166,10 @@ void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
   }
   table.set("out", out.string());
   table.print(std::cout, json);
+
   html::Page page("sweep of " + base.kind().name,
                   text(cells.size(), " places in the grid, ", cells[0].runs.size(), " seeds each"));
-  page.add("Scores", html::table(header, rows) +
+  page.add("Scores", html_table(axes, cells, stages, less) +
                          html::paragraph(metric + (less ? ", less is better; " : "; ") +
                                          "means over seeds, intervals by Student's t."));
   if (halves) {
