@@ -1,8 +1,11 @@
 #include "core/parallel.h"
 
+#include <atomic>
 #include <boost/test/data/test_case.hpp>
+#include <chrono>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 #include "tests/check.h"
 
