@@ -1,7 +1,6 @@
 #include "core/table_file.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "core/error.h"
 #include "core/quote.h"
@@ -24,8 +23,8 @@ std::size_t TableFile::column(const std::string& name) const {
   const auto found = std::ranges::find(columns_, name);
   constexpr std::size_t shown = 10;  // names in the message
   std::string known;
-  for (const std::string& column : columns_ | std::views::take(shown)) {
-    known += (known.empty() ? "" : ", ") + quote(column);
+  for (std::size_t i = 0; i < std::min(shown, columns_.size()); ++i) {
+    known += (known.empty() ? "" : ", ") + quote(columns_[i]);
   }
   if (columns_.size() > shown) known += text(" and ", columns_.size() - shown, " more");
   LONGHAND_CHECK(found != columns_.end(), name_, ": expected a column named ", quote(name),
