@@ -44,7 +44,7 @@ std::uint64_t little(std::string_view bytes, std::size_t at, std::size_t size) {
 }
 
 void put_little(std::string& out, std::uint64_t value, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i) & 255);
+  for (std::size_t i = 0; i < size; ++i, value >>= 8) out += static_cast<char>(value & 255);
 }
 
 /// The text of a key's value in a header such as {'descr': '<f8', 'shape': (2, 3), }. The text ends
