@@ -1,7 +1,7 @@
 #!/bin/bash
 # Checks and times the CUDA backend on a machine with a GPU in at most nine minutes:
 #   scripts/gpu_check.sh [--part all|checks|speed] [--binaries FOLDER|ARCHIVE] [--out FOLDER]
-#                        [--results FOLDER] [--minutes N] [--python PYTHON]
+#                        [--results FOLDER] [--minutes N] [--python PYTHON] [--sanitizers yes|no]
 # Without --binaries, the script builds the programs in this checkout (preset cuda), which requires nvcc and
 # Boost. With --binaries, `longhand` and `longhand_tests` are taken from this folder, or from the archive
 # that scripts/gpu_pack.sh made on another machine.
@@ -12,12 +12,13 @@
 # If a call may last ten minutes at most, run `--part checks` and `--part speed` in two calls. They write
 # checks.json and speed.json.
 # The most informative steps run first. A step is reported as skipped if a tool is missing or no time is
-# left. The exit status is 1 if a step failed, and 2 for wrong flags.
+# left. compute-sanitizer occupies the GPU for minutes. Use `--sanitizers no` if other programs train
+# there at the same time. The exit status is 1 if a step failed, and 2 for wrong flags.
 set -uo pipefail
 from=$PWD
 cd "$(dirname "$0")/.." || exit 1
 
-part=all binaries="" out=gpu-check results="" minutes=9 python=python3
+part=all binaries="" out=gpu-check results="" minutes=9 python=python3 sanitizers=yes
 while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || { echo "gpu_check.sh: $1 has no value" >&2; exit 2; }
   case "$1" in
@@ -27,7 +28,8 @@ while [ $# -gt 0 ]; do
     --results) results=$2 ;;
     --minutes) minutes=$2 ;;
     --python) python=$2 ;;
-    *) echo "gpu_check.sh: expected --part, --binaries, --out, --results, --minutes or --python, got '$1'" >&2; exit 2 ;;
+    --sanitizers) sanitizers=$2 ;;
+    *) echo "gpu_check.sh: expected --part, --binaries, --out, --results, --minutes, --python or --sanitizers, got '$1'" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -35,6 +37,10 @@ case $part in
   all) report=check ;;
   checks | speed) report=$part ;;
   *) echo "gpu_check.sh: --part: expected all, checks or speed, got '$part'" >&2; exit 2 ;;
+esac
+case $sanitizers in
+  yes | no) ;;
+  *) echo "gpu_check.sh: --sanitizers: expected yes or no, got '$sanitizers'" >&2; exit 2 ;;
 esac
 case $minutes in
   '' | *[!0-9]*) echo "gpu_check.sh: --minutes: expected a number, got '$minutes'" >&2; exit 2 ;;
@@ -147,7 +153,9 @@ checks() {
   step recorded 120 "$tests" $(suite cuda_repeat_test) &
   step decoded 120 "$tests" $(suite cuda_decode_test) &
   LONGHAND_PARITY_TABLE=1 step parity 240 "$tests" $(suite cuda_test/all_cases_agree_with_the_reference) &
-  if command -v compute-sanitizer >/dev/null; then
+  if [ $sanitizers = no ]; then
+    record sanitizers skipped 0 "not requested"
+  elif command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck; do
       step "$tool" 240 compute-sanitizer --tool "$tool" --error-exitcode 9 \
         "$tests" $(suite cuda_test/small_cases_agree_with_the_reference) &

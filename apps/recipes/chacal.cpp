@@ -84,8 +84,7 @@ Curve curve_over(std::span<const fs::path> runs, std::string_view figure) {
 
 std::vector<GridRun> toy_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  const std::int64_t small = options.scale == Scale::extended ? 2 : 3;
-  for (std::int64_t number = 0; number < seeds_of(options, 1, small, 4); ++number) {
+  for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 4); ++number) {
     for (const ToyModel& model : toy_models(options.scale)) {
       runs.push_back(toy_run(model, number, options));
     }

@@ -8,6 +8,7 @@ namespace {
 std::vector<std::string> gammas(Scale scale) {
   if (scale == Scale::smoke) return {"0", "0.5", "0.9"};
   if (scale == Scale::laptop) return {"0", "0.3", "0.5", "0.7", "0.9", "0.98"};
+  if (scale == Scale::extended) return {"0.5", "0.7", "0.9", "0.98"};
   return {"0",   "0.1", "0.2", "0.3",  "0.4",  "0.5", "0.6",
           "0.7", "0.8", "0.9", "0.95", "0.98", "0.99"};
 }
@@ -93,6 +94,9 @@ const RegisterRecipe recipe{grid_recipe(
      .summary = "accuracy of one ChaCAL layer, and steps to perfect accuracy, against gamma",
      .scales = {{Scale::smoke, "three gammas at the size of chacal/table1"},
                 {Scale::laptop, "six gammas, three seeds: half an hour on one core"},
+                {Scale::extended,
+                 "four gammas, three seeds, at width 128 with all of the paper's samples: days on "
+                 "two cores"},
                 {Scale::paper, "thirteen gammas, four seeds, the paper's size; for a GPU"}},
      .runs = runs_of,
      .report = report,

@@ -58,7 +58,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::laptop,
                  "all six models at width 64, 128 tokens, three seeds: an hour on one core"},
                 {Scale::extended,
-                 "all six models at width 128 with all of the paper's samples, two seeds: days on "
+                 "all six models at width 128 with all of the paper's samples, three seeds: days on "
                  "two cores"},
                 {Scale::paper, "width 512, 24k steps with batch size 128, four seeds; for a GPU"}},
      .runs = toy_runs,
