@@ -166,6 +166,11 @@ BOOST_AUTO_TEST_CASE(the_repaired_run_has_the_best_settings_of_reinforced_heads)
     }
   }
   BOOST_TEST(chosen == tried[0]["heads"].integer());
+}
+
+BOOST_AUTO_TEST_CASE(a_run_with_reinforced_heads_is_ranked_and_scored_like_others) {
+  const Json made =
+      repair("--method reinforce --top 2 --delta 2 --threshold 0 --search-samples 8 --out second");
   BOOST_TEST(longhand.json("describe second --json")["state"] == "repaired");
   // The repaired run has scores, so it can be ranked beside the other. Settings that are written
   // differently but have the same effect are not shown.
@@ -183,6 +188,11 @@ BOOST_AUTO_TEST_CASE(the_repaired_run_has_the_best_settings_of_reinforced_heads)
   for (std::size_t i = 0; i < scored["rows"].size(); ++i) {
     BOOST_TEST((scored["rows"][i]["value"] == made["rows"][i]["after"]));
   }
+  longhand.refuses(1, "generate second --prompt abc= --tokens 2", "reinforced");
+  longhand.refuses(1, "train --from second --steps 1 --out other", "reinforce");
+}
+
+BOOST_AUTO_TEST_CASE(a_search_prints_the_result_before_the_settings_that_it_tried) {
   // The result is printed before the settings that were tried.
   const auto printed = longhand(
       "repair first --method reinforce --top 1 --delta 1 --threshold 0 --search-samples 8 "
@@ -190,9 +200,9 @@ BOOST_AUTO_TEST_CASE(the_repaired_run_has_the_best_settings_of_reinforced_heads)
   BOOST_TEST(printed.status == 0);
   BOOST_TEST(printed.out.starts_with("distribution"));
   BOOST_TEST(contains(printed.out, "\n\nsettings tried, the best first\nheads"));
-  longhand.refuses(1, "generate second --prompt abc= --tokens 2", "reinforced");
-  longhand.refuses(1, "train --from second --steps 1 --out other", "reinforce");
+}
 
+BOOST_AUTO_TEST_CASE(a_reinforcement_of_zero_changes_no_score) {
   const Json none = repair(
       "--method reinforce --top 2 --delta 0 --threshold 0 --search-samples 8 --sweep length=2,9 "
       "--figure figure.html --out third");

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "apps/recipes/claims.h"
+#include "core/error.h"
 
 /// The papers' claims. A bound that is printed as 1.00 becomes 0.995, because printed values are
 /// rounded. A model is said to fail if it has at most half of the answers right.
@@ -16,15 +17,18 @@ constexpr std::string_view flip_flop = "fal-table1-laptop",
                            boxes = "chacal-table2-laptop", long_boxes = "chacal-table2-extended";
 constexpr std::string_view gpt = "GPT + RoPE", fal_gpt = "FAL-GPT + RoPE";
 
+/// Alternative settings of a part of a claim: each has its own pages.
+using ClaimSettings = std::vector<std::vector<ClaimCondition>>;
+using Conditions = std::vector<ClaimCondition>;
+
 std::vector<Claim> first_after_last() {
   const auto traces = [](std::string_view model, std::string_view column, double bound) {
-    return std::vector<std::vector<ClaimCondition>>{{at_least({long_cycle, model, column}, bound)},
-                                                    {at_least({cycle, model, column}, bound)}};
+    return ClaimSettings{{at_least({long_cycle, model, column}, bound)},
+                         {at_least({cycle, model, column}, bound)}};
   };
   const auto leads = [](std::string_view column) {
-    return std::vector<std::vector<ClaimCondition>>{
-        {above({long_cycle, fal_gpt, column}, {long_cycle, gpt, column})},
-        {above({cycle, fal_gpt, column}, {cycle, gpt, column})}};
+    return ClaimSettings{{above({long_cycle, fal_gpt, column}, {long_cycle, gpt, column})},
+                         {above({cycle, fal_gpt, column}, {cycle, gpt, column})}};
   };
   return {
       {"F1",
@@ -53,36 +57,39 @@ std::vector<Claim> first_after_last() {
        10}};
 }
 
+/// Figure 5: accuracy is perfect at these gammas.
+Conditions gammas_perfect(std::string_view page) {
+  Conditions all;
+  for (const char* row : {"gamma 0.5", "gamma 0.7", "gamma 0.9"}) {
+    all.push_back(at_least({page, row, "accuracy"}, perfect));
+  }
+  return all;
+}
+
+/// Figure 5: accuracy is perfect later at these gammas than at 0.9.
+Conditions gammas_slower(std::string_view page) {
+  Conditions all;
+  for (const char* row : {"gamma 0.5", "gamma 0.7", "gamma 0.98"}) {
+    all.push_back(above({page, row, "steps to 100%"}, {page, "gamma 0.9", "steps to 100%"}));
+  }
+  return all;
+}
+
 std::vector<Claim> chacal() {
   const auto solves = [](std::string_view row) {
-    return std::vector<std::vector<ClaimCondition>>{
-        {at_least({long_chains, row, "accuracy"}, perfect)},
-        {at_least({chains, row, "accuracy"}, perfect)}};
+    return ClaimSettings{{at_least({long_chains, row, "accuracy"}, perfect)},
+                         {at_least({chains, row, "accuracy"}, perfect)}};
   };
   const auto better = [](std::string_view page, std::string_view more, std::string_view row,
                          std::string_view other, std::string_view column) {
-    return std::vector<std::vector<ClaimCondition>>{
-        {above({more, row, column}, {more, other, column})},
-        {above({page, row, column}, {page, other, column})}};
+    return ClaimSettings{{above({more, row, column}, {more, other, column})},
+                         {above({page, row, column}, {page, other, column})}};
   };
   const auto deeper = [&](std::string_view row, std::string_view other) {
     return better(chains, long_chains, row, other, "accuracy");
   };
   const auto beats = [&](std::string_view other) {
     return better(boxes, long_boxes, "ChaCAL, L = 2", other, "Advanced exact match");
-  };
-  const auto gammas = [](std::string_view page) {
-    const auto perfect_at = [=](std::string_view row) {
-      return at_least({page, row, "accuracy"}, perfect);
-    };
-    return std::vector<ClaimCondition>{perfect_at("gamma 0.5"), perfect_at("gamma 0.7"),
-                                       perfect_at("gamma 0.9")};
-  };
-  const auto soonest = [](std::string_view page) {
-    const auto later = [=](std::string_view row) {
-      return above({page, row, "steps to 100%"}, {page, "gamma 0.9", "steps to 100%"});
-    };
-    return std::vector<ClaimCondition>{later("gamma 0.5"), later("gamma 0.7"), later("gamma 0.98")};
   };
   constexpr std::string_view fig5 = "chacal-fig5-laptop", long_fig5 = "chacal-fig5-extended";
   constexpr std::string_view language = "chacal-table3-laptop", perplexity = "Perplexity";
@@ -113,40 +120,42 @@ std::vector<Claim> chacal() {
                    0.023)}}}}},
       {"C5",
        "accuracy is perfect from gamma 0.5 on, and is perfect soonest at 0.9",
-       {{"perfect", {gammas(long_fig5), gammas(fig5)}},
-        {"soonest", {soonest(long_fig5), soonest(fig5)}}}}};
+       {{"perfect", {gammas_perfect(long_fig5), gammas_perfect(fig5)}},
+        {"soonest", {gammas_slower(long_fig5), gammas_slower(fig5)}}}}};
+}
+
+ClaimSettings hint_above(std::string_view row, std::string_view other) {
+  const auto at = [&](std::string_view page) {
+    return above({page, row, "length 50"}, {page, other, "length 50"});
+  };
+  return {{at("hinting-fig3.11-extended")}, {at("hinting-fig3.11-laptop")}};
+}
+
+ClaimSettings tempered_above(std::string_view page, std::string_view laptop, std::string_view row) {
+  const auto at = [&](std::string_view one) {
+    return above({one, row, "Tempered softmax"}, {one, row, "Standard softmax"});
+  };
+  return {{at(page)}, {at(laptop)}};
+}
+
+/// Table 3: accuracy of incrementing numbers of 12, 14 and 16 digits.
+ClaimSettings increments_above(std::string_view row, std::string_view other) {
+  constexpr std::string_view page = "hinting-table3-laptop";
+  Conditions all;
+  for (const char* column : {"12", "14", "16"}) {
+    all.push_back(above({page, row, column}, {page, other, column}));
+  }
+  return {all};
 }
 
 std::vector<Claim> hinting() {
   constexpr std::string_view sizes = "hinting-fig3.2-laptop", depths = "hinting-fig3.3-laptop",
-                             inside = "hinting-fig4.15-laptop", increment = "hinting-table3-laptop",
+                             inside = "hinting-fig4.15-laptop",
                              theorem = "hinting-theorem5.1-laptop";
   constexpr std::string_view at_50 = "length 50", at_100 = "length 100";
   const auto hinted = [](std::string_view page) {
-    return std::vector<ClaimCondition>{
-        above({page, "hinting", "length 100"}, {page, "no hinting", "length 100"}),
-        at_least({page, "hinting", "length 100"}, 0.5)};
-  };
-  const auto order = [](std::string_view row, std::string_view other) {
-    const auto at = [&](std::string_view page, std::string_view column) {
-      return above({page, row, column}, {page, other, column});
-    };
-    return std::vector<std::vector<ClaimCondition>>{{at("hinting-fig3.11-extended", "length 50")},
-                                                    {at("hinting-fig3.11-laptop", "length 50")}};
-  };
-  const auto tempered = [](std::string_view page, std::string_view laptop, std::string_view row) {
-    const auto at = [&](std::string_view one) {
-      return std::vector<ClaimCondition>{
-          above({one, row, "Tempered softmax"}, {one, row, "Standard softmax"})};
-    };
-    return std::vector<std::vector<ClaimCondition>>{at(page), at(laptop)};
-  };
-  const auto digits = [=](std::string_view row, std::string_view other) {
-    std::vector<ClaimCondition> all;
-    for (const char* column : {"12", "14", "16"}) {
-      all.push_back(above({increment, row, column}, {increment, other, column}));
-    }
-    return std::vector<std::vector<ClaimCondition>>{all};
+    return Conditions{above({page, "hinting", "length 100"}, {page, "no hinting", "length 100"}),
+                      at_least({page, "hinting", "length 100"}, 0.5)};
   };
   constexpr std::string_view table1 = "hinting-table1-extended", table2 = "hinting-table2-extended";
   constexpr std::string_view small1 = "hinting-table1-laptop", small2 = "hinting-table2-laptop";
@@ -163,15 +172,15 @@ std::vector<Claim> hinting() {
          {hinted("hinting-fig3.6-extended"), hinted("hinting-fig3.6-laptop")}}}},
       {"H3",
        "the order of hints is successor, fill, none, count, from best to worst",
-       {{"successor above fill", order("successor", "fill")},
-        {"fill above none", order("fill", "no hint")},
-        {"none above count", order("no hint", "count")}}},
+       {{"successor above fill", hint_above("successor", "fill")},
+        {"fill above none", hint_above("fill", "no hint")},
+        {"none above count", hint_above("no hint", "count")}}},
       {"H4",
        "tempered softmax helps with and without hints",
-       {{"no hint, 50", tempered(table1, small1, "Test Acc. 50")},
-        {"no hint, 100", tempered(table1, small1, "Test Acc. 100")},
-        {"hint, 50", tempered(table2, small2, "Test Acc. 50")},
-        {"hint, 100", tempered(table2, small2, "Test Acc. 100")},
+       {{"no hint, 50", tempered_above(table1, small1, "Test Acc. 50")},
+        {"no hint, 100", tempered_above(table1, small1, "Test Acc. 100")},
+        {"hint, 50", tempered_above(table2, small2, "Test Acc. 50")},
+        {"hint, 100", tempered_above(table2, small2, "Test Acc. 100")},
         {"a million samples",
          {{above({"hinting-tempered-laptop", "1M, tempered", at_50},
                  {"hinting-tempered-laptop", "1M, standard", at_50})}}}}},
@@ -184,8 +193,8 @@ std::vector<Claim> hinting() {
       {"H6",
        "adding one: tempered softmax is better than the carry hint, and the carry hint is better "
        "than none",
-       {{"hint above none", digits("Hinting", "Standard")},
-        {"tempered above hint", digits("Temp. softmax", "Hinting")}}},
+       {{"hint above none", increments_above("Hinting", "Standard")},
+        {"tempered above hint", increments_above("Temp. softmax", "Hinting")}}},
       {"H7",
        "the construction of Theorem 5.1 sorts at every length",
        {{"f32", {{at_least({theorem, "all lengths", "f32 on cpu"}, 1)}}},
@@ -193,76 +202,90 @@ std::vector<Claim> hinting() {
        1}};
 }
 
+/// Uses the page of a pretrained model, as in the paper, if that page exists. Otherwise uses the
+/// page of small models trained from scratch.
+template <class ConditionsOf>
+ClaimSettings pretrained_or_not(std::string_view recipe, const ConditionsOf& conditions) {
+  ClaimSettings settings;
+  for (const char* ending : {"-smollm2-laptop", "-laptop"}) {
+    settings.push_back(conditions(text("attentionspan-", recipe, ending)));
+  }
+  return settings;
+}
+
+/// Table 3: attention on the reference tokens of right predictions is above that of wrong ones.
+ClaimSettings right_above_wrong(std::string_view row) {
+  return pretrained_or_not("table3", [=](const std::string& page) {
+    return Conditions{above({page, row, "right, %"}, {page, row, "wrong, %"})};
+  });
+}
+
+ClaimSettings gain_of(std::string_view row, double bound) {
+  return pretrained_or_not("fig2", [=](const std::string& page) {
+    return Conditions{at_least({page, row, "mean gain"}, bound)};
+  });
+}
+
+ClaimSettings restored_by_heads(std::string_view row) {
+  return pretrained_or_not("sec6.2", [=](const std::string& page) {
+    return Conditions{at_least({page, row, "OOD with heads"}, 90)};
+  });
+}
+
+ClaimSettings sharp_out_of_distribution() {
+  return pretrained_or_not("table4", [](const std::string& page) {
+    return Conditions{within({page, "Long Addition, OOD", "Mean entropy"},
+                             {page, "Long Addition, ID", "Mean entropy"}, 0.2)};
+  });
+}
+
+/// Section 6.4: accuracy of addition after one column of W_Q and W_K was trained.
+ClaimSettings restored_by_column() {
+  return pretrained_or_not("sec6.4", [](const std::string& page) {
+    return Conditions{at_least({page, "Long Addition", "OOD after"}, 75)};
+  });
+}
+
+ClaimSettings control_fails() {
+  return pretrained_or_not("sec6.4", [](const std::string& page) {
+    const ClaimFigure control{page, "Long Addition, control", "OOD after"};
+    return Conditions{above({page, "Long Addition", "OOD after"}, control), at_most(control, 10)};
+  });
+}
+
+ClaimSettings right_without_rope() {
+  return pretrained_or_not("sec6.5", [](const std::string& page) {
+    return Conditions{within({page, "String Reversal", "ID as trained"},
+                             {page, "String Reversal", "ID without RoPE"}, 5)};
+  });
+}
+
 std::vector<Claim> attention_span() {
-  // Uses the page of a pretrained model, as in the paper, if that page exists. Otherwise uses the
-  // page of small models trained from scratch.
-  const auto either = [](const std::string& recipe, const auto& conditions) {
-    std::vector<std::vector<ClaimCondition>> settings;
-    for (const char* ending : {"-smollm2-laptop", "-laptop"}) {
-      settings.push_back(conditions(std::string("attentionspan-").append(recipe).append(ending)));
-    }
-    return settings;
-  };
-  using Conditions = std::vector<ClaimCondition>;
-  const auto right = [&](std::string_view row) {
-    return either("table3", [=](const std::string& page) {
-      return Conditions{above({page, row, "right, %"}, {page, row, "wrong, %"})};
-    });
-  };
-  const auto gain = [&](std::string_view row, double bound) {
-    return either("fig2", [=](const std::string& page) {
-      return Conditions{at_least({page, row, "mean gain"}, bound)};
-    });
-  };
-  const auto restored = [&](std::string_view row) {
-    return either("sec6.2", [=](const std::string& page) {
-      return Conditions{at_least({page, row, "OOD with heads"}, 90)};
-    });
-  };
-  return {
-      {"A1",
-       "wrong predictions have less attention on the reference tokens",
-       {{"reversal", right("String Reversal, OOD")},
-        {"value assignment", right("Value Assignment, OOD")}}},
-      {"A2",
-       "attention is as sharp out of distribution as in distribution",
-       {{"addition", either("table4",
-                            [](const std::string& page) {
-                              return Conditions{within({page, "Long Addition, OOD", "Mean entropy"},
-                                                       {page, "Long Addition, ID", "Mean entropy"},
-                                                       0.2)};
-                            })}}},
-      {"A3",
-       "reinforcement gains about 90 points in reversal, 40 to 50 in value assignment",
-       {{"reversal", gain("String Reversal", 80)},
-        {"value assignment", gain("Value Assignment", 40)}}},
-      {"A4",
-       "training one column of W_Q and W_K restores addition, and its control fails",
-       {{"restored", either("sec6.4",
-                            [](const std::string& page) {
-                              return Conditions{at_least({page, "Long Addition", "OOD after"}, 75)};
-                            })},
-        {"control", either("sec6.4",
-                           [](const std::string& page) {
-                             return Conditions{
-                                 above({page, "Long Addition", "OOD after"},
-                                       {page, "Long Addition, control", "OOD after"}),
-                                 at_most({page, "Long Addition, control", "OOD after"}, 10)};
-                           })}}},
-      {"A5",
-       "auxiliary heads restore every task",
-       {{"reversal", restored("String Reversal")},
-        {"addition", restored("Long Addition")},
-        {"multiplication", restored("Long Multiplication")},
-        {"FFML", restored("FFML")},
-        {"value assignment", restored("Value Assignment")},
-        {"successor", restored("Successor")}}},
-      {"A6",
-       "switching rotary positions off at inference does no harm in distribution",
-       {{"reversal", either("sec6.5", [](const std::string& page) {
-           return Conditions{within({page, "String Reversal", "ID as trained"},
-                                    {page, "String Reversal", "ID without RoPE"}, 5)};
-         })}}}};
+  return {{"A1",
+           "wrong predictions have less attention on the reference tokens",
+           {{"reversal", right_above_wrong("String Reversal, OOD")},
+            {"value assignment", right_above_wrong("Value Assignment, OOD")}}},
+          {"A2",
+           "attention is as sharp out of distribution as in distribution",
+           {{"addition", sharp_out_of_distribution()}}},
+          {"A3",
+           "reinforcement gains about 90 points in reversal, 40 to 50 in value assignment",
+           {{"reversal", gain_of("String Reversal", 80)},
+            {"value assignment", gain_of("Value Assignment", 40)}}},
+          {"A4",
+           "training one column of W_Q and W_K restores addition, and its control fails",
+           {{"restored", restored_by_column()}, {"control", control_fails()}}},
+          {"A5",
+           "auxiliary heads restore every task",
+           {{"reversal", restored_by_heads("String Reversal")},
+            {"addition", restored_by_heads("Long Addition")},
+            {"multiplication", restored_by_heads("Long Multiplication")},
+            {"FFML", restored_by_heads("FFML")},
+            {"value assignment", restored_by_heads("Value Assignment")},
+            {"successor", restored_by_heads("Successor")}}},
+          {"A6",
+           "switching rotary positions off at inference does no harm in distribution",
+           {{"reversal", right_without_rope()}}}};
 }
 
 }  // namespace

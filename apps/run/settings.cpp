@@ -79,6 +79,86 @@ WarmUp read_warm_up(std::string_view text) {
   return warm_up;
 }
 
+void declare_batches(nn::Options& options, TrainingSettings& s) {
+  options.integer("steps", s.schedule.steps, 0, longest_training, "optimizer steps").common = true;
+  options.integer("batch", s.batch, 1, 1 << 24, "batch size, in sequences").common = true;
+  options.integer("batch_tokens", s.batch_tokens, 0, 1 << 30,
+                  "batch size in tokens, filled with whole sequences; replaces --batch; 0: "
+                  "use --batch");
+  options.integer("set", s.set, 0, largest_training_set,
+                  "samples in the training set; 0: new samples in every step");
+  options.integer("parts", s.parts, 1, 1 << 16,
+                  "parts of a batch, a power of two, whose gradients are added in one tree; "
+                  "maximum number of ranks; default under mpirun: 8");
+  options.integer("accumulation", s.accumulation, 1, 1 << 16,
+                  "micro-batches per part (gradient accumulation)");
+  options.choice("shard", s.shard,
+                 "state that is sharded over the ranks: none, optimizer or gradients; optimizer: "
+                 "Adam's moments; gradients: moments and gradients",
+                 {"none", "optimizer", "gradients"});
+}
+
+void declare_trained(nn::Options& options, TrainingSettings& s) {
+  options.text("train", s.train,
+               "trained parameters: all, or names such as blocks.*.mixing,*.bias; auto: all, or "
+               "only the parameters that lora and biased heads add",
+               "PARTS");
+  options.text("columns", s.columns,
+               "train only these columns of all heads' query and key projections: last, or indices "
+               "such as 0,60..63; none: no restriction",
+               "LIST");
+  options.text("train_on", s.train_on, "the task's distribution used for training", "NAME");
+}
+
+void declare_optimizer(nn::Options& options, TrainingSettings& s) {
+  options.number("rate", s.schedule.peak, 0, 1e3, "peak learning rate").common = true;
+  using Curve = nn::Schedule::Curve;
+  options.choice_of("schedule", s.schedule.curve,
+                    {Curve::constant, Curve::linear, Curve::cosine, Curve::one_cycle},
+                    "learning rate schedule: constant, linear, cosine or one_cycle");
+  options.bind("warm_up", s.warm_up, s.warm_up_text, read_warm_up, "N",
+               "warm-up steps, or a share of all steps such as 10%");
+  options.choice("rate_at", s.schedule.place,
+                 "learning rate of step s: start or end; start: the schedule after s - 1 steps, as "
+                 "in transformers and PyTorch; end: the schedule after s steps, 0 in the last "
+                 "step, as in version 0.1",
+                 {"start", "end"});
+  options.number("beta1", s.adam.beta1, 0, 0.999999, "Adam's decay of the first moment");
+  options.number("beta2", s.adam.beta2, 0, 0.9999999, "Adam's decay of the second moment");
+  options.number("epsilon", s.adam.epsilon, 0, 1, "Adam's epsilon");
+  options.choice("moments", s.adam.short_moments,
+                 "type of Adam's moments: f32 or bf16; bf16 halves their memory and requires beta2 "
+                 "of at most 0.99",
+                 {"f32", "bf16"}, "TYPE");
+  options.choice("weights", s.bf16_weights,
+                 "type of the matrices: f32 or bf16; bf16 halves their memory and requires that "
+                 "only LoRA matrices are trained",
+                 {"f32", "bf16"}, "TYPE");
+  options.flag("recompute", s.recompute,
+               "1: recompute each block in the backward pass: less memory, more time");
+  options.number("decay", s.adam.decay, 0, 1e3, "decoupled weight decay of matrices");
+  options.number("clip", s.adam.clip, 0, 1e9, "maximum global gradient norm; 0: no clipping");
+}
+
+void declare_saving(nn::Options& options, TrainingSettings& s) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  options.integer("seed", s.seed, 0, largest, "seed of all random numbers of the run").common =
+      true;
+  options.integer("evaluate_every", s.evaluate_every, 0, longest_training,
+                  "steps between evaluations; 0: only at the end");
+  options.integer("evaluate_samples", s.evaluate_samples, 0, 1 << 24,
+                  "sequences per distribution in an evaluation");
+  options.integer("checkpoint_every", s.checkpoint_every, 0, longest_training,
+                  "steps between checkpoints; 0: only by time and at the end");
+  options.number("checkpoint_minutes", s.checkpoint_minutes, 0, 1e6,
+                 "maximum minutes between checkpoints; 0: no limit");
+  options.integer("keep", s.keep, 1, 1000,
+                  "number of latest checkpoints to keep, in addition to the best");
+  options.integer(
+      "part_mib", s.part_mib, 0, largest_part_mib,
+      "maximum size of a checkpoint file, in MiB; larger checkpoints are split; 0: no limit");
+}
+
 }  // namespace
 
 std::int64_t WarmUp::of(std::int64_t all_steps) const {
@@ -87,73 +167,10 @@ std::int64_t WarmUp::of(std::int64_t all_steps) const {
 }
 
 void TrainingSettings::declare(nn::Options& options) {
-  options.integer("steps", schedule.steps, 0, longest_training, "optimizer steps").common = true;
-  options.integer("batch", batch, 1, 1 << 24, "batch size, in sequences").common = true;
-  options.integer("batch_tokens", batch_tokens, 0, 1 << 30,
-                  "batch size in tokens, filled with whole sequences; replaces --batch; 0: "
-                  "use --batch");
-  options.integer("set", set, 0, largest_training_set,
-                  "samples in the training set; 0: new samples in every step");
-  options.integer("parts", parts, 1, 1 << 16,
-                  "parts of a batch, a power of two, whose gradients are added in one tree; "
-                  "maximum number of ranks; default under mpirun: 8");
-  options.integer("accumulation", accumulation, 1, 1 << 16,
-                  "micro-batches per part (gradient accumulation)");
-  options.choice("shard", shard,
-                 "state that is sharded over the ranks: none, optimizer or gradients; optimizer: "
-                 "Adam's moments; gradients: moments and gradients",
-                 {"none", "optimizer", "gradients"});
-  options.text("train", train,
-               "trained parameters: all, or names such as blocks.*.mixing,*.bias; auto: all, or "
-               "only the parameters that lora and biased heads add",
-               "PARTS");
-  options.text("columns", columns,
-               "train only these columns of all heads' query and key projections: last, or indices "
-               "such as 0,60..63; none: no restriction",
-               "LIST");
-  options.text("train_on", train_on, "the task's distribution used for training", "NAME");
-  options.number("rate", schedule.peak, 0, 1e3, "peak learning rate").common = true;
-  using Curve = nn::Schedule::Curve;
-  options.choice_of("schedule", schedule.curve,
-                    {Curve::constant, Curve::linear, Curve::cosine, Curve::one_cycle},
-                    "learning rate schedule: constant, linear, cosine or one_cycle");
-  options.bind("warm_up", warm_up, warm_up_text, read_warm_up, "N",
-               "warm-up steps, or a share of all steps such as 10%");
-  options.choice("rate_at", schedule.place,
-                 "learning rate of step s: start or end; start: the schedule after s - 1 steps, as "
-                 "in transformers and PyTorch; end: the schedule after s steps, 0 in the last "
-                 "step, as in version 0.1",
-                 {"start", "end"});
-  options.number("beta1", adam.beta1, 0, 0.999999, "Adam's decay of the first moment");
-  options.number("beta2", adam.beta2, 0, 0.9999999, "Adam's decay of the second moment");
-  options.number("epsilon", adam.epsilon, 0, 1, "Adam's epsilon");
-  options.choice("moments", adam.short_moments,
-                 "type of Adam's moments: f32 or bf16; bf16 halves their memory and requires beta2 "
-                 "of at most 0.99",
-                 {"f32", "bf16"}, "TYPE");
-  options.choice("weights", bf16_weights,
-                 "type of the matrices: f32 or bf16; bf16 halves their memory and requires that "
-                 "only LoRA matrices are trained",
-                 {"f32", "bf16"}, "TYPE");
-  options.flag("recompute", recompute,
-               "1: recompute each block in the backward pass: less memory, more time");
-  options.number("decay", adam.decay, 0, 1e3, "decoupled weight decay of matrices");
-  options.number("clip", adam.clip, 0, 1e9, "maximum global gradient norm; 0: no clipping");
-  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  options.integer("seed", seed, 0, largest, "seed of all random numbers of the run").common = true;
-  options.integer("evaluate_every", evaluate_every, 0, longest_training,
-                  "steps between evaluations; 0: only at the end");
-  options.integer("evaluate_samples", evaluate_samples, 0, 1 << 24,
-                  "sequences per distribution in an evaluation");
-  options.integer("checkpoint_every", checkpoint_every, 0, longest_training,
-                  "steps between checkpoints; 0: only by time and at the end");
-  options.number("checkpoint_minutes", checkpoint_minutes, 0, 1e6,
-                 "maximum minutes between checkpoints; 0: no limit");
-  options.integer("keep", keep, 1, 1000,
-                  "number of latest checkpoints to keep, in addition to the best");
-  options.integer(
-      "part_mib", part_mib, 0, largest_part_mib,
-      "maximum size of a checkpoint file, in MiB; larger checkpoints are split; 0: no limit");
+  declare_batches(options, *this);
+  declare_trained(options, *this);
+  declare_optimizer(options, *this);
+  declare_saving(options, *this);
 }
 
 void TrainingSettings::check() const {
