@@ -1,9 +1,11 @@
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <set>
+#include <thread>
 
 #include "tests/program.h"
 #include "tests/refusal.h"
@@ -152,6 +154,22 @@ BOOST_AUTO_TEST_CASE(every_terminating_signal_saves_a_checkpoint_and_sets_the_ex
     BOOST_TEST(checkpoints(out).size() == 1u);
     BOOST_TEST(!fs::exists(folder / out / "lock"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_that_is_sent_twice_at_once_saves_a_checkpoint_too) {
+  // GNU timeout sends the signal to the program and then to its process group.
+  shell("timeout --signal=INT 1 " + std::string(built_program) + " " + tiny +
+        "--steps 1000000000 --out a; echo $? >status");
+  BOOST_TEST(contents(folder / "status") == "124\n");
+  BOOST_TEST(checkpoints("a").size() == 1u);
+  BOOST_TEST(!fs::exists(folder / "a/lock"));
+  const pid_t child = start_training("b");
+  for (int times = 0; times < 3; ++times) {
+    ::kill(child, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  BOOST_TEST(finish(child) == 128 + SIGTERM);
+  BOOST_TEST(checkpoints("b").size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_run_and_ends_a_listing_silently) {

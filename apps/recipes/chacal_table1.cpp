@@ -54,13 +54,14 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/table1",
      .summary = "one ChaCAL layer against one to five standard layers on chains of references",
-     .scales = {{Scale::smoke, "one layer of each, 64 tokens, width 64: some minutes on 2 cores"},
-                {Scale::laptop,
-                 "all six models at width 64, 128 tokens, three seeds: an hour on one core"},
-                {Scale::extended,
-                 "all six models at width 128 with all of the paper's samples, three seeds: days on "
-                 "two cores"},
-                {Scale::paper, "width 512, 24k steps with batch size 128, four seeds; for a GPU"}},
+     .scales =
+         {{Scale::smoke, "one layer of each, 64 tokens, width 64: some minutes on 2 cores"},
+          {Scale::laptop,
+           "all six models at width 64, 128 tokens, three seeds: an hour on one core"},
+          {Scale::extended,
+           "all six models at width 128 with all of the paper's samples, three seeds: days on "
+           "two cores"},
+          {Scale::paper, "width 512, 24k steps with batch size 128, four seeds; for a GPU"}},
      .runs = toy_runs,
      .report = report,
      .reuse_from = reuse_from})};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double perfect = 0.995, fails = 0.5;
 
-constexpr std::string_view flip_flop = "fal-table1-laptop",
+constexpr std::string_view flip_flop = "fal-table1-laptop", full_flip_flop = "fal-table1-paper",
                            cycle = "fal-table1-cycle-tracing-laptop",
                            long_cycle = "fal-table1-cycle-tracing-extended",
                            chains = "chacal-table1-laptop", long_chains = "chacal-table1-extended",
@@ -22,6 +22,13 @@ using ClaimSettings = std::vector<std::vector<ClaimCondition>>;
 using Conditions = std::vector<ClaimCondition>;
 
 std::vector<Claim> first_after_last() {
+  const auto fits = [](std::string_view page) {
+    return Conditions{at_least({page, gpt, "FFL F(0.6)"}, perfect)};
+  };
+  const auto fails_beyond = [](std::string_view page) {
+    return Conditions{at_most({page, gpt, "FFL F(0.98)"}, fails),
+                      at_most({page, gpt, "FFL len 1024"}, fails)};
+  };
   const auto traces = [](std::string_view model, std::string_view column, double bound) {
     return ClaimSettings{{at_least({long_cycle, model, column}, bound)},
                          {at_least({cycle, model, column}, bound)}};
@@ -38,10 +45,8 @@ std::vector<Claim> first_after_last() {
        10},
       {"F2",
        "GPT learns Flip-Flop and fails out of distribution",
-       {{"fits", {{at_least({flip_flop, gpt, "FFL F(0.6)"}, perfect)}}},
-        {"fails",
-         {{at_most({flip_flop, gpt, "FFL F(0.98)"}, fails),
-           at_most({flip_flop, gpt, "FFL len 1024"}, fails)}}}}},
+       {{"fits", {fits(full_flip_flop), fits(flip_flop)}},
+        {"fails", {fails_beyond(full_flip_flop), fails_beyond(flip_flop)}}}},
       {"F3",
        "both models learn Cycle Tracing",
        {{"GPT", traces(gpt, "CT train", perfect)}, {"FAL", traces(fal_gpt, "CT train", perfect)}}},
@@ -92,9 +97,13 @@ std::vector<Claim> chacal() {
     return better(boxes, long_boxes, "ChaCAL, L = 2", other, "Advanced exact match");
   };
   constexpr std::string_view fig5 = "chacal-fig5-laptop", long_fig5 = "chacal-fig5-extended";
+  // The runs of Figure 5 with the default gamma are those of Table 1.
+  ClaimSettings one_layer = solves("ChaCAL L=1");
+  one_layer.insert(one_layer.begin() + 1,
+                   Conditions{at_least({long_fig5, "gamma 0.9", "accuracy"}, perfect)});
   constexpr std::string_view language = "chacal-table3-laptop", perplexity = "Perplexity";
   return {
-      {"C1", "one ChaCAL layer solves chains of references", {{"ChaCAL", solves("ChaCAL L=1")}}},
+      {"C1", "one ChaCAL layer solves chains of references", {{"ChaCAL", one_layer}}},
       {"C2",
        "a standard model needs four to five layers for such chains",
        {{"2 layers above 1", deeper("Standard L=2", "Standard L=1")},

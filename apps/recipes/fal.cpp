@@ -64,9 +64,11 @@ Experiment cycle_tracing_experiment(Scale scale) {
 }
 
 std::int64_t fal_seeds(const Experiment& experiment, bool fal, const RecipeOptions& options) {
-  const bool papers_own = options.scale == Scale::extended && experiment.name == "flip-flop";
-  return papers_own ? std::max<std::int64_t>(1, options.seeds)
-                    : seeds_of(options, 1, fal ? experiment.fal_seeds : 3, 1);
+  const bool flip_flop = experiment.name == "flip-flop";
+  if (options.scale == Scale::extended && flip_flop)
+    return std::max<std::int64_t>(1, options.seeds);
+  const std::int64_t at_papers_scale = flip_flop && !fal ? 3 : 1;
+  return seeds_of(options, 1, fal ? experiment.fal_seeds : 3, at_papers_scale);
 }
 
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,

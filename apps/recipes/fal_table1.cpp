@@ -137,7 +137,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::extended,
                  "the paper's own Flip-Flop, one seed (days on two cores), and Cycle Tracing in "
                  "characters with a wider FAL head, three seeds"},
-                {Scale::paper, "the paper's sizes; for a GPU"}},
+                {Scale::paper, "the paper's sizes, three seeds of GPT on Flip-Flop; for a GPU"}},
      .runs = runs_of,
      .report = report,
      .reuse_from = reuse_from,

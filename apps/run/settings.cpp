@@ -116,7 +116,7 @@ void declare_optimizer(nn::Options& options, TrainingSettings& s) {
   options.choice_of("schedule", s.schedule.curve,
                     {Curve::constant, Curve::linear, Curve::cosine, Curve::one_cycle},
                     "learning rate schedule: constant, linear, cosine or one_cycle");
-  options.bind("warm_up", s.warm_up, s.warm_up_text, read_warm_up, "N",
+  options.bind("warm_up", s.warm_up, warm_up_text, read_warm_up, "N",
                "warm-up steps, or a share of all steps such as 10%");
   options.choice("rate_at", s.schedule.place,
                  "learning rate of step s: start or end; start: the schedule after s - 1 steps, as "

@@ -1,17 +1,33 @@
 #include "nn/training/stop_signals.h"
 
 #include <atomic>
+#include <cstdint>
+#include <ctime>
 
 namespace longhand::nn {
 namespace {
 
+constexpr std::int64_t nanoseconds = 1'000'000'000;
+
 std::atomic<int> first{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a handler may use it");
+std::atomic<std::int64_t> first_request{0};  // time of the first SIGINT or SIGTERM
+static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a handler may use it");
+
+std::int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * nanoseconds + time.tv_nsec;
+}
 
 extern "C" void on_stop_signal(int signal) {
   int none = 0;
   first.compare_exchange_strong(none, signal);
-  if (signal == SIGINT || signal == SIGTERM) std::signal(signal, SIG_DFL);
+  if (signal != SIGINT && signal != SIGTERM) return;
+  std::int64_t request = 0;
+  if (first_request.compare_exchange_strong(request, now())) return;
+  if (now() - request < nanoseconds / 2) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
 }
 
 }  // namespace
@@ -34,6 +50,9 @@ StopSignals::~StopSignals() {
 }
 
 int StopSignals::raised() { return first; }
-void StopSignals::forget() { first = 0; }
+void StopSignals::forget() {
+  first = 0;
+  first_request = 0;
+}
 
 }  // namespace longhand::nn
