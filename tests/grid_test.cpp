@@ -149,6 +149,27 @@ BOOST_AUTO_TEST_CASE(a_recipe_continues_runs_of_an_older_version) {
   BOOST_TEST((fs::last_write_time(folder / "grid/run/metrics.jsonl") == written));
 }
 
+BOOST_AUTO_TEST_CASE(a_finished_run_of_another_backend_is_evaluated_on_the_requested_one) {
+  const TemporaryFolder folder;
+  RecipeOptions options{.out = folder / "grid"};
+  options.manner.quiet = true;
+  GridRun run{"run", recipe_config("chains")};
+  set_all(run.config, {{"model.width", "16"},
+                       {"model.layers", "1"},
+                       {"training.steps", "2"},
+                       {"training.evaluate_samples", "2"},
+                       {"compute.backend", "reference"}});
+  BOOST_TEST(train_runs(std::span(&run, 1), options));
+  run.config.set("compute.backend", "cpu");
+  const auto written = fs::last_write_time(folder / "grid/run/metrics.jsonl");
+  BOOST_TEST(train_runs(std::span(&run, 1), options));
+  BOOST_TEST((fs::last_write_time(folder / "grid/run/metrics.jsonl") == written));
+  BOOST_TEST(load_finished(run, options).backend->name() == "cpu");
+  // An unfinished run is not continued on another backend, because its bits would differ.
+  fs::remove_all(folder / "grid/run/checkpoints/step-2");
+  BOOST_CHECK_THROW(train_runs(std::span(&run, 1), options), Error);
+}
+
 // Runs every ChaCAL recipe from training to its table, with models that are trained too briefly to
 // learn.
 BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {

@@ -53,9 +53,13 @@ std::string difference(Config run, const Config& wanted) {
 
 bool same_run(const Config& run, const Config& wanted) { return difference(run, wanted).empty(); }
 
+/// True if the folder has the finished run. The run may have been trained on another backend, for
+/// example on a machine with a GPU.
 bool finished(const fs::path& path, const GridRun& run) {
   if (!fs::exists(path / "config.ini")) return false;
-  return same_run(RunFolder(path).config(), run.config) && is_finished(path, run.config);
+  Config config = RunFolder(path).config();
+  config.set("compute.backend", run.config.text("compute.backend"));
+  return same_run(config, run.config) && is_finished(path, run.config);
 }
 
 }  // namespace
@@ -157,7 +161,9 @@ std::vector<fs::path> run_paths(std::span<const GridRun> runs, const RecipeOptio
 
 LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
                         std::span<const std::string_view> reuse_from) {
-  return load_run(run_path(run, options, reuse_from), {.step = run.last_step()});
+  return load_run(
+      run_path(run, options, reuse_from),
+      {.step = run.last_step(), .compute = {{"backend", run.config.text("compute.backend")}}});
 }
 
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
