@@ -8,6 +8,7 @@
 #include "tests/check.h"
 
 #include "apps/html/page.h"
+#include "apps/run/run_summary.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "tests/contents.h"
@@ -168,6 +169,29 @@ BOOST_AUTO_TEST_CASE(a_finished_run_of_another_backend_is_evaluated_on_the_reque
   // An unfinished run is not continued on another backend, because its bits would differ.
   fs::remove_all(folder / "grid/run/checkpoints/step-2");
   BOOST_CHECK_THROW(train_runs(std::span(&run, 1), options), Error);
+}
+
+BOOST_AUTO_TEST_CASE(steps_that_the_metrics_lack_count_with_the_mean_duration_of_the_others) {
+  const TemporaryFolder folder;
+  RecipeOptions options{.out = folder / "grid"};
+  options.manner.quiet = true;
+  GridRun run{"run", recipe_config("chains")};
+  set_all(run.config, {{"model.width", "16"},
+                       {"model.layers", "1"},
+                       {"training.steps", "4"},
+                       {"training.evaluate_samples", "0"}});
+  BOOST_TEST(train_runs(std::span(&run, 1), options));
+  double all = 0;
+  std::vector<double> seconds;
+  for (const Json& line : RunFolder(folder / "grid/run").metrics()) {
+    if (line.contains("seconds")) seconds.push_back(line["seconds"].number());
+  }
+  BOOST_TEST_REQUIRE(seconds.size() == 4u);
+  for (const double one : seconds) all += one;
+  BOOST_TEST(summarize(folder / "grid/run").seconds == all);
+  write_atomically(folder / "grid/run/metrics.jsonl",
+                   "{\"step\":1,\"seconds\":0.5}\n{\"step\":4,\"seconds\":1.5}\n");
+  BOOST_TEST(summarize(folder / "grid/run").seconds == 4.0);
 }
 
 // Runs every ChaCAL recipe from training to its table, with models that are trained too briefly to

@@ -101,13 +101,21 @@ RunSummary summarize(const fs::path& path, std::string_view by) {
   summary.steps = summary.config.training().schedule.steps;
   const std::vector<std::string> scores = ranking_scores(summary.config, by);
   std::vector<std::optional<double>> values(scores.size());
+  std::int64_t timed = 0;
   run.read_metrics([&](const Json& line) {
     summary.step = std::max(summary.step, line["step"].integer());
-    if (const Json* const seconds = line.find("seconds")) summary.seconds += seconds->number();
+    if (const Json* const seconds = line.find("seconds")) {
+      summary.seconds += seconds->number();
+      ++timed;
+    }
     for (std::size_t i = 0; i < scores.size(); ++i) {
       if (const Json* const value = line.find(scores[i])) values[i] = value->number();
     }
   });
+  if (timed > 0) {
+    const double missing = static_cast<double>(std::max<std::int64_t>(0, summary.step - timed));
+    summary.seconds += missing * summary.seconds / static_cast<double>(timed);
+  }
   const auto first =
       std::ranges::find_if(values, [](const auto& value) { return value.has_value(); });
   const auto found = first == values.end() ? 0 : first - values.begin();

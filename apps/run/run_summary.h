@@ -17,7 +17,9 @@ struct RunSummary {
   std::string state = {};            // "training" or a value of idle_state()
   std::string score = {};            // the first of ranking_scores() that the run has
   std::optional<double> value = {};  // value of `score` in the last evaluation that contains it
-  double seconds = 0;                // total duration of the run's steps
+  /// Total duration of the run's steps. A step that metrics.jsonl lacks counts with the mean
+  /// duration of the others.
+  double seconds = 0;
 };
 /// `by` selects the score, as for ranking_scores().
 RunSummary summarize(const std::filesystem::path& run, std::string_view by = {});
