@@ -11,8 +11,7 @@ void ComputeSettings::declare(nn::Options& list) {
   list.text("backend", backend, "backend: reference, cpu or cuda", "NAME",
             {"reference", "cpu", "cuda"})
       .common = true;
-  list.integer("threads", options.threads, 0, 1024, "number of threads; 0: one per core").common =
-      true;
+  list.integer("threads", options.threads, 0, 1024, threads_help).common = true;
   list.choice_of("math", options.math, {Math::exact, Math::fast, Math::bf16},
                  "arithmetic of matrix products: exact, fast or bf16", "MODE")
       .common = true;

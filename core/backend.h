@@ -60,7 +60,7 @@ class Runs<std::tuple<Op, Rest...>> : public Runs<std::tuple<Rest...>> {
 };
 
 struct BackendOptions {
-  int threads = 0;         // number of threads; 0: one per core
+  int threads = 0;         // size of the ThreadPool (core/parallel.h); 0: its default
   Math math = Math::fast;  // math mode of products that specify no mode
   bool checked = false;    // attention checks its scores and reports NaN and infinity
 };

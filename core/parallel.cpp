@@ -1,13 +1,24 @@
 #include "core/parallel.h"
 
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
 #include "core/error.h"
 
 namespace longhand {
 
-int ThreadPool::checked(int threads, int all) {
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+int ThreadPool::count_of(int threads) {
   LONGHAND_CHECK(threads >= 0 && threads <= 1024, "threads: expected 0 (all cores) to 1024, got ",
                  threads);
-  return threads == 0 ? all : threads;
+  return threads == 0 ? default_count() : threads;
 }
 
 void ThreadPool::fail_to_start(int threads, std::size_t started, const std::system_error& error) {

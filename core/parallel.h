@@ -31,6 +31,9 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
+/// Number of cores that this process may use.
+int usable_cores();
+
 /// A fixed number of threads. Work is divided into chunks that depend only on the problem, not on
 /// the number of threads. An idle thread takes the next chunk. If each chunk writes its own
 /// results, the bits are the same for any number of threads.
@@ -39,12 +42,15 @@ class FunctionRef<R(Args...)> {
 /// chooses: parallel_openmp.cpp or parallel_pool.cpp is compiled.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);  // 0: all that this process may use
+  /// 0: one thread per usable core. OpenMP uses OMP_NUM_THREADS instead if it is set.
+  explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_; }
+  /// The size of a ThreadPool(threads). Starts no thread.
+  static int count_of(int threads);
 
   /// Calls body(chunk, worker) once for each chunk in [0, chunks). `worker` is the number of the
   /// calling thread, in [0, threads()). Returns when all chunks are done, and rethrows the first
@@ -55,7 +61,7 @@ class ThreadPool {
 
  private:
   struct Team;
-  static int checked(int threads, int all);
+  static int default_count();  // the size of a ThreadPool(0)
   [[noreturn]] static void fail_to_start(int threads, std::size_t started,
                                          const std::system_error& error);
 

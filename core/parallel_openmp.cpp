@@ -49,7 +49,9 @@ void check_that_threads_start(int count, const auto& not_started) {
 
 struct ThreadPool::Team {};  // OpenMP keeps the threads
 
-ThreadPool::ThreadPool(int threads) : threads_(checked(threads, omp_get_max_threads())) {
+int ThreadPool::default_count() { return omp_get_max_threads(); }
+
+ThreadPool::ThreadPool(int threads) : threads_(count_of(threads)) {
   static std::atomic<int> known_to_start{1};
   if (threads_ > known_to_start) {
     check_that_threads_start(threads_ - 1, [&](std::size_t started, const auto& error) {

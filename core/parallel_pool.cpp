@@ -1,6 +1,5 @@
 #include <sched.h>
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -24,12 +23,6 @@ void pause() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 /// Keeps the calling thread off one core. Linux often wakes a worker on the core of the thread that
@@ -86,8 +79,10 @@ struct ThreadPool::Team {
   std::exception_ptr error_;
 };
 
+int ThreadPool::default_count() { return usable_cores(); }
+
 ThreadPool::ThreadPool(int threads)
-    : threads_(checked(threads, usable_cores())), team_(std::make_unique<Team>(threads_)) {}
+    : threads_(count_of(threads)), team_(std::make_unique<Team>(threads_)) {}
 
 ThreadPool::~ThreadPool() = default;
 

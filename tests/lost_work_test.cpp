@@ -414,25 +414,45 @@ BOOST_AUTO_TEST_CASE(leftovers_of_killed_runs_are_removed_and_empty_checkpoints_
   BOOST_TEST(json("eval a --samples 5 --json")["step"] == 4);
 }
 
+namespace {
+
+/// Runs the program for a user who may have at most `most` processes and threads. Returns its exit
+/// status. `said` is a file for its messages.
+int run_with_limit(rlim_t most, std::vector<const char*> words, const std::string& said) {
+  const int err = ::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  BOOST_REQUIRE(err >= 0);
+  words.insert(words.begin(), built_program);
+  words.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(err, STDERR_FILENO);
+    ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
+    // The limit does not apply to root, so root first becomes another user.
+    const rlimit limit{most, most};
+    ::setrlimit(RLIMIT_NPROC, &limit);
+    if (::geteuid() == 0 && (::setgid(61234) != 0 || ::setuid(61234) != 0)) ::_exit(126);
+    ::setenv("OMP_NUM_THREADS", "4", 1);
+    ::alarm(60);  // ends the test if a rank hangs
+    ::execv(built_program, const_cast<char* const*>(words.data()));
+    ::_exit(127);
+  }
+  ::close(err);
+  return Program::finish(child);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_program_that_only_counts_threads_starts_none) {
+  BOOST_TEST(run_with_limit(1, {"info", "--json"}, path("err")) == 0);
+  BOOST_TEST(contents(folder / "err") == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_failure_to_start_threads_is_reported_in_one_line) {
   for (int tries = 0; tries < 5; ++tries) {
-    const int err = ::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    BOOST_REQUIRE(err >= 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::dup2(err, STDERR_FILENO);
-      // Limits the number of the user's processes and threads. The limit does not apply to root, so
-      // root first becomes another user.
-      const rlimit two{2, 2};
-      ::setrlimit(RLIMIT_NPROC, &two);
-      if (::geteuid() == 0 && (::setgid(61234) != 0 || ::setuid(61234) != 0)) ::_exit(126);
-      ::alarm(60);  // ends the test if a rank hangs
-      ::execl(built_program, built_program, "train", "--task", "flip-flop", "--threads", "4",
-              "--quiet", "--out", "/nowhere/run", nullptr);
-      ::_exit(127);
-    }
-    ::close(err);
-    BOOST_TEST(finish(child) == 1);
+    BOOST_TEST(run_with_limit(2,
+                              {"train", "--task", "flip-flop", "--threads", "4", "--quiet", "--out",
+                               "/nowhere/run"},
+                              path("err")) == 1);
     const std::string said = contents(folder / "err");
     BOOST_TEST(std::count(said.begin(), said.end(), '\n') == 1, said);
     BOOST_TEST(contains(said, "threads: expected 4, could start "));

@@ -106,6 +106,11 @@ BOOST_AUTO_TEST_CASE(a_thread_crew_has_the_requested_size) {
   BOOST_TEST(ThreadPool(0).threads() >= 1);
   BOOST_CHECK_THROW(ThreadPool(-1), Error);
   BOOST_CHECK_THROW(ThreadPool(1025), Error);
+  BOOST_TEST(ThreadPool::count_of(0) == ThreadPool(0).threads());
+  BOOST_TEST(ThreadPool::count_of(1000) == 1000);
+  BOOST_CHECK_THROW(ThreadPool::count_of(-1), Error);
+  BOOST_CHECK_THROW(ThreadPool::count_of(1025), Error);
+  BOOST_TEST(usable_cores() >= 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

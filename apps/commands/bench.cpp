@@ -32,7 +32,7 @@ void run(const Arguments& arguments) {
   report.set("commit", commit);
   report.set("backend", arguments.word("backend"));
   report.set("instruction_set", cpu::name_of(cpu::choose_isa()));
-  report.set("threads", ThreadPool(backend->options().threads).threads());
+  report.set("threads", ThreadPool::count_of(backend->options().threads));
   found->second.run(arguments, *backend, report);
   report.print(std::cout, arguments.json());
 }

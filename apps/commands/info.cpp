@@ -21,7 +21,7 @@ namespace {
 /// The properties of a backend and its types, or the reason why it is not available.
 Json backend_facts(const char* name) {
   try {
-    const auto backend = make_backend(name);
+    const auto backend = make_backend(name, {.threads = 1});  // no other thread is started
     std::vector<std::string> types;
     for (const DType type : {DType::f64, DType::f32, DType::bf16}) {
       try {
@@ -79,7 +79,7 @@ Json gather() {
   facts["build"] = build;
   const std::string processor = find_line("/proc/cpuinfo", "model name");
   facts["processor"] = processor.empty() ? "unknown" : processor;
-  facts["threads"] = ThreadPool(0).threads();
+  facts["threads"] = ThreadPool::count_of(0);
   facts["threads_by"] = std::string(ThreadPool::implementation());
   facts["memory"] = {
       {"total_bytes", std::uint64_t{memory.totalram} * memory.mem_unit},
@@ -156,7 +156,8 @@ const Register info{
      .options = {json_option()},
      .examples = {"info", "info --json"},
      .notes = "The environment variable LONGHAND_CPU=portable|neon|avx2|avx512|avx512bf16|amx\n"
-              "selects an instruction set.",
+              "selects an instruction set. If the program uses OpenMP, OMP_NUM_THREADS limits the\n"
+              "default number of threads.",
      .run = [](const Arguments& arguments) {
        const Json facts = gather();
        if (arguments.json()) {

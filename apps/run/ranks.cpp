@@ -1,6 +1,5 @@
 #include "apps/run/ranks.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "core/crc32c.h"
 #include "core/exception_message.h"
 #include "core/mapped_file.h"
+#include "core/parallel.h"
 #include "nn/ranks/mpi.h"
 #include "nn/ranks/watch.h"
 
@@ -48,12 +48,7 @@ std::string machine_name() {
   return ::gethostname(host, sizeof host - 1) == 0 ? host : "?";
 }
 
-/// Number of cores that this process may use, and number of all cores of the machine.
-int own_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
+/// Number of all cores of the machine.
 int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 }  // namespace
@@ -157,8 +152,8 @@ int threads_of_rank(nn::Communicator& ranks, int threads) {
   if (ranks.size() == 1 || threads != 0) return threads;
   const auto machines = ranks.gather(std::string_view(machine_name()));
   const auto here = std::ranges::count(machines, machine_name());
-  if (own_cores() < all_cores()) return 0;  // the launcher has assigned cores to each rank
-  return std::max(1, own_cores() / static_cast<int>(here));
+  if (usable_cores() < all_cores()) return 0;  // the launcher has assigned cores to each rank
+  return std::max(1, usable_cores() / static_cast<int>(here));
 }
 
 }  // namespace longhand::app

@@ -105,7 +105,7 @@ std::string course_of(const std::vector<Bucket>& buckets) {
 
 Json machine_facts() {
   const std::string load = find_line("/proc/loadavg", "");
-  Json facts{{"name", machine()}, {"threads", ThreadPool(0).threads()}};
+  Json facts{{"name", machine()}, {"threads", ThreadPool::count_of(0)}};
   facts["load"] = std::strtod(load.c_str(), nullptr);
   const MachineMemory memory = machine_memory();
   facts["memory_bytes"] = memory.total;
