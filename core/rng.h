@@ -10,7 +10,16 @@ namespace longhand {
 
 /// The purpose of a random stream. It is part of the stream's name, so different uses never share
 /// random numbers.
-enum class Purpose : std::uint32_t { parameters, data, evaluation, dropout, sampling, test, own };
+enum class Purpose : std::uint32_t {
+  parameters,
+  data,
+  evaluation,
+  dropout,
+  sampling,
+  test,
+  own,
+  split  // division of data into training and test samples
+};
 
 /// The random stream with the name (seed, purpose, step, index). It has at most 2^32 blocks of four
 /// words. For each block, the Philox counter is {block, index, low half of step, purpose * 2^24 +

@@ -1,6 +1,7 @@
 #include "nn/examples.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/error.h"
@@ -16,6 +17,10 @@ void check(const Examples& examples) {
   LONGHAND_CHECK(!examples.values || examples.values->count() == examples.count(),
                  "examples: expected values of ", examples.count(), " rows, got ",
                  examples.values ? examples.values->shape() : Shape());
+}
+
+void require_some(const Examples& examples) {
+  LONGHAND_CHECK(examples.count() > 0, "examples: expected at least one example, got none");
 }
 
 }  // namespace
@@ -36,8 +41,9 @@ Batch Examples::batch(std::span<const std::int64_t> rows) const {
 }
 
 Batch Examples::batch(std::int64_t first, std::int64_t count) const {
-  LONGHAND_CHECK(count >= 0 && count <= this->count(), "examples: expected at most ", this->count(),
-                 " examples, got ", count);
+  LONGHAND_CHECK(first >= 0 && count >= 0 && first <= this->count() - count,
+                 "examples: expected a part of the ", this->count(), " examples, got ", count,
+                 " from number ", first);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), first);
   return batch(rows);
@@ -45,9 +51,10 @@ Batch Examples::batch(std::int64_t first, std::int64_t count) const {
 
 std::pair<Examples, Examples> Examples::split(double share, std::uint64_t seed) const {
   check(*this);
+  require_some(*this);
   LONGHAND_CHECK(share >= 0 && share <= 1, "examples: expected a share from 0 to 1, got ", share);
   const auto part = [&](std::int64_t first, std::int64_t end) {
-    const RandomOrder order(static_cast<std::uint64_t>(count()), seed, Purpose::own, 0);
+    const RandomOrder order(static_cast<std::uint64_t>(count()), seed, Purpose::split, 0);
     std::vector<std::int64_t> rows;
     Examples made{.features = {}, .scale = scale};
     for (std::int64_t place = first; place < end; ++place) {
@@ -65,15 +72,23 @@ std::pair<Examples, Examples> Examples::split(double share, std::uint64_t seed) 
 BatchSource shuffled_batches(Examples examples, std::int64_t size, std::uint64_t seed,
                              std::int64_t batches) {
   check(examples);
-  LONGHAND_CHECK(examples.count() > 0, "examples: expected at least one example, got none");
-  LONGHAND_CHECK(size > 0 && batches > 0,
-                 "examples: expected a batch size and batches per step of at least 1, got ", size,
-                 " and ", batches);
+  require_some(examples);
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  LONGHAND_CHECK(size > 0 && size <= most && batches > 0 && batches <= most,
+                 "examples: expected a batch size and batches per step from 1 to ", most, ", got ",
+                 size, " and ", batches);
   return [examples = std::make_shared<const Examples>(std::move(examples)), size, seed, batches](
              std::int64_t step, std::int64_t place) {
+    LONGHAND_CHECK(step >= 1 && place >= 0 && place < batches,
+                   "examples: expected a step of at least 1 and a place from 0 to ", batches - 1,
+                   ", since a step has ", batches, " batches, got step ", step, " and place ",
+                   place);
     const auto count = static_cast<std::uint64_t>(examples->count());
     std::vector<std::int64_t> rows;
-    auto at = static_cast<std::uint64_t>(((step - 1) * batches + place) * size);
+    const auto each = static_cast<std::uint64_t>(size);
+    auto at = (static_cast<std::uint64_t>(step - 1) * static_cast<std::uint64_t>(batches) +
+               static_cast<std::uint64_t>(place)) *
+              each;
     while (std::ssize(rows) < size) {
       const RandomOrder order(count, seed, Purpose::data, at / count);
       for (; std::ssize(rows) < size; ++at) {

@@ -27,6 +27,8 @@ struct Examples {
 /// Batches of `size` examples in random order. Every epoch contains each example once, in an order
 /// that depends on (seed, epoch) only, and a batch may contain the end of one epoch and the begin
 /// of the next. `batches` is the number of batches per step (TrainerOptions: parts * accumulation).
+/// The source throws an Error if a batch of another place is requested, because it would repeat
+/// examples of the next step.
 BatchSource shuffled_batches(Examples examples, std::int64_t size, std::uint64_t seed,
                              std::int64_t batches = 1);
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <set>
 
+#include "core/random_order.h"
 #include "tests/refusal.h"
 
 BOOST_AUTO_TEST_SUITE(examples_test)
@@ -47,7 +49,11 @@ BOOST_AUTO_TEST_CASE(a_batch_contains_the_rows_and_their_targets) {
   BOOST_TEST(batch.values.shape == Shape({3, 1}));
   check_rows(batch, 0.5);
   BOOST_TEST(examples.batch(8, 2).targets == std::vector<std::int32_t>({8, 9}));
-  expect_refusal([&] { examples.batch(8, 3); }, "numbers: expected a row from 0 to 9, got 10");
+  expect_refusal([&] { examples.batch(8, 3); },
+                 "examples: expected a part of the 10 examples, got 3 from number 8");
+  expect_refusal([&] { examples.batch(std::numeric_limits<std::int64_t>::max(), 2); },
+                 "got 2 from");
+  expect_refusal([&] { examples.batch(-1, 2); }, "got 2 from number -1");
 }
 
 BOOST_AUTO_TEST_CASE(every_epoch_contains_each_example_once) {
@@ -70,6 +76,13 @@ BOOST_AUTO_TEST_CASE(every_epoch_contains_each_example_once) {
   }
   BOOST_TEST(orders.size() == 4u);
   BOOST_TEST(source(3, 1).targets == source(3, 1).targets);
+  for (const std::int64_t place : {-1, 2}) {
+    expect_refusal([&] { source(1, place); },
+                   text("expected a step of at least 1 and a place from 0 to 1, since a step has 2 "
+                        "batches, got step 1 and place ",
+                        place));
+  }
+  expect_refusal([&] { source(0, 0); }, "got step 0 and place 0");
   // A batch may be larger than the data set.
   BOOST_TEST(shuffled_batches(examples_of(3), 8, 1)(1, 0).targets.size() == 8u);
 }
@@ -83,6 +96,11 @@ BOOST_AUTO_TEST_CASE(a_split_divides_the_examples) {
   std::vector<std::int32_t> all = first.targets;
   all.insert(all.end(), second.targets.begin(), second.targets.end());
   BOOST_TEST(all != examples_of(10).targets);
+  // The division has a random stream of its own.
+  const RandomOrder order(10, 5, Purpose::split, 0);
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    BOOST_TEST(all[i] == static_cast<std::int32_t>(order[i]));
+  }
   std::ranges::sort(all);
   BOOST_TEST(all == examples_of(10).targets);
 }
@@ -96,6 +114,9 @@ BOOST_AUTO_TEST_CASE(inconsistent_examples_are_refused) {
   expect_refusal([&] { shuffled_batches(wrong, 1, 1); }, "expected values of 4 rows, got [3, 1]");
   expect_refusal([&] { shuffled_batches(examples_of(0), 1, 1); }, "at least one example");
   expect_refusal([&] { shuffled_batches(examples_of(2), 0, 1); }, "got 0 and 1");
+  expect_refusal([&] { shuffled_batches(examples_of(2), std::int64_t{1} << 62, 1); },
+                 "from 1 to 2147483647, got 4611686018427387904 and 1");
+  expect_refusal([&] { examples_of(0).split(0.5, 1); }, "examples: expected at least one example");
   expect_refusal([&] { examples_of(2).split(1.5, 1); }, "expected a share from 0 to 1");
 }
 

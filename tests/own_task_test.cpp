@@ -6,6 +6,8 @@
 #include <set>
 
 #include "apps/run/sample_records.h"
+#include "core/crc32c.h"
+#include "core/rng.h"
 #include "core/utf8.h"
 #include "tasks/answers.h"
 #include "tasks/record_file.h"
@@ -397,9 +399,15 @@ BOOST_AUTO_TEST_CASE(a_table_is_split_by_length_without_a_prompt_in_two_files) {
   }
   BOOST_TEST(rows == 41);
   BOOST_REQUIRE(prompts.size() == 3u);
+  // The division has a random stream of its own, one number per prompt.
+  const auto is_held_out = [](const std::string& prompt) {
+    return Rng(1, Purpose::split, 0, crc32c(prompt)).chance(0.5);
+  };
   for (const std::string& prompt : prompts["mine/train.jsonl"]) {
     BOOST_TEST(!prompts["mine/id.jsonl"].contains(prompt));
+    BOOST_TEST(!is_held_out(prompt));
   }
+  for (const std::string& prompt : prompts["mine/id.jsonl"]) BOOST_TEST(is_held_out(prompt));
   BOOST_TEST(prompts["mine/id.jsonl"].size() + prompts["mine/train.jsonl"].size() > 10u);
   const std::string all =
       contents(folder / "mine/train.jsonl") + contents(folder / "mine/id.jsonl");

@@ -64,8 +64,9 @@ BOOST_AUTO_TEST_CASE(a_seed_alone_names_a_stream_of_the_program) {
   const auto first = [](Rng rng) { return rng.next(); };
   BOOST_TEST(first(Rng(1)) == first(Rng(1, Purpose::own)));
   BOOST_TEST(first(Rng(1)) != first(Rng(2)));
-  for (int purpose = 0; purpose < static_cast<int>(Purpose::own); ++purpose) {
-    BOOST_TEST(first(Rng(1)) != first(Rng(1, static_cast<Purpose>(purpose))));
+  for (int number = 0; number <= static_cast<int>(Purpose::split); ++number) {
+    const auto purpose = static_cast<Purpose>(number);
+    BOOST_TEST((first(Rng(1)) == first(Rng(1, purpose))) == (purpose == Purpose::own));
   }
 }
 

@@ -113,7 +113,7 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
                                                 split.longest.begin());
     std::size_t part = above + 1;
     if (above == 0) {
-      Rng rng(split.seed, Purpose::data, 2, crc32c((*row)[prompt]));
+      Rng rng(split.seed, Purpose::split, 0, crc32c((*row)[prompt]));
       part = rng.chance(split.held_out) ? 1 : 0;
     }
     if (part >= parts.size()) {
