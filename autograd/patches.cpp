@@ -49,44 +49,35 @@ void for_each_pixel(const Shape& x, const Shape& y, const PatchOptions& options,
   }
 }
 
-/// The patches of squares that do not overlap, as [patches, pixels, channels].
-Var squares(std::string_view op, const Var& x, std::int64_t size) {
-  LONGHAND_CHECK(x.shape().rank() == 4, op, ": x: expected [images, height, width, channels], got ",
-                 x.shape());
-  const Var all = patches(x, {.size = size, .stride = size});
-  const Shape& shape = all.shape();
-  return reshape(all, {shape[0] * shape[1] * shape[2], size * size, x.shape()[3]});
+/// The number of patches along an axis of x.
+std::int64_t patches_along(std::string_view op, const Shape& x, int axis,
+                           const PatchOptions& options) {
+  const std::int64_t extent = x[axis], least = options.size - 2 * options.padding;
+  LONGHAND_CHECK(extent >= least, op, ": x: expected a ", axis == 1 ? "height" : "width",
+                 " of at least ", least, ", for patches of size ", options.size,
+                 " and a padding of ", options.padding, ", got ", extent, " in ", x);
+  return (extent - least) / options.stride + 1;
 }
 
-Var as_images(const Var& y, const Var& x, std::int64_t size) {
+Var patches_for(std::string_view op, const Var& x, const PatchOptions& options) {
   const Shape& shape = x.shape();
-  return cast(reshape(y, {shape[0], shape[1] / size, shape[2] / size, shape[3]}),
-              x.value().dtype());
-}
-
-}  // namespace
-
-Var patches(const Var& x, const PatchOptions& options) {
-  const Shape& shape = x.shape();
-  LONGHAND_CHECK(shape.rank() == 4, "patches: x: expected [images, height, width, channels], got ",
+  LONGHAND_CHECK(shape.rank() == 4, op, ": x: expected [images, height, width, channels], got ",
                  shape);
-  constexpr std::int64_t most = 4096;
-  LONGHAND_CHECK(options.size >= 1 && options.size <= most && options.stride >= 1 &&
-                     options.stride <= most && options.padding >= 0 &&
-                     options.padding < options.size,
-                 "patches: expected a size and a stride from 1 to ", most,
-                 " and a padding below the size, got ", options.size, ", ", options.stride, " and ",
-                 options.padding);
-  const auto count = [&](std::int64_t extent) {
-    const std::int64_t last = extent + 2 * options.padding - options.size;
-    LONGHAND_CHECK(last >= 0, "patches: x: expected images of at least ",
-                   options.size - 2 * options.padding, " pixels, got ", shape);
-    return last / options.stride + 1;
-  };
-  const Tensor y(
-      x.backend(),
-      {shape[0], count(shape[1]), count(shape[2]), options.size * options.size * shape[3]},
-      x.value().dtype());
+  options.check(op);
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  LONGHAND_CHECK(shape[1] <= most && shape[2] <= most && shape[3] <= most, op,
+                 ": x: expected a height, width and number of channels of at most ", most, ", got ",
+                 shape);
+  const std::int64_t rows = patches_along(op, shape, 1, options);
+  const std::int64_t columns = patches_along(op, shape, 2, options);
+  const std::int64_t each = options.size * options.size * shape[3];
+  std::int64_t size = shape[0];
+  LONGHAND_CHECK(!__builtin_mul_overflow(size, rows, &size) &&
+                     !__builtin_mul_overflow(size, columns, &size) &&
+                     !__builtin_mul_overflow(size, each, &size),
+                 op, ": expected fewer than 2^63 numbers in all patches, got ", shape[0], " x ",
+                 rows, " x ", columns, " patches of ", each, " numbers");
+  const Tensor y(x.backend(), {shape[0], rows, columns, each}, x.value().dtype());
   if (options.padding > 0) y.backend()(Fill{.value = 0, .y = y});
   for_each_pixel(
       shape, y.shape(), options, [&](const Shape& part, const Steps& of_x, const Steps& of_y) {
@@ -100,6 +91,36 @@ Var patches(const Var& x, const PatchOptions& options) {
               Rearrange{.shape = part, .x = dy, .from = of_y, .y = {sum, true}, .to = of_x});
         });
   });
+}
+
+/// The patches of squares that do not overlap, as [patches, pixels, channels].
+Var squares(std::string_view op, const Var& x, std::int64_t size) {
+  const Var all = patches_for(op, x, {.size = size, .stride = size});
+  const Shape& shape = all.shape();
+  return reshape(all, {shape[0] * shape[1] * shape[2], size * size, x.shape()[3]});
+}
+
+Var as_images(const Var& y, const Var& x, std::int64_t size) {
+  const Shape& shape = x.shape();
+  return cast(reshape(y, {shape[0], shape[1] / size, shape[2] / size, shape[3]}),
+              x.value().dtype());
+}
+
+}  // namespace
+
+void PatchOptions::check(std::string_view subject) const {
+  const auto require = [&](std::string_view name, std::int64_t value, std::int64_t low,
+                           std::int64_t high) {
+    LONGHAND_CHECK(value >= low && value <= high, subject, ": ", name, ": expected ", low, " to ",
+                   high, ", got ", value);
+  };
+  require("size", size, 1, most);
+  require("stride", stride, 1, most);
+  require("padding", padding, 0, size - 1);
+}
+
+Var patches(const Var& x, const PatchOptions& options) {
+  return patches_for("patches", x, options);
 }
 
 Var max_pool(const Var& x, std::int64_t size) {

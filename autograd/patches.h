@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "autograd/variable.h"
 
 /// Parts of images, for convolutions and pooling. An image is [height, width, channels], and x is
@@ -10,6 +13,11 @@ namespace longhand {
 /// pixels of 0 on each side.
 struct PatchOptions {
   std::int64_t size = 1, stride = 1, padding = 0;
+
+  static constexpr std::int64_t most = 4096;  // maximum of size and stride
+  /// Throws an Error that begins with `subject` unless size and stride are from 1 to `most` and
+  /// padding is below size.
+  void check(std::string_view subject) const;
 };
 
 /// The pixels of each patch, side by side: [images, rows, columns, size * size * channels]. There

@@ -1,5 +1,7 @@
 #include "autograd/patches.h"
 
+#include <limits>
+
 #include "autograd/gradcheck.h"
 #include "core/backend.h"
 #include "core/contract/steps.h"
@@ -72,13 +74,52 @@ BOOST_AUTO_TEST_CASE(impossible_patches_are_refused) {
   const Tensor x = images(*backend, {1, 2, 4, 3});
   nn::Parameters parameters(*backend, {DType::f64}, 1);
   const nn::Conv2d conv(nn::Scope(parameters) / "conv", 2, 3, {.size = 2});
-  expect_refusal([&] { patches(x, {.size = 3}); }, "expected images of at least 3 pixels");
-  expect_refusal([&] { patches(x, {.size = 0}); }, "got 0, 1 and 0");
-  expect_refusal([&] { patches(x, {.size = 2, .stride = 0}); }, "got 2, 0 and 0");
-  expect_refusal([&] { patches(x, {.size = 2, .padding = 2}); }, "a padding below the size");
+  const auto refused = [&](const PatchOptions& options, const std::string& message) {
+    expect_refusal([&] { patches(x, options); }, "patches: " + message);
+  };
+  refused({.size = 3},
+          "x: expected a height of at least 3, for patches of size 3 and a padding of 0, got 2 in "
+          "[1, 2, 4, 3]");
+  refused({.size = 7, .padding = 2}, "x: expected a height of at least 3");
+  refused({.size = 0}, "size: expected 1 to 4096, got 0");
+  refused({.size = std::int64_t{1} << 40}, "size: expected 1 to 4096, got 1099511627776");
+  refused({.size = 2, .stride = 0}, "stride: expected 1 to 4096, got 0");
+  refused({.size = 2, .padding = 2}, "padding: expected 0 to 1, got 2");
+  refused({.size = 2, .padding = -1}, "padding: expected 0 to 1, got -1");
+  const Tensor huge(*backend, {0, std::numeric_limits<std::int64_t>::max(), 4, 3}, DType::f64);
+  expect_refusal([&] { patches(huge, {.size = 3, .padding = 2}); },
+                 "patches: x: expected a height, width and number of channels of at most");
+  const Tensor wide = images(*backend, {1, 1, 1, 1 << 16});
+  expect_refusal([&] { patches(wide, {.size = 4096, .padding = 4095}); },
+                 "patches: expected fewer than 2^63 numbers in all patches, got 1 x 4096 x 4096 "
+                 "patches of 1099511627776 numbers");
+  expect_refusal([&] { mean_pool(x, 3); }, "mean_pool: x: expected a height of at least 3");
   expect_refusal([&] { patches(x.reshape({4, 6}), {}); }, "expected [images, height");
   expect_refusal([&] { max_pool(x.reshape({4, 6}), 2); }, "max_pool: x: expected [images");
   expect_refusal([&] { conv(x); }, "layer conv: expected rows of 2 numbers, got [1, 2, 4, 3]");
+}
+
+BOOST_AUTO_TEST_CASE(impossible_convolutions_are_refused) {
+  const auto backend = make_reference_backend();
+  nn::Parameters parameters(*backend, {DType::f64}, 1);
+  const nn::Scope scope = nn::Scope(parameters) / "conv";
+  const auto refused = [&](std::int64_t in, std::int64_t out, const PatchOptions& options,
+                           const std::string& message) {
+    expect_refusal([&] { nn::Conv2d(scope, in, out, options); }, "layer conv: " + message);
+  };
+  refused(2, 3, {.size = 0}, "size: expected 1 to 4096, got 0");
+  refused(2, 3, {.size = std::int64_t{1} << 32}, "size: expected 1 to 4096, got 4294967296");
+  refused(2, 3, {.stride = -1}, "stride: expected 1 to 4096, got -1");
+  refused(2, 3, {.padding = 1}, "padding: expected 0 to 0, got 1");
+  refused(0, 3, {}, "expected 1 to 2147483648 channels of input and output, got 0 and 3");
+  refused(2, std::int64_t{1} << 62, {}, "got 2 and 4611686018427387904");
+  nn::Conv2d conv(scope, 2, 3, {.size = 2});
+  conv.patch.size = 0;
+  expect_refusal(
+      [&] {
+        conv(images(*backend, {1, 2, 4, 2}));
+      },
+      "layer conv: size: expected 1 to 4096, got 0");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,14 +1,21 @@
 #include "nn/layers/conv2d.h"
 
 #include <cmath>
+#include <string>
 
 #include "autograd/elementwise.h"
 #include "autograd/matmul.h"
+#include "core/error.h"
 
 namespace longhand::nn {
 
 Conv2d::Conv2d(const Scope& scope, std::int64_t in, std::int64_t out, PatchOptions options)
     : patch(options) {
+  const std::string layer = text("layer ", scope.name());
+  options.check(layer);
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  LONGHAND_CHECK(in >= 1 && in <= most && out >= 1 && out <= most, layer, ": expected 1 to ", most,
+                 " channels of input and output, got ", in, " and ", out);
   const std::int64_t inputs = options.size * options.size * in;
   weight =
       scope.add("weight", {out, inputs}, normal(1 / std::sqrt(static_cast<double>(inputs))), true);
@@ -16,6 +23,7 @@ Conv2d::Conv2d(const Scope& scope, std::int64_t in, std::int64_t out, PatchOptio
 }
 
 Var Conv2d::operator()(const Var& x, std::optional<Activation> f) const {
+  patch.check(text("layer ", weight.layer()));
   const std::int64_t inputs = weight.value().columns();
   weight.require_columns(x, inputs / (patch.size * patch.size));
   const Var pixels = patches(x, patch);
