@@ -292,6 +292,17 @@ class Plain final : public Optimizer {
   }
 };
 
+/// Declares two numbers but makes one.
+class Two final : public Optimizer {
+ public:
+  Two(const Parameters& parameters, Groups groups, Communicator* ranks)
+      : Optimizer(parameters, {.numbers = 2}, groups, ranks) {}
+  std::string_view kind() const override { return "two"; }
+
+ private:
+  void apply(const Update&) const override {}
+};
+
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(an_optimizer_of_the_users_own_is_made_and_executed, Fixture) {
@@ -316,6 +327,9 @@ BOOST_FIXTURE_TEST_CASE(an_optimizer_of_the_users_own_is_made_and_executed, Fixt
   take(*optimizer, 0.1, 2);
   BOOST_TEST(w.value().to_doubles() == before);
   BOOST_TEST(optimizer->state()[0].tensor.to_doubles() == std::vector<double>(4, 1.0));
+  Two two(parameters, {}, nullptr);
+  expect_refusal([&] { two.prepare(0.1, 1); },
+                 "optimizer two: now(): expected 2 numbers, as it declares, got 1");
   expect_refusal([&] { make_optimizer(parameters, OptimizerMaker()); },
                  "expected a function that returns an optimizer, got none");
 }

@@ -711,6 +711,24 @@ BOOST_AUTO_TEST_CASE(a_run_resumes_on_another_number_of_ranks) {
   for (const RankRun& run : until(9, 2)) BOOST_CHECK(run.values == whole.values);
 }
 
+BOOST_AUTO_TEST_CASE(ranks_save_an_optimizer_without_state) {
+  const TemporaryFolder folder;
+  TrainerOptions options = cut_in(4, 1, 6);
+  options.optimizer = Descent::make;
+  const RankRun whole = trained(softmax_fal(), options, alone());
+  options.sharing = Sharing::moments;
+  options.checkpoints.folder = folder.path();
+  const auto until = [&](std::int64_t steps, int size) {
+    options.steps = steps;
+    return on_ranks(size,
+                    [&](Communicator& ranks) { return trained(softmax_fal(), options, ranks); });
+  };
+  until(2, 4);
+  BOOST_TEST(check_checkpoint(folder / "step-2").optimizer);
+  until(4, 1);
+  for (const RankRun& run : until(6, 2)) BOOST_CHECK(run.values == whole.values);
+}
+
 BOOST_AUTO_TEST_CASE(all_ranks_stop_after_the_step_at_which_one_was_asked_to) {
   const TemporaryFolder folder;
   const auto steps = on_ranks(4, [&](Communicator& ranks) {

@@ -155,6 +155,32 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_same_bits_as_an_uninterrupted_one) {
   BOOST_CHECK(values_of(whole) == values_of(second));
 }
 
+BOOST_AUTO_TEST_CASE(an_optimizer_without_state_is_saved_with_its_name_and_resumed) {
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
+  const auto backend = make_cpu_backend({.threads = 1});
+  const TemporaryFolder folder;
+  TrainerOptions own = options(6);
+  own.optimizer = Descent::make;
+  Bigrams whole(*backend), cut(*backend), resumed(*backend);
+  train_losses(whole, source, own);
+  own.checkpoints.folder = folder.path();
+  own.steps = 4;
+  train_losses(cut, source, own);
+  BOOST_CHECK(values_of(cut) != values_of(whole));
+  BOOST_TEST(check_checkpoint(folder / "step-4").optimizer);
+
+  own.steps = 6;
+  Trainer trainer(resumed, source, own);
+  BOOST_TEST(trainer.resume_latest());
+  BOOST_TEST(trainer.step() == 4);
+  trainer.run();
+  BOOST_CHECK(values_of(resumed) == values_of(whole));
+  own.optimizer = AdamOptions{};
+  Trainer other(resumed, source, own);
+  expect_refusal([&] { other.resume(folder / "step-6"); },
+                 "expected the state of adam, got the state of descent");
+}
+
 BOOST_AUTO_TEST_CASE(the_latest_checkpoints_and_the_best_are_kept) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "autograd/operators.h"
 #include "nn/training/trainer.h"
 
 /// Short trainings and their results.
@@ -23,5 +25,26 @@ inline std::vector<double> train_losses(nn::Model& model, const nn::BatchSource&
       .run();
   return losses;
 }
+
+/// An optimizer without state: w = w - rate factor g.
+class Descent final : public nn::Optimizer {
+ public:
+  Descent(const nn::Parameters& parameters, Groups groups, nn::Communicator* ranks)
+      : Optimizer(parameters, {}, groups, ranks) {}
+  std::string_view kind() const override { return "descent"; }
+
+  static std::unique_ptr<nn::Optimizer> make(const nn::Parameters& parameters, Groups groups,
+                                             nn::Communicator* ranks) {
+    return std::make_unique<Descent>(parameters, groups, ranks);
+  }
+
+ private:
+  void apply(const Update& update) const override {
+    for (std::size_t i = 0; i < update.parameters.size(); ++i) {
+      const Var w = update.parameters[i], g = Var(update.gradients[i]) * Var(update.factor);
+      update.assign(w.value(), w - Var(update.now) * g);
+    }
+  }
+};
 
 }  // namespace longhand

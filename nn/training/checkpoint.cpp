@@ -288,6 +288,12 @@ void write_own(const Folder& folder, const std::string& name,
     if (r < static_cast<std::size_t>(ranks.rank())) first += count;
     all += count;
   }
+  if (all == 0) {  // an optimizer without state: the file contains only its name
+    ranks.together([&] {
+      if (ranks.rank() == 0) write(folder, name, {}, metadata, most);
+    });
+    return;
+  }
   std::string lines;  // entries of the index: name, file and bytes of each tensor
   ranks.together([&] {
     for (const IndexedTensor& t : write_parts(folder, name, parts, metadata, first, all)) {

@@ -108,7 +108,7 @@ void Optimizer::hold_all() {
 bool Optimizer::holds_all() const {
   for (const Rated& one : all_) {
     for (const Entry& entry : one.entries) {
-      if (entry.state.empty()) return false;
+      if (entry.state.size() < shared_.state.size()) return false;
     }
   }
   return true;
@@ -131,7 +131,13 @@ Optimizer::Rated& Optimizer::rated(double rate, Backend& backend, DType type) {
 
 void Optimizer::prepare(double rate, std::int64_t step) {
   require_number("rate", rate);
-  for (const Rated& one : all_) one.now.assign(now(one.rate * rate, step));
+  for (const Rated& one : all_) {
+    const std::vector<double> values = now(one.rate * rate, step);
+    LONGHAND_CHECK(std::ssize(values) == shared_.numbers, "optimizer ", kind(),
+                   ": now(): expected ", shared_.numbers, " numbers, as it declares, got ",
+                   values.size());
+    one.now.assign(values);
+  }
 }
 
 std::vector<int> Optimizer::owners() const {
