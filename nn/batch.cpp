@@ -2,27 +2,100 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
 
 namespace longhand::nn {
+namespace {
 
-void TokenRows::append(std::span<const std::int32_t> sequence) {
-  lengths.push_back(static_cast<std::int32_t>(sequence.size()));
-  tokens.insert(tokens.end(), sequence.begin(), sequence.end());
+// The functions that Batch and TokenRows share.
+
+void append_tokens(auto& to, std::span<const std::int32_t> sequence) {
+  to.lengths.push_back(static_cast<std::int32_t>(sequence.size()));
+  to.tokens.insert(to.tokens.end(), sequence.begin(), sequence.end());
 }
+
+std::span<const std::int32_t> without_padding(const auto& rows) {
+  return std::span(rows.lengths).first(rows.lengths.size() - (rows.filling > 0 ? 1 : 0));
+}
+
+void check_tokens(std::string_view name, const auto& rows) {
+  std::int64_t sum = 0;
+  for (const std::int32_t length : rows.lengths) {
+    LONGHAND_CHECK(length >= 0, "batch: ", name, ": expected lengths of at least 0, got ", length);
+    sum += length;
+  }
+  LONGHAND_CHECK(sum == std::ssize(rows.tokens), "batch: ", name,
+                 ": expected lengths that add up to ", rows.tokens.size(), " tokens, got ", sum);
+  const std::int64_t last = rows.lengths.empty() ? 0 : rows.lengths.back();
+  LONGHAND_CHECK(rows.filling == 0 || rows.filling == last, "batch: ", name,
+                 ": expected a filling of 0 or of the last sequence's ", last, " tokens, got ",
+                 rows.filling);
+}
+
+void check_floats(std::string_view name, const Floats& floats) {
+  LONGHAND_CHECK(floats.shape.rank() > 0, "batch: ", name,
+                 ": expected at least one axis, got none");
+  LONGHAND_CHECK(floats.shape.size() == std::ssize(floats.values), "batch: ", name, ": expected ",
+                 floats.shape.size(), " values for the shape ", floats.shape, ", got ",
+                 floats.values.size());
+}
+
+/// An array may be missing. Otherwise it has `each` entries per row.
+void check_count(std::string_view name, std::int64_t count, std::int64_t rows, std::int64_t each) {
+  LONGHAND_CHECK(count == 0 || (count % each == 0 && count / each == rows), "batch: ", name,
+                 ": expected ", each, " for each of ", rows, " rows, got ", count);
+}
+
+}  // namespace
+
+void TokenRows::append(std::span<const std::int32_t> sequence) { append_tokens(*this, sequence); }
+
+std::span<const std::int32_t> TokenRows::real_lengths() const { return without_padding(*this); }
+std::span<const std::int32_t> Batch::real_lengths() const { return without_padding(*this); }
 
 void Batch::append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted) {
   LONGHAND_CHECK(wanted.size() == sequence.size(), "batch: expected ", sequence.size(),
                  " targets, one for each token, got ", wanted.size());
-  lengths.push_back(static_cast<std::int32_t>(sequence.size()));
-  tokens.insert(tokens.end(), sequence.begin(), sequence.end());
+  append_tokens(*this, sequence);
   targets.insert(targets.end(), wanted.begin(), wanted.end());
 }
 
 std::int64_t Batch::rows() const {
-  return tokens.empty() ? features.shape.front() : std::ssize(tokens);
+  if (!tokens.empty()) return std::ssize(tokens);
+  if (!features.values.empty()) return features.shape.front();
+  return targets.empty() ? values.shape.front()
+                         : std::ssize(targets) / std::max<std::int64_t>(1, groups);
+}
+
+void check(const Batch& batch) {
+  check_tokens("tokens", batch);
+  check_floats("features", batch.features);
+  check_floats("values", batch.values);
+  LONGHAND_CHECK(batch.groups > 0, "batch: groups: expected at least 1, got ", batch.groups);
+  const std::int64_t rows = batch.rows();
+  const auto check_rows = [&](std::string_view name, const Floats& floats) {
+    LONGHAND_CHECK(floats.values.empty() || floats.shape.front() == rows, "batch: ", name,
+                   ": expected ", rows, " rows, got ", floats.shape);
+  };
+  check_rows("features", batch.features);
+  check_rows("values", batch.values);
+  check_count("positions", std::ssize(batch.positions), std::ssize(batch.tokens), 1);
+  check_count("targets", std::ssize(batch.targets), rows, batch.groups);
+  check_count("weights", std::ssize(batch.weights), rows, batch.groups);
+  for (const auto& [name, floats] : batch.named_features) check_floats(name, floats);
+  for (const auto& [name, tokens] : batch.named_tokens) {
+    check_tokens(name, tokens);
+    LONGHAND_CHECK(batch.tokens.empty() || tokens.lengths.size() == batch.lengths.size(),
+                   "batch: ", name, ": expected ", batch.lengths.size(),
+                   " sequences, as in the batch's tokens, got ", tokens.lengths.size());
+  }
+  const bool is_named = !batch.named_features.empty() || !batch.named_tokens.empty();
+  LONGHAND_CHECK(!is_named || rows > 0,
+                 "batch: expected tokens, features, targets or values, which determine the number "
+                 "of rows, got only named inputs");
 }
 
 std::vector<std::int32_t> Batch::counted_rows() const {
@@ -40,6 +113,7 @@ std::vector<std::int32_t> Batch::counted_rows() const {
 }
 
 double Batch::total_weight() const {
+  check(*this);
   if (!values.values.empty()) return static_cast<double>(values.values.size());
   if (targets.empty()) return static_cast<double>(rows());
   double sum = 0;

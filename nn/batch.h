@@ -33,17 +33,16 @@ struct TokenRows {
   std::int64_t filling = 0;                // as in Batch
 
   void append(std::span<const std::int32_t> sequence);
-  std::span<const std::int32_t> real_lengths() const {
-    return {lengths.data(), lengths.size() - (filling > 0 ? 1 : 0)};
-  }
+  std::span<const std::int32_t> real_lengths() const;  // as in Batch
 };
 
 /// Input and targets of a model, on the host.
 ///
-/// The input is in `tokens`, `features` or both. `tokens` contains the sequences one after another
-/// without padding, and `features` has one row of floats per example. The targets are classes, in
-/// `targets`, or floats, in `values`. Classes belong to the output head `head`, and each row has
-/// `groups` of them. For a model without targets, such as an autoencoder, both are empty.
+/// The input is in `tokens`, `features`, both, or only in named inputs. `tokens` contains the
+/// sequences one after another without padding, and `features` has one row of floats per example.
+/// The targets are classes, in `targets`, or floats, in `values`. Classes belong to the output head
+/// `head`, and each row has `groups` of them. For a model without targets, such as an autoencoder,
+/// both are empty.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
   /// Number of tokens of each sequence; the sum is tokens.size()
@@ -63,7 +62,7 @@ struct Batch {
   std::int64_t groups = 1;
   std::int64_t head = 0;
   /// Number of tokens of the padding sequence, which comes last; 0: no padding. Padding tokens are
-  /// not scored and have position 0.
+  /// not scored and have position 0. Only filled_up() adds padding (nn/training/step_shape.h).
   std::int64_t filling = 0;
   /// If at most half of the rows have a scored target, compute the output layer only for these
   /// rows. This saves time if the output layer is large.
@@ -72,7 +71,9 @@ struct Batch {
   /// Adds a sequence with one target per token.
   void append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted);
 
-  std::int64_t rows() const;  // number of tokens or examples
+  /// Number of tokens or, without tokens, of examples. If all inputs have names, the targets
+  /// determine it.
+  std::int64_t rows() const;
   /// Indices of the rows with a scored target, padded with -1 to one of a few lengths. Empty if
   /// lists_counted is false or more than half of the rows have a scored target.
   std::vector<std::int32_t> counted_rows() const;
@@ -80,10 +81,11 @@ struct Batch {
   /// `values`, or the number of rows if there are no targets.
   double total_weight() const;
   /// Lengths of all sequences except the padding sequence, if any.
-  std::span<const std::int32_t> real_lengths() const {
-    return {lengths.data(), lengths.size() - (filling > 0 ? 1 : 0)};
-  }
+  std::span<const std::int32_t> real_lengths() const;
 };
+
+/// Throws an Error that names the member of the batch whose size does not fit the others.
+void check(const Batch& batch);
 
 /// Makes batch `place` of step `step`. The result depends only on these two numbers, not on
 /// threads, earlier calls or ranks. Steps count from 1, the batches of a step from 0.

@@ -75,11 +75,11 @@ void assign_padded(Input& input, std::span<const std::int32_t> tokens,
   if (input.reference) input.reference.assign(in_rows(reference, places));
 }
 
-template <class Value>
-const Value& named(const std::map<std::string, Value>& inputs, std::string_view name,
-                   std::string_view kind) {
+/// `Inputs` is a map from names to tensors or to an Input.
+template <class Inputs>
+auto& named(Inputs& inputs, std::string_view name, std::string_view kind) {
   std::string names;
-  for (const auto& [key, value] : inputs) {
+  for (auto& [key, value] : inputs) {
     if (key == name) return value;
     names += (names.empty() ? "" : ", ") + key;
   }
@@ -126,6 +126,7 @@ Input make_input(Backend& backend, std::span<const std::int32_t> tokens) {
 }
 
 void PlacedBatch::assign(const Batch& batch) {
+  check(batch);
   if (input.ids) {
     assign_padded(input, batch.tokens, batch.lengths, batch.positions, batch.filling,
                   batch.reference);
@@ -135,20 +136,29 @@ void PlacedBatch::assign(const Batch& batch) {
   if (values) values.assign(batch.values.values);
   if (weights) weights.assign(std::vector<double>(batch.weights.begin(), batch.weights.end()));
   if (counted.rows) assign_counted(batch);
+  LONGHAND_CHECK(batch.named_features.size() == named_features.size() &&
+                     batch.named_tokens.size() == named_tokens.size(),
+                 "batch: expected the same named inputs as before, got others");
   for (const auto& [name, more] : batch.named_features) {
-    if (!more.values.empty()) named_features.at(name).assign(more.values);
+    named(named_features, name, "floats").assign(more.values);
   }
   for (const auto& [name, more] : batch.named_tokens) {
-    assign_padded(named_tokens.at(name), more.tokens, more.lengths, {}, more.filling);
+    assign_padded(named(named_tokens, name, "tokens"), more.tokens, more.lengths, {}, more.filling);
   }
 }
 
 const Tensor& PlacedBatch::features_of(std::string_view name) const {
-  return named(named_features, name, "floats");
+  const Tensor& input = named(named_features, name, "floats");
+  LONGHAND_CHECK(input.shape().front() > 0, "batch: ", name,
+                 ": expected at least one row of floats, got ", input.shape());
+  return input;
 }
 
 const Input& PlacedBatch::tokens_of(std::string_view name) const {
-  return named(named_tokens, name, "tokens");
+  const Input& input = named(named_tokens, name, "tokens");
+  LONGHAND_CHECK(input.segments.count() > 0, "batch: ", name,
+                 ": expected at least one sequence of tokens, got none");
+  return input;
 }
 
 void PlacedBatch::assign_counted(const Batch& batch) {
@@ -168,6 +178,7 @@ void PlacedBatch::assign_counted(const Batch& batch) {
 }
 
 PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
+  check(batch);
   const std::int64_t rows = batch.rows();
   PlacedBatch placed{.input = {}, .head = batch.head};
   if (!batch.tokens.empty()) {
@@ -177,13 +188,9 @@ PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
       placed.input.reference = Tensor(backend, shape_of(batch.reference), DType::i32);
     }
   }
-  const auto floats = [&](std::string_view name, const Floats& all) {
-    LONGHAND_CHECK(all.shape.front() == rows, "batch: ", name, ": expected ", rows, " rows, got ",
-                   all.shape);
-    return Tensor(backend, all.shape, master);
-  };
-  if (!batch.features.values.empty()) placed.features = floats("features", batch.features);
-  if (!batch.values.values.empty()) placed.values = floats("values", batch.values);
+  const auto floats = [&](const Floats& all) { return Tensor(backend, all.shape, master); };
+  if (!batch.features.values.empty()) placed.features = floats(batch.features);
+  if (!batch.values.values.empty()) placed.values = floats(batch.values);
   if (!batch.targets.empty()) placed.targets = Tensor(backend, {rows, batch.groups}, DType::i32);
   if (!batch.weights.empty()) placed.weights = Tensor(backend, {rows, batch.groups}, master);
   if (const auto listed = std::ssize(batch.counted_rows()); listed > 0) {
@@ -192,12 +199,9 @@ PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
     if (placed.weights) placed.counted.weights = Tensor(backend, {listed, batch.groups}, master);
   }
   for (const auto& [name, more] : batch.named_features) {
-    placed.named_features.emplace(name, Tensor(backend, more.shape, master));
+    placed.named_features.emplace(name, floats(more));
   }
   for (const auto& [name, more] : batch.named_tokens) {
-    LONGHAND_CHECK(batch.tokens.empty() || more.lengths.size() == batch.lengths.size(),
-                   "batch: ", name, ": expected ", batch.lengths.size(),
-                   " sequences, as in the batch's tokens, got ", more.lengths.size());
     const Shape shape{std::ssize(more.tokens)};
     placed.named_tokens.emplace(name, Input{.ids = Tensor(backend, shape, DType::i32),
                                             .positions = Tensor(backend, shape, DType::i32),

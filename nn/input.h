@@ -58,7 +58,7 @@ struct PlacedBatch {
   std::map<std::string, Input> named_tokens = {};
 
   /// The named input of floats, or of tokens. Throws an Error that lists the batch's inputs if
-  /// there is none of this name.
+  /// there is none of this name, and an Error that names the input if it has no row or sequence.
   const Tensor& features_of(std::string_view name) const;
   const Input& tokens_of(std::string_view name) const;
 

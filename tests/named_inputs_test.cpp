@@ -1,4 +1,7 @@
 // Batches with further inputs by name, from the batch on the host to a trained model.
+#include <functional>
+#include <utility>
+
 #include "core/error.h"
 #include "nn/batch.h"
 #include "nn/layers/embedding.h"
@@ -54,6 +57,83 @@ BOOST_AUTO_TEST_CASE(named_inputs_are_placed_and_found_by_name) {
   other.named_tokens["source"].append(std::vector<std::int32_t>{1});
   expect_refusal([&] { place(*backend, other, DType::f64); },
                  "batch: source: expected 3 sequences, as in the batch's tokens, got 4");
+  other.named_tokens.clear();
+  expect_refusal([&] { placed.assign(other); },
+                 "batch: expected the same named inputs as before, got others");
+}
+
+BOOST_AUTO_TEST_CASE(named_inputs_whose_sizes_do_not_fit_are_refused_by_name) {
+  const auto backend = make_reference_backend();
+  const auto refused = [&](const std::function<void(Floats&, TokenRows&)>& change,
+                           const std::string& message) {
+    Batch batch = batch_of({3, 0, 2});
+    change(batch.named_features["picture"], batch.named_tokens["source"]);
+    expect_refusal([&] { place(*backend, batch, DType::f64); }, "batch: " + message);
+  };
+  refused([](Floats& picture, TokenRows&) { picture.values.pop_back(); },
+          "picture: expected 6 values for the shape [2, 3], got 5");
+  refused([](Floats& picture, TokenRows&) { picture.values.clear(); },
+          "picture: expected 6 values for the shape [2, 3], got 0");
+  refused(
+      [](Floats& picture, TokenRows&) {
+        picture = {Shape(), {1}};
+      },
+      "picture: expected at least one axis, got none");
+  refused([](Floats&, TokenRows& source) { source.tokens.push_back(1); },
+          "source: expected lengths that add up to 6 tokens, got 5");
+  refused(
+      [](Floats&, TokenRows& source) {
+        source.lengths = {3, -1, 3};
+      },
+      "source: expected lengths of at least 0, got -1");
+  refused([](Floats&, TokenRows& source) { source.filling = 6; },
+          "source: expected a filling of 0 or of the last sequence's 2 tokens, got 6");
+}
+
+BOOST_AUTO_TEST_CASE(an_input_without_a_row_is_refused_by_name_where_it_is_read) {
+  const auto backend = make_reference_backend();
+  Batch batch{.features = {{2, 1}, {1, 2}}, .targets = {0, 1}};
+  batch.named_features["x"] = {};
+  batch.named_tokens["t"] = {};
+  const PlacedBatch placed = place(*backend, batch, DType::f64);
+  expect_refusal([&] { placed.features_of("x"); },
+                 "batch: x: expected at least one row of floats, got [0]");
+  expect_refusal([&] { placed.tokens_of("t"); },
+                 "batch: t: expected at least one sequence of tokens, got none");
+}
+
+BOOST_AUTO_TEST_CASE(batches_whose_sizes_do_not_fit_are_refused) {
+  const auto refused = [](const std::function<void(Batch&)>& change, const std::string& message) {
+    Batch batch;
+    batch.append(std::vector<std::int32_t>{1, 2, 3}, std::vector<std::int32_t>{2, 3, 4});
+    batch.weights = {1, 1, 1};
+    BOOST_TEST(batch.total_weight() == 3);
+    change(batch);
+    expect_refusal([&] { (void)batch.total_weight(); }, "batch: " + message);
+    expect_refusal([&] { place(*make_reference_backend(), batch, DType::f64); },
+                   "batch: " + message);
+  };
+  refused([](Batch& batch) { batch.targets.pop_back(); },
+          "targets: expected 1 for each of 3 rows, got 2");
+  refused([](Batch& batch) { batch.weights.pop_back(); },
+          "weights: expected 1 for each of 3 rows, got 2");
+  refused([](Batch& batch) { batch.positions = {0}; },
+          "positions: expected 1 for each of 3 rows, got 1");
+  refused([](Batch& batch) { batch.groups = 0; }, "groups: expected at least 1, got 0");
+  refused([](Batch& batch) { batch.lengths = {2'000'000'000}; },
+          "tokens: expected lengths that add up to 3 tokens, got 2000000000");
+  refused(
+      [](Batch& batch) {
+        batch.features = {{2, 1}, {1, 2}};
+      },
+      "features: expected 3 rows, got [2, 1]");
+  refused(
+      [](Batch& batch) {
+        batch = {};
+        batch.named_features["x"] = {{1}, {1}};
+      },
+      "expected tokens, features, targets or values, which determine the number of rows, got only "
+      "named inputs");
 }
 
 BOOST_AUTO_TEST_CASE(named_inputs_belong_to_the_shape_of_a_step) {
@@ -71,14 +151,21 @@ BOOST_AUTO_TEST_CASE(named_inputs_belong_to_the_shape_of_a_step) {
 
 BOOST_AUTO_TEST_CASE(named_inputs_are_padded_together_with_the_tokens) {
   const auto backend = make_reference_backend();
-  const Batch even = filled_up(batch_of({2, 2, 2}));
+  const auto without_floats = [](std::vector<std::int32_t> source_lengths) {
+    Batch batch = batch_of(std::move(source_lengths));
+    batch.named_features.clear();
+    return batch;
+  };
+  const Batch even = filled_up(without_floats({2, 2, 2}));
   BOOST_TEST(even.filling == 0);
   BOOST_TEST(even.named_tokens.at("source").tokens.size() == 6u);
-  const Batch full = filled_up(batch_of({3, 0, 2}));
+  const Batch full = filled_up(without_floats({3, 0, 2}));
   const TokenRows& source = full.named_tokens.at("source");
   BOOST_TEST(full.lengths.size() == 8u);
   BOOST_TEST(source.lengths == std::vector<std::int32_t>({3, 0, 2, 0, 0, 0, 0, 251}));
   BOOST_TEST(source.filling == 251);
+  // A model may expect a row of floats for each token or sequence, so such a batch is not padded.
+  BOOST_TEST(filled_up(batch_of({3, 0, 2})).lengths.size() == 3u);
   // The position ids of the padding do not exceed those of the sequences.
   BOOST_TEST(place(*backend, full, DType::f64).tokens_of("source").longest == 3);
 }
@@ -104,7 +191,6 @@ Batch sums(Rng& rng) {
   TokenRows& t = batch.named_tokens["t"];
   Floats& x = batch.named_features["x"];
   x.shape = {64, 1};
-  batch.features = {{64, 1}, std::vector<double>(64)};
   for (int i = 0; i < 64; ++i) {
     const auto token = static_cast<std::int32_t>(rng.below(2));
     const bool is_high = rng.chance(0.5);

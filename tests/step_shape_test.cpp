@@ -82,6 +82,32 @@ BOOST_AUTO_TEST_CASE(ragged_batches_are_padded_with_uncounted_tokens) {
   BOOST_TEST(shape_of(full).longest == 16);  // padding has no positions
 }
 
+BOOST_AUTO_TEST_CASE(ragged_batches_with_floats_or_without_targets_are_not_padded) {
+  const auto same = [](const Batch& batch) {
+    const Batch full = filled_up(batch);
+    return full.filling == 0 && full.rows() == batch.rows() && full.lengths == batch.lengths &&
+           full.targets == batch.targets && full.total_weight() == batch.total_weight();
+  };
+  const Batch ragged = batch_of({3, 9, 4});
+  BOOST_TEST(!same(ragged));
+  const Floats floats{{16, 2}, std::vector<double>(32)};
+  Batch other = ragged;
+  other.features = floats;
+  BOOST_TEST(same(other));
+  other = ragged;
+  other.values = floats;
+  BOOST_TEST(same(other));
+  other = ragged;
+  other.named_features["x"] = floats;
+  BOOST_TEST(same(other));
+  other = ragged;
+  other.targets.clear();
+  BOOST_TEST(same(other));
+  Batch points{.features = floats, .targets = std::vector<std::int32_t>(16)};
+  points.named_tokens["t"] = {ragged.tokens, ragged.lengths};
+  BOOST_TEST(same(points));
+}
+
 BOOST_AUTO_TEST_CASE(padding_is_small_and_produces_few_shapes) {
   std::vector<BatchShape> shapes;
   for (std::int32_t more = 0; more < 4000; more += 37) {

@@ -24,6 +24,14 @@ bool have_one_length(std::span<const std::int32_t> lengths) {
   return std::ranges::all_of(lengths, [&](auto length) { return length == lengths.front(); });
 }
 
+/// True if padding keeps the meaning of the batch: every row belongs to a token, and rows of
+/// padding are not scored. Floats have no padding, and a model may expect a row of them for each
+/// token or for each sequence.
+bool can_be_padded(const Batch& batch) {
+  return !batch.tokens.empty() && !batch.targets.empty() && batch.features.values.empty() &&
+         batch.values.values.empty() && batch.named_features.empty();
+}
+
 /// Pads the sequences to a rounded number of sequences and of tokens, as filled_up() describes.
 /// Returns the length of the padding sequence.
 std::int64_t fill_up(std::vector<std::int32_t>& tokens, std::vector<std::int32_t>& lengths) {
@@ -71,11 +79,12 @@ StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int
 }
 
 Batch filled_up(Batch batch) {
+  if (!can_be_padded(batch)) return batch;
   bool is_even = have_one_length(batch.lengths);
   for (const auto& [name, input] : batch.named_tokens) {
     is_even = is_even && have_one_length(input.lengths);
   }
-  if (is_even || batch.tokens.empty()) return batch;
+  if (is_even) return batch;
   batch.filling = fill_up(batch.tokens, batch.lengths);
   for (auto& [name, input] : batch.named_tokens) {
     input.filling = fill_up(input.tokens, input.lengths);

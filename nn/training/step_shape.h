@@ -41,8 +41,9 @@ StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int
 /// Pads a batch whose sequences differ in length, so that batches of similar size have the same
 /// shape. Empty sequences round the number n of sequences up to a multiple of about n / 8. One
 /// padding sequence then rounds the number n of tokens up to a multiple of about n / 32, but of at
-/// least 256. Named token inputs are padded in the same way. A batch in which all inputs have
-/// sequences of one length each is returned unchanged.
+/// least 256. Named token inputs are padded in the same way. A batch is returned unchanged if all
+/// inputs have sequences of one length each, if it has inputs or targets of floats, or if it has no
+/// targets.
 Batch filled_up(Batch batch);
 
 }  // namespace longhand::nn
