@@ -93,11 +93,9 @@ class LengthScores {
 /// Refuses flags that exclude each other.
 void check_flags(const Arguments& arguments) {
   const auto given = [&](const char* flag) { return arguments.given(flag); };
-  if (given("sweep") && given("on")) wrong_usage("--on and --sweep cannot be combined");
   if (given("text") && (given("on") || given("sweep"))) {
     wrong_usage("--text cannot be combined with --on or --sweep");
   }
-  if (given("figure") && !given("sweep")) wrong_usage("--figure needs --sweep");
   for (const char* other :
        {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed", "by-length"}) {
     if (given("token-file") && given(other)) {
@@ -224,21 +222,16 @@ const Register command{
                "RUN --text FILE [--by-length] [--reading HOW]",
                "RUN --token-file FILE [--out FILE]",
                "RUN --sweep OPTION=VALUES... [--figure FILE]"},
-     .options = join(
-         run_options(),
-         {{"seed", "N", "seed of the samples", "1"},
-          {"on", "NAME", "a distribution of the task; default: all", {}, true},
-          {"text", "FILE", "tasks text and files: the file to score; default: the run's own"},
-          {"by-length", "", "also score answers of each length, in tokens without the end"},
-          {"sweep", "OPTION=VALUES", "a task option and the values to evaluate it at", {}, true},
-          {"figure", "FILE", "with --sweep: write a page with the metrics against the values"},
-          {"head", "N", "output head that is evaluated", "0"},
-          {"samples", "N", "sequences per distribution", "1000"},
-          {"reading", "HOW", "forced (teacher forcing) or decoded", "forced"},
-          {"token-file", "FILE", "score the tokens of a file instead of samples; see below"},
-          {"out", "FILE", "also write the predictions for each sample, as arrays"},
-          {"logits", "", "with --out: also write the logits"},
-          json_option()}),
+     .options =
+         join(join(run_options(), scoring_options()),
+              {{"seed", "N", "seed of the samples", "1"},
+               {"text", "FILE", "tasks text and files: the file to score; default: the run's own"},
+               {"by-length", "", "also score answers of each length, in tokens without the end"},
+               {"head", "N", "output head that is evaluated", "0"},
+               {"token-file", "FILE", "score the tokens of a file instead of samples; see below"},
+               {"out", "FILE", "also write the predictions for each sample, as arrays"},
+               {"logits", "", "with --out: also write the logits"},
+               json_option()}),
      .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
                   "eval runs/gemma --text book.txt --samples 20",
                   "eval runs/own-1 --text longer.jsonl --by-length --reading decoded",

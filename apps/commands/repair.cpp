@@ -27,11 +27,9 @@ struct Tests {
 Tests tests_of(const Config& config, const Arguments& arguments) {
   Tests tests{.axes = axes_from(arguments), .names = {}, .before = {}, .after = {}};
   if (!tests.axes.empty()) {
-    if (arguments.given("on")) wrong_usage("--on and --sweep cannot be combined");
     tests.before = as_usage("sweep", [&] { return sweep_points(config, tests.axes); });
     for (const SweepPoint& point : tests.before) tests.names.push_back(name_of(point, tests.axes));
   } else {
-    if (arguments.given("figure")) wrong_usage("--figure needs --sweep");
     tests.names = distributions_from(arguments, config);
     for (const std::string& name : tests.names) {
       tests.before.push_back(
@@ -324,18 +322,13 @@ const Register command{
          {{"method", "NAME", repair_names()},
           {"out", "DIR", "folder of the repaired run"},
           {"from-step", "N", "step of the checkpoint to repair; default: the best"},
-          {"on", "NAME", "a distribution to score; default: all", {}, true},
-          {"sweep", "OPTION=VALUES", "a task option and the values to score it at", {}, true},
-          {"figure", "FILE", "with --sweep: write a page with the metrics against the values"},
-          {"samples", "N", "sequences per distribution", "1000"},
-          {"reading", "HOW", "forced (teacher forcing) or decoded", "forced"},
           {"top", "LIST", "reinforce: numbers of heads to try; default: 1, 2, 3, 4, 8, ..."},
           {"delta", "LIST", "reinforce: increases of the weights on reference tokens", "0.5,1,2,4"},
           {"threshold", "LIST", "reinforce: thresholds that these weights must exceed", "0,0.1"},
           {"rank-on", "NAME", "reinforce: distribution on which heads are ranked", "train"},
           {"search-on", "NAME", "reinforce: distribution on which settings are compared", "train"},
           {"search-samples", "N", "reinforce: samples of each of these two distributions", "200"}},
-         join(manner_options(),
+         join(join(scoring_options(), manner_options()),
               join(config_options({"steps", "batch", "rate", "train_on", "columns", "seed"}),
                    {json_option()}))),
      .examples =

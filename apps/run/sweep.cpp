@@ -58,7 +58,18 @@ SweepAxis parse_axis(std::string_view text) {
   return axis;
 }
 
+std::vector<CliFlag> scoring_options() {
+  return {{"on", "NAME", "a distribution to score; default: all", {}, true},
+          {"sweep", "OPTION=VALUES", "a task option and the values to score it at", {}, true},
+          {"figure", "FILE", "with --sweep: write a page with the metrics against the values"},
+          {"samples", "N", "sequences per distribution", "1000"},
+          {"reading", "HOW", "forced (teacher forcing) or decoded", "forced"}};
+}
+
 std::vector<SweepAxis> axes_from(const Arguments& arguments) {
+  const bool sweeps = arguments.given("sweep");
+  if (sweeps && arguments.given("on")) wrong_usage("--on and --sweep cannot be combined");
+  if (!sweeps && arguments.given("figure")) wrong_usage("--figure needs --sweep");
   std::vector<SweepAxis> axes;
   for (const std::string& axis : arguments.words("sweep")) {
     axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));

@@ -20,7 +20,9 @@ struct SweepAxis {
 /// Parses "length=10,20,50", "length=2..100", "length=10..100:10" and combinations of these forms.
 SweepAxis parse_axis(std::string_view text);
 
-/// The axes given with --sweep.
+/// The flags that select what a command scores: --on, --sweep, --figure, --samples and --reading.
+std::vector<CliFlag> scoring_options();
+/// The axes given with --sweep. Refuses --on beside --sweep and --figure without it.
 std::vector<SweepAxis> axes_from(const Arguments& arguments);
 /// The value of --reading.
 Reading reading_from(const Arguments& arguments);
