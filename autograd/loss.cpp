@@ -5,6 +5,7 @@
 #include "autograd/reduce.h"
 #include "autograd/tape.h"
 #include "core/contract/loss.h"
+#include "core/error.h"
 #include "core/formulas.h"
 
 namespace longhand {
@@ -60,6 +61,9 @@ Var binary_cross_entropy(const Var& logits, const Tensor& targets, const Tensor&
 }
 
 Var squared_error(const Var& x, const Tensor& targets) {
+  // A difference of other shapes would be broadcast.
+  LONGHAND_CHECK(x.shape() == targets.shape(), "squared_error: targets: expected ", x.shape(),
+                 ", as x, got ", targets.shape());
   return mean(activate(Activation::square, subtract(cast(x, targets.dtype()), targets)));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -125,6 +126,10 @@ double Batch::total_weight() const {
 
 BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw) {
   return [seed, draw = std::move(draw)](std::int64_t step, std::int64_t part) {
+    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+    LONGHAND_CHECK(step >= 0 && part >= 0 && part <= most,
+                   "batch: expected a step of at least 0 and a place from 0 to ", most,
+                   ", got step ", step, " and place ", part);
     Rng rng(seed, Purpose::data, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(part));
     return draw(rng);

@@ -40,7 +40,7 @@ void Parameter::learn_only(std::vector<Rows> rows) const {
   const std::int64_t all = value().shape()[0];
   std::int64_t end = 0;
   for (const Rows& some : rows) {
-    LONGHAND_CHECK(some.count > 0 && some.first >= end && some.first + some.count <= all, name(),
+    LONGHAND_CHECK(some.count > 0 && some.first >= end && some.count <= all - some.first, name(),
                    ": expected rows in ascending order below ", all, ", got ", some.count, " from ",
                    some.first);
     end = some.first + some.count;

@@ -126,7 +126,8 @@ BOOST_FIXTURE_TEST_CASE(frozen_rows_keep_every_bit_and_do_not_count_in_the_norm,
   }
   using Some = std::vector<Rows>;
   for (const Some& wrong :
-       {Some{}, Some{{0, 0}}, Some{{5, 2}}, Some{{-1, 1}}, Some{{2, 2}, {3, 1}}}) {
+       {Some{}, Some{{0, 0}}, Some{{5, 2}}, Some{{-1, 1}},
+        Some{{1, std::numeric_limits<std::int64_t>::max()}}, Some{{2, 2}, {3, 1}}}) {
     BOOST_CHECK_THROW(c.learn_only(wrong), Error);
   }
 }
