@@ -90,6 +90,18 @@ BOOST_AUTO_TEST_CASE(named_inputs_whose_sizes_do_not_fit_are_refused_by_name) {
           "source: expected a filling of 0 or of the last sequence's 2 tokens, got 6");
 }
 
+BOOST_AUTO_TEST_CASE(all_sequences_of_a_named_input_may_be_empty) {
+  const auto backend = make_reference_backend();
+  Parameters parameters(*backend, {DType::f64}, 1);
+  const nn::Embedding embedding(Scope(parameters) / "embedding", 7, 4, normal(1));
+  const Linear linear(Scope(parameters) / "linear", 4, 3);
+  const PlacedBatch placed = place(*backend, batch_of({0, 0, 0}), DType::f64);
+  const Input& source = placed.tokens_of("source");
+  BOOST_TEST(source.longest == 0);
+  BOOST_TEST(source.segments.count() == 3);
+  BOOST_TEST(linear(embedding(source.ids, DType::f64)).shape() == Shape({0, 3}));
+}
+
 BOOST_AUTO_TEST_CASE(an_input_without_a_row_is_refused_by_name_where_it_is_read) {
   const auto backend = make_reference_backend();
   Batch batch{.features = {{2, 1}, {1, 2}}, .targets = {0, 1}};

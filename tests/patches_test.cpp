@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "autograd/gradcheck.h"
+#include "autograd/tape.h"
 #include "core/backend.h"
 #include "core/contract/steps.h"
 #include "nn/layers/conv2d.h"
@@ -69,6 +70,22 @@ BOOST_AUTO_TEST_CASE(pooling_ignores_the_remainder) {
   BOOST_TEST(max_pool(x, 2).shape() == Shape({1, 1, 1, 1}));
 }
 
+BOOST_AUTO_TEST_CASE(no_images_have_no_patches) {
+  for (const auto& backend : {make_reference_backend(), make_cpu_backend({.threads = 1})}) {
+    nn::Parameters parameters(*backend, {DType::f32}, 1);
+    const nn::Conv2d conv(nn::Scope(parameters) / "conv", 2, 3, {.size = 3, .padding = 1});
+    Tape tape;
+    Var y;
+    {
+      const Recording recording(tape);
+      y = max_pool(conv(Tensor(*backend, {0, 5, 6, 2}, DType::f32)), 2);
+    }
+    BOOST_TEST(y.shape() == Shape({0, 2, 3, 3}));
+    tape.backward(y, Tensor(*backend, y.shape(), DType::f32));
+    BOOST_TEST(conv.weight.var().grad().to_doubles() == std::vector<double>(54));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(impossible_patches_are_refused) {
   const auto backend = make_reference_backend();
   const Tensor x = images(*backend, {1, 2, 4, 3});
@@ -112,7 +129,8 @@ BOOST_AUTO_TEST_CASE(impossible_convolutions_are_refused) {
   refused(2, 3, {.stride = -1}, "stride: expected 1 to 4096, got -1");
   refused(2, 3, {.padding = 1}, "padding: expected 0 to 0, got 1");
   refused(0, 3, {}, "expected 1 to 2147483648 channels of input and output, got 0 and 3");
-  refused(2, std::int64_t{1} << 62, {}, "got 2 and 4611686018427387904");
+  refused(2, std::int64_t{1} << 62, {},
+          "expected 1 to 2147483648 channels of input and output, got 2 and 4611686018427387904");
   nn::Conv2d conv(scope, 2, 3, {.size = 2});
   conv.patch.size = 0;
   expect_refusal(
