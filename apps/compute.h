@@ -13,7 +13,7 @@
 namespace longhand::app {
 
 inline constexpr std::string_view threads_help =
-    "number of threads; 0: one per core, or OMP_NUM_THREADS with OpenMP";
+    "threads; 0: one per core, or OMP_NUM_THREADS with OpenMP";
 
 /// A backend and its options. The [compute] section of config.ini and the flags are generated from
 /// these members.
