@@ -143,18 +143,6 @@ Start start_from(const Arguments& arguments) {
   return start;
 }
 
-/// Evaluates a model that is not trained and adds its scores to the run's metrics.jsonl, as
-/// training does.
-void log_scores(RunFolder& folder, nn::Decoder& model) {
-  const TestScores tests(folder.config());
-  if (!tests.wanted()) return;
-  Json line{{"step", 0}};
-  const Json scores = tests.of(model, [](const std::string&) {});
-  for (const auto& [name, value] : scores.members()) line[name] = value;
-  folder.open_logs(0);
-  folder.log(line);
-}
-
 /// Ranks the heads, tries all settings, and writes a run with the best settings. `config` is the
 /// configuration without reinforcement. Returns the table of tried settings.
 Report write_reinforced(const Config& config, const Start& start, nn::Decoder& model,
@@ -183,7 +171,10 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
   RunFolder folder = RunFolder::create(to, own, start.checkpoint);
   folder.open(&made->parameters());
   folder.write_origin("repaired");
-  log_scores(folder, *made);
+  if (const TestScores tests(folder.config()); tests.wanted()) {  // as training does
+    folder.open_logs(0);
+    folder.log(tests.of(*made, 0));
+  }
 
   Report report({{"heads", "heads"},
                  {"delta", "delta"},

@@ -34,8 +34,9 @@ TestScores::TestScores(const Config& config, nn::Communicator& ranks)
   }
 }
 
-Json TestScores::of(nn::Decoder& model, const std::function<void(const std::string&)>& say) const {
-  Json line = Json::object(), intervals = Json::object(), too_long = Json::array();
+Json TestScores::of(nn::Decoder& model, std::int64_t step,
+                    const std::function<void(const std::string&)>& say) const {
+  Json line{{"step", step}}, intervals = Json::object(), too_long = Json::array();
   for (const Test& test : tests_) {
     if (const std::string why = unreadable(model.config(), *test.task); !why.empty()) {
       too_long.push_back(test.name);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,10 +25,12 @@ class TestScores {
   /// `ranks` evaluate together, so all of them must call of().
   explicit TestScores(const Config& config, nn::Communicator& ranks = nn::alone());
 
-  /// The results of an evaluation: the value of each "distribution/metric"; "intervals", the 95%
-  /// intervals of shares; and "too_long", the skipped distributions. `say` is called with a text
-  /// for each result.
-  Json of(nn::Decoder& model, const std::function<void(const std::string&)>& say) const;
+  /// The results of an evaluation, as a line of metrics.jsonl: "step"; the value of each
+  /// "distribution/metric"; "intervals", the 95% intervals of shares; and "too_long", the skipped
+  /// distributions. `say` is called with a text for each result.
+  Json of(
+      nn::Decoder& model, std::int64_t step,
+      const std::function<void(const std::string&)>& say = [](const std::string&) {}) const;
   /// The number by which checkpoints are compared, where higher is better. It is the sum of the
   /// main metric over the distributions that count for the comparison.
   double total(const Json& scores) const;

@@ -277,11 +277,10 @@ class Training {
 
   std::optional<double> evaluate(std::int64_t step) {
     if (!tests_.wanted()) return std::nullopt;
-    Json line{{"step", step}};
-    const Json of = tests_.of(
-        model_, [&](const std::string& words) { progress_.say(text("step ", step, "  ", words)); });
+    Json line = tests_.of(model_, step, [&](const std::string& words) {
+      progress_.say(text("step ", step, "  ", words));
+    });
     if (!writes_) return std::nullopt;
-    for (const auto& [name, value] : of.members()) line[name] = value;
     scores_ = line;
     line["samples"] =
         samples_ ? samples_->of(model_) : sample_answers(model_, *config_.task(), settings_.seed);
