@@ -19,7 +19,8 @@ void append_tokens(auto& to, std::span<const std::int32_t> sequence) {
 }
 
 std::span<const std::int32_t> without_padding(const auto& rows) {
-  return std::span(rows.lengths).first(rows.lengths.size() - (rows.filling > 0 ? 1 : 0));
+  return std::span(rows.lengths)
+      .first(rows.lengths.size() - (rows.filling > 0 && !rows.lengths.empty() ? 1 : 0));
 }
 
 void check_tokens(std::string_view name, const auto& rows) {
