@@ -39,7 +39,8 @@ Projection project(const std::vector<Output>& outputs, Rng weights) {
 
 /// The two difference quotients of an entry.
 struct Quotient {
-  double plain = 0, extrapolated = 0;  // D(h) and R of gradcheck.h
+  double plain = 0;         // D(h) of gradcheck.h
+  double extrapolated = 0;  // R of gradcheck.h
 };
 
 Quotient quotient(const Operation& operation, Case& values, double& x, Backend& reference,

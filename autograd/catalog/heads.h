@@ -68,7 +68,7 @@ Case without_values(Case c);
 /// is the sum of the logarithms of the gates. Many keys then have a weight well above 0, and a
 /// small relative error of c changes all these weights.
 Case balanced(Rng& rng);
-/// Cases of balanced() without v.
+/// The cases of balanced(), but without the values v.
 std::vector<Case> balanced_weights(Rng& rng);
 /// Changes a case with one long sequence: values near 5, a window of 3 keys and gates near 1. The
 /// terms D of the gradients are then much larger than the differences dP - D, and each gate affects

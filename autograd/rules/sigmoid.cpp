@@ -9,7 +9,7 @@ namespace longhand {
 /// P_ij = sigmoid(s_ij - ln n_i)
 Var weigh(const SequenceScores& s, const SigmoidVars&) {
   const Var scores = s.scores();
-  std::vector<double> logs;  // ln n_i, the same for all heads
+  std::vector<double> logs;  // ln n_i of each query; all heads have the same
   for (std::int64_t t = 0; t < s.at.queries; ++t) {
     const std::int64_t keys = s.at.keys - s.at.queries + t + 1, window = s.vars.window;
     logs.push_back(std::log(static_cast<double>(window > 0 ? std::min(keys, window) : keys)));

@@ -46,7 +46,7 @@ struct ChacalBlock {
   const ScoresView& scores;
   Shared& shared;
   const SegmentView& at;
-  const int first, rows;                   // the keys first .. first + rows - 1 of the segment
+  const int first, rows;                   // the tile has the keys first to first + rows - 1
   const int head, key_head, part, column;  // column: first column of this block's slice of W
   Element *const k, *const q;  // in shared memory; k: the tile's keys; q: queries, and later W
   const int warp, row;         // row: index of this thread's first key in the tile

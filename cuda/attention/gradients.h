@@ -47,6 +47,16 @@ void launch_query_gradients(CudaBackend& backend, Math math, const Scores& score
                             const Target& dtau, GradientTask task);
 void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores, GradientTask task);
 
+/// P_ij of the product q_i . k_j and shift = c_i - c_j. Score and shift are added first, because
+/// they may be large and cancel. Both kernels compute the same bits, so that rounding errors of P
+/// cancel in dc, which is the difference of sums of dS from both kernels.
+template <bool shifted>
+__device__ __forceinline__ float weight_of(float product, float factor, float shift,
+                                           float log_sum) {
+  if constexpr (!shifted) return power_of_two(fmaf(product, factor, -log_sum));
+  return power_of_two(fmaf(product, factor, shift * log2_of_e) - log_sum);
+}
+
 template <class Product, int slice>
 constexpr std::size_t tiles_bytes(int steps) {
   return sizeof(typename Product::Element) * Product::stride(slice) *

@@ -20,8 +20,9 @@ struct KeyBlock {
   static constexpr int stride = Product::stride(slice);
   /// The numbers of the queries of this step and of the next step.
   using Facts = QueryFacts[2][step];
+  using QueryShifts = float[2][shifted ? step : 1];  // c of these queries
   using Products = float[m][4];
-  /// c of this thread's two keys minus c of the tile's first key, and their sums of dS.
+  /// c of this thread's two keys, and their sums of dS.
   struct Shifts {
     float c[2] = {0, 0}, sums[2] = {0, 0};
   };
@@ -29,6 +30,7 @@ struct KeyBlock {
   const GradientTask& task;
   const ScoresView& scores;
   Facts& facts;
+  QueryShifts& query_shifts;
   const int key_head, part;
   const Tile tile;
   const SegmentView at;
@@ -43,10 +45,12 @@ struct KeyBlock {
   const int parts;
   const bool single;  // true if the heads are at most one slice wide
 
-  __device__ __forceinline__ KeyBlock(const GradientTask& of, Facts& of_queries)
+  __device__ __forceinline__ KeyBlock(const GradientTask& of, Facts& of_queries,
+                                      QueryShifts& their_shifts)
       : task(of),
         scores(of.scores),
         facts(of_queries),
+        query_shifts(their_shifts),
         key_head(static_cast<int>(blockIdx.y)),
         part(static_cast<int>(blockIdx.z)),
         tile(tile_at(scores.segments.key_begin, scores.segments.count, tile_rows, blockIdx.x)),
@@ -88,6 +92,7 @@ struct KeyBlock {
       Element *const q = ring + now, *const dy = q + step * stride;
       now = ahead ? 2 * step * stride - now : now;
       const QueryFacts coming = facts_of(next_head, next_begin);
+      const float coming_shift = shift_of_query(next_head, next_begin);
       Products s, dp;
       clear(s);
       clear(dp);
@@ -105,7 +110,10 @@ struct KeyBlock {
         if (part < task.value_slices) mix<Product>(dv[0], dp, dy);
         if (part < task.key_slices) mix<Product>(dk[0], s, q);
       }
-      if (static_cast<int>(threadIdx.x) < step) facts[1 - turn][threadIdx.x] = coming;
+      if (static_cast<int>(threadIdx.x) < step) {
+        facts[1 - turn][threadIdx.x] = coming;
+        if constexpr (shifted) query_shifts[1 - turn][threadIdx.x] = coming_shift;
+      }
       if (single && !ahead && next_head < last_head) {
         __syncthreads();
         bring(q, next_head, next_begin, 0, 0);
@@ -142,8 +150,12 @@ struct KeyBlock {
     if (task.value_slices == 1 && !task.gamma) bring_values(first_head, 0);
     if (single && first_head < last_head) bring(ring, first_head, first_query, 0, 0);
     commit_copies();
-    if (static_cast<int>(threadIdx.x) < step)
+    if (static_cast<int>(threadIdx.x) < step) {
       facts[0][threadIdx.x] = facts_of(first_head, first_query);
+      if constexpr (shifted) {
+        query_shifts[0][threadIdx.x] = shift_of_query(first_head, first_query);
+      }
+    }
     wait_for_copies<0>();
     if (task.key_slices == 1) settle<Product, slice, tile_rows>(k, scores.k);
     if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
@@ -155,19 +167,21 @@ struct KeyBlock {
     if (r >= min(step, at.queries - begin) || head >= last_head) return QueryFacts{};
     const std::int64_t at_row = (at.query + begin + r) * scores.heads + head;
     const float tau = scores.tau_of(at.query + begin + r, head);
-    float log_sum = task.log_sum[at_row] * log2_of_e;
-    if (shifted) {
-      const int position = at.offset() + begin + r;
-      log_sum -= scores.shift_of(at, position, head, tile.first) * log2_of_e;
-    }
-    return QueryFacts{scores.scale * tau * log2_of_e, log_sum, tau, task.row_dots[at_row]};
+    return QueryFacts{scores.scale * tau * log2_of_e, task.log_sum[at_row] * log2_of_e, tau,
+                      task.row_dots[at_row]};
+  }
+  /// c of this query, or 0 if scores are not shifted.
+  __device__ __forceinline__ float shift_of_query(int head, int begin) const {
+    const int r = static_cast<int>(threadIdx.x);
+    if (!shifted || r >= min(step, at.queries - begin) || head >= last_head) return 0;
+    return scores.shift_of(at.key + at.offset() + begin + r, head);
   }
 
   __device__ __forceinline__ void start_shifts(Shifts& shifts, int head) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int key = tile.first + min(row + 8 * i, rows - 1);
-      shifts.c[i] = scores.shift_of(at, key, head, tile.first) * log2_of_e;
+      shifts.c[i] = scores.shift_of(at.key + key, head);
       shifts.sums[i] = 0;
     }
   }
@@ -223,12 +237,13 @@ struct KeyBlock {
     for (int c = 0; c < m; ++c) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
-        const QueryFacts of = facts[turn][8 * c + 2 * lane_column() + j];
+        const int query = 8 * c + 2 * lane_column() + j;
+        const QueryFacts of = facts[turn][query];
 #pragma unroll
         for (int e = j; e < 4; e += 2) {
-          float power = s[c][e] * of.factor - of.log_sum;
-          if constexpr (shifted) power -= shifts.c[e / 2];
-          const float p = power_of_two(power);
+          float shift = 0;
+          if constexpr (shifted) shift = query_shifts[turn][query] - shifts.c[e / 2];
+          const float p = weight_of<shifted>(s[c][e], of.factor, shift, of.log_sum);
           s[c][e] = (shifted ? 1.0f : of.tau) * p * (dp[c][e] - of.dot);
           dp[c][e] = p;
         }
@@ -336,7 +351,8 @@ template <class Product, int slice, bool shifted, bool ahead>
 __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTask task) {
   using Block = KeyBlock<Product, slice, shifted, ahead>;
   __shared__ typename Block::Facts facts;
-  const Block block(task, facts);
+  __shared__ typename Block::QueryShifts query_shifts;
+  const Block block(task, facts, query_shifts);
   if (block.rows > 0) block.run();
 }
 

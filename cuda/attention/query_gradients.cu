@@ -190,12 +190,11 @@ struct QueryBlock {
     for (int c = 0; c < m; ++c) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        float power = s[c][e] * of.factor[e / 2] - of.log_sum[e / 2];
+        float shift = 0;
         if constexpr (shifted) {
-          const float of_key = key_shifts[turn][8 * c + 2 * lane_column() + e % 2];
-          power += (of.shift[e / 2] - of_key) * log2_of_e;
+          shift = of.shift[e / 2] - key_shifts[turn][8 * c + 2 * lane_column() + e % 2];
         }
-        const float p = power_of_two(power);
+        const float p = weight_of<shifted>(s[c][e], of.factor[e / 2], shift, of.log_sum[e / 2]);
         const float ds = p * (dp[c][e] - of.d[e / 2]);
         dp[c][e] = p;
         s[c][e] = ds;

@@ -170,7 +170,8 @@ struct KeyTileBlock {
   const KeyTile& tile;
   const ScoresView& scores;
   const SegmentView& at;
-  Element *const k, *const v, *const q, *const dy;  // shared memory: own keys; a step's rows
+  // In shared memory: keys and values of the tile, queries and dy of the current step.
+  Element *const k, *const v, *const q, *const dy;
   float *const s, *const dp;  // in shared memory: the products, and later P and dS
   const int thread, row;      // row: the warp's first row in the tile
   const bool busy;            // false if the warp has no key

@@ -35,7 +35,7 @@ struct Backward {
   const Heads &v, &dy;
   const HeadsTarget &dq, &dk, &dv;
   ScoreTargets dscores = {};
-  Heads mean = {};  // y, or root_mean of entmax; D_i is the dot product of dy_i and its row i
+  Heads mean = {};  // y, or for entmax root_mean; D_i = dy_i . mean_i
   Heads residue = {};
   Tensor log_sum = {}, sink = {}, pull = {};
   Target dsink = {}, dpull = {};

@@ -41,7 +41,8 @@ template <class Step>
 /// j and key j are the same token.
 struct SolveGradientTile {
   const float* p;              // p[j * panel + i]: weight of key j for row i
-  float *sums, *w;             // B of the rows; their dy, replaced by W (DeltaFormer: g W)
+  float* sums;                 // B of the rows
+  float* w;                    // dy of the rows, which W replaces (DeltaFormer: g W)
   std::int64_t stride, first;  // first: the tile's first row in the panel
 };
 
