@@ -535,4 +535,43 @@ BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   compare("chacal", whole, chacal(chunk, p.values(), gamma, {earlier, 0, 2, width}));
 }
 
+// The gradient of c is a difference of row sums and column sums of dS, which two kernels compute.
+// Both must round P in the same way. Otherwise rounding errors accumulate over the sequence if
+// large scores and differences of c cancel.
+BOOST_AUTO_TEST_CASE(gradients_of_c_sum_to_0_if_large_scores_and_c_cancel) {
+  const auto backend = make_emulated_cuda_backend({.math = Math::exact});
+  constexpr std::int64_t n = 150, width = 8;
+  Rng rng(4, Purpose::test);
+  std::vector<double> q, k, v, dy, c;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto far = 2 * static_cast<double>(i);  // q_i . k_j = 2 (i - j) + a small number
+    for (std::int64_t column = 0; column < width; ++column) {
+      q.push_back(column == 0 ? 1 : column == 1 ? far : 0.3 * rng.normal());
+      k.push_back(column == 0 ? -far : column == 1 ? 1 : 0.3 * rng.normal());
+      v.push_back(rng.normal());
+      dy.push_back(rng.normal());
+    }
+    c.push_back(-far);
+  }
+  const auto rows = [&](const std::vector<double>& values, std::int64_t columns) {
+    return Tensor::from(*backend, {n, columns}, DType::f32, values);
+  };
+  const ScoreVars s{.q = all_columns(Var(rows(q, width), true), 1),
+                    .k = all_columns(Var(rows(k, width), true), 1),
+                    .queries = Segments(*backend, std::vector<std::int32_t>{n}),
+                    .scale = 1,
+                    .decay = Var(rows(c, 1), true)};
+  const HeadVars values = all_columns(Var(rows(v, width), true), 1);
+  Tape tape;
+  const Var y = recorded(tape, [&] { return attention(s, values, SoftmaxVars{}); });
+  tape.backward(y, rows(dy, width));
+  double sum = 0, size = 0;
+  for (const double dc : s.decay.grad().to_doubles()) {
+    sum += dc;
+    size += std::abs(dc);
+  }
+  BOOST_TEST(size > 1);
+  BOOST_TEST(std::abs(sum) < 1e-7 * size);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
