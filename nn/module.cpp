@@ -10,7 +10,8 @@
 namespace longhand::nn {
 namespace {
 
-/// FNV-1a hash, folded to 56 bits, the size of the step number in a random stream.
+/// The number of the random stream of a name: its FNV-1a hash, folded to 56 bits. It takes the
+/// place of the step number, which has 56 bits.
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) {

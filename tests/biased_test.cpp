@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(a_bias_matrix_adds_its_entry_for_head_query_and_key) {
 }
 
 BOOST_AUTO_TEST_CASE(additional_heads_add_their_attention_weights) {
-  // All queries of the additional heads prefer one key, so the scores of that key increase by
-  // nearly 1.
+  // All queries of the heads that biased heads add prefer one key. These heads add their weights to
+  // the scores, so the scores of that key increase by nearly 1.
   const auto backend = make_reference_backend();
   DecoderConfig unturned = shape(kinds[1]), unbiased = shape("softmax:4/2");
   unturned.positions = unbiased.positions = Positions::none;

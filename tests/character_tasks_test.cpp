@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
   BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==
               Pairs{{17, 3}, {17, 4}, {17, 5}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST(
-      // No command writes the register, so its bit is initially 0.
+      // No command writes the register, so it still has its initial bit, 0.
       (mask(*make_task("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));
   BOOST_TEST((mask(*make_task("ffml"), "r00") == Pairs{{2, 1}}));
   BOOST_TEST((mask(*make_task("value-assignment"), "B1A0 AB=01") ==

@@ -360,7 +360,8 @@ BOOST_FIXTURE_TEST_CASE(the_file_best_names_the_best_checkpoint_or_is_refused, F
     store.save({.step = 4, .score = 0.4}, parameters, &adam);  // no checkpoint is removed
     BOOST_TEST(store.steps().size() == 4u);
   }
-  // A checkpoint that is set aside is no longer the best one.
+  // If set_aside_after() removes the best checkpoint from the list, the best of the others takes
+  // its place.
   store.mark_best(2);
   CheckpointStore(folder.path(), 1).set_aside_after(1);
   BOOST_TEST(store.best().value() == 1);

@@ -334,7 +334,8 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
     const Row mean = at(two, row.row, row.column);
     const Row first = at(two, row.row, row.column + ", run 1");
     const Row second = at(two, row.row, row.column + ", run 2");
-    BOOST_TEST(first.value == row.value);  // the first seed's run is scored on the same samples
+    BOOST_TEST(first.value ==
+               row.value);  // both recipes score the first seed's run on the same samples
     BOOST_TEST(!first.in_table);
     BOOST_TEST(!first.paper.has_value());
     BOOST_TEST(mean.value == (first.value + second.value) / 2);

@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(squares_show_values_and_the_reference_is_outlined) {
   // The map has three nonzero entries and two outlines. The frame is a sixth rectangle.
   BOOST_TEST(count(svg, "<title>") == 5u);
   BOOST_TEST(count(svg, "<rect") == 6u);
-  // This value exceeds the maximum of the colour scale.
+  // One of the values exceeds the maximum of the colour scale and has full opacity.
   BOOST_TEST(count(svg, "fill-opacity=\"1\"") == 1u);
 }
 

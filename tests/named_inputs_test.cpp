@@ -1,4 +1,4 @@
-// Batches with further inputs by name, from the batch on the host to a trained model.
+// Tests the named inputs of batches: on the host, on a backend, and in a model that is trained.
 #include <functional>
 #include <utility>
 

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(operators_test)
 
 using namespace longhand;
 
-// Formulas of values and rearrangements, compared with numbers computed by hand.
+// Tests the operators of Var and the rearrangements against numbers computed by hand.
 
 namespace {
 

@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(coupled_positions_start_anywhere_and_stay_in_the_range) {
         BOOST_TEST(sample.positions[t] < 12);
       }
     }
-    // Couplings are at most 4 (three digits including padding, and the end), digit places at
-    // most 3.
+    // The largest coupled position is 4: three digits including padding, and the end. The largest
+    // digit place is 3.
     BOOST_TEST(starts.size() == (ids == PositionIds::coupled ? 8u : 9u));
   }
 }

@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(keys_values_and_other_tokens_are_uniform) {
   BOOST_TEST(fairness(first_other, 12) > 1e-3);
 }
 
-// Counts the slots of keys 1, 2 and 3, in this order. There are 60 ordered draws of 3 slots out of
-// 5.
+// Counts how often keys 1, 2 and 3 have each triple of slots. There are 60 ordered triples of 5
+// slots.
 BOOST_AUTO_TEST_CASE(slots_are_drawn_without_replacement_by_a_power_law) {
   const auto task = make({{"tokens", "16"}, {"pairs", "3"}, {"vocabulary", "32"}});
   std::map<std::vector<std::size_t>, double> counted;

@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
         reinforced_attention(p.scores(true), p.values(), {pairs, two, 0});
       },
       "reinforced attention has no gradient");
-  // A reference on the host must name existing tokens that are at or before the row's own token.
+  // A batch's reference pairs must name existing tokens that are at or before the row's own token.
   const Tokens tokens(9, 1), lengths{5, 4};
   const auto place = [&](const Reference& reference) {
     make_input(*backend, tokens, lengths, {}, reference);

@@ -181,7 +181,8 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   }
 }
 
-// Rows of dS do not sum to 0 here, so the query's own c also receives a gradient.
+// c_i - c_j is added to a score. The rows of dS do not sum to 0 in stick-breaking, so the query's
+// own c_i also receives a gradient.
 BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5});

@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(requests_are_fast_for_runs_of_any_size) {
                                    {"from", "100"},
                                    {"to", "14000"},
                                    {"points", "2000"}}};
-  BOOST_TEST(seconds_of(part) < 2);  // it would take 30 s if each figure were read separately
+  BOOST_TEST(seconds_of(part) < 2);  // reading each number separately would take 30 s
 
   // Each file consists of empty lines, of lines that are not JSON, or of a single endless line.
   for (const std::string unit : {"\n", "{\n", " "}) {

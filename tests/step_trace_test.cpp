@@ -56,9 +56,10 @@ class Arrays {
 void replay(const Arrays& step) {
   const double beta1 = step.number("beta1"), beta2 = step.number("beta2");
   const double t = step.number("step"), factor = step.number("factor");
-  // v has a relative error of at most seven roundings of 6e-8 each. The factor and its product with
-  // the gradient are rounded once each, and squaring doubles both errors: four roundings. The
-  // square, its product with 1 - beta2 and the sum are rounded once each: three roundings.
+  // v has a relative error of at most seven roundings of 6e-8 each. The clipping factor and its
+  // product with the gradient are rounded once each, and squaring doubles both errors: four
+  // roundings. The square, its product with 1 - beta2 and the sum are rounded once each: three
+  // roundings.
   const auto near = [](double found, double wanted, double size, const std::string& what) {
     BOOST_TEST(std::abs(found - wanted) <= 5e-7 * size + 1e-30,
                what << ' ' << found << ' ' << wanted);

@@ -81,7 +81,7 @@ void expect_low_bits_per_byte(const Program& program) {
   BOOST_TEST(program("eval run --text strange --on train").status == 2);
 }
 
-/// Continues prompts with the same model.
+/// Continues prompts with the model that the caller has trained.
 void expect_learned_continuations(const Program& program) {
   BOOST_TEST(program("generate run --prompt 'the cat sat' --tokens 12 --temp 0").out ==
              "the cat sat on the mat.\n");

@@ -98,7 +98,7 @@ void set_numbers(const nn::Parameters& parameters, std::uint64_t seed) {
 
 struct Times {
   double prompt;               // seconds until the first token is generated
-  std::vector<double> tokens;  // seconds of each later token, sorted in ascending order
+  std::vector<double> tokens;  // seconds of each token after the first, in ascending order
 };
 
 /// Times greedy decoding of `tokens` tokens after a prompt of `prompt` tokens.

@@ -180,7 +180,7 @@ class Chat {
   const LoadedRun& loaded_;
   tasks::ConversationFormat format_;
   Settings settings_;
-  std::string cut_;  // an answer ends before this text, or, if it is empty, only at an end token
+  std::string cut_;  // an answer ends before this text; if this text is empty, only at an end token
   std::vector<nn::ChatMessage> messages_;
   std::size_t first_ = 0;  // index of the first message that may be dropped
   std::int64_t answers_ = 0;

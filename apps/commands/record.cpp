@@ -40,8 +40,8 @@ std::vector<fs::path> files_of(std::string_view list) {
   return {names.begin(), names.end()};
 }
 
-/// The path from the folder of `file` to `folder`. Links in `file` prefix it to the names of pages
-/// in `folder`.
+/// The path from the folder of `file` to `folder`. A link from `file` to a page of `folder`
+/// consists of this path and the name of the page.
 std::string link_from(const fs::path& file, const fs::path& folder) {
   const fs::path from = file.has_parent_path() ? file.parent_path() : fs::path(".");
   const std::string link = fs::relative(folder, from).generic_string();

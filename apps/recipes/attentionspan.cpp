@@ -45,7 +45,7 @@ constexpr TunedFigure tuned[] = {
 /// addition much sooner than weights with 0.02, but reversal later. FFML and value assignment stay
 /// on a plateau for thousands of steps if all samples are as long as in the paper. Softmax heads
 /// leave this plateau late, so the model of value assignment has ChaCAL heads. The flips of FFML
-/// require computing a parity. Softmax heads learn this almost, and Gated DeltaNet heads
+/// require computing a parity. Softmax heads learn parity only partly, Gated DeltaNet heads
 /// completely.
 struct Size {
   std::string_view task;

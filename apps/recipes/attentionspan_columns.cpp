@@ -4,8 +4,8 @@
 #include "core/error.h"
 #include "nn/mixers/softmax.h"
 
-/// AttentionSpan, section 6.4: the repair that trains one column, applied to other columns than the
-/// last one.
+/// AttentionSpan, section 6.4: the repair that trains one column of the query and key projections.
+/// The paper trains the last column, this recipe trains others.
 namespace longhand::app::attentionspan_columns {
 namespace {
 

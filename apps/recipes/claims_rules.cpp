@@ -122,8 +122,9 @@ std::vector<Claim> chacal() {
        {{"better than before fine-tuning",
          {{above({language, "GPT-2 (pre-trained)", perplexity},
                  {language, "GPT-2 + ChaCAL (fine-tuned)", perplexity})}}},
-        // The paper reports a difference in loss of 0.063 nats per token of GPT-2, which is about
-        // 4.3 bytes long. The tokens of this page are bytes.
+        // The paper reports a difference in loss of 0.063 nats per token. A token of GPT-2 has
+        // about 4.3 bytes, and the tokens of this page are bytes, so the bounds per token are
+        // divided by 4.3.
         {"0.1 nats a token of GPT-2 above the standard model, 0.023 a byte",
          {{at_most({language, "GPT-2 + ChaCAL (fine-tuned)", "loss beside the fine-tuned one's"},
                    0.023)}}}}},

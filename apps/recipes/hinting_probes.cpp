@@ -118,7 +118,7 @@ void add_picture(RecipeResult& result, const ReadInput& read, std::int64_t posit
           projection_pictures(*read.first().model, *read.first().task, read.tokens, position));
 }
 
-/// Adds ranks for every run, and pictures for the first run.
+/// Adds the ranks of the products for every run, and pictures for the first run.
 void projections(const RecipeOptions& options, RecipeResult& result) {
   const ReadInput read = read_input(options);
   const std::int32_t least = read.numbers[0], middle = read.numbers[2], next = read.numbers[3];

@@ -103,8 +103,8 @@ Guess guess_of(const tasks::Task& task);
 /// The score by the task's main metric if every answer is this guess.
 double score_of(const Guess& guess, const tasks::Task& task);
 
-/// True if a run should stop at half of its steps: the mean training loss over the last tenth of
-/// these steps is at least 95% of the loss of guessing.
+/// True if a run should stop after half of its steps, because it has learned little: over the last
+/// tenth of this half, the mean training loss is at least 95% of the loss of guessing.
 bool is_hopeless(std::span<const double> losses, double guess);
 
 /// The results of a finished run.

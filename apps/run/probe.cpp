@@ -93,7 +93,7 @@ void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor&
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);
   const auto seen = watched(model, nn::make_input(model.backend(), batch), ".mixing");
-  // `marks` contains the row in the batch of every ⊥. `numbers` contains the row of every output
+  // `marks` contains the batch row of every token ⊥. `numbers` contains the row of every output
   // number for which the input contains a greater number.
   std::vector<std::int32_t> marks, numbers;
   std::vector<std::int32_t> least, own, next;

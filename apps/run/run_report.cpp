@@ -58,8 +58,8 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   return content;
 }
 
-/// A chart of the main metric. Empty if the metric is a share, because the chart of all shares
-/// contains it.
+/// A chart of the main metric. Empty if the metric is a fraction, because another chart shows all
+/// fractions.
 std::string main_metric(const RunFolder& folder, const std::vector<Json>& metrics,
                         const tasks::Task& task) {
   const std::string name(task.main_metric());

@@ -13,7 +13,7 @@ class SoftmaxHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
   std::int64_t window = 0;               // number of keys that a query sees; 0: all
-  std::optional<double> reinforce = {};  // threshold C, if the heads are reinforced
+  std::optional<double> reinforce = {};  // threshold, if the heads are reinforced
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SoftmaxHeads>(*this); }
   std::string_view kind() const override { return "softmax"; }

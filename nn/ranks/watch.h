@@ -16,7 +16,7 @@ class RankWatch {
  public:
   /// Called once if ranks have ended. `ranks` lists them, for example "rank 3, process 4711 on
   /// node2". `first` is true on the lowest rank of this machine that still runs. That rank should
-  /// report the loss.
+  /// report that ranks have ended.
   using Lost = std::function<void(const std::string& ranks, bool first)>;
   /// A collective operation: every rank must create a watch.
   RankWatch(Communicator& ranks, Lost lost);

@@ -15,7 +15,7 @@ class ByteMap {
  public:
   ByteMap();
 
-  /// The bytes that a token's text in such a file represents. No value if the text contains a
+  /// The bytes that a token's text in a tokenizer file represents. No value if the text contains a
   /// character that represents no byte.
   std::optional<std::string> bytes(std::string_view text) const;
   /// The inverse of bytes().

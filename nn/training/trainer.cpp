@@ -128,8 +128,8 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   // The loss of a step is the weighted mean over all targets of all ranks. If W is the total weight
   // of the targets of the step, and w that of a batch, loss = sum over batches of (w/W) loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  // The weight of each part, then four numbers: rows, pairs, 1 to request a stop, and 1 to request
-  // a checkpoint.
+  // The weight of each part, then four numbers: rows, reference pairs, 1 to request a stop, and 1
+  // to request a checkpoint.
   std::vector<double> mine(parts + 4);
   mine[parts + 2] = stop ? 1 : 0;
   const std::chrono::duration<double> unsaved = Step::Clock::now() - saved_at_;

@@ -123,7 +123,7 @@ class Direction {
     return any;
   }
 
-  /// Writes the packets that are due to the other device.
+  /// Writes to the other device the packets whose time has come.
   void write() {
     while (!on_the_way_.empty()) {
       const Packet& packet = *on_the_way_.front();
