@@ -67,4 +67,22 @@ BOOST_AUTO_TEST_CASE(links_are_found_in_a_text) {
       boost::test_tools::per_element());
 }
 
+// The examples are compiled and run by the test `install`.
+BOOST_AUTO_TEST_CASE(the_code_in_the_guide_to_the_library_is_part_of_an_example) {
+  const fs::path source = fs::path(longhand::test_data).parent_path();
+  std::string examples;
+  for (const auto& file : fs::directory_iterator(source / "examples")) {
+    if (file.path().extension() == ".cpp") examples += contents(file.path());
+  }
+  const std::string guide = contents(source / "docs/guide/library.md"), fence = "```cpp\n";
+  std::size_t blocks = 0;
+  for (std::size_t at = guide.find(fence); at != guide.npos; at = guide.find(fence, at)) {
+    at += fence.size();
+    const std::string block = guide.substr(at, guide.find("```", at) - at);
+    BOOST_TEST((examples.find(block) != examples.npos), block);
+    ++blocks;
+  }
+  BOOST_TEST(blocks > 5u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
