@@ -44,8 +44,7 @@ MachineMemory machine_memory() {
 std::string machine() {
   std::string processor = find_line("/proc/cpuinfo", "model name");
   if (processor.empty()) processor = "unknown processor";
-  return text(processor, ", ", ThreadPool::count_of(0), " cores, ",
-              cpu::name_of(cpu::choose_isa()));
+  return text(processor, ", ", usable_cores(), " cores, ", cpu::name_of(cpu::choose_isa()));
 }
 
 }  // namespace longhand::app

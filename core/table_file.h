@@ -20,7 +20,7 @@ class TableFile {
   explicit TableFile(const std::filesystem::path& path);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  /// Index of the column with this name. Throws an Error if there is none.
+  /// Index of the column with this name. Throws an Error if there is none, or more than one.
   std::size_t column(const std::string& name) const;
   /// The next row, with as many cells as there are columns. No value at the end. Empty lines are
   /// skipped. Throws an Error that names the file and the line if a row is broken.

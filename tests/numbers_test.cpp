@@ -128,6 +128,9 @@ BOOST_FIXTURE_TEST_CASE(columns_of_a_table_become_numbers_and_classes, Fixture) 
       },
       R"(t.csv:2: "name": expected a number, got "b, c")");
   expect_refusal([&] { read_columns(table, {"sise"}); }, R"(expected a column named "sise")");
+  write("twice.csv", "size,weight,size\n1,2,3\n");
+  expect_refusal([&] { read_columns(folder / "twice.csv", {"size"}); },
+                 R"(twice.csv: expected one column named "size", got several)");
   for (const char* wrong : {"", "nan", "inf", "1e999", "1 2", "0x10"}) {
     write("u.csv", std::string("x,y\n\"") + wrong + "\",1\n");
     expect_refusal([&] { read_columns(folder / "u.csv", {"x"}); },

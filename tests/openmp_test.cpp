@@ -6,6 +6,7 @@
 #include <vector>
 #include "tests/check.h"
 
+#include "apps/machine.h"
 #include "core/parallel.h"
 
 BOOST_AUTO_TEST_SUITE(openmp_test)
@@ -29,6 +30,14 @@ BOOST_AUTO_TEST_CASE(all_cores_are_as_many_threads_as_openmp_would_start) {
   const int before = omp_get_max_threads();
   omp_set_num_threads(3);
   BOOST_TEST(ThreadPool(0).threads() == 3);
+  omp_set_num_threads(before);
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_of_threads_does_not_change_the_described_machine) {
+  const int before = omp_get_max_threads();
+  const std::string machine = app::machine();
+  omp_set_num_threads(before + 3);
+  BOOST_TEST(app::machine() == machine);
   omp_set_num_threads(before);
 }
 
