@@ -152,7 +152,8 @@ Var composed_path(const PathVars& in) {
     const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
-    // H_i ... H_(j+1) k_j = k_j - sum over j < m <= i of left_mj w_m.
+    // PaTH applies the reflections H_m = I - beta_m w_m w_m^T of the tokens j < m <= i to k_j:
+    //   H_i ... H_(j+1) k_j = k_j - sum over j < m <= i of left_mj w_m
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);
     const Var left = solve_triangular(between, met, {.unit = true});

@@ -74,8 +74,9 @@ class CachingAllocator {
   std::map<void*, std::size_t> larger_;
   /// For each reserved block, the number of ReservedBlocks that contain it.
   std::map<void*, int> reserved_;
-  std::set<void*> reserved_live_;       // reserved blocks that are in use
-  std::set<void*>* joining_ = nullptr;  // the set that new blocks join while a Use exists
+  std::set<void*> reserved_live_;  // reserved blocks that are in use
+  // While a ReservedBlocks::Use exists, new blocks are added to this set.
+  std::set<void*>* joining_ = nullptr;
   MemoryUse use_;
 };
 

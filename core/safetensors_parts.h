@@ -28,7 +28,8 @@ class SafetensorsParts {
   /// Name of the file or of the index, for messages.
   const std::string& name() const { return name_; }
   std::span<const SafetensorsFile> files() const& { return files_; }
-  std::span<const SafetensorsFile> files() const&& = delete;  // it would outlive the object
+  std::span<const SafetensorsFile> files() const&& =
+      delete;  // the span would outlive the temporary object
 
   struct Location {
     const SafetensorsEntry* entry = nullptr;

@@ -14,7 +14,7 @@ constexpr int convolution_taps = static_cast<int>(ShortConvolution::most_taps);
 struct ConvolutionTask {
   HeadsView x = {}, y = {}, dx = {};  // in the backward pass, y contains dy
   const float *weight = nullptr, *before = nullptr;
-  float *after = nullptr, *parts = nullptr;  // parts: dweight of each slot's tokens
+  float *after = nullptr, *parts = nullptr;  // parts: a partial sum of dweight per block
   SegmentsView segments = {};
   std::int32_t columns = 0, taps = 1;
 };

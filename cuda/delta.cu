@@ -104,13 +104,14 @@ struct DeltaBatch {
   }
 };
 
-/// A line's index in the block and in the memory.
+/// A line is one row or column of the state S, which a group of lanes holds. `own` is its index in
+/// the thread block, and `number` its index in S.
 struct LinePlace {
   int own, number;
   bool writes;  // true if the line exists and this lane writes its result
 };
 
-/// Computes w, S and y of one column.
+/// Computes one column of the state S, of the update w and of y, token by token.
 struct DeltaForwardStep {
   static constexpr bool reverse = false, remembers = true;
   // Numbers of row arrays and column arrays that are staged. group_rows and group_columns add one

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
 /// the heads are not copied if y shares the memory of x.
 template <class T>
 struct Angles {
-  const T *x, *dy;      // in the backward pass, x is y
+  const T *x, *dy;      // in the backward pass, x points to y
   const float* angles;  // null in the backward pass
   std::int64_t rows, columns, first_column, heads, width, groups, copies;
   float direction;  // 1, or -1 for the inverse rotation

@@ -200,7 +200,7 @@ std::vector<DeviceFacts> find_devices() {
                       .shared_per_block = properties.sharedMemPerBlockOptin,
                       .shared_per_multiprocessor = properties.sharedMemPerMultiprocessor,
                       .memory = properties.totalGlobalMem};
-    if (n == 0) {  // only the device in use is opened
+    if (n == 0) {  // free memory is known only for device 0, which this process uses
       use_device();
       std::size_t total = 0;
       require(cudaMemGetInfo(&facts.free, &total), "asking ", facts.name, " for its memory");

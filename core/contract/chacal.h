@@ -32,8 +32,8 @@ struct Chacal {
   Tensor log_denominator = {};
 };
 
-/// Requires queries and keys of the same segments. Computes W = (I - g P-)^-T dy from the last row
-/// to the first:
+/// Requires queries and keys of the same segments. Computes W = (I - g P-)^-T dy, with P- as in
+/// the formula of Y above, from the last row to the first:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
 /// The gradients of the values, gamma and the scores are
 ///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)

@@ -15,8 +15,8 @@ namespace longhand::cpu::LONGHAND_ISA {
 struct SplitLanes {
   Vec high, low;
 };
-/// Rounds to bf16, ties to even. The processor's conversion instruction treats subnormals as 0, and
-/// so do its bf16 products.
+/// Rounds to bf16, ties to even. The conversion instruction of processors with bf16 products treats
+/// subnormals as 0, as these products do.
 [[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
 #if defined(LONGHAND_HAS_BF16_PAIRS)
   return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));

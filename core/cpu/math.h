@@ -31,7 +31,8 @@ template <class... Coefficients>
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON) || \
     defined(LONGHAND_ISA_IS_AVX2)
   (void)n;
-  const IntVec half = n_int >> 1;  // both factors are normal, and the first product is exact
+  const IntVec half =
+      n_int >> 1;  // 2^half and 2^(n - half) are normal numbers, and p 2^half is exact
   const Vec a = from_bits((half + IntVec(127)) << 23);
   const Vec b = from_bits((n_int - half + IntVec(127)) << 23);
   return p * a * b;

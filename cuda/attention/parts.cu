@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(attention_threads) part_kernel(AttentionTask t
       task, tile, head_and_part % heads, head_and_part / heads, static_cast<int>(blockIdx.z));
 }
 
-/// Combines the parts, with one warp per query and head. `task` is the task of part_kernel, and y
-/// is the output of the operation.
+/// Combines the results of the parts into which the keys were divided. There is one warp per query
+/// and head. `task` is the task of part_kernel, and y is the output of the operation.
 __global__ void join_kernel(AttentionTask task, HeadsView y) {
   const int heads = task.scores.heads;
   const std::int64_t entries = task.query_rows * heads, entry = thread_in_grid() / warp_size;

@@ -37,7 +37,8 @@
 ///                 Stores the gradients of the rule's own tensors.
 ///   state(), resume(state)
 ///                 The state after the keys processed so far, with which another block continues.
-///                 Only rules with leftward = true have these two functions.
+///                 Only rules whose weights depend on later keys (leftward = true) have these two
+///                 functions.
 namespace longhand::cuda::walks {
 
 // slice: columns per slice of a head. steps: number of keys per step in a block of queries, and of

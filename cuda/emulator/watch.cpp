@@ -45,7 +45,8 @@ struct Cell {
   // The times of the last write, the last read (by block b), and the last read by a block other
   // than b.
   std::uint32_t written = 0, read = 0, read_before = 0;
-  std::uint16_t writer = 0, reader = 0;  // threads; reader is `several` if it is not one thread
+  // The threads of these accesses. `several` if more than one thread has read the word.
+  std::uint16_t writer = 0, reader = 0;
   std::uint16_t writer_time = 0, reader_time = 0;  // number of warp barriers before the access
   std::uint16_t reader_warp = 0;                   // warp of the last read, or `several`
   bool atomic = false;
@@ -125,7 +126,8 @@ struct Watch {
   std::uintptr_t code = 0;  // address of the accessing code, for addr2line -e PROGRAM
   // The current value of the counter of times, and its value when the launch began.
   std::uint32_t time = 1, launch = 1;
-  // For shared memory, the time when the block began. For device memory, `launch`.
+  // Accesses before this time cannot race with the current one. For shared memory, it is the time
+  // when the block began. For device memory, it is the time when the launch began.
   std::uint32_t since = 1;
   // For each time since the launch began, the time when its block began.
   std::vector<std::uint32_t> block_at;

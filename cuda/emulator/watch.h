@@ -79,7 +79,8 @@ struct Kernel {
   std::int64_t launches = 0;
   std::size_t static_bytes = 0, dynamic_bytes = 0;  // maximum shared memory of a launch
 };
-/// All kernels that are compiled into this program. Defined only in the watched library.
+/// All kernels that are compiled into this program. Defined only in the library whose kernels are
+/// compiled with checks of memory accesses.
 std::vector<Kernel> kernels();
 
 }  // namespace longhand::emulator::watch

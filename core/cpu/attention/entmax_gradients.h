@@ -46,9 +46,10 @@ struct EntmaxGradients : SoftmaxGradients {
     return false;
   }
 
-  /// Computes D by the same products as dP, in the same order of summation. If one key has all the
-  /// weight of a row, the row's root_mean is the value of that key. D then has the same bits as dP,
-  /// and dP - D is exactly 0.
+  /// Computes D_i = dy_i . root_mean_i, where root_mean_i is the mean of the values weighted by the
+  /// square roots of P. Uses the same products as dP, in the same order of summation. If one key
+  /// has all the weight of a row, root_mean_i is the value of that key. D_i then has the same bits
+  /// as dP, and dP - D is exactly 0.
   template <class T, class Product>
   static void dots_like_products(const GradientPanel<T, Product>& rows) {
     const GradientSpace<Product>& space = rows.space;

@@ -25,7 +25,8 @@ struct Space {
   float *times, *maxima, *sums, *shrink;
   // c of each query of the panel; c of each key, either of one block or of the whole chunk
   float *query_shifts, *key_shifts;
-  // for each query: three numbers of the rule (TRA: pull, number of positive scores, bound)
+  // Three numbers per query that the rule uses as it needs. TRA: the factor of its count of
+  // positive scores, this count, and an upper bound of the remaining scores.
   float *pulls, *counts, *bounds;
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 

@@ -11,8 +11,9 @@ struct Walk {
   Vec pull, log, log_sum, d;
 };
 
-/// Like score_gradients, but for leftward rules. Processes the keys from the last to the first, and
-/// updates the rule's numbers in `walked` at each key.
+/// Like score_gradients, but for rules whose weights depend on later keys (stick-breaking, TRA).
+/// Processes the keys from the last to the first. At each key it updates the numbers that the rule
+/// keeps for each query (walked_numbers in kernels.h).
 template <class Product, class Rule, bool shifted>
 void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
                         std::int64_t first) {

@@ -185,7 +185,7 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
 /// would lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
-  Vec columns[chunk / lanes];  // columns_j: sum of flow_ij over all rows i >= t
+  Vec columns[chunk / lanes];  // columns[j]: sum of flow[i][j] over all rows i >= t
   for (Vec& sum : columns) sum = Vec(0.0f);
   double asked = 0, told = static_cast<double>(held);
   for (std::int64_t i = 0; i < c.tokens; ++i) {

@@ -88,8 +88,8 @@ void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
 }
 
 /// Packs panels of A, tile after tile: [granule][part][2 tiles][16 rows][32 bf16]. If rows are
-/// contiguous along k, they are packed one by one, and later rows are prefetched by instructions: a
-/// single row is too short for the processor's prefetcher.
+/// contiguous along k, they are packed one by one, and prefetch instructions load later rows. A
+/// single row is too short for the processor's own prefetcher.
 constexpr std::int64_t rows_ahead = 8;
 template <int Parts, class T>
 void pack_tiles_a_of(const PackJob& job) {
