@@ -5,7 +5,7 @@
 
 #include "autograd/composed_attention.h"
 
-/// The scores of one sequence as matrices, for the composed mechanisms.
+/// The scores of one sequence as matrices, for mechanisms that are composed of other operations.
 namespace longhand {
 
 /// One sequence in the rows of the tensors: its index, first query, number of queries, first key

@@ -19,8 +19,8 @@ struct Slice {
 };
 
 /// Calls body(Product{}, Slice<columns>{}) with the kind of product and the slice width of the
-/// heads. In modes other than exact, bf16 tensors use the bf16 product, which does not change their
-/// entries.
+/// heads. In modes other than exact, bf16 tensors use the bf16 product: their entries are already
+/// bf16 numbers, so the product does not round them.
 template <class Body>
 void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
   const auto with_slice = [&](auto product) {

@@ -94,7 +94,8 @@ class FalGradientWork {
   }
 
   /// Writes the gradients that depend on the queries that chose key m: dk_m, dv_(m+1) and the dq of
-  /// these queries. Other ranges write the gradients of keys outside this range.
+  /// these queries. (A query that chose key m reads v_(m+1).) Gradients of keys outside this range
+  /// of keys are left to other calls.
   void write_key(std::int64_t m, const std::int32_t* numbers, std::int64_t count) {
     // The readers of a key are the queries that chose this key. Few keys have more than three
     // readers. The branch predictor cannot predict the number of readers, so only one branch

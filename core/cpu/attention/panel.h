@@ -9,8 +9,8 @@
 /// [key][query], so that maxima, sums and masks of 16 queries are one vector operation.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Sums over more than this many words are computed in pieces, so that the columns of the right
-/// operand stay in the first-level cache.
+/// Sums over more than this many words (32 bits: one f32 or two bf16 entries) are computed in
+/// pieces, so that the columns of the right operand stay in the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
 /// s[r][t] = sum_c left_r,c right[c][t], for the tiles of s that contain a visible score. `depth`
