@@ -10,8 +10,8 @@ struct ConvolutionOptions {
   /// Both may be the same tensor. They are not differentiated: if one of them is given, no input
   /// may require a gradient.
   Tensor before = {}, after = {};
-  /// True if no other operation uses these columns of x. Their gradient is then assigned instead of
-  /// added.
+  /// True if no other operation uses the columns of x that this operation reads. Their gradient is
+  /// then assigned instead of added.
   bool alone = false;
 };
 

@@ -47,7 +47,7 @@ HeadShape longest_head();               // long enough for the errors of rounded
 std::vector<HeadShape> decoding_heads();  // fewer queries than keys
 std::int64_t total(const std::vector<int>& lengths);
 
-/// A case with standard normal q, k and v, and the lengths.
+/// A case with standard normal q, k and v, and with the lengths of `shape`.
 Case head_case(Rng& rng, const HeadShape& shape);
 /// As above, but for an op with ungrouped_attributes(). The shape's number of key heads is ignored.
 Case ungrouped_case(Rng& rng, HeadShape shape);

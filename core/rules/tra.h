@@ -23,10 +23,10 @@ struct Tra {
   /// Returns a bound that shows when all earlier keys can be skipped. No earlier score may exceed
   /// `highest`. If `count` keys had positive scores so far, each earlier weight is at most
   /// 2^(highest + pull (count + 1)), before normalization.
-  /// The bound is the sum of `highest`, 30, and 1 for each doubling of the number of keys. If bound
-  /// + pull (count + 1) is below the base 2 logarithm of a weight, all earlier keys together have
-  /// less than 2^-30 of this weight. If pull > 0, earlier weights can exceed later ones, so the
-  /// bound is infinite.
+  /// All earlier keys together therefore have at most `keys` times this weight. The function
+  /// returns highest + 30 + log2(keys), rounded up. If this number + pull (count + 1) is below the
+  /// base 2 logarithm of some weight, all earlier keys together have less than 2^-30 of that
+  /// weight. If pull > 0, earlier weights can exceed later ones, so the function returns infinity.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;
@@ -34,8 +34,8 @@ struct Tra {
     return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
   }
   /// Returns dS. If one key has the whole weight of its row, for example because no other key has a
-  /// positive score, its dS must be exactly 0. Such a key is recognized by its logit: if both have
-  /// the same type, the logit equals the row's log_sum to the last bit.
+  /// positive score, its dS must be exactly 0. Such a key is recognized by its logit. If logit
+  /// and log_sum have the same type, the key's logit has the bits of the row's log_sum.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);

@@ -464,7 +464,8 @@ struct AttentionBlock {
     __syncthreads();
   }
 
-  /// Stores y and log_sum. If the block computes a part of the keys, stores o, b and l instead.
+  /// Stores y and log_sum. If the block computes a part of the keys, stores its sums (o, b
+  /// and l of Sums) instead.
   __device__ __forceinline__ void finish(const Sums& sums, const Weights& p) const {
     // If there are no keys, this is the first barrier between writing and reading *kept().
     if constexpr (walk == Walk::part) __syncthreads();

@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(attention_threads) deltaformer_scores(DeltaFor
         const int i = of_keys ? first + thread : r, j = of_keys ? r : first + thread;
         const std::int64_t query = at.query + i;
         const float w_y = row_dot(task.w, query, task.y, at.query + j, head);
-        // Query 1 has only one earlier key, whose weight is 1 for every score. The gradient of this
-        // score must therefore be exactly 0.
+        // Query 1 has only one earlier key. Its weight is 1 whatever its score is, so the gradient
+        // of this score must be exactly 0.
         space.weights[thread] = i == 1 ? 0
                                        : task.scale * weight_of(task, at, i, j, head) *
                                              (w_y - task.dots[query * task.heads + head]);

@@ -34,7 +34,8 @@ struct KeyBlock {
   const int key_head, part;
   const Tile tile;
   const SegmentView at;
-  Element *const k, *const v, *const ring;  // in shared memory: the tile's rows; queries and dy
+  // In shared memory. k and v: the tile's rows. ring: queries and dy of one or two steps.
+  Element *const k, *const v, *const ring;
   const int rows;       // number of keys; if it is not positive, the slot has no tile
   const int warp, row;  // row: index of this thread's first key in the tile
   const int own;        // offset of the warp's rows in a tile

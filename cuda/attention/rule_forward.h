@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(attention_threads)
     forward_kernel(ForwardTask task, typename Walker::Tensors tensors) {
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = steps / 8;
-  __shared__ float factors[tile_rows];  // one per query, from weigh() and share()
+  // Factor of each query's sums, as returned by the walker's weigh() or share().
+  __shared__ float factors[tile_rows];
   Element* const q = shared_memory<Element>();
   Element *const k = q + tile_entries<Product>, *const v = k + step_entries<Product>;
   auto* const s = reinterpret_cast<float*>(v + step_entries<Product>);

@@ -16,7 +16,7 @@ struct ChacalGradients : SoftmaxGradients {
   static float gamma(const AttentionGradients<T>& task, std::int64_t head) {
     return task.gamma[head * task.gamma_step];
   }
-  /// The solved values: U of the keys of the range.
+  /// U_j of the keys of the range, by which ChaCAL replaces v_j.
   template <class T>
   static ChacalSource<T> values(const AttentionGradients<T>& task, const Source<T>& v,
                                 const Source<T>& y, std::int64_t head) {
@@ -58,7 +58,7 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Adds (1 - g) A of a head to dv, and the terms -A_j . v_j to dg.
+  /// Adds (1 - g) A_j of a head to dv_j, and the terms -A_j . v_j to dg, with A_j as defined above.
   template <class T, class Product>
   static void end_head(const AttentionGradients<T>& task, const GradientSpace<Product>& space,
                        std::int64_t head, std::int64_t count) {

@@ -75,8 +75,9 @@ class GradientRows {
     }
   }
 
-  /// Computes D, and packs dy or W. If packing does not round, D and the packed rows are also
-  /// multiplied by the factor of dS.
+  /// Computes D_i = dy_i . y_i of the panel's rows and packs dy (W for rules that solve a system).
+  /// If packing does not round, D and the packed rows are also multiplied by `scale`, a factor of
+  /// dS.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
     const HeadRows<const T> means = Rule::mean(task_);

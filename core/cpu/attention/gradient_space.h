@@ -26,7 +26,7 @@ struct GradientSpace {
   // [panel]: factor of the scores, factor of dS, log_sum in base 2, D, row sum of dS
   float *scale, *times, *logs, *sums, *row_sums;
   float *tau, *shifts;                               // [panel]: tau and c of the queries
-  float* turned_means;                               // the means of entmax, packed and transposed
+  float* turned_means;                               // entmax: root_mean, packed and transposed
   float *bounds, *longest_key, *least_shift;         // TRA: upper bounds and their inputs
   float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: leftward rules only
   // One shift c and one vector of partial sums of dS per key of the range.

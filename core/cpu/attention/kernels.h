@@ -60,7 +60,7 @@ struct AttentionRows {
   float scale;
   float gamma = 0;                  // ChaCAL only
   HeadRows<const float> gain = {};  // DeltaFormer only, one row per query
-  HeadRows<T> read = {};            // z of DeltaFormer; null if z is not required
+  HeadRows<T> read = {};            // DeltaFormer: z_i = sum_j P_ij y_j; may be null
 };
 
 /// A task of the backward pass: computes dk and dv of the keys [begin, end) of one key head, and
@@ -95,7 +95,7 @@ struct AttentionGradients {
   float* dq_sums = nullptr;
   // state of leftward rules between ranges: [heads][queries][walked_numbers]
   float* walked = nullptr;
-  HeadRows<const T> read = {};      // z of DeltaFormer
+  HeadRows<const T> read = {};      // DeltaFormer: z_i = sum_j P_ij y_j
   HeadRows<const float> gain = {};  // only for DeltaFormer
   HeadRows<float> dgain = {};
   bool add_dgain = false;

@@ -4,8 +4,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The state of a leftward rule for a vector of queries. `known` and `sum` change from key to key
-/// (see walked_numbers in kernels.h). The other members do not change.
+/// The state of a rule whose weights depend on later keys, for a SIMD vector of queries. `known`
+/// and `sum` are the walked_numbers of kernels.h, which each key changes. The other members stay
+/// the same.
 struct Walk {
   Vec known, sum;
   Vec pull, log, log_sum, d;

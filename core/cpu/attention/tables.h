@@ -60,9 +60,9 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
     },
     [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
 
-/// The kernels of one pass of a mechanism with products on vectors. On vectors, Math::fast uses the
-/// same products as Math::exact. If the rule requires exact scores, Math::bf16 uses these products,
-/// too.
+/// The kernels of one pass of a rule, with products on SIMD vectors and not on tile registers.
+/// These kernels use f32 products for Math::exact and Math::fast. Math::bf16 has bf16 products
+/// unless the rule requires exact scores.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{

@@ -143,8 +143,8 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs the transpose as to[part][c][t]. The factors are not used, because they multiply the
-/// products instead.
+/// Packs the transpose as to[part][c][t]. The last argument, a factor for each row, is not used,
+/// because the factors multiply the products instead.
 template <TiledProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
                      float* to) {
