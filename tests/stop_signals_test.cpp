@@ -15,6 +15,7 @@ using longhand::nn::StopSignals;
 BOOST_AUTO_TEST_CASE(a_repeated_request_ends_the_process_only_after_half_a_second) {
   const pid_t child = ::fork();
   if (child == 0) {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);  // may be ignored here
     const StopSignals signals;
     std::raise(SIGINT);
     std::raise(SIGINT);
