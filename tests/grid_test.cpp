@@ -128,16 +128,25 @@ BOOST_AUTO_TEST_CASE(a_finished_run_is_reused_for_any_number_of_threads) {
   BOOST_CHECK_THROW(train_runs(with("1", "3"), options), Error);
 }
 
+namespace {
+
+/// A run on the task chains that takes an instant.
+GridRun tiny_run(const std::string& steps) {
+  GridRun run{"run", recipe_config("chains")};
+  set_all(run.config, {{"model.width", "16"},
+                       {"model.layers", "1"},
+                       {"training.steps", steps},
+                       {"training.evaluate_samples", "2"}});
+  return run;
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(a_recipe_continues_runs_of_an_older_version) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
   options.manner.quiet = true;
-  Config config = recipe_config("chains");
-  set_all(config, {{"model.width", "16"},
-                   {"model.layers", "1"},
-                   {"training.steps", "2"},
-                   {"training.evaluate_samples", "2"}});
-  const std::vector<GridRun> runs{{"run", config}};
+  const std::vector<GridRun> runs{tiny_run("2")};
   BOOST_TEST(train_runs(runs, options));
   std::string older = contents(folder / "grid/run/config.ini");
   for (const std::string line : {"rate_at = end\n", "checkpoint_minutes = 10\n"}) {
@@ -154,12 +163,8 @@ BOOST_AUTO_TEST_CASE(a_finished_run_of_another_backend_is_evaluated_on_the_reque
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
   options.manner.quiet = true;
-  GridRun run{"run", recipe_config("chains")};
-  set_all(run.config, {{"model.width", "16"},
-                       {"model.layers", "1"},
-                       {"training.steps", "2"},
-                       {"training.evaluate_samples", "2"},
-                       {"compute.backend", "reference"}});
+  GridRun run = tiny_run("2");
+  run.config.set("compute.backend", "reference");
   BOOST_TEST(train_runs(std::span(&run, 1), options));
   run.config.set("compute.backend", "cpu");
   const auto written = fs::last_write_time(folder / "grid/run/metrics.jsonl");
@@ -175,11 +180,7 @@ BOOST_AUTO_TEST_CASE(steps_that_the_metrics_lack_count_with_the_mean_duration_of
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
   options.manner.quiet = true;
-  GridRun run{"run", recipe_config("chains")};
-  set_all(run.config, {{"model.width", "16"},
-                       {"model.layers", "1"},
-                       {"training.steps", "4"},
-                       {"training.evaluate_samples", "0"}});
+  const GridRun run = tiny_run("4");
   BOOST_TEST(train_runs(std::span(&run, 1), options));
   double all = 0;
   std::vector<double> seconds;
