@@ -10,7 +10,7 @@ namespace {
 
 constexpr double perfect = 0.995, fails = 0.5;
 
-constexpr std::string_view flip_flop = "fal-table1-laptop", full_flip_flop = "fal-table1-paper",
+constexpr std::string_view flip_flop = "fal-table1-laptop",
                            cycle = "fal-table1-cycle-tracing-laptop",
                            long_cycle = "fal-table1-cycle-tracing-extended",
                            chains = "chacal-table1-laptop", long_chains = "chacal-table1-extended",
@@ -22,13 +22,6 @@ using ClaimSettings = std::vector<std::vector<ClaimCondition>>;
 using Conditions = std::vector<ClaimCondition>;
 
 std::vector<Claim> first_after_last() {
-  const auto fits = [](std::string_view page) {
-    return Conditions{at_least({page, gpt, "FFL F(0.6)"}, perfect)};
-  };
-  const auto fails_beyond = [](std::string_view page) {
-    return Conditions{at_most({page, gpt, "FFL F(0.98)"}, fails),
-                      at_most({page, gpt, "FFL len 1024"}, fails)};
-  };
   const auto traces = [](std::string_view model, std::string_view column, double bound) {
     return ClaimSettings{{at_least({long_cycle, model, column}, bound)},
                          {at_least({cycle, model, column}, bound)}};
@@ -45,8 +38,10 @@ std::vector<Claim> first_after_last() {
        10},
       {"F2",
        "GPT learns Flip-Flop and fails out of distribution",
-       {{"fits", {fits(full_flip_flop), fits(flip_flop)}},
-        {"fails", {fails_beyond(full_flip_flop), fails_beyond(flip_flop)}}}},
+       {{"fits", {{at_least({flip_flop, gpt, "FFL F(0.6)"}, perfect)}}},
+        {"fails",
+         {{at_most({flip_flop, gpt, "FFL F(0.98)"}, fails),
+           at_most({flip_flop, gpt, "FFL len 1024"}, fails)}}}}},
       {"F3",
        "both models learn Cycle Tracing",
        {{"GPT", traces(gpt, "CT train", perfect)}, {"FAL", traces(fal_gpt, "CT train", perfect)}}},
