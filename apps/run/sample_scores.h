@@ -12,7 +12,7 @@
 namespace longhand::app {
 
 /// Collects the scores of the samples of distribution NAME as arrays (EvaluationOptions::told):
-/// NAME.tokens, NAME.lengths all samples' tokens, and how many each sample has
+///   NAME.tokens, NAME.lengths         all samples' tokens, and how many each sample has
 ///   NAME.asked, NAME.asked_lengths    the scored outputs (tasks/task.h)
 ///   NAME.said, NAME.wanted            predicted and right class at each scored output
 ///   NAME.losses [samples]             mean loss over a sample's targets, under teacher forcing
