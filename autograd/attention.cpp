@@ -8,8 +8,9 @@
 
 namespace longhand {
 
-/// Returns the struct for the backward pass of a rule. `dinput` receives the gradient of the rule's
-/// own tensor. The rule's file in autograd/rules/ defines gradient_of().
+/// Returns a rule's description of its backward pass (core/contract/attention.h): the tensors that
+/// this pass reads, and `dinput` as the target of the gradient of the rule's own tensor. Each file
+/// of autograd/rules/ defines gradient_of() for one rule.
 template <class Rule>
 AttentionGradient dispatch(const Rule& rule, const Heads& y, const Target& dinput) {
   typename Rule::Gradient gradient_of(const Rule&, const Heads&, const Target&);

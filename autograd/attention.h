@@ -22,8 +22,9 @@ struct ScoreVars {
   Scores value() const;
 };
 
-/// The Sinks of the scores' multiplier and decay. Unlike a ScoreVars, they do not keep the values
-/// in memory.
+/// The gradient targets (Sink of autograd/variable.h) of ScoreVars::multiplier and
+/// ScoreVars::decay. A ScoreSinks does not keep the values of these tensors in memory, as a
+/// ScoreVars would.
 class ScoreSinks {
  public:
   explicit ScoreSinks(const ScoreVars& s)

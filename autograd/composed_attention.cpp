@@ -59,8 +59,9 @@ Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   return reshape(matmul(grouped, v, {.math = math}), {heads, queries, width});
 }
 
-/// (1 - g) (I - g P-)^-1 x for x [heads, T, columns]. Computed in the master type, because bf16
-/// would keep only a few bits of 1 - g, and an error of P is multiplied by up to 1 / (1 - g).
+/// Returns (1 - g) (I - g P-)^-1 x for x [heads, T, columns], where g is gamma and P- is the part
+/// of P below the diagonal. All computations use the master type. bf16 would represent 1 - g by
+/// only a few bits. And the inverse multiplies an error of P by up to 1 / (1 - g).
 Var chained(const Var& weights, const Var& gamma, const Var& x) {
   const DType type = gamma.value().dtype();
   const Var p = cast(weights, type), right = cast(x, type);
@@ -152,7 +153,8 @@ Var composed_path(const PathVars& in) {
     const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
-    // PaTH applies the reflections H_m = I - beta_m w_m w_m^T of the tokens j < m <= i to k_j:
+    // PaTH applies the reflections H_m = I - beta_m w_m w_m^T of the tokens j < m <= i to k_j. Each
+    // reflection subtracts a multiple of its w_m, and `left` contains these multiples:
     //   H_i ... H_(j+1) k_j = k_j - sum over j < m <= i of left_mj w_m
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);

@@ -50,10 +50,12 @@ struct PathVars {
 };
 Var composed_path(const PathVars& inputs);
 
-/// The delta rule as products of T x T matrices, without memories. The corrections W = [w_t] solve
+/// The delta rule as products of T x T matrices. No state is passed from token to token. The rows
+/// of W are the corrections w_t, which solve
 ///   (I + A diag(beta)) W = V, where A_ij = a_(j+1) ... a_i k_i . k_j for j < i
-/// The output is Y = B diag(beta) W. B is like A, but with q_i in place of k_i, and with entries
-/// for j <= i.
+/// Here a_t is the decay factor of token t, and beta_t is the strength of its correction. The
+/// output is Y = B diag(beta) W. B is like A, but with q_i in place of k_i, and with entries for j
+/// <= i.
 Var composed_delta(const DeltaVars& inputs);
 
 /// (1 - g) (I - g P-)^-1 for P [heads, T, T], where P- is the part of P below the diagonal. The

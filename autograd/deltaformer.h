@@ -17,9 +17,9 @@ struct DeltaFormerVars {
   std::optional<Math> math = {};
 };
 
-/// Returns y, [query tokens, q.heads * v.width]. `earlier` is required if there are fewer queries
-/// than keys. It is not differentiated, so with `earlier` no input may require a gradient. q and k
-/// must not share columns.
+/// Returns y, [query tokens, q.heads * v.width]. If there are fewer queries than keys, `earlier`
+/// contains the outputs at the positions before the first query. It is not differentiated, so with
+/// `earlier` no input may require a gradient. q and k must not share columns.
 Var deltaformer(const DeltaFormerVars& inputs, const Heads& earlier = {});
 
 }  // namespace longhand

@@ -35,7 +35,8 @@ struct GradcheckResult {
 GradcheckResult gradcheck(const catalog::Operation& operation, Backend& reference,
                           std::uint64_t seed = 1);
 
-/// As above, for a function of the caller and given arguments.
+/// Compares the gradients of any function f with difference quotients, as above, at the given
+/// arguments.
 using Function = std::function<Var(std::span<const Var> arguments)>;
 GradcheckResult gradcheck(const Function& f, const std::vector<catalog::HostTensor>& arguments,
                           Backend& reference, std::uint64_t seed = 1);

@@ -7,7 +7,7 @@
 
 namespace longhand {
 
-/// Heads within a value (core/contract/heads.h) that may require a gradient.
+/// Heads (core/contract/heads.h) in the columns of a Var.
 struct HeadVars {
   Var data;
   std::int64_t first_column = 0, heads = 1, width = 0;

@@ -14,8 +14,8 @@ struct LinearCrossEntropyOptions {
 
 /// cross_entropy(x weight^T, targets), without storing the logits of all rows. The rows are
 /// processed in blocks. For each block, the logits, the loss and the contributions to both
-/// gradients are computed; the next block reuses the memory of the logits. x [rows, in], weight
-/// [groups classes, in], targets i32 [n, groups].
+/// gradients are computed; the next block reuses the memory of the logits. The shapes are x [rows,
+/// in], weight [groups * classes, in] and targets i32 [n, groups].
 Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
                          const LinearCrossEntropyOptions& options = {});
 

@@ -13,7 +13,7 @@
 namespace longhand {
 namespace {
 
-/// The steps of the columns of y from `first` on.
+/// Returns the Steps (core/contract/steps.h) that begin at column `first` of y.
 Steps steps_in(const Tensor& y, std::int64_t first) {
   Steps steps = row_major(y.shape());
   steps.first = first;
@@ -41,7 +41,8 @@ void check(const Var& y, const Var& x, const Var& a, const Var& b, const LowRank
                  b.shape()[0], " columns fit, got ", o.first_column);
 }
 
-/// Adds the product to `into`, which is the memory of y or a copy of it.
+/// Returns y + scale x a^T b^T. The product is added to `into`, which is either y itself or a copy
+/// of it.
 Var added(const Var& y, const Tensor& into, const Var& x, const Var& a, const Var& b,
           const LowRankOptions& o) {
   Backend& backend = y.backend();

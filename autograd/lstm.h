@@ -10,8 +10,8 @@ struct LstmOptions {
   /// the same tensor. They are not differentiated: if one of them is given, no input may require a
   /// gradient.
   Tensor before = {}, after = {};
-  /// True if no other operation uses these columns of x. Their gradient is then assigned instead of
-  /// added.
+  /// True if no other operation reads the columns of x in which these heads are stored. The
+  /// gradient of x is then assigned instead of added.
   bool alone = false;
 };
 

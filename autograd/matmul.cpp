@@ -9,7 +9,7 @@ namespace longhand {
 namespace {
 
 /// True if `a` is [batch, m, k] and b is a single matrix. The tensors of `a` and of the result are
-/// then read as matrices with batch m rows.
+/// then read as matrices with batch * m rows.
 bool is_flat(const Var& a, const Var& b) { return a.shape().rank() == 3 && b.shape().rank() == 2; }
 
 /// Passes the gradient of c to all inputs. `pre` is the value before the activation.

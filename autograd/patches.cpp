@@ -12,7 +12,9 @@
 namespace longhand {
 namespace {
 
-/// The rows (or columns) of patches whose pixel `offset` is inside the image.
+/// A row (or column) of patches covers `size` rows (or columns) of pixels. Among them, the one with
+/// index `offset` may be outside the image, in the padding. This struct describes the patches for
+/// which it is inside.
 struct Inside {
   std::int64_t first = 0, count = 0;
   std::int64_t pixel = 0;  // place of the first of these pixels in the image
@@ -28,7 +30,9 @@ Inside inside(std::int64_t extent, std::int64_t patches, std::int64_t offset,
           pixel};
 }
 
-/// Calls body(shape, steps of x, steps of y) for each pixel of a patch.
+/// For each pixel of a patch, calls body(shape, steps_x, steps_y). The shape counts the patches for
+/// which this pixel is inside the image. The Steps (core/contract/steps.h) lead through these
+/// pixels in x and in y.
 template <class Body>
 void for_each_pixel(const Shape& x, const Shape& y, const PatchOptions& options, Body body) {
   const std::int64_t channels = x[3];

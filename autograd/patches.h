@@ -14,7 +14,7 @@ namespace longhand {
 struct PatchOptions {
   std::int64_t size = 1, stride = 1, padding = 0;
 
-  static constexpr std::int64_t most = 4096;  // maximum of size and stride
+  static constexpr std::int64_t most = 4096;  // upper limit of both size and stride
   /// Throws an Error that begins with `subject` unless size and stride are from 1 to `most` and
   /// padding is below size.
   void check(std::string_view subject) const;

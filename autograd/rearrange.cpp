@@ -24,8 +24,8 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
   return Shape(std::span<const std::int64_t>(extents).first(shape.extents().size()));
 }
 
-/// The first entry, and the distance between entries along each axis, of the part of a row-major
-/// tensor that begins at index `first` of the axis.
+/// Returns the Steps (core/contract/steps.h) of a part of a row-major tensor. The part begins at
+/// index `first` of the given axis.
 Steps steps_from(const Shape& shape, int axis, std::int64_t first) {
   Steps steps = row_major(shape);
   steps.first = first * steps.along[axis];

@@ -6,9 +6,9 @@
 
 namespace longhand {
 
-/// f(x), which stores only x: backward computes f(x) again and differentiates it. f must compute
-/// the same values each time. If other values that f uses require gradients, `other` must be one of
-/// them.
+/// Returns f(x) and stores only x. The backward pass computes f(x) again and differentiates it. f
+/// must compute the same values each time. If f also uses other values that require gradients, pass
+/// one of them as `other`, so that the result requires a gradient even if x does not.
 Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> f);
 
 }  // namespace longhand

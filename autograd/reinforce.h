@@ -6,13 +6,13 @@ namespace longhand {
 
 /// The attention weights to be increased, and by how much; see core/contract/reinforce.h.
 struct Reinforcement {
-  Tensor pairs;    // i32 [n, 2]; empty: no weight is changed
+  Tensor pairs;    // i32 [n, 2]: row of the query, position of the key; empty: nothing changes
   Tensor amounts;  // [q.heads], of the master type
   double threshold = 0;
 };
 
-/// Attention with increased weights. Throws an Error if a gradient is required, because it has
-/// none.
+/// Attention with increased weights. The operation has no backward pass, so it throws an Error if
+/// an input requires a gradient.
 Tensor reinforced_attention(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by,
                             const Var& sink = {});
 void reinforced_attention_into(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by,

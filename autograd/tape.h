@@ -28,8 +28,9 @@ class Tape {
   /// index of a leaf as soon as the leaf's gradient is complete. It is not called for leaves that
   /// no record uses.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// For a tape whose operations are computed again during the backward pass of `other`. If a
-  /// record of this tape reads a leaf, the next record of `other` counts as a reader of the leaf.
+  /// For a tape whose records are dropped, because the next record of `other` repeats their
+  /// operations in its backward pass (recompute.cpp). A leaf that they read counts as read by that
+  /// record.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }

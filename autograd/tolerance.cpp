@@ -12,10 +12,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
-/// A trial changes an input by a normal number times trial_unit and then rounds it to f32. The root
-/// mean square of this change is 1.15 units. For rounding to nearest alone, averaged over all
-/// significands, it is only 0.42 units. The effect of the changes is therefore multiplied by
-/// 0.42 / 1.15.
+/// In a trial, an input changes by a standard normal number times trial_unit and is then rounded to
+/// f32. The root mean square of the whole change is 1.15 units. Rounding alone would change the
+/// input by 0.42 units (root mean square over all significands). The effect of the changes is
+/// therefore multiplied by 0.42 / 1.15.
 constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.15;
 
 double round_to(double value, DType type) {
@@ -400,7 +400,8 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
   const double size = std::sqrt(squares / count);
   slope.size = squares;
   mean.size = count * size;
-  // All entries of a row may have the same floor error. The variance of their sum is then `width`
+  // c.floor bounds the part of an entry's error that trials do not show (Operation::error_terms).
+  // This part may be the same in all entries of a row. The variance of their sum is then `width`
   // times larger than for independent errors.
   const auto width = static_cast<double>(block.columns);
   slope.floor_variance = c.floor * c.floor * squares * width;

@@ -43,7 +43,9 @@ class Sink {
 class Var {
  public:
   Var() = default;
-  Var(Tensor value, bool wants_grad = false);  // NOLINT: a plain tensor is a constant
+  Var(Tensor value,
+      bool wants_grad =
+          false);  // NOLINT: implicit, so that operations accept a Tensor as a constant
 
   explicit operator bool() const { return static_cast<bool>(value_); }
   const Tensor& value() const { return value_; }

@@ -69,7 +69,7 @@ std::vector<Case> long_cases(Rng& rng) {
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases = medium_cases(rng);
   for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
-  // There are so many keys that math mode `fast` splits the operands.
+  // With this many keys, math mode `fast` splits each factor of a product into two bf16 numbers.
   cases.push_back(
       head_case(rng, {.lengths = {40}, .width = 20, .v_width = 36, .key_lengths = {300}}));
   vary(cases, rng, large_heads()[1]);

@@ -54,9 +54,9 @@ std::vector<Case> small_delta(Rng& rng) {
   return cases;
 }
 
-/// Cases for the composed form, which stores running sums of the decays. The parity test assumes
-/// that these sums are rounded like activations. In bf16, an error of 2% can therefore be detected
-/// only if the sums are small.
+/// Cases for the composed form, which stores running sums of the decays. The parity test allows
+/// these sums the rounding error of an activation. In bf16 this error grows with the sums, so only
+/// small sums show whether a result is wrong by 2%.
 std::vector<Case> medium_delta(Rng& rng) {
   std::vector<Case> cases = delta_cases(rng, medium_heads());
   for (const auto& [length, count, least] : {std::tuple{6, 40, -2.0}, {40, 16, -0.1}}) {

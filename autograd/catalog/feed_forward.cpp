@@ -11,8 +11,8 @@ struct FeedForwardExtents {
   std::int64_t rows, in, hidden, out;
 };
 
-/// A case whose weights have the standard deviation 1/sqrt(in). At the resulting z, f is neither
-/// flat nor linear.
+/// A case whose weights have the standard deviation 1/sqrt(in). The argument of f then has a size
+/// at which f is neither flat nor linear.
 Case layer(Rng& rng, const FeedForwardExtents& e, bool with_biases, bool with_residual,
            const char* f) {
   const auto deviation = [](std::int64_t in) {

@@ -21,8 +21,8 @@ Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
 }
 
 /// Replaces the entries by odd multiples of 1/4. bf16 represents these and their products exactly.
-/// The sum of five such products is an odd multiple of 1/16. No z is therefore so near relu's kink
-/// that rounding could change its sign.
+/// The sum of five such products is an odd multiple of 1/16. It is thus never so close to 0, the
+/// kink of relu, that rounding could change its sign.
 void make_odd(HostTensor& x) {
   for (double& value : x.values) value = (2 * std::round(2 * value) + 1) / 4;
 }

@@ -5,7 +5,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// The axes that the digits of an attribute name.
+/// Reads the attribute `axes`, which has one digit per axis.
 std::vector<int> axes_of(const Call& c) {
   std::vector<int> axes;
   for (const char digit : c.word("axes")) axes.push_back(digit - '0');

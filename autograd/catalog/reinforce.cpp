@@ -15,9 +15,10 @@ bool is_clear(double weight, double threshold) {
   return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
 }
 
-/// Adds pairs whose weight is clearly above or below the threshold, and pairs that are not visible.
-/// Each query has about `wanted` pairs in ascending order of keys, or all of its keys if it has
-/// fewer.
+/// Adds the argument `pairs`. A pair is a query and a key whose attention weight is to be
+/// increased. The weight is clearly above or below the threshold, or the query does not see the
+/// key. Each query has about `wanted` pairs in ascending order of keys, or all of its keys if it
+/// has fewer.
 Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const std::shared_ptr<Backend> reference = make_reference_backend();
   c.inputs["pairs"] = {{0, 2}, {}};
@@ -25,7 +26,10 @@ Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const auto heads = std::stoll(c.attributes["heads"]);
   HostTensor amounts{{heads}, {}};
   for (int h = 0; h < heads; ++h) {
-    amounts.values.push_back(h % 3 == 1 ? 0 : 0.5 + rng.uniform());  // the second head has amount 0
+    amounts.values.push_back(
+        h % 3 == 1
+            ? 0
+            : 0.5 + rng.uniform());  // every third head, beginning with the second, has amount 0
   }
   c.inputs["amounts"] = amounts;
   const Call call = prepare(find("reinforced_attention"), c, *reference, DType::f64, false);

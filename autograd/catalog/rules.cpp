@@ -67,7 +67,7 @@ std::vector<Case> medium_cases(Rng& rng, const DescribedRule& rule) {
 }
 
 /// Long sequences: with normal scores, with gates near 1/2, with gates near 1, and with scores up
-/// to 60. For TRA all gates are near 1: stronger gates would bring scores near 0, where rounding
+/// to 60. For TRA all gates are near 1. Smaller gates would bring scores near 0, where rounding
 /// changes their sign.
 std::vector<Case> long_cases(Rng& rng, const DescribedRule& rule) {
   std::vector<Case> cases = cases_of(rng, rule, long_heads());
@@ -93,8 +93,8 @@ std::vector<Case> large_cases(Rng& rng, const DescribedRule& rule) {
   for (const HeadShape& shape : large_heads()) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
-  // Each key receives a small part of the weight, so the kernels do not stop within the first
-  // block. The sequence has several ranges of keys.
+  // Each key receives a small part of the weight, so no kernel may stop within the first block of
+  // keys. There are so many keys that the backward pass divides them into several ranges.
   cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
   cases.back().attributes["scale"] = "0.01";
   for (Case& c : long_cases(rng, rule)) cases.push_back(std::move(c));

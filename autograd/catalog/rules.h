@@ -13,8 +13,8 @@ struct DescribedRule {
   std::string name, formula;
   RuleVars (*vars)(const Call& call);
   std::optional<Argument> input = {};  // the rule's own input
-  // The sign of a score decides whether its key has a weight. No case then has scores near 0, where
-  // rounding changes their sign, and all products of scores are f32.
+  // True if a key has a weight only if its score is positive. No case then has scores near 0, where
+  // rounding changes their sign, and scores are computed in f32 in every math mode.
   bool by_sign = false;
   double error_terms = 1;  // Operation::error_terms of the fused operation
 };

@@ -6,7 +6,7 @@
 
 namespace longhand {
 
-/// P_ij = sigmoid(s_ij - ln n_i)
+/// P_ij = sigmoid(s_ij - ln n_i), where n_i is the number of keys that query i sees
 Var weigh(const SequenceScores& s, const SigmoidVars&) {
   const Var scores = s.scores();
   std::vector<double> logs;  // ln n_i of each query; all heads have the same

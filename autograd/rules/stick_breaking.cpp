@@ -14,7 +14,7 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);
   const Var s = where(seen, scores, none);
-  // backward treats both as constants
+  // The backward pass treats these two vectors as constants.
   std::vector<double> positive = s.value().to_doubles(), signs;
   for (double& x : positive) {
     x = x >= 0 ? 1 : 0;

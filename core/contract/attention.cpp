@@ -5,8 +5,9 @@
 namespace longhand {
 namespace {
 
-/// Checks the tensors of a rule. A Tensor must be [queries, q.heads]. Heads must have one row per
-/// query and v_width entries per head.
+/// Checks the tensors of a rule of attention. A tensor (type Tensor) must be [query tokens,
+/// q.heads]. A tensor of heads (type Heads) must have one row per query token and v_width entries
+/// per head.
 struct RuleCheck {
   HeadArguments& are;
   const Scores& s;

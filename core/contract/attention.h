@@ -126,10 +126,10 @@ struct SoftmaxGradient {
   }
 };
 
-/// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
-/// The sum over m <= j is computed as D_i minus the terms of the later keys, so an error of D_i
-/// affects all earlier keys. If the products with v round their operands, dy in D_i must therefore
-/// be rounded in the same way.
+/// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im The
+/// sum over m <= j is computed as D_i minus the terms P_im dP_im of the later keys. The difference
+/// is accurate only if D_i is the sum of exactly these terms. If the products for dP round dy to
+/// bf16, D_i is therefore computed from the rounded dy as well.
 struct StickBreakingGradient {
   Heads y;
   Heads residue = {};
@@ -178,7 +178,7 @@ struct SigmoidGradient {
 using AttentionGradient = std::variant<SoftmaxGradient, StickBreakingGradient, TraGradient,
                                        EntmaxGradient, SigmoidGradient>;
 
-/// Computes the gradients of q, k and v from the rule's dS:
+/// Computes the gradients of q, k and v from the rule's dS. With tau_i and scale as in Scores,
 ///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i
 ///   dv_j = sum_i P_ij dy_i
 /// With grouped keys, dk_j and dv_j are also summed over the query heads that read the key head.

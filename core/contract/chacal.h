@@ -12,9 +12,9 @@ namespace longhand {
 
 /// The rows are computed in order, with U_j = (1 - g) v_j + g y_j:
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
-/// If g = 0, y is the output of Attention up to rounding. The rounding may differ, because a
-/// backend may sum over the keys of Attention in parts or, in math modes other than exact, use
-/// other products for Attention.
+/// If g = 0, y is the output of Attention up to rounding. The rounding may differ for two reasons.
+/// A backend may divide the keys of Attention into parts and add their sums. And in math modes
+/// other than exact, it may compute the products of Attention with other instructions.
 ///
 /// Saves y and log_denominator, as SoftmaxRule does. The scores have no window.
 ///

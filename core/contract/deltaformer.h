@@ -36,9 +36,10 @@ struct DeltaFormer {
   Heads read = {};
 };
 
-/// Requires queries and keys of the same segments. W = (I - diag(g) S)^-T dy is computed from the
-/// last row to the first:
+/// Requires as many queries as keys in every sequence. With S, g (the gain), y and z of
+/// DeltaFormer, W = (I - diag(g) S)^-T dy is computed from the last row to the first:
 ///   W_j = dy_j + sum_(i>j) S_ij g_i W_i
+/// The gradients are
 ///   dv_j = W_j;  dg_i = W_i . z_i;  dS_ij = S_ij (g_i W_i . y_j - g_i W_i . z_i)
 ///   dq_i = scale sum_j dS_ij k_j;  dk_j = scale sum_i dS_ij q_i
 struct DeltaFormerBackward {

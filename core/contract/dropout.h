@@ -11,10 +11,12 @@
 namespace longhand {
 
 /// y_i is 0 with probability `rate`, otherwise x_i / (1 - rate), so that the mean of y_i over all
-/// draws is x_i. Entry i is dropped if word i mod 4 of
-///   philox({i / 4, index, step, Purpose::dropout 2^24}, the two halves of seed)
-/// is below rate 2^32. This is the stream (seed, dropout, step, index) of core/rng.h, which is the
-/// same on every backend. Nothing is saved: the backward pass applies this operation to dy.
+/// draws is x_i. The random numbers are the stream (seed, dropout, step, index) of core/rng.h,
+/// which is the same on every backend. For four entries at a time, the generator Philox returns
+/// four words of 32 bits:
+///   words = philox(counter = {i / 4, index, step, Purpose::dropout * 2^24}, key = halves of seed)
+/// Entry i is dropped if words[i mod 4] is less than rate * 2^32. Nothing is saved: the backward
+/// pass applies this operation to dy.
 ///
 /// The step is a tensor, so that recorded operations draw new numbers each time they are repeated.
 struct Dropout {

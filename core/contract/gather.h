@@ -32,7 +32,8 @@ struct Gather {
   Tensor y;
 };
 
-/// dx_i,(index_ij) += dy_ij, in the order of j. Unless the target adds, dx is first set to zero.
+/// dx_i,(index_ij) += dy_ij, in the order of j. Before that, dx is set to zero unless Target::add
+/// is true.
 struct GatherBackward {
   static constexpr std::string_view name = "gather_backward";
   Tensor index, dy;

@@ -17,7 +17,8 @@ class HeadArguments {
  public:
   HeadArguments(std::string_view op, const Heads& q);
 
-  /// Requires `count` heads with at least `rows` rows and q's type. width < 0 allows any width.
+  /// Requires `count` heads with at least `rows` rows and the type of the constructor's q. A
+  /// negative width allows any width.
   void in(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
           std::int64_t width);
   void out(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,

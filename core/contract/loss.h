@@ -5,9 +5,9 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Each loss is a weighted mean over the targets, a tensor [1] of the master type. The weights also
-/// have the master type. If `weights` is empty, all weights are 1. If all weights are 0, the loss
-/// and its gradient are 0.
+/// Each loss is the weighted mean of one loss per target. The loss is a tensor [1]. The loss and
+/// the weights have the master type. If `weights` is empty, all weights are 1. If all weights are
+/// 0, the loss and its gradient are 0.
 namespace longhand {
 
 /// logits [rows, groups * classes]: each row contains `groups` independent choices among `classes`.

@@ -4,7 +4,8 @@
 
 #include "core/contract/heads.h"
 
-/// Long short-term memory. A token's change to the state depends on the state itself.
+/// Long short-term memory: a recurrent network. The state after a token depends on the state before
+/// it through tanh and sigmoid, so the tokens must be processed one after another.
 namespace longhand {
 
 /// Each head of a sequence has a state (h, c), which starts at `before`, or at 0. The sum

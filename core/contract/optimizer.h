@@ -11,9 +11,11 @@
 /// The moments m and v may be bf16.
 namespace longhand {
 
-/// Each tensor is divided into pieces of `piece` entries. Each piece has one sum:
+/// Divides each tensor into pieces of `piece` entries and computes the sum of squares of each
+/// piece:
 ///   sums[k]_p = sum of x_i^2 over the entries i of piece p of tensors[k]
-/// sums[k] [pieces(size of tensors[k])] has the tensors' type. Its old values are replaced.
+/// The shape of sums[k] is [pieces(size of tensors[k])], and its type is that of the tensors. Its
+/// old values are replaced.
 struct SquareSums {
   static constexpr std::string_view name = "square_sums";
   static constexpr std::int64_t piece = 16384;

@@ -19,9 +19,9 @@ enum class Reduction { sum, largest, smallest, square_sum, nonfinite };
 std::string_view name_of(Reduction reduction);
 
 /// y_i is the reduction of x_ij over j. y [rows] has the master type. `nonfinite` counts infinities
-/// and NaNs. The reductions of a row without entries are, in the order of the enumeration, 0,
-/// -infinity, infinity, 0 and 0. If a row contains a NaN, its sum, maximum, minimum and sum of
-/// squares are NaN.
+/// and NaNs. For a row without entries, `largest` is -infinity, `smallest` is infinity, and the
+/// other reductions are 0. If a row contains a NaN, its sum, maximum, minimum and sum of squares
+/// are NaN.
 struct Reduce {
   static constexpr std::string_view name = "reduce";
   Reduction reduction{};

@@ -11,8 +11,8 @@ namespace longhand {
 /// sequence, and a head h (see Heads),
 ///   s_ij = tau_i scale q_i . k_j + c_i - c_j
 /// where c_i is the entry of c for the key at position p. The query sees the keys j <= p. A
-/// positive window limits these to j > p - window. Without the tensors, tau is 1 and c is 0.
-/// Products are computed in the math mode `math`, and sums in the master type.
+/// positive window limits these to j > p - window. If `multiplier` is empty, tau is 1. If `decay`
+/// is empty, c is 0. Products are computed in the math mode `math`, and sums in the master type.
 struct Scores {
   Heads q, k;
   Segments queries, keys;

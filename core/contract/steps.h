@@ -47,10 +47,10 @@ void for_each_index(const Shape& shape, Body&& body) {
   }
 }
 
-/// A loop over the entries of several operands, with as few axes as possible. It consists of lines
-/// of `inner` entries and three outer axes of lines. In operand k, line (i_0, i_1, i_2) begins at
-/// first[k] + sum_a i_a outer_step[a][k], and its entries are inner_step[k] apart. All members are
-/// plain arrays, so a Walk can be passed to kernels by value.
+/// A loop over the entries of several operands, with as few axes as possible. The three outer axes
+/// number the lines, and the inner axis numbers the `inner` entries of a line. In operand k, line
+/// (i_0, i_1, i_2) begins at first[k] + sum_a i_a outer_step[a][k], and its entries are
+/// inner_step[k] apart. All members are plain arrays, so a Walk can be passed to kernels by value.
 template <int operands>
 struct Walk {
   std::int64_t outer[3] = {1, 1, 1};
@@ -73,7 +73,8 @@ template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  int at = 4;  // the axis of `walk` that was set last: outer[0 .. 2], 3: inner, 4: none yet
+  int at = 4;  // the axis that was set last: 0, 1 or 2 for an outer axis, 3 for the inner one, 4
+               // for none
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };
   for (int a = shape.rank() - 1; a >= 0; --a) {

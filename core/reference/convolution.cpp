@@ -26,7 +26,8 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
         for (std::int64_t i = 0; i < taps; ++i) sum += weight(i, c) * at(t - i);
         y.put(s.key + t, c, sum);
       }
-      // `after` may be `before`. In ascending order, each entry is read before it is overwritten.
+      // `before` and `after` may be the same tensor. In ascending order, each entry is read before
+      // it is overwritten.
       for (std::int64_t i = 0; i < taps - 1; ++i) {
         after.put(number, i * n + c, at(s.keys - (taps - 1) + i));
       }

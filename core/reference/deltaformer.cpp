@@ -73,8 +73,8 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
           dv.put(s.key + j, h, c, w);
           w_z += w * z(row, h, c);
           gw(j, c) = g * w;
-          // gw_z adds the same products as g_i W_i . y_j below. If row i has only one key, z_i is
-          // y_j, and the two terms of dS_ij cancel exactly.
+          // The same products are added in the same order as in g_i W_i . y_j below. If row i has
+          // only one key, z_i is y_j, and the two terms of dS_ij therefore cancel exactly.
           gw_z[j] += gw(j, c) * z(row, h, c);
         }
         dgain.put(row * heads + h, w_z);

@@ -10,8 +10,9 @@
 
 namespace longhand::reference {
 
-/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. The heads may have any float
-/// type, because the CPU backend also uses the loops that only inspect scores.
+/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Any float type is allowed,
+/// because the CPU backend also calls some loops of the reference, for operations that only inspect
+/// scores.
 class HeadRows {
  public:
   explicit HeadRows(const Heads& x);
@@ -119,8 +120,8 @@ class ScoreGradients {
 
 void put(const Target& target, const std::vector<double>& values);
 
-/// Replaces the scores of a row by the weights exp(s) / (sum of exp(s) + exp(sink)), and returns
-/// the logarithm of the denominator.
+/// The value of `sink` with which a row has no sink. softmax() replaces the scores of a row by the
+/// weights exp(s) / (sum of exp(s) + exp(sink)), and returns the logarithm of the denominator.
 inline constexpr double no_sink = -std::numeric_limits<double>::infinity();
 double softmax(std::span<double> row, double sink = no_sink);
 

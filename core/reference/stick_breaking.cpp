@@ -19,8 +19,8 @@ void break_stick(std::span<double> row) {
 
 }  // namespace
 
-/// y_i = sum_(j<i) P_ij v_j. The residue is not stored: it is only for bf16, which the reference
-/// does not support.
+/// y_i = sum_(j<i) P_ij v_j. A backend saves the rounding error of y as `residue`, but only in
+/// bf16, which the reference does not support.
 void run(ReferenceBackend&, const Attention& op, const StickBreakingRule&) {
   attend(ScoreRows(op.scores, rules::Stick::own_key), op,
          [](const Query&, std::span<double> row) { break_stick(row); });

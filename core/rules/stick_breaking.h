@@ -39,10 +39,10 @@ struct Stick {
   static constexpr V weigh(V s, V& left) {
     return weigh(broken(s), left);
   }
-  /// Returns dS. `rest` is the sum of p dP over this key and all earlier keys. For the nearest key,
-  /// it is D. An error of `rest` appears in dS, multiplied by `taken`. p must therefore be the same
-  /// number by which v was multiplied to compute y. If the product with v rounds its operands, this
-  /// is the rounded p.
+  /// Returns dS. `rest` is the sum of P dP over this key and all earlier keys. For the nearest key,
+  /// it is D = dy . y, and each call subtracts its own term. The rest is accurate only if the terms
+  /// are exactly those that are summed in D. Therefore p must be the number by which v was
+  /// multiplied to compute y. If the product with v rounds its operands, this is the rounded P.
   template <class V>
   static constexpr V gradient(V taken, V p, V dp, V& rest) {
     const V part = p * dp, ds = part - taken * rest;

@@ -20,13 +20,15 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
-  /// Returns a bound that shows when all earlier keys can be skipped. No earlier score may exceed
-  /// `highest`. If `count` keys had positive scores so far, each earlier weight is at most
-  /// 2^(highest + pull (count + 1)), before normalization.
-  /// All earlier keys together therefore have at most `keys` times this weight. The function
-  /// returns highest + 30 + log2(keys), rounded up. If this number + pull (count + 1) is below the
-  /// base 2 logarithm of some weight, all earlier keys together have less than 2^-30 of that
-  /// weight. If pull > 0, earlier weights can exceed later ones, so the function returns infinity.
+  /// Returns a bound that shows when all earlier keys can be skipped. `highest` must be at least
+  /// the score of each earlier key, and `keys` is their number. Let `count` be the number of
+  /// positive scores so far. If pull <= 0, an earlier key with a positive score has at most the
+  /// logit highest + pull (count + 1). All earlier keys together then have less than 2^-30 of a
+  /// known weight if
+  ///   highest + 30 + log2(keys) + pull (count + 1) < the logit of that weight
+  /// The function returns highest + 30 + log2(keys), rounded up. All these numbers are to the base
+  /// 2. If pull > 0, the logits of earlier keys have no such bound, so the function returns
+  /// infinity.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;
@@ -34,8 +36,9 @@ struct Tra {
     return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
   }
   /// Returns dS. If one key has the whole weight of its row, for example because no other key has a
-  /// positive score, its dS must be exactly 0. Such a key is recognized by its logit. If logit
-  /// and log_sum have the same type, the key's logit has the bits of the row's log_sum.
+  /// positive score, its dS must be exactly 0. The logit of such a key equals log_sum, the
+  /// logarithm of the row's sum. This test requires that both have the same type, since otherwise
+  /// rounding makes them differ.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);

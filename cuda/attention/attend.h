@@ -9,11 +9,12 @@
 
 /// The forward pass of softmax attention and ChaCAL. A thread block has 64 or 128 queries of one
 /// head of one segment and processes their keys in blocks of 64. For each query it keeps a level b,
-/// which is near the maximum score so far, and the sums l = sum_j 2^(s_j - b) and o = sum_j 2^(s_j
-/// - b) v_j. Scores are multiplied by log2 e, so that exponentials are powers of 2. If the maximum
-/// m of a block of keys is more than `slack` above b, l and o are first multiplied by 2^(b - m),
-/// and m becomes the level. Then the terms of the block are added. No power exceeds 2^slack, and
-/// levels seldom change. At the end y = o / l and log_sum = (b + log2 l) ln 2.
+/// which is near the maximum score so far, and the sums
+///   l = sum_j 2^(s_j - b),  o = sum_j 2^(s_j - b) v_j
+/// Scores are multiplied by log2 e, so that exponentials are powers of 2. If the maximum m of a
+/// block of keys is more than `slack` above b, l and o are first multiplied by 2^(b - m), and m
+/// becomes the level. Then the terms of the block are added. No power exceeds 2^slack, and levels
+/// seldom change. At the end y = o / l and log_sum = (b + log2 l) ln 2.
 ///
 /// The last block of keys has the same positions as the queries. For ChaCAL, the values of earlier
 /// blocks are U_j = (1 - g) v_j + g y_j, because their y_j are finished. In the last block the
@@ -22,13 +23,14 @@
 ///
 /// A sink is treated like a key before all others: its score is the first level, and l begins at 1.
 ///
-/// For heads wider than a slice, scores are summed over the slices of the keys, and each thread
-/// block computes one slice of y.
+/// The columns of a head are processed in slices of 32, 64 or 128. A wider head has several slices
+/// of 128: its scores are summed over all slices of q and k, and each thread block computes one
+/// slice of y.
 ///
-/// Keys and values are loaded during computation. If three thread blocks with two pairs of tiles
-/// each fit on a multiprocessor, the keys and values of the next block are loaded while the current
-/// block is computed. Otherwise the values of a block are loaded while its scores are computed, and
-/// the keys of the next block are loaded during the rest of the computation.
+/// Keys and values are loaded during computation. If a thread block has room for two blocks of keys
+/// and their values (`pairs`), the next block is loaded while the current one is computed.
+/// Otherwise the values of a block are loaded while its scores are computed, and the keys of the
+/// next block are loaded after that.
 namespace longhand::cuda {
 
 struct AttentionTask {
@@ -77,8 +79,9 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
 ///
 /// Small arrays are stored in the padding of tiles, because some tiles fill all 99 KiB that a block
 /// may have on devices of compute capability 8.6, 8.9 and 12. The padding of row r of q contains
-/// four floats: the factor of query r, c of query r, and c of key r of the current and of the
-/// previous block of keys. Other warps may still read the previous one.
+/// four floats: the factor of the scores of query r, the shift c (Scores::decay) of query r, and
+/// the shifts of key r of two blocks of keys. While a warp computes the current block of keys,
+/// other warps may still read the shifts of the block before it.
 template <class Product, int slice, int bands, Walk walk, bool shifted>
 struct AttentionBlock {
   using Element = typename Product::Element;
@@ -433,8 +436,9 @@ struct AttentionBlock {
     }
   }
 
-  /// Loads U of earlier keys, or (1 - g) v of the keys at the positions of this block's queries.
-  /// When the tile of the last key is finished, y is known for all keys of this block.
+  /// Loads the values of keys: U of earlier keys, or (1 - g) v of the keys at the positions of this
+  /// block's queries. For earlier keys, first waits until the tile that contains the last of them
+  /// is finished. Then y is known at all of them.
   __device__ __forceinline__ void load_chacal_values(Element* v, int begin, int end) const {
     const bool own = begin == start;
     std::int32_t* const done =

@@ -3,7 +3,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// One warp per row and head.
+/// Computes the dot products D of row_dots() (run.h), with one warp per row and head.
 template <class Product>
 __global__ void row_dots_kernel(HeadsView x, HeadsView y, HeadsView residue, std::int64_t rows,
                                 std::int32_t heads, float* dots) {

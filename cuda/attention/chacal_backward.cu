@@ -21,7 +21,7 @@ struct ChacalTask {
   HeadsView v = {}, y = {}, dy = {}, w = {};
   const float *log_sum = nullptr, *gamma = nullptr;
   std::int32_t gamma_step = 0;
-  float* dgamma = nullptr;  // one partial sum per slot, head and slice
+  float* dgamma = nullptr;  // one partial sum per tile slot (tile_slots), head and slice
   std::int32_t key_slices = 1, value_slices = 1;
   std::int32_t* progress = nullptr;
 };
@@ -77,7 +77,8 @@ struct ChacalBlock {
         first_row(at.query + first),
         first_shift(scores.shift_of(at.key + first, head)) {}
 
-  /// `done` is the progress word of this tile. Stores this block's part of dgamma.
+  /// Computes this tile of W and stores the tile's part of dgamma. `done` points to the tile's word
+  /// of `progress` (tickets.h). The words of the later tiles follow it.
   __device__ __forceinline__ void run(const std::int32_t* done, float* dgamma) const {
     float b[n][4], shift[2];
     load_shifts(shift);
@@ -290,7 +291,7 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         const Tensor dgamma(backend, {std::max<std::int64_t>(1, slots * heads * parts)},
                             DType::f32);
         backend.stream().zero(progress.address(), progress.bytes());
-        // Slots without a tile must contribute 0.
+        // A slot (tile_slots) may have no tile. Its part of the sum must be 0.
         backend.stream().zero(dgamma.address(), dgamma.bytes());
         task.progress = progress.data<std::int32_t>();
         task.dgamma = dgamma.data<float>();

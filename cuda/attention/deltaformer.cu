@@ -5,10 +5,10 @@
 
 /// DeltaFormer (core/contract/deltaformer.h), row by row. A block computes one head of one segment.
 /// It processes the rows one after another, and the keys of a row 128 at a time. Each thread
-/// computes the score of one key, and then the sums of one column. The backward pass first solves
-/// for W in the same way, from the last row to the first. Then all rows of dq and dk are
-/// independent of one another. Scratch memory is O(tokens). Products and sums are f32 in every math
-/// mode.
+/// computes the score of one key, and then the sums of one column. The backward pass first computes
+/// the gradients W of the rows, from the last row to the first, in the same way. Then all rows of
+/// dq and dk are independent of one another. Scratch memory is O(tokens). Products and sums are f32
+/// in every math mode.
 namespace longhand::cuda {
 namespace {
 

@@ -26,7 +26,7 @@ struct EntmaxQuery : Query<Entmax> {
   float roots = 0, squares = 0;  // sums of w and of w^2 for this threshold
   int number = 0;                // number of keys with a positive weight for this threshold
 
-  /// Raises the threshold to the largest x.
+  /// Raises the threshold to the largest half score of the keys begin .. begin + count - 1.
   __device__ void raise(const ScoresView& scores, int begin, int count, const float* s,
                         int stride) {
     for (int key = 0; key < count; ++key) {
@@ -45,7 +45,7 @@ struct EntmaxQuery : Query<Entmax> {
       number += w > 0 ? 1 : 0;
     }
   }
-  /// Replaces the products in s by w.
+  /// Replaces the products in s by w, the square roots of the weights.
   __device__ void weigh(const ScoresView& scores, int begin, int count, float* s,
                         int stride) const {
     for (int key = 0; key < count; ++key) {
@@ -172,7 +172,8 @@ __global__ void __launch_bounds__(attention_threads,
                       factors);
 }
 
-/// D_i = dy_i . root_mean_i, computed with the same products as dP. dots: [rows, heads].
+/// D_i = dy_i . root_mean_i, with root_mean as in EntmaxRule. The instructions and the order of the
+/// sums are those with which dP is computed, so that dP - D can be exactly 0. dots: [rows, heads].
 template <class Product>
 __global__ void __launch_bounds__(attention_threads)
     mean_dots(HeadsView dy, HeadsView root_mean, std::int64_t all_rows, int heads, int value_slices,

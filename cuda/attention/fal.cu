@@ -4,16 +4,16 @@
 
 #include "cuda/attention/run.h"
 
-/// First-After-Last. In the forward pass a block has 32 queries of one head, eight per warp. It
-/// processes the keys from the last to the first, 32 at a time, with one key per lane. For each
-/// query, one ballot finds the last of the 32 keys with a positive score. The block stops when all
-/// its queries have a match: after two steps if the matches are near, and at the first key of the
-/// segment if a query has no match.
+/// First-After-Last: each query selects the last key with a positive score (core/contract/fal.h).
+/// In the forward pass a block has 32 queries of one head, eight per warp. It processes the keys
+/// from the last to the first, 32 at a time, with one key per lane. For each query, one ballot
+/// finds the last of the 32 keys with a positive score. The block stops when all its queries have
+/// selected a key, or at the first key of the segment.
 ///
 /// The first kernel of the backward pass computes dq, and the score and dscore of each query and
-/// its match, with one warp per query. In the second kernel, a block has 32 keys and scans the
-/// matches of all later queries. It lists the queries that chose one of its keys, in order, and
-/// each warp sums the terms of its own keys.
+/// its key, with one warp per query. In the second kernel, a block has 32 keys and scans the
+/// selections of all later queries. It lists the queries that selected one of its keys, in order,
+/// and each warp sums the terms of its own keys.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {

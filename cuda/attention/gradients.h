@@ -17,9 +17,10 @@
 /// they are still in shared memory when it needs them.
 namespace longhand::cuda {
 
-/// Computes the gradients of q, k, v and the tensors of scores, as in AttentionBackward, with P
-/// computed from log_sum. If `gamma` is set, the gradients are those of ChacalBackward: dy contains
-/// W, row_dots contains W_i . y_i, and the values at earlier keys are (1 - g) v + g y.
+/// The task of two kernels that compute dq, dk, dv and the gradients of Scores::multiplier and
+/// decay, as described in AttentionBackward. P is computed from log_sum. If `gamma` is set, the
+/// gradients are those of ChacalBackward: dy contains W, row_dots contains W_i . y_i, and the
+/// values at earlier keys are (1 - g) v + g y.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
@@ -47,9 +48,10 @@ void launch_query_gradients(CudaBackend& backend, Math math, const Scores& score
                             const Target& dtau, GradientTask task);
 void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores, GradientTask task);
 
-/// P_ij of the product q_i . k_j and shift = c_i - c_j. Score and shift are added first, because
-/// they may be large and cancel. Both kernels compute the same bits, so that rounding errors of P
-/// cancel in dc, which is the difference of sums of dS from both kernels.
+/// P_ij, computed from the product q_i . k_j and shift = c_i - c_j. The score and the shift may be
+/// large and cancel, so their sum is computed before log_sum is subtracted. Both kernels compute
+/// the same bits of P. dc is the difference of sums of dS from both kernels, and the rounding
+/// errors of P cancel in it.
 template <bool shifted>
 __device__ __forceinline__ float weight_of(float product, float factor, float shift,
                                            float log_sum) {
@@ -111,8 +113,9 @@ __device__ __forceinline__ void settle_values(typename Product::Element* tile,
   if (!task.gamma) settle<Product, slice, rows>(tile, task.v);
 }
 
-/// Chooses the product and the slice width of the heads, and calls body(Product{}, Slice{},
-/// shifted). `shifted` is true if the scores have c.
+/// Chooses the type of products for the math mode, and the slice width for the heads, and calls
+/// body(Product{}, Slice{}, shifted). `shifted` is true if the scores have the shifts c
+/// (Scores::decay).
 template <class Body>
 void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&& body) {
   const std::int64_t width = scores.q.width, v_width = task.v.width;

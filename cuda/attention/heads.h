@@ -18,7 +18,8 @@ struct HeadsView {
   std::int64_t columns = 0;
   std::int32_t width = 0;
   bool half = false;     // true for bf16, false for f32
-  bool aligned = false;  // every row of every head allows 16-byte accesses, eight entries at a time
+  bool aligned = false;  // every eight entries, from the first of a head's row on, begin at a
+                         // multiple of 16 bytes
   bool add = false;      // targets only: add results to the contents instead of replacing them
 
   explicit __host__ __device__ operator bool() const { return at != nullptr; }

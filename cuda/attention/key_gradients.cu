@@ -133,8 +133,9 @@ struct KeyBlock {
   __device__ __forceinline__ void bring_values(int head, int column) const {
     stage_values<Product, slice, tile_rows>(v, task, at, tile.first, rows, head, column);
   }
-  /// Starts to copy one slice of the queries and one of dy of a step. A slice that a head does not
-  /// have is not copied.
+  /// Starts to copy the queries of a step and the rows of dy that belong to them, one slice of
+  /// each. q may have fewer slices than dy, or more. Nothing is copied for an index beyond the last
+  /// slice.
   __device__ __forceinline__ void bring(Element* q, int head, int begin, int key_part,
                                         int value_part) const {
     const int count = min(step, at.queries - begin);

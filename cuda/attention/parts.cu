@@ -15,7 +15,8 @@ namespace longhand::cuda {
 namespace {
 
 constexpr std::int64_t wanted_blocks = 256;  // about two per multiprocessor
-constexpr std::int64_t least_keys = 128;     // minimum keys per part of a segment of maximum length
+constexpr std::int64_t least_keys =
+    128;  // minimum keys per part, for a segment with the maximum number of keys
 // keys are divided only if segments have at most this many queries on average
 constexpr std::int64_t queries_of_warp = 16;
 constexpr int most_parts = 64;

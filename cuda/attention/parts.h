@@ -6,8 +6,8 @@
 namespace longhand::cuda {
 
 /// Number of parts into which the keys of each tile of queries are divided, with one block per
-/// part. It depends only on shapes. It is 1 if there are enough blocks without a division, or so
-/// many queries that the operation may be part of training.
+/// part. It depends only on shapes. The keys are not divided if there are enough blocks already, or
+/// if segments have more than 16 queries on average, as in training.
 int key_parts(const Attention& op);
 void attend_in_parts(CudaBackend& backend, const Attention& op, const SoftmaxRule& rule, int parts);
 

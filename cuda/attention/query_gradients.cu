@@ -25,7 +25,8 @@ struct QueryBlock {
   const int head, part, key_head;
   const Tile tile;
   const SegmentView at;
-  Element *const q, *const dy, *const ring;  // in shared memory: the tile's rows; keys and values
+  Element *const q, *const dy, *const ring;  // in shared memory: the tile's queries and dy, and a
+                                             // ring of keys and values
   const int rows;         // number of queries; if it is not positive, the slot has no tile
   const int start, stop;  // the queries have the positions start .. stop - 1
   const std::int64_t first_row;
@@ -105,8 +106,8 @@ struct QueryBlock {
     }
   }
 
-  /// Starts to copy one slice of the keys and one of the values of a step. A slice that a head does
-  /// not have is not copied.
+  /// Starts to copy the keys of a step and their values, one slice of each. k may have fewer slices
+  /// than v, or more. Nothing is copied for an index beyond the last slice.
   __device__ __forceinline__ void bring(Element* k, int begin, int key_part, int value_part) const {
     const int count = min(step, stop - begin);
     if (key_part < task.key_slices) {

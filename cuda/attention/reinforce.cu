@@ -4,8 +4,9 @@
 
 #include "cuda/attention/run.h"
 
-/// Increases chosen attention weights. Each warp handles one head of one query that has pairs.
-/// Products are f32.
+/// Attention in which the weights of given pairs of a query and a key are increased
+/// (core/contract/reinforce.h). Softmax attention has already computed y. Each warp adds the terms
+/// of all pairs of one query to one head of y. Products are f32.
 namespace longhand::cuda {
 namespace {
 
@@ -29,9 +30,9 @@ __device__ __forceinline__ int segment_of(const SegmentsView& segments, std::int
   return low;
 }
 
-/// The warp of a query's first pair handles all pairs of that query, up to 32 at a time. It first
-/// sets one bit for each pair whose weight is above the threshold. Then it sums the values of these
-/// pairs.
+/// A pair consists of a query and a key, and the pairs of a query follow one another. The warp of a
+/// query's first pair handles all of them, up to 32 at a time. It first sets one bit for each pair
+/// whose weight is above the threshold. Then it sums the rows of v at the keys of these pairs.
 __global__ void __launch_bounds__(reinforce_threads)
     reinforce_kernel(ScoresView scores, const float* log_sum, HeadsView v, Pairs pairs,
                      const float* amounts, float log_threshold, HeadsView y, std::int64_t rows) {

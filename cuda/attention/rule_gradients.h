@@ -6,11 +6,14 @@
 
 /// Gradients of the rules with a walker (rule_walk.h). For dq, a block has 64 queries and processes
 /// their keys as in the forward pass. For dk and dv, a block has 64 keys and processes the queries
-/// that see them. If the rule is leftward, a query has a state that depends on all later keys. The
-/// block of the next 64 keys stores this state in `states`. This block reads the state, continues
-/// with its own keys, and stores the new state. Blocks draw tiles by ticket (tickets.h), beginning
-/// with the last keys. A block begins a step only when the block of the next 64 keys has finished
-/// the same step.
+/// that see them, 32 per step.
+///
+/// In the second kernel, a rule whose weights depend on later keys (leftward = true) needs the
+/// state of each query after all later keys. The blocks of a segment therefore pass the states on,
+/// through `states`. A block reads the states that the block of the next 64 keys has stored,
+/// continues with its own keys, and stores the new states. It begins a step only when that block
+/// has finished the same step. Blocks draw tiles by ticket (tickets.h), beginning with the last
+/// keys.
 namespace longhand::cuda::walks {
 
 struct RuleGradientTask {
@@ -242,7 +245,8 @@ struct KeyTileBlock {
     store(dk, dv);
   }
 
-  /// The first query of the first step in which a query sees `key`.
+  /// Queries are processed in steps. Returns the first query of the earliest step that contains a
+  /// query which sees `key`.
   __device__ __forceinline__ int first_query_of(int key) const {
     return max(0, key - at.offset()) / steps * steps;
   }

@@ -23,9 +23,10 @@
 ///   weigh(scores, begin, count, s, stride)
 ///                 Replaces the products s[key * stride] of the keys begin .. begin + count - 1 by
 ///                 weights.
-///   normalized    True if the weights of a row become known only up to a factor. weigh() then
-///                 returns the factor by which the sums over the keys processed before must be
-///                 multiplied, and share() returns the factor for the sums over all keys.
+///   normalized    True if the weights must be divided by their sum, which is known only after
+///                 the last key. weigh() then returns the factor by which the sums over the keys
+///                 processed before must be multiplied, and share() returns the factor for the
+///                 sums over all keys.
 ///   save(tensors, entry)
 ///                 Stores the tensors that the backward pass needs.
 /// The backward pass (rule_gradients.h) calls

@@ -63,7 +63,8 @@ constexpr int budgeted_blocks(int most, [[maybe_unused]] std::size_t bytes) {
 /// `blocks` if the compiler compiles for the architecture sm_`sm`, otherwise 0. As the second
 /// argument of __launch_bounds__, 0 lets the compiler choose the number of resident blocks. A
 /// kernel uses blocks_on() for an architecture on which the compiler chooses so many blocks that
-/// the kernel spills registers. The numbers for several architectures are added.
+/// the kernel spills registers. For several architectures, a kernel passes the sum of several
+/// calls, of which at most one is not 0.
 constexpr int blocks_on([[maybe_unused]] int sm, [[maybe_unused]] int blocks) {
 #if defined(__CUDA_ARCH__)
   if (__CUDA_ARCH__ == 10 * sm) return blocks;
@@ -71,9 +72,9 @@ constexpr int blocks_on([[maybe_unused]] int sm, [[maybe_unused]] int blocks) {
   return 0;
 }
 
-/// True if a block should use `more` bytes of shared memory, which makes the block itself faster,
-/// instead of `less`. False if this would leave a multiprocessor with one block instead of several,
-/// because no other block then works while this one waits.
+/// A kernel has two variants, which need `more` and `less` bytes of shared memory per block. With
+/// `more`, a block is faster. Returns true unless `more` would leave a multiprocessor with a single
+/// block where `less` allows several. While a single block waits, no other block can work.
 inline bool worth_more_memory(const DeviceFacts& device, std::size_t more, std::size_t less) {
   return resident_blocks(device, more) > 1 || resident_blocks(device, less) == 1;
 }

@@ -167,9 +167,9 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// Loads the values of ChaCAL: tile[r][c] = (1 - g) v + g y for r < count. The other rows become 0.
-/// The row of v is row + r. finished(y, r, column) loads eight entries of row r of y, or leaves
-/// them 0 if y must not be added to this row.
+/// Loads the values of ChaCAL, tile[r][c] = (1 - g) v + g y, for r < count. The other rows become
+/// 0. Row r of the tile reads row `row` + r of v. finished(y, r, column) loads eight entries of the
+/// outputs y for row r, or leaves them 0 if no output must be added to this row.
 template <class Product, int slice, class Finished>
 __device__ __forceinline__ void stage_chacal(typename Product::Element* tile, int rows,
                                              const HeadsView& v, std::int64_t row, int count,

@@ -59,8 +59,9 @@ __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count
   return (most + tile_rows - 1) / tile_rows;
 }
 
-/// A tile of one segment, head and slice. Tickets number the first tiles of all segments, heads and
-/// slices, then their second tiles, and so on, so that all segments and heads advance in parallel.
+/// A tile of one segment, head and slice. Ticket 0 and those after it belong to the first tiles of
+/// all segments, heads and slices. The next tickets belong to their second tiles, and so on. All
+/// segments and heads thus advance in parallel.
 struct TicketTile {
   std::int32_t segment, rank, head, slice;
 };
@@ -72,9 +73,10 @@ __device__ __forceinline__ TicketTile tile_of_ticket(std::int64_t ticket, int se
           track / slices % heads, track % slices};
 }
 
-/// Substitution on a diagonal tile uses two f32 matrices in shared memory, `sums` and `links`. Row
-/// s of `sums`, multiplied by links[s][r], is added to row r. The two constants below are the row
-/// strides of these matrices.
+/// The triangular system of ChaCAL for the rows of one tile is solved by substitution. Two f32
+/// matrices in shared memory describe it, `sums` and `links`: for s < r, row s of `sums`,
+/// multiplied by links[s][r], is added to row r. The two constants below are the row strides of
+/// these matrices.
 template <int slice>
 constexpr int sums_stride = slice + 4;
 inline constexpr int links_stride = tile_rows + 4;

@@ -22,7 +22,7 @@ struct TraWalker : Query<Tra> {
     bool add = false;                 // add to dcount_bias
   };
   static constexpr bool normalized = true;
-  float bias = 0;      // a of the query, times log2 e
+  float bias = 0;      // the query's entry of count_bias, times log2 e
   float positive = 0;  // number of keys with a positive score so far
   // Forward pass: the largest logit so far (`level`), and the sum of 2^(logit - level).
   float level = 0, total = 0;

@@ -17,7 +17,8 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// Computes the gradients of the sinks, db = -sum_i exp(b - log_sum_i) D_i. D is in `dots`.
+/// Computes the gradients of the sinks. With b as the sink of a head, db = -sum_i exp(b -
+/// log_sum_i) D_i. `dots` contains D_i = dy_i . y_i.
 void sink_gradients(const Backward& b, const float* dots) {
   const std::int64_t heads = b.log_sum.columns(), rows = b.log_sum.rows();
   const float *const sink = b.sink.data<float>(), *const logs = b.log_sum.data<float>();
@@ -189,8 +190,9 @@ class BackwardPass {
     }
     return task;
   }
-  /// Sets the task's pointers to the buffers that all ranges of a segment share: the sums for dq,
-  /// the state of leftward rules, and the solved rows.
+  /// Sets the task's pointers to the buffers that all ranges of keys of a segment share: the sums
+  /// for dq, for leftward rules (kernels.h) the state of each row, and for ChaCAL and DeltaFormer
+  /// the rows of W.
   void share(AttentionGradients<T>& task, const Segment& segment, const SegmentRows& at,
              std::int64_t q_head) {
     task.dq_sums = all_sums_.template data<float>() + segment.sums +

@@ -5,10 +5,12 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// ChaCAL: softmax attention with W_i instead of dy_i and U_j = (1 - g) v_j + g y_j instead of v_j.
+/// The backward pass of ChaCAL. P are the weights of softmax attention, and g is the head's gamma.
 /// From the last row to the first,
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
 ///   dg = sum_j (B_j . y_j - A_j . v_j)
+/// The gradients of the scores are those of softmax attention with W_i in place of dy_i, and with
+/// U_j = (1 - g) v_j + g y_j in place of v_j.
 struct ChacalGradients : SoftmaxGradients {
   static constexpr bool solves = true;
 
@@ -48,9 +50,9 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Corrects dP of each row at its own key, which is on the diagonal of `ds`. The products
-  /// computed W_i . U_i, but a row reads (1 - g) v_i at its own key, not U_i. Subtracts the
-  /// difference g W_i . y_i = g D_i.
+  /// Corrects dP_ii, the entry of each row's own key, which is stored on the diagonal of `ds`. The
+  /// matrix product has computed it as W_i . U_i. A row reads (1 - g) v_i at its own key, not U_i,
+  /// so the difference g W_i . y_i = g D_i is subtracted.
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>& rows) {
     for (std::int64_t i = 0; i < rows.count; ++i) {

@@ -16,14 +16,16 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// The scratch of one call.
 template <class Product>
 struct StripSpace {
-  float *keys, *values;              // packed words of one block
+  float *keys, *values;              // one block, packed for products (pack.h)
   float *p, *w;                      // packed weights of one block; square roots of these weights
   float *queries, *outputs, *means;  // one row per query of the panel
   float* counts;                     // [panel]: number of keys that have a weight
   float *times, *maxima, *sums;      // [panel]: factor of scores; maximum, then threshold; sum of w
-  float *shifts, *key_shifts;        // c of the panel's queries; c of one block of keys
-  float* strip;                      // [keys][panel]
-  std::int32_t* rows;                // the keys that may have a weight in a vector of queries
+  float *shifts,
+      *key_shifts;  // the shifts c (Scores::decay) of the panel's queries, and of one block of keys
+  float* strip;     // [keys][panel]
+  std::int32_t*
+      rows;  // indices of the keys that may have a weight for one of the queries of a SIMD vector
   std::int64_t depth, key_stride, value_stride, floats;
 
   StripSpace(std::int64_t width, std::int64_t value_width, std::int64_t key_count, float* at) {

@@ -98,7 +98,7 @@ class Search {
     }
   }
 
-  /// True if a query in the vector of queries from t on has no match yet.
+  /// True if one of the queries t .. t + lanes - 1 has no match yet.
   bool open(std::int64_t t) const { return t < n_ && any(load(space_.match + t) < IntVec(0)); }
   bool done() const {
     for (std::int64_t t = 0; t < n_; t += lanes) {

@@ -24,12 +24,12 @@ class ForwardPass {
         group_(heads_ / f.v.heads),
         width_(scores_.q.width),
         value_width_(f.v.width) {
-    // The row kernel multiplies unrounded operands in f32. With Math::bf16, f32 tensors cannot use
-    // this kernel, because their operands must be rounded. bf16 tensors can use it, because f32
-    // products of bf16 numbers are exact. If a backward pass follows, the row kernel must save the
-    // tensors that this pass reads. Only the row kernel of softmax does so. The backward pass of
-    // TRA needs the exact scores of the panel kernels, and the backward pass of stick-breaking
-    // needs their rounded weights. For entmax, only the panel kernels compute root_mean.
+    // For a few queries per segment there is a second kernel, which computes one row at a time. It
+    // multiplies unrounded numbers in f32, so it is right for bf16 tensors in every math mode, but
+    // for f32 tensors not in Math::bf16, which rounds them first. If a backward pass follows, only
+    // softmax can use the row kernel, because no other row kernel saves what its backward pass
+    // reads: the exact scores of TRA, the rounded weights of stick-breaking, and the root_mean of
+    // entmax.
     const bool saved = f.log_sum || f.residue;
     singly_ = (kernels_.row_saves || !saved) && (math != Math::bf16 || std::is_same_v<T, bf16>);
   }

@@ -11,19 +11,20 @@
 ///   Formula            the formulas of the rule in core/rules/
 ///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
-///   spent, bound       allow a leftward rule to skip keys that cannot have a weight
 ///   share, log_sum     the factor of a row's sums, and the number that is saved as log_sum
 ///   Query              the state of a single query (single.h)
-/// Leftward rules process the chunk's own keys first, then the earlier keys from the last block to
-/// the first. They stop when no earlier key can have a weight in any row.
+/// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first: the
+/// chunk's own keys, then the earlier blocks. With the members `spent` and `bound`, they find out
+/// when no earlier key can have a weight in any row, and stop.
 ///
-/// A rule with the member `solves` multiplies the weights not by v but by solved values, which
-/// depend on the outputs of earlier rows (ChaCAL: U, DeltaFormer: y). Its function `values` returns
-/// the solved values of keys whose outputs are already computed. Its function `solve` computes the
-/// outputs at a panel's own keys, row by row.
+/// ChaCAL and DeltaFormer have the member `solves`. They multiply the weights not by v but by
+/// solved values, which depend on the outputs of earlier rows (ChaCAL: (1 - g) v + g y,
+/// DeltaFormer: y). Their function `values` returns the solved values of keys whose outputs are
+/// already computed. Their function `solve` computes the outputs at a panel's own keys, row by row.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// True if a rule has solved values. Such rules require products on vectors.
+/// True if the rule has solved values, which are described above. Products on tile registers do not
+/// support them.
 template <class Product, class Rule>
 inline constexpr bool solves = !Product::tiled && requires {
   Rule::solves;
@@ -148,8 +149,9 @@ class Rows {
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// Packs the keys j to j + count - 1 and returns them. Wide f32 keys have long contiguous rows,
-  /// so exact products use them in place.
+  /// Returns the keys j to j + count - 1 as left operands of the products of scores. Products in
+  /// f32 read wide f32 keys directly, because their rows are long and contiguous. All other keys
+  /// are packed first.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -191,7 +193,7 @@ class Rows {
     clear_query_sums<Product>(outputs_of(row), n, shape_.value_width);
   }
 
-  /// Copies c of `count` keys from j on.
+  /// Copies the shifts c (Scores::decay) of `count` keys, beginning at key j.
   void pack_shifts(std::int64_t j, std::int64_t count) {
     if (!task_.shift) return;
     for (std::int64_t r = 0; r < count; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);
@@ -244,9 +246,9 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// Adds p times the values of the waiting block to the panel's sums. A product on tiles would
-  /// have to wait for words of p that were just stored. The product of a block is therefore
-  /// postponed until the scores of the next block are computed.
+  /// Multiplies the weights p of the last block by its values and adds the result to the panel's
+  /// sums. This is done only after the scores of the next block are computed: a product on tile
+  /// registers would otherwise have to wait until p, which was just stored, can be loaded.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,

@@ -18,15 +18,18 @@ struct Space {
   float *keys, *values;
   float *scores, *p;  // scores, [block][panel]; p in packed words, [block / depth][panel]
   float* solved;  // solved values (forward_rows.h) of the panel's own keys, f32, [panel][stride]
-  // for each panel: the packed queries, [depth][panel], and the sums over keys
+  // for each panel: the packed queries, [depth][panel], and the sums over keys of weight times
+  // value
   float *queries, *outputs;
   float* rows;  // the rows of the finished panel, [panel][stride]
   // for each query: factor of the scores, running maximum m, running sum l, factor of earlier sums
   float *times, *maxima, *sums, *shrink;
-  // c of each query of the panel; c of each key, either of one block or of the whole chunk
+  // The shifts c (Scores::decay): of each query of the panel, and of each key, either of one block
+  // or of the whole chunk.
   float *query_shifts, *key_shifts;
-  // Three numbers per query that the rule uses as it needs. TRA: the factor of its count of
-  // positive scores, this count, and an upper bound of the remaining scores.
+  // Three numbers per query. What they mean depends on the rule. TRA: the factor `pull` of the
+  // number of positive scores, this number so far, and an upper bound of the scores of earlier
+  // keys.
   float *pulls, *counts, *bounds;
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 

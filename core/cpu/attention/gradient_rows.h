@@ -6,8 +6,9 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The part of the backward pass that reads and writes the rows of queries. Before the blocks of
-/// keys are processed for a panel, it reads factors and dy, and computes D. Afterwards it writes dq
-/// and dtau, or saves the sums so far for the next range.
+/// keys are processed for a panel, it reads the rows of tau, c, log_sum and dy, and computes D_i =
+/// dy_i . y_i. Afterwards it writes dq and dtau, or saves the sums so far for the next range of
+/// keys.
 template <class T, class Product, class Rule>
 class GradientRows {
  public:
@@ -51,7 +52,9 @@ class GradientRows {
     }
 
     const auto q = source(rows.q(), row, n, key_width_);
-    // pack_right runs first, because it reads along rows. This is fastest if rows are far apart.
+    // pack_right is the first to read q, because it reads one row after the other. If rows are far
+    // apart in memory, this loads them faster than reading q column by column, as pack_transposed
+    // does.
     if (task_.tau) {
       pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
                           space_.key_stride);
@@ -75,9 +78,9 @@ class GradientRows {
     }
   }
 
-  /// Computes D_i = dy_i . y_i of the panel's rows and packs dy (W for rules that solve a system).
-  /// If packing does not round, D and the packed rows are also multiplied by `scale`, a factor of
-  /// dS.
+  /// Computes D_i = dy_i . y_i of the panel's rows and packs dy. For ChaCAL and DeltaFormer, the
+  /// solution W (chacal_gradients.h) takes the place of dy. If packing does not round, D and the
+  /// packed rows are also multiplied by `scale`, a factor of dS.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
     const HeadRows<const T> means = Rule::mean(task_);

@@ -15,8 +15,9 @@ struct GradientSpace {
   float *keys_left, *keys_right, *values_left;  // keys_right: stored block by block
   float *key_sums, *value_sums;  // sums for dk and dv (for rules that solve: dv of one head)
   float* all_value_sums;         // for rules that solve: dv of all heads
-  // The panel's q and gradients (dy, or W for rules that solve) as right operands, and their
-  // transposes. gradient_rows: the gradients in f32. query_sums: the sums for dq.
+  // queries, gradients: the panel's q and dy as right operands (for rules that solve a triangular
+  // system, its solution W instead of dy). turned, turned_gradients: their transposes.
+  // gradient_rows: dy or W in f32. query_sums: the sums for dq.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
   float* query_rows;  // query_sums with one row per query
   float *p, *ds;      // [panel][panel], f32: scores and dP, then P and dS
@@ -25,10 +26,10 @@ struct GradientSpace {
   float *p_rows, *ds_rows, *ds_keys;
   // [panel]: factor of the scores, factor of dS, log_sum in base 2, D, row sum of dS
   float *scale, *times, *logs, *sums, *row_sums;
-  float *tau, *shifts;                               // [panel]: tau and c of the queries
-  float* turned_means;                               // entmax: root_mean, packed and transposed
-  float *bounds, *longest_key, *least_shift;         // TRA: upper bounds and their inputs
-  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: leftward rules only
+  float *tau, *shifts;  // [panel]: tau and c (contract/scores.h) of the queries
+  float* turned_means;  // entmax: root_mean (contract/attention.h), packed
+  float *bounds, *longest_key, *least_shift;         // TRA: bounds of scores, and their inputs
+  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: stick-breaking and TRA only
   // One shift c and one vector of partial sums of dS per key of the range.
   float *key_shifts, *key_shift_sums;
   std::int64_t depth, value_depth;  // number of words in a row of keys; in a row of values

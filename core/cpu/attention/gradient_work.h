@@ -156,7 +156,8 @@ class Work : GradientRows<T, Product, Rule> {
   }
 
  private:
-  // Rules that solve require products on vectors.
+  // True for ChaCAL and DeltaFormer, whose backward passes solve a triangular system for each
+  // panel. Products on tile registers do not support this.
   static constexpr bool solves = !Product::tiled && requires { Rule::solves; };
   static constexpr bool bounds = requires { Rule::bounds; };
 
@@ -254,9 +255,10 @@ class Work : GradientRows<T, Product, Rule> {
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
-  /// Solves the triangular system of a panel. Before the call, value_sums contains the part of B
-  /// that comes from later panels. After the call, it contains the sums from which the rule
-  /// computes dv, and W is stored in `gradients`.
+  /// Solves the triangular system of a panel for W, from the last row to the first, by the rule's
+  /// formulas (chacal_gradients.h, deltaformer_gradients.h). Before the call, value_sums contains
+  /// the part of B_j = sum_(i>j) P_ij W_i for which i is in a later panel. After the call, it
+  /// contains the sums from which the rule computes dv, and W is stored in `gradients`.
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;
@@ -268,7 +270,8 @@ class Work : GradientRows<T, Product, Rule> {
     Rule::start_solve(rows);
     for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
       const std::int64_t after = least(r + tile_rows, n);
-      if (after < n) {  // `after` is then a multiple of tile_rows
+      if (after <
+          n) {  // rows r .. after - 1 are a full tile, so `after` is a multiple of tile_rows
         row_tile<Product>({space_.p_rows + r * p_row + after / depth, p_row, 1},
                           space_.gradients + after / depth * stride, stride,
                           words<Product>(n) - after / depth, sums + r * stride, stride, vectors,

@@ -27,10 +27,10 @@ struct HeadRows {
 /// this number.
 inline constexpr std::int64_t attention_panel = 64;
 
-/// Leftward rules process the keys of a row from the last to the first. Their backward passes keep
-/// this many numbers for each row and update them at every key:
+/// Stick-breaking and TRA are leftward rules: they process the keys of a row from the last to the
+/// first. Their backward passes keep this many numbers for each row and update them at every key:
 ///   stick-breaking: the weight not yet assigned, and the sum of P dP over the remaining keys
-///   TRA: the number of positive scores so far, and the gradient of pull so far
+///   TRA: the number of positive scores so far, and the sum so far for the gradient of `pull`
 inline constexpr int walked_numbers = 2;
 
 /// If a segment has at most this many queries, as in decoding, they are computed one by one.
@@ -44,8 +44,9 @@ struct SegmentShape {
 };
 
 /// The forward pass of one head. For ChaCAL and DeltaFormer, `earlier` contains the outputs at
-/// positions before `offset`, one row per position. `tau` has one row per query. `shift` contains
-/// c, one row per key. Both are null if the scores do not use them.
+/// positions before `offset`, one row per position. `tau` contains Scores::multiplier, one row per
+/// query. `shift` contains c, which is Scores::decay, one row per key. Both are null if the scores
+/// do not use them.
 template <class T>
 struct AttentionRows {
   SegmentShape shape;
@@ -65,16 +66,17 @@ struct AttentionRows {
 
 /// A task of the backward pass: computes dk and dv of the keys [begin, end) of one key head, and
 /// the terms that these keys contribute to the gradients of queries. `heads` query heads read this
-/// key head. The pointers refer to the first of them, head 0. The columns of head g begin g * width
-/// columns later, or g * value_width columns later in y, dy and similar rows. In log_sum and other
-/// tensors with one number per head, the number of head g is g entries after the number of head 0.
+/// key head. The pointers refer to the first of them. In q and dq, the columns of the next head
+/// begin `width` columns later, and in y, dy and similar rows `value_width` columns later. In
+/// log_sum and other tensors with one number per head, the number of the next head follows
+/// directly.
 ///
 /// Panels of queries and ranges of keys are processed from the last to the first. Each query's
 /// gradient is thus summed over keys in one fixed order. dq_sums contains these sums between
 /// ranges. The range that processes a panel last writes dq.
 ///
-/// `solved_rows` contains W_i for ChaCAL and g_i W_i for DeltaFormer. The range that contains key i
-/// writes row i.
+/// `solved_rows` contains row i of W (chacal_gradients.h), for DeltaFormer multiplied by its gain.
+/// The range that contains key i writes row i.
 template <class T>
 struct AttentionGradients {
   SegmentShape shape;
@@ -110,8 +112,8 @@ struct AttentionGradients {
 /// The kernels of the forward pass. For a chunk of query rows, the caller calls `begin`, then
 /// `before` for each range of keys before the chunk, then `own`, always with the same scratch.
 /// `own` processes all keys that `before` did not process, and writes y and log_sum. For ChaCAL and
-/// DeltaFormer, the outputs at the keys of a range must be computed before the call. Chunks and
-/// ranges begin at multiples of attention_panel rows.
+/// DeltaFormer, the outputs at the keys of a range must be computed before `before` is called for
+/// the range. Chunks and ranges begin at multiples of attention_panel rows.
 template <class T>
 struct AttentionKernels {
   struct Chunk {
@@ -166,8 +168,9 @@ struct PassKernels {
   ByProduct<AttentionGradientKernels<T>> backward;
 };
 
-/// The kernels of a mechanism. `Mechanism` is a rule of core/contract/attention.h, Chacal or
-/// DeltaFormer. NAME.simd.cpp defines the table of each mechanism.
+/// The kernels of a mechanism. `Mechanism` is Chacal, DeltaFormer, or a rule of
+/// core/contract/attention.h. The file MECHANISM.simd.cpp, for example chacal.simd.cpp, defines the
+/// table.
 template <class Mechanism>
 struct KernelsOf {
   static constexpr Isa strongest = Isa::avx512bf16;

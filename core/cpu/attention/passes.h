@@ -7,10 +7,9 @@
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
 
-/// The passes of the attention family on the CPU. NAME.cpp of each rule, of ChaCAL and of
-/// DeltaFormer calls them with the tensors of its mechanism. Math::bf16 rounds the operands of the
-/// products to bf16. Math::fast splits each operand into two bf16 parts if the processor has tile
-/// registers.
+/// The passes of the attention family on the CPU. Each mechanism has a file, such as chacal.cpp,
+/// which calls them with its tensors. Math::bf16 rounds the operands of the products to bf16.
+/// Math::fast splits each operand into two bf16 parts if the processor has tile registers.
 namespace longhand::cpu {
 
 /// The arguments of a forward pass. Tensors that a mechanism does not have are empty.
@@ -19,13 +18,13 @@ struct Forward {
   const Heads &v, &y;
   Tensor sink = {}, pull = {};
   Tensor log_sum = {};  // saved: one number per row (for entmax: the threshold)
-  Heads mean = {};      // saved by entmax: root_mean
-  Heads residue = {};   // saved by stick-breaking and TRA
+  Heads mean = {};      // saved by entmax: EntmaxRule::root_mean
+  Heads residue = {};   // saved in bf16 by stick-breaking and TRA: the rounding error of y
   // ChaCAL and DeltaFormer: the outputs at positions before the first query
   Heads earlier = {};
   Tensor gamma = {};  // ChaCAL
   Tensor gain = {};   // DeltaFormer
-  Heads read = {};    // saved by DeltaFormer: z
+  Heads read = {};    // saved by DeltaFormer: z_i = sum_j P_ij y_j
 };
 
 /// The arguments of a backward pass. `v` contains the value of each key. For DeltaFormer, whose
@@ -35,7 +34,7 @@ struct Backward {
   const Heads &v, &dy;
   const HeadsTarget &dq, &dk, &dv;
   ScoreTargets dscores = {};
-  Heads mean = {};  // y, or for entmax root_mean; D_i = dy_i . mean_i
+  Heads mean = {};  // D_i = dy_i . mean_i: y, or EntmaxRule::root_mean
   Heads residue = {};
   Tensor log_sum = {}, sink = {}, pull = {};
   Target dsink = {}, dpull = {};

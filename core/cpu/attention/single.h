@@ -96,8 +96,7 @@ class SingleRow {
   static constexpr int vectors = 8;  // maximum number of vectors of columns summed together
   static constexpr std::int64_t ahead = 8;
 
-  /// y_c += sum_j p_j v_jc for the columns c of y that at most n SIMD vectors hold, from column c
-  /// on.
+  /// y_i += sum_j p_j v_ji for at most n SIMD vectors of columns i of y, beginning at column c.
   template <int n>
   void mix_from(std::int64_t j, std::int64_t count, std::int64_t c) {
     if constexpr (n > 1) {

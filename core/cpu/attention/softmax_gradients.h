@@ -6,11 +6,12 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// Computes P and dS from the scores and dP of a block, and stores both as packed words. dS is also
-/// multiplied by a factor. Both are 0 for keys that a query does not see. The rule computes P and
-/// dS from its weight(), which is P itself or, for entmax, the square root of P. If `make_p` is
-/// false, space.p already contains this number instead of the scores. If `make_ds` is false, only P
-/// is computed. If `shifted` is true, c_i - c_j is added to the scores, and the row sums and column
-/// sums of dS are accumulated. `first` is the index of the block's first key in the range.
+/// multiplied by a factor. Both are 0 for keys that a query does not see. The rule's weight()
+/// computes a number from which P and dS follow: P itself, for entmax the square root of P. If
+/// `make_p` is false, space.p already contains the results of weight() instead of the scores. If
+/// `make_ds` is false, only P is computed. If `shifted` is true, c_i - c_j is added to the scores,
+/// and the row sums and column sums of dS are accumulated. `first` is the index of the block's
+/// first key in the range.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -74,7 +75,7 @@ struct SoftmaxGradients {
   // The position of the first query that sees exactly one key.
   static constexpr std::int64_t lone_query = 0;
 
-  /// P = 2^(s - log). If the product rounds, x is not yet multiplied by `scale`.
+  /// P = 2^(s - log). The argument x is s, or if the product rounds its operands, s / scale.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
     const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;

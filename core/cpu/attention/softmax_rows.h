@@ -8,11 +8,11 @@
 ///   m' = max(m, max_j s_ij);  y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Computes p = power(s - m) from the scores s of a block, for the vector of queries from t on. p
-/// is 0 for unseen keys. Stores p as packed words. Also stores p in f32 in place of the scores,
-/// where rules that solve read it. `before` and m are the running maxima before and after the
-/// block. Updates the running state, and sets `shrink` to the factor of earlier sums. Returns true
-/// if a maximum changed.
+/// Computes p = power(s - m) from the scores s of a block, for the queries t .. t + lanes - 1. p is
+/// 0 for unseen keys. Stores p as packed words, and in f32 in place of the scores, because ChaCAL
+/// and DeltaFormer read it there. `before` and m are the running maxima before and after the block.
+/// Updates the running state, and sets `shrink` to the factor of earlier sums. Returns true if a
+/// maximum changed.
 template <class Product, class Power>
 [[gnu::always_inline]] inline bool powers(Range seen, std::int64_t t, Vec before, Vec m, float* s,
                                           float* p, const Running& to, const Power& power) {

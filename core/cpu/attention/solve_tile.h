@@ -9,9 +9,9 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// The rows of a tile in the forward pass. Their sums already include all keys before the tile. Row
 /// i and key i are the same token.
 struct SolveTile {
-  const float* p;                   // p[j * panel + i]: unnormalized weight of key j for row i
-  const float* sums;                // the denominators of the rows
-  float *outputs, *solved;          // sums of the rows; their v, replaced by solved values
+  const float* p;           // p[j * panel + i]: unnormalized weight of key j for row i
+  const float* sums;        // the denominators of the rows
+  float *outputs, *solved;  // sums over earlier keys; v of the rows, replaced by solved values
   std::int64_t stride, width, row;  // row: the tile's first query in the segment
 };
 
@@ -42,7 +42,7 @@ template <class Step>
 struct SolveGradientTile {
   const float* p;              // p[j * panel + i]: weight of key j for row i
   float* sums;                 // B of the rows
-  float* w;                    // dy of the rows, which W replaces (DeltaFormer: g W)
+  float* w;                    // dy of the rows, replaced by W (DeltaFormer: gain times W)
   std::int64_t stride, first;  // first: the tile's first row in the panel
 };
 

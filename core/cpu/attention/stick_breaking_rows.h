@@ -44,7 +44,8 @@ struct StickBreakingRows {
   }
 
   /// Computes p from the scores of a block, as packed words. p is 0 for keys that a query does not
-  /// see. Returns false, because earlier sums keep their factor 1.
+  /// see. Returns true if earlier sums must be multiplied by a factor, which never happens for this
+  /// rule.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, const float* s, float* p,
                     const Running& to) {

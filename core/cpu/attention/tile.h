@@ -16,7 +16,7 @@ inline constexpr int tile_rows = 8;
 inline constexpr int register_rows = registers == 32 ? 8 : 4;
 inline constexpr int register_vectors = 3;
 
-/// Entry (r, k) of the left operand is the word at + r row + k step.
+/// Describes the left operand: entry (r, k) is the word at[r * row + k * step].
 struct Left {
   const float* at;
   std::int64_t row, step;

@@ -12,7 +12,8 @@
 ///
 /// A tile product sums over 32 entries. A tile of the left operand has 16 rows of 32 entries. A
 /// tile of the right operand has 16 rows, and each row contains a pair of entries for each of 16
-/// columns. Pairs are packed in words as in Bf16, and most layouts are those of Bf16.
+/// columns. Words, each with a pair of bf16 entries, have the same form as in products on vectors
+/// (Bf16 in product.h), and most layouts are the same.
 ///
 /// The layouts of sums over keys differ. Scores are stored as [key][query], so P is the right
 /// operand of these sums. The left operand, values (or keys, for dq), is stored as words
@@ -103,8 +104,9 @@ struct Tiled {
 #endif
 };
 
-/// Returns the vector of packed words that begins at word c of row t. bf16 rows already consist of
-/// packed words, unless they must be split.
+/// Returns the SIMD vector of packed words that begins at word c of row t. A row that is stored in
+/// bf16 already consists of packed words. If operands have a low part, however, neighbours() must
+/// add it.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {
@@ -361,8 +363,8 @@ void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t
   }
 }
 
-/// Clears the words of P or dS that tile products read but no score writes, in both layouts:
-/// [r / 2][t] and [r][t / 2].
+/// Clears the words of P and dS that tile products read but that belong to no visible score. The
+/// words of `across` are [r / 2][t], and those of each of `rows` are [r][t / 2].
 template <TiledProduct Product, class... Words>
 void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);

@@ -6,8 +6,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Threshold relative attention: `known` is the number of positive scores so far, and `sum` is the
-/// gradient of pull so far.
+/// Threshold relative attention (core/rules/tra.h). `known` is the number of positive scores so
+/// far, and `sum` is the sum so far for the gradient of `pull`.
 struct TraGradients : SoftmaxGradients {
   using Formula = rules::Tra;
   static constexpr bool bounds = true;
