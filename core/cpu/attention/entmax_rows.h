@@ -21,11 +21,11 @@ struct StripSpace {
   float *queries, *outputs, *means;  // one row per query of the panel
   float* counts;                     // [panel]: number of keys that have a weight
   float *times, *maxima, *sums;      // [panel]: factor of scores; maximum, then threshold; sum of w
-  float *shifts,
-      *key_shifts;  // the shifts c (Scores::decay) of the panel's queries, and of one block of keys
-  float* strip;     // [keys][panel]
-  std::int32_t*
-      rows;  // indices of the keys that may have a weight for one of the queries of a SIMD vector
+  // Scores::decay of the panel's queries, and of one block of keys
+  float *shifts, *key_shifts;
+  float* strip;  // [keys][panel]
+  // the keys that may have a weight for at least one query of a SIMD vector
+  std::int32_t* rows;
   std::int64_t depth, key_stride, value_stride, floats;
 
   StripSpace(std::int64_t width, std::int64_t value_width, std::int64_t key_count, float* at) {
