@@ -283,11 +283,15 @@ struct AttentionBlock {
   __device__ __forceinline__ void multiply(Weights& p, Element* k, int begin, bool sees) const {
 #pragma unroll
     for (int t = 0; t < bands; ++t) clear(p[t]);
-    const Element* const own_q = q + warp_row * Product::stride(slice);
-    if (one_slice || task.key_slices == 1) {
-      if (sees) Product::template dots<slice>(p, own_q, k);
-      return;
+    if constexpr (!one_slice) {
+      if (task.key_slices > 1) return multiply_slices(p, k, begin, sees);
     }
+    if (sees) Product::template dots<slice>(p, own_queries(), k);
+  }
+  /// Adds q . k to p, one slice of the heads after another. The first slice of the keys is already
+  /// in k.
+  __device__ __forceinline__ void multiply_slices(Weights& p, Element* k, int begin,
+                                                  bool sees) const {
     for (int s = 0; s < task.key_slices; ++s) {
       __syncthreads();
       bring_queries(s * slice);
@@ -297,8 +301,11 @@ struct AttentionBlock {
       settle<Product, slice, block_rows>(q, scores.q);
       if (s > 0) settle<Product, slice, key_rows>(k, scores.k);
       __syncthreads();
-      if (sees) Product::template dots<slice>(p, own_q, k);
+      if (sees) Product::template dots<slice>(p, own_queries(), k);
     }
+  }
+  __device__ __forceinline__ const Element* own_queries() const {
+    return q + warp_row * Product::stride(slice);
   }
 
   /// Replaces the products in p by weights relative to 2^level, and adds the weights to `sum`.

@@ -106,14 +106,15 @@ struct KeyBlock {
       } else {
         multiply_slices(s, dp, q, head, begin);
       }
+      // All warps have passed a barrier since they read this half of `facts` in the previous step.
+      if (static_cast<int>(threadIdx.x) < step) {
+        facts[1 - turn][threadIdx.x] = coming;
+        if constexpr (shifted) query_shifts[1 - turn][threadIdx.x] = coming_shift;
+      }
       if (busy) {
         compute_gradients(s, dp, shifts, begin, turn, g);
         if (part < task.value_slices) mix<Product>(dv[0], dp, dy);
         if (part < task.key_slices) mix<Product>(dk[0], s, q);
-      }
-      if (static_cast<int>(threadIdx.x) < step) {
-        facts[1 - turn][threadIdx.x] = coming;
-        if constexpr (shifted) query_shifts[1 - turn][threadIdx.x] = coming_shift;
       }
       if (single && !ahead && next_head < last_head) {
         __syncthreads();
@@ -350,7 +351,8 @@ struct KeyBlock {
 };
 
 template <class Product, int slice, bool shifted, bool ahead>
-__global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTask task) {
+__global__ void __launch_bounds__(attention_threads, 2 - blocks_on(120, shifted ? 2 : 0))
+    key_gradients(GradientTask task) {
   using Block = KeyBlock<Product, slice, shifted, ahead>;
   __shared__ typename Block::Facts facts;
   __shared__ typename Block::QueryShifts query_shifts;

@@ -10,17 +10,21 @@ namespace longhand::cuda {
 namespace {
 
 /// Maximum number of resident blocks per multiprocessor for which the compiler budgets registers.
-template <class Product, int slice, int bands>
-constexpr int residents = slice == 128
-                              ? 4 - bands - static_cast<int>(sizeof(typename Product::Element)) / 4
-                          : bands == 2 ? 3
-                                       : 4;
+/// More blocks would make a thread spill more than a few registers.
+template <class Product, int slice, int bands, bool shifted>
+constexpr int most_residents() {
+  const int element = sizeof(typename Product::Element);
+  if (slice == 128) return 4 - bands - element / 4;
+  if (bands == 1) return 4;
+  const bool spills_on_100 = slice == 32 && element == 4;
+  return shifted ? 2 : 3 - blocks_on(100, spills_on_100 ? 1 : 0);
+}
 
 /// Tiles with more keys start first, so that no long tile runs alone at the end. The blocks for the
 /// heads of one tile are adjacent in the grid.
 template <class Product, int slice, int bands, bool shifted>
 __global__ void __launch_bounds__(attention_threads,
-                                  budgeted_blocks(residents<Product, slice, bands>,
+                                  budgeted_blocks(most_residents<Product, slice, bands, shifted>(),
                                                   forward_bytes<Product, slice, bands>))
     attention_kernel(AttentionTask task) {
   const ScoresView& scores = task.scores;
