@@ -8,9 +8,10 @@
 
 namespace longhand {
 
-/// Returns a rule's description of its backward pass (core/contract/attention.h): the tensors that
-/// this pass reads, and `dinput` as the target of the gradient of the rule's own tensor. Each file
-/// of autograd/rules/ defines gradient_of() for one rule.
+/// Returns the description of an attention rule's backward pass, such as SoftmaxGradient
+/// (core/contract/attention.h). It contains the tensors that this pass reads, and `dinput`, which
+/// receives the gradient of the rule's own input, such as the sink of softmax. Each file of
+/// autograd/rules/ defines gradient_of() for one rule.
 template <class Rule>
 AttentionGradient dispatch(const Rule& rule, const Heads& y, const Target& dinput) {
   typename Rule::Gradient gradient_of(const Rule&, const Heads&, const Target&);
@@ -19,8 +20,8 @@ AttentionGradient dispatch(const Rule& rule, const Heads& y, const Target& dinpu
 
 namespace {
 
-/// Allocates the tensors that the forward pass of a rule saves for the backward pass. Shapes and
-/// types are derived from the output y.
+/// Allocates the tensors that the forward pass of an attention rule (softmax, entmax and so on)
+/// saves for its backward pass. Their shapes and types are derived from the output y.
 struct Allocate {
   const Heads& y;
 
@@ -42,12 +43,13 @@ Var input_of(const RuleVars& rule) {
   return std::visit([](const auto& r) { return r.input(); }, rule);
 }
 
-/// True if a query sees the key at its own position.
+/// True if a query with this attention rule sees the key at its own position.
 bool sees_own_key(const AttentionRule& rule) {
   return std::visit([]<class Rule>(const Rule&) { return Rule::Formulas::own_key; }, rule);
 }
 
-/// True if the backward pass reads y. Otherwise y may be freed before the backward pass.
+/// True if the backward pass of this attention rule reads the output y. Otherwise y may be freed
+/// before the backward pass.
 bool backward_reads_y(const AttentionRule& rule) {
   return std::visit(
       []<class Rule>(const Rule&) {

@@ -9,7 +9,7 @@
 /// Differentiable operations of core/contract/attention.h.
 namespace longhand {
 
-/// The scores of core/contract/scores.h with differentiable tensors.
+/// The attention scores of core/contract/scores.h, with tensors that may require gradients.
 struct ScoreVars {
   HeadVars q, k;
   Segments queries;
@@ -22,9 +22,8 @@ struct ScoreVars {
   Scores value() const;
 };
 
-/// The gradient targets (Sink of autograd/variable.h) of ScoreVars::multiplier and
-/// ScoreVars::decay. A ScoreSinks does not keep the values of these tensors in memory, as a
-/// ScoreVars would.
+/// The tensors that accumulate the gradients of ScoreVars::multiplier and ScoreVars::decay. Unlike
+/// ScoreVars, this class does not keep the values of `multiplier` and `decay` in memory.
 class ScoreSinks {
  public:
   explicit ScoreSinks(const ScoreVars& s)
@@ -35,8 +34,9 @@ class ScoreSinks {
   Sink multiplier_, decay_;
 };
 
-/// The rules of core/contract/attention.h with differentiable tensors. input() is the rule's own
-/// tensor, which may require a gradient. It may be empty.
+/// The attention rules of core/contract/attention.h, which compute weights from scores, with
+/// tensors that may require gradients. input() returns the tensor that only this rule has, such as
+/// the sink of softmax. The result is empty if there is no such tensor.
 struct SoftmaxVars {
   Var sink = {};
   SoftmaxRule value() const { return {.sink = sink.value()}; }
@@ -61,7 +61,8 @@ struct SigmoidVars {
 };
 using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars, SigmoidVars>;
 
-/// The rule with the values of its inputs. The tensors that the forward pass saves are empty.
+/// Converts the Vars of a rule to tensors. Tensors of the result in which a forward pass saves
+/// numbers for the backward pass are left empty.
 AttentionRule value_of(const RuleVars& rule);
 
 /// Returns y, [query tokens, q.heads * v.width].
@@ -69,12 +70,14 @@ Var attention(const ScoreVars& scores, const HeadVars& v, const RuleVars& rule =
 HeadsBackward attention_into(const ScoreVars& scores, const HeadVars& v, const Heads& y,
                              const RuleVars& rule = {});
 
-/// Returns the matrix P: see AttentionWeights.
+/// Returns the attention weights P. For their layout see AttentionWeights
+/// (core/contract/attention.h).
 Tensor attention_weights(const ScoreVars& scores, const RuleVars& rule = {});
 Tensor attention_weights(const Scores& scores, const AttentionRule& rule = {});
 
-/// If the backend checks scores, throws an Error that names the first score that is NaN or
-/// infinite. If own_key is false, a query does not see the key at its own position.
+/// Throws an Error that names the first score that is NaN or infinite. Does nothing unless
+/// BackendOptions::checked is set. If own_key is false, a query does not see the key at its own
+/// position, and the score of this key is not checked.
 void check_scores(std::string_view op, const Scores& scores, bool own_key = true);
 
 }  // namespace longhand

@@ -29,8 +29,8 @@ Tensor negative(const Tensor& x) {
   return y;
 }
 
-/// y contains entries of a where the mask is not 0, otherwise entries of b. Each entry of dy is
-/// added to the gradient of the operand from which the entry of y was taken.
+/// Records y, whose entries were chosen from a where the mask is not 0 and from b elsewhere. In the
+/// backward pass, each entry of dy is added to the gradient of the operand that was chosen there.
 Var chosen(std::string_view op, const Var& a, const Var& b, const Tensor& y, const Tensor& mask) {
   return record(op, {&a, &b}, y, [da = a.sink(), db = b.sink(), mask](const Tensor& dy) {
     if (da) da.add_repeated(combined(Combination::kept, dy, mask));

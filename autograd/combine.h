@@ -11,7 +11,7 @@ Var subtract(const Var& a, const Var& b);
 Var multiply(const Var& a, const Var& b);
 Var divide(const Var& a, const Var& b);
 
-/// Elementwise maximum and minimum. Where both operands are equal, only a receives the gradient.
+/// Elementwise maximum and minimum. Where the operands are equal, only `a` receives the gradient.
 Var maximum(const Var& a, const Var& b);
 Var minimum(const Var& a, const Var& b);
 

@@ -14,7 +14,8 @@
 
 namespace longhand {
 
-/// Calls weigh() of the rule, which the rule's file in autograd/rules/ defines.
+/// Calls weigh(), which computes the weights of an attention rule from the scores. The rule's file
+/// in autograd/rules/ defines this function.
 template <class Vars>
 Var dispatch(const SequenceScores& scores, const Vars& rule) {
   Var weigh(const SequenceScores&, const Vars&);
@@ -26,8 +27,8 @@ namespace {
 /// Reshapes factors [1] or [batch] so that they multiply a tensor [batch, rows, columns].
 Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
 
-/// Calls body for every sequence. body returns [heads, queries, width]. The rows of all sequences
-/// are concatenated in the order of tokens.
+/// Calls body for every sequence; body returns the outputs of this sequence, [heads, queries,
+/// width]. Returns the outputs of all sequences as one tensor [query tokens, heads * width].
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
@@ -44,7 +45,8 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return concat(all);
 }
 
-/// P of one sequence, [q.heads, queries, keys], in the master type.
+/// Returns the attention weights P of one sequence, [q.heads, queries, keys], in the master type.
+/// If `more` is given, it returns a tensor that is added to the scores.
 Var weight_matrices(const ScoreVars& s, const Sequence& at, const RuleVars& rule,
                     const AddToScores& more = {}) {
   return std::visit([&](const auto& r) { return dispatch({s, at, more}, r); }, rule);
@@ -59,9 +61,10 @@ Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   return reshape(matmul(grouped, v, {.math = math}), {heads, queries, width});
 }
 
-/// Returns (1 - g) (I - g P-)^-1 x for x [heads, T, columns], where g is gamma and P- is the part
-/// of P below the diagonal. All computations use the master type. bf16 would represent 1 - g by
-/// only a few bits. And the inverse multiplies an error of P by up to 1 / (1 - g).
+/// Returns (1 - g) (I - g P-)^-1 x for x [heads, tokens, columns], where g is gamma and P- is the
+/// part of `weights` below the diagonal. All computations use the master type for two reasons. bf16
+/// would represent 1 - g by only a few bits, and the inverse multiplies an error of P- by up to
+/// 1 / (1 - g).
 Var chained(const Var& weights, const Var& gamma, const Var& x) {
   const DType type = gamma.value().dtype();
   const Var p = cast(weights, type), right = cast(x, type);
@@ -123,8 +126,9 @@ Var composed_deltaformer(const DeltaFormerVars& in) {
   const DType master = in.gain.value().dtype();
   return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
-    // The first row sees no earlier key. Its own key is not hidden, so that its softmax is defined.
-    // triangle() later removes this weight together with the diagonal.
+    // In DeltaFormer a query sees only earlier keys, so the key at its own position is hidden. The
+    // first query has no earlier key. Its own key is not hidden, because its softmax would be
+    // undefined otherwise. triangle() later removes this weight together with the diagonal.
     const Var p = weight_matrices(s, at, SoftmaxVars{}, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {
@@ -153,13 +157,14 @@ Var composed_path(const PathVars& in) {
     const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
-    // PaTH applies the reflections H_m = I - beta_m w_m w_m^T of the tokens j < m <= i to k_j. Each
-    // reflection subtracts a multiple of its w_m, and `left` contains these multiples:
+    // For query i, PaTH applies the reflections H_m = I - beta_m w_m w_m^T of the tokens j < m <= i
+    // to the key k_j. Each reflection subtracts a multiple of its vector w_m. `left` contains the
+    // factors left_mj of these multiples:
     //   H_i ... H_(j+1) k_j = k_j - sum over j < m <= i of left_mj w_m
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);
     const Var left = solve_triangular(between, met, {.unit = true});
-    std::vector<double> up_to;  // 1 where a query sees a key; the same for all heads
+    std::vector<double> up_to;  // mask for all heads: 1 if the query sees the key, otherwise 0
     for (std::int64_t t = 0; t < at.queries; ++t) {
       for (std::int64_t j = 0; j < n; ++j) up_to.push_back(j <= n - at.queries + t ? 1.0 : 0.0);
     }
@@ -228,7 +233,7 @@ FalResult composed_fal(const FalVars& in) {
     }
     const Var kept = multiply(scores, constant(scores, scores.shape(), chosen));
 
-    // Row m of `next` is v_(m+1).
+    // Row m of `next` is v_(m+1), the value after key m.
     const Var v = matrices(in.v, at.key, at.keys);
     const Shape last{in.v.heads, 1, in.v.width};
     const Tensor nothing = Tensor::zeros(v.backend(), last, v.value().dtype());

@@ -6,16 +6,16 @@
 /// Differentiable operations of core/contract/cumulate.h.
 namespace longhand {
 
-/// Sums of x over the rows of each segment, from the first row to each row. If `reverse` is set,
-/// the sums extend from each row to the last.
+/// Running sums of x in each segment: row i of the result is the sum from the segment's first row
+/// to row i. If `reverse` is set, it is the sum from row i to the segment's last row.
 Var cumulate(const Var& x, const Segments& segments, bool reverse = false);
-/// As above, for sequences that are processed in pieces. The sums of a segment start at the
-/// segment's row of `memory`. This row then receives the sums at the last token. x must not require
-/// a gradient.
+/// Like cumulate(), for sequences that are processed in pieces. The running sums of a segment start
+/// at the segment's row of `memory`. This row then receives the sums at the segment's last token. x
+/// must not require a gradient.
 Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory);
 
-/// ln max(2, n) for each query, where n is the number of keys up to the query or, if `whole` is
-/// set, of all keys in its segment. All columns are equal.
+/// Returns ln max(2, n) for each query, [query tokens, columns] with equal columns. n is the number
+/// of keys up to the query or, if `whole` is set, of all keys in the query's segment.
 Tensor log_counts(Backend& backend, DType type, const Segments& queries, const Segments& keys,
                   std::int64_t columns, bool whole = false);
 

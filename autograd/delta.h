@@ -11,13 +11,13 @@ struct DeltaVars {
   HeadVars q, k, v;
   Segments segments;
   std::optional<double> scale = {};  // default: 1 / sqrt(width)
-  Var beta;                          // [tokens, k.heads]
-  Var decay = {};                    // [tokens, k.heads]; empty: no decay
+  Var beta;                          // strength of each correction, [tokens, k.heads]
+  Var decay = {};                    // ln of each decay factor, [tokens, k.heads]; empty: no decay
 };
 
-/// The memories before these tokens, and the tensor that receives the memories after them. Both may
-/// be the same tensor. They are not differentiated: if one of them is given, no input may require a
-/// gradient.
+/// `before` contains the memories of the delta rule before the first token of each sequence.
+/// `after` receives the memories after the last token. Both may be the same tensor. They have no
+/// gradient: if one of them is given, no input may require a gradient.
 struct DeltaMemories {
   Tensor before = {}, after = {};
 };

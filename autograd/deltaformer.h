@@ -10,7 +10,7 @@ namespace longhand {
 
 struct DeltaFormerVars {
   HeadVars q, k, v;
-  Var gain;  // [query tokens, q.heads], of the master type
+  Var gain;  // factor of the earlier outputs, [query tokens, q.heads], of the master type
   Segments queries;
   Segments keys = {};                // default: the segments of the queries
   std::optional<double> scale = {};  // default: 1 / sqrt(width)
@@ -18,8 +18,8 @@ struct DeltaFormerVars {
 };
 
 /// Returns y, [query tokens, q.heads * v.width]. If there are fewer queries than keys, `earlier`
-/// contains the outputs at the positions before the first query. It is not differentiated, so with
-/// `earlier` no input may require a gradient. q and k must not share columns.
+/// contains the outputs at the positions before the first query. `earlier` has no gradient, so if
+/// it is given, no input may require a gradient. q and k must not share columns.
 Var deltaformer(const DeltaFormerVars& inputs, const Heads& earlier = {});
 
 }  // namespace longhand

@@ -11,7 +11,7 @@ struct DropoutDraw {
   double rate = 0;
   std::uint64_t seed = 0;
   std::uint32_t index = 0;
-  Tensor step = {};  // i32 [1]
+  Tensor step = {};  // number of the training step, i32 [1]
 };
 
 /// Differentiable operation of core/contract/dropout.h.

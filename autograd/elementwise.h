@@ -12,7 +12,7 @@ Var activate(Activation f, const Var& x);
 Var gate(Activation f, const Var& x);  // x [rows, 2w] -> f(first w columns) * last w columns
 Var add_bias(const Var& x, const Var& bias, const Var& residual = {});
 Var reshape(const Var& x, const Shape& shape);
-/// The rows first .. first + count - 1 of the first axis.
+/// Returns the entries first .. first + count - 1 of x along the first axis.
 Var slice(const Var& x, std::int64_t first, std::int64_t count);
 
 }  // namespace longhand

@@ -14,7 +14,7 @@ struct FalVars {
 
 struct FalResult {
   Var y;         // [query tokens, q.heads * v.width]
-  Tensor match;  // i32 [query tokens, q.heads]: the matching key of every query and head, or -1
+  Tensor match;  // i32 [query tokens, q.heads]: position of the query's matching key, or -1
 };
 FalResult fal(const FalVars& inputs);
 /// If `match` is not empty, it receives the same numbers as FalResult::match.

@@ -9,8 +9,8 @@
 namespace longhand {
 namespace {
 
-/// Writes op(a) op(b) to `into`, or adds it if the target requires that. ta and tb select
-/// transposes.
+/// Computes the product of a, transposed if ta is set, and b, transposed if tb is set. The product
+/// replaces the values of `into` or, if into.add is set, is added to them.
 void product(const Tensor& a, bool ta, const Tensor& b, bool tb, const Target& into) {
   a.backend()(Matmul{.a = a,
                      .b = b,
@@ -28,7 +28,8 @@ Var feed_forward(const Var& x, const FeedForwardOptions& o) {
   const bool recorded =
       Tape::current() && (x.wants_grad() || o.up.wants_grad() || o.up_bias.wants_grad() ||
                           o.down.wants_grad() || o.down_bias.wants_grad());
-  const Tensor h(backend, {x.value().rows(), o.up.value().rows()}, type);  // f(z)
+  // h = f(z), where z = x up^T + up_bias
+  const Tensor h(backend, {x.value().rows(), o.up.value().rows()}, type);
   const Tensor z = recorded ? empty_like(h) : Tensor();
   backend(Matmul{.a = x.value(),
                  .b = o.up.value(),
@@ -54,12 +55,12 @@ Var feed_forward(const Var& x, const FeedForwardOptions& o) {
         if (down_bias) run(ColumnSum{.x = dy, .y = down_bias.target()});
         if (!z) return;  // only the residual requires a gradient
         if (down.wants_grad()) {
-          const Tensor again = empty_like(z);  // h = f(z), which was not saved
+          const Tensor again = empty_like(z);  // f(z), computed again because it was not saved
           run(Activate{.f = f, .x = z, .y = again});
           product(dy, true, again, false, down.sink().target());
         }
 
-        // dz = (dy down) * f'(z)
+        // dz = (dy down) f'(z), the gradient of the activation's argument z
         const Tensor dz = empty_like(z);
         run(Matmul{.a = dy, .b = down.value(), .f = f, .at = z, .c = dz});
         if (up_bias) run(ColumnSum{.x = dz, .y = up_bias.target()});

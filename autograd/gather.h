@@ -5,7 +5,7 @@
 /// Differentiable operations of core/contract/gather.h.
 namespace longhand {
 
-/// The rows of the table with these ids, converted to `type`.
+/// Row i of the result is row ids_i of the table, converted to `type`.
 Var embedding(const Var& table, const Tensor& ids, DType type);
 Var gather(const Var& x, const Tensor& index);
 

@@ -10,8 +10,8 @@
 namespace longhand {
 namespace {
 
-/// Step size. The extrapolated quotient R (see gradcheck.h) has a truncation error of about
-/// h^4 = 1e-12 and a rounding error of about 2^-53 / h = 1e-13.
+/// Step size of the difference quotients. The extrapolated quotient (R in gradcheck.h) has a
+/// truncation error of about h^4 = 1e-12 and a rounding error of about 2^-53 / h = 1e-13.
 constexpr double h = 1e-3;
 
 using catalog::Case;
@@ -19,7 +19,8 @@ using catalog::Operation;
 using catalog::Output;
 using Values = std::vector<double>;
 
-/// L of gradcheck.h, the sum of r . y over all outputs. r is the same in every call.
+/// The scalar L = sum_k r_k y_k that gradcheck differentiates. y_k are the entries of all outputs,
+/// and r_k are random factors that are the same in every call.
 struct Projection {
   double sum = 0, squares = 0;  // sums of the terms r_k y_k and of their squares
 };
@@ -37,10 +38,10 @@ Projection project(const std::vector<Output>& outputs, Rng weights) {
   return result;
 }
 
-/// The two difference quotients of an entry.
+/// Two difference quotients that approximate the derivative with respect to one input entry.
 struct Quotient {
-  double plain = 0;         // D(h) of gradcheck.h
-  double extrapolated = 0;  // R of gradcheck.h
+  double plain = 0;         // with the step h, D(h) in gradcheck.h
+  double extrapolated = 0;  // from the steps h and 2h, R in gradcheck.h
 };
 
 Quotient quotient(const Operation& operation, Case& values, double& x, Backend& reference,
@@ -58,13 +59,14 @@ Quotient quotient(const Operation& operation, Case& values, double& x, Backend& 
     x = left;
     const double below = run();
     x = at;
-    return (above - below) / (right - left);  // divides by the step after rounding
+    return (above - below) / (right - left);  // right - left is twice the step, as rounded
   };
   const double once = slope(h), twice = slope(2 * h);
   return {once, (4 * once - twice) / 3};
 }
 
-/// Compares the derivatives of one input in one case with the difference quotients.
+/// Compares the derivatives of one input in one case, computed by backward functions, with the
+/// difference quotients.
 void compare(const std::string& where, const Values& analytic, const std::vector<Quotient>& numeric,
              double rounding, GradcheckResult& result) {
   double largest = 0, squares = 0;
@@ -99,7 +101,7 @@ GradcheckResult gradcheck(const Operation& operation, Backend& reference, std::u
     const Case& values = cases[number];
     const Rng weights(seed, Purpose::test, 1, static_cast<std::uint32_t>(number));
 
-    // The gradients of the operation's backward functions.
+    // Compute the gradients by the operation's backward functions.
     const catalog::Call call = prepare(operation, values, reference, DType::f64, true);
     Tape tape;
     std::vector<Output> outputs;

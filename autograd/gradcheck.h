@@ -21,22 +21,24 @@ struct GradcheckResult {
 };
 
 /// Compares every input gradient of an operation with difference quotients, in f64 on the reference
-/// backend. Let L = sum_k r_k y_k with random r. Each entry x_i is changed by h and by 2h, and the
-/// gradient g_i = dL/dx_i is compared with R, where
-///   D(h) = (L(x + h e_i) - L(x - h e_i)) / 2h,   R = (4 D(h) - D(2h)) / 3
-/// The error of D(h) is a h^2 + b h^4 + ..., and the error of R is -4 b h^4. Two conditions must
-/// hold:
-/// - |R - g_i| is below 1e-6 times the largest derivative of the input. If this derivative is below
-///   1e-6, the limit is 1e-6.
-/// - For each entry, |R - g_i| is below a bound for the error of R,
-///     1e-2 |R - D(h)| + 1e-3 (root mean square of R - D(h) over the input)   [truncation]
-///     + 32 2^-53 / h sqrt(sum_k (r_k y_k)^2 + sum_j (x_j g_j)^2)             [rounding of L]
+/// backend. The operation is reduced to the scalar L = sum_k r_k y_k, where y_k are the entries of
+/// its outputs and r_k are random factors. Each input entry x_i is changed by a step h and by 2h.
+/// The gradient g_i = dL/dx_i is then compared with the extrapolated quotient R:
+///   D(h) = (L(x_i + h) - L(x_i - h)) / 2h;   R = (4 D(h) - D(2h)) / 3;
+/// if the error of D(h) is a h^2 + b h^4 + ..., the error of R is -4 b h^4. Two conditions must
+/// hold for each entry:
+/// - |R - g_i| is below 1e-6 times the largest derivative of the input tensor. If this largest
+///   derivative is below 1e-6, the limit is 1e-6.
+/// - |R - g_i| is below a bound for the error of R, the sum of a bound for the truncation of R,
+///     1e-2 |R - D(h)| + 1e-3 (root mean square of R - D(h) over the input tensor),
+///   and a bound for the rounding of L,
+///     32 2^-53 / h sqrt(sum_k (r_k y_k)^2 + sum_j (x_j g_j)^2).
 ///   With this condition, large derivatives do not hide the error of a small one.
 GradcheckResult gradcheck(const catalog::Operation& operation, Backend& reference,
                           std::uint64_t seed = 1);
 
-/// Compares the gradients of any function f with difference quotients, as above, at the given
-/// arguments.
+/// Compares the gradients of a function f at the given arguments with difference quotients, as
+/// gradcheck() does for an operation.
 using Function = std::function<Var(std::span<const Var> arguments)>;
 GradcheckResult gradcheck(const Function& f, const std::vector<catalog::HostTensor>& arguments,
                           Backend& reference, std::uint64_t seed = 1);

@@ -25,7 +25,7 @@ HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, boo
       if (x->data.sink() == sink) columns += x->heads * x->width;
     }
     // Heads that receive gradients never overlap. If their widths sum to the number of columns,
-    // they cover the whole tensor.
+    // they cover the whole tensor, so its gradient need not be set to 0 first.
     const bool covered = columns == all[i]->data.value().columns();
     const Target target = assign    ? Target(sink.sum_in_place(), false)
                           : covered ? sink.target()

@@ -7,7 +7,7 @@
 
 namespace longhand {
 
-/// Heads (core/contract/heads.h) in the columns of a Var.
+/// Attention heads stored side by side in the columns of a Var (see core/contract/heads.h).
 struct HeadVars {
   Var data;
   std::int64_t first_column = 0, heads = 1, width = 0;
@@ -17,30 +17,31 @@ struct HeadVars {
   bool wants_grad() const { return data.wants_grad(); }
 };
 
-/// All columns of x, as `heads` heads.
+/// Splits all columns of x into `heads` heads of equal width.
 HeadVars all_columns(const Var& x, std::int64_t heads);
 
-/// The targets of the gradients of q, k and v. If heads belong to the same tensor, they share its
-/// gradient, and columns without a head receive zeros. If `assign` is set, the heads' columns of
-/// the existing gradient are overwritten.
+/// The tensors that receive the gradients of q, k and v. Heads of the same tensor share one
+/// gradient tensor, to which columns outside the heads contribute 0. If `assign` is set, the
+/// columns of the heads in an existing gradient are overwritten instead of added to.
 struct HeadTargets {
   HeadsTarget q, k, v;
 };
 HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, bool assign);
 
 /// Computes the gradients of an operation's inputs from dy, the gradient of its output heads.
-/// Operations whose names end in _into write their output to given columns and return such a
-/// function. Heads of several kinds can then share one output tensor and one record. The function
-/// is empty if no gradient is required. For `assign` see HeadTargets; callers set it if their heads
-/// together cover every column of a tensor.
+/// Operations whose names end in _into write their output to given columns and return a
+/// HeadsBackward, so that several operations can share one output tensor and one entry of the tape.
+/// The function is empty if no gradient is required. With `assign`, it overwrites the gradients of
+/// the input heads instead of adding to them. Callers set this if their heads together cover every
+/// column of a tensor.
 using HeadsBackward = std::function<void(const Heads& dy, bool assign)>;
 
-/// A new tensor [q's tokens, heads * width] for an output.
+/// Allocates a tensor [rows of q, q.heads * width] for the output heads of an operation.
 Heads output_heads(const HeadVars& q, std::int64_t width);
-/// Records y as the output of the operation. For `inputs` see record().
+/// Appends the operation `op` with the output y to the tape, as record() of tape.h does.
 Var record_heads(std::string_view op, std::initializer_list<const Var*> inputs, const Heads& y,
                  HeadsBackward backward);
-/// True if a tape is current and one of the values requires a gradient.
+/// True if this thread records on a tape and one of the inputs requires a gradient.
 bool recorded(std::initializer_list<const Var*> inputs);
 
 }  // namespace longhand

@@ -15,8 +15,8 @@
 namespace longhand {
 namespace {
 
-/// Processes the rows in blocks. It sums the loss and the gradients of the blocks. The gradients
-/// must still be divided by the total weight.
+/// Computes the loss and the gradients of x and weight, one block of rows after another. The
+/// gradients must still be divided by the total weight of all targets.
 class Pass {
  public:
   Pass(const Var& x, const Var& weight, const Tensor& targets, const LinearCrossEntropyOptions& o)
@@ -32,7 +32,7 @@ class Pass {
     if (dx || dweight) one_ = filled(1);
   }
 
-  /// Processes all blocks and returns the loss, [1].
+  /// Processes all blocks of rows and returns the loss, a tensor [1].
   Tensor run() {
     const std::int64_t rows = targets_.rows(), at_once = std::min(rows, o_.at_once);
     const std::int64_t parts = rows == 0 ? 0 : (rows + at_once - 1) / at_once;
@@ -48,8 +48,8 @@ class Pass {
     }
     if (parts == 0 && dweight) backend_(Fill{.value = 0, .y = dweight});
     total = sum(totals_);
-    // If all weights are 0, each quotient by the total must be 0. A total of at least 1e-30 avoids
-    // 0 / 0.
+    // If all weights are 0, the loss and its gradients must be 0. Raising the total weight to at
+    // least 1e-30 avoids the quotient 0 / 0.
     combine(Combination::largest, total, filled(1e-30), total);
     if (o_.hits) mean_into(hits_, o_.hits);
     const Tensor loss = make({1});
@@ -58,7 +58,7 @@ class Pass {
   }
 
   Tensor dx, dweight;  // empty if not required
-  Tensor total;        // [1]
+  Tensor total;        // [1]: the sum of the weights of all targets, at least 1e-30
 
  private:
   Tensor make(const Shape& shape) const { return Tensor(backend_, shape, master_); }
@@ -75,7 +75,8 @@ class Pass {
     backend_(Reduce{.reduction = Reduction::sum, .x = x.reshape({1, x.size()}), .y = y});
     return y;
   }
-  /// Computes the mean over all rows from the means over the blocks.
+  /// Stores in y the mean over all rows. `means` contains the means over the blocks of rows, and is
+  /// multiplied in place by the total weight of each block.
   void mean_into(const Tensor& means, const Tensor& y) const {
     combine(Combination::product, means, totals_, means);
     combine(Combination::quotient, sum(means), total, y);
@@ -124,7 +125,7 @@ class Pass {
   DType master_;
   Tensor one_;                          // the constant 1, if gradients are required
   Tensor losses_, hits_, totals_;       // one entry per block of rows
-  Tensor logits_, log_sum_, gathered_;  // values of the current block
+  Tensor logits_, log_sum_, gathered_;  // values of the current block of rows
 };
 
 }  // namespace

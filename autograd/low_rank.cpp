@@ -13,7 +13,7 @@
 namespace longhand {
 namespace {
 
-/// Returns the Steps (core/contract/steps.h) that begin at column `first` of y.
+/// The memory layout (Steps of core/contract/steps.h) of the columns of y from `first` on.
 Steps steps_in(const Tensor& y, std::int64_t first) {
   Steps steps = row_major(y.shape());
   steps.first = first;
@@ -47,7 +47,7 @@ Var added(const Var& y, const Tensor& into, const Var& x, const Var& a, const Va
           const LowRankOptions& o) {
   Backend& backend = y.backend();
   const std::int64_t rows = x.shape()[0];
-  const Tensor h(backend, {rows, a.shape()[0]}, x.value().dtype());  // x a^T
+  const Tensor h(backend, {rows, a.shape()[0]}, x.value().dtype());  // the product x a^T
   backend(Matmul{.a = x.value(), .b = a.value(), .transpose_b = true, .c = h});
   {
     const Tensor product(backend, {rows, b.shape()[0]}, into.dtype());
@@ -65,7 +65,7 @@ Var added(const Var& y, const Tensor& into, const Var& x, const Var& a, const Va
                   if (!x.wants_grad() && !a.wants_grad() && !b.wants_grad()) return;
                   const std::int64_t out = b.shape()[0];
                   const bool whole = out == dy.columns();
-                  // the gradient of the columns of y to which the product was added
+                  // dz is the gradient of the columns of y to which the product was added.
                   const Tensor dz = whole ? dy : Tensor(run, {dy.rows(), out}, dy.dtype());
                   if (!whole) {
                     run(Rearrange{.shape = dz.shape(),

@@ -12,7 +12,8 @@ namespace {
 /// then read as matrices with batch * m rows.
 bool is_flat(const Var& a, const Var& b) { return a.shape().rank() == 3 && b.shape().rank() == 2; }
 
-/// Passes the gradient of c to all inputs. `pre` is the value before the activation.
+/// Adds the gradients of all inputs of a matmul() with the output c. `pre` is the value before the
+/// activation.
 void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const Tensor& pre,
                      const Tensor& dc) {
   Backend& run = dc.backend();
@@ -40,7 +41,8 @@ void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const T
                .beta = into.add ? 1.0 : 0.0,
                .math = o.math});
   };
-  // da = dz op(b)^T if op(a) = a;  da = op(b) dz^T if op(a) = a^T
+  // With dz, the gradient before the activation, and op(), the transposition if it is requested,
+  //   da = alpha dz op(b)^T if op(a) = a;  da = alpha op(b) dz^T if op(a) = a^T.
   if (a.wants_grad()) {
     const Target da = a.sink().target();
     if (o.transpose_a) {
@@ -49,7 +51,8 @@ void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const T
       product(dz, false, right, !o.transpose_b, da);
     }
   }
-  // db = op(a)^T dz if op(b) = b;  db = dz^T op(a) if op(b) = b^T
+  // With dz, the gradient before the activation, and op(), the transposition if it is requested,
+  //   db = alpha op(a)^T dz if op(b) = b;  db = alpha dz^T op(a) if op(b) = b^T.
   if (b.wants_grad()) {
     const Target db = b.sink().target();
     if (o.transpose_b) {

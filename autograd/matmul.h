@@ -17,7 +17,8 @@ struct MatmulOptions {
   std::optional<Math> math = {};  // default: the backend's math mode
 };
 
-/// f(alpha op(a) op(b) + bias) + residual, see core/contract/matmul.h.
+/// Returns f(alpha op(a) op(b) + bias) + residual, where op() is the transposition if transpose_a
+/// or transpose_b is set. Without f, no activation is applied. See core/contract/matmul.h.
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {});
 
 }  // namespace longhand

@@ -12,12 +12,12 @@
 namespace longhand {
 namespace {
 
-/// A row (or column) of patches covers `size` rows (or columns) of pixels. Among them, the one with
-/// index `offset` may be outside the image, in the padding. This struct describes the patches for
-/// which it is inside.
+/// Any row (or column) of pixels of a patch may be in the padding outside the image. For the pixel
+/// row with the index `offset` within each patch, this struct lists the patches along one axis of
+/// which this row is inside the image: the `count` patches from number `first` on.
 struct Inside {
   std::int64_t first = 0, count = 0;
-  std::int64_t pixel = 0;  // place of the first of these pixels in the image
+  std::int64_t pixel = 0;  // index in the image of the pixel row `offset` of patch `first`
 };
 
 Inside inside(std::int64_t extent, std::int64_t patches, std::int64_t offset,
@@ -30,9 +30,10 @@ Inside inside(std::int64_t extent, std::int64_t patches, std::int64_t offset,
           pixel};
 }
 
-/// For each pixel of a patch, calls body(shape, steps_x, steps_y). The shape counts the patches for
-/// which this pixel is inside the image. The Steps (core/contract/steps.h) lead through these
-/// pixels in x and in y.
+/// Calls body(shape, steps_x, steps_y) for each of the size * size pixels of a patch. `shape` is
+/// [images, rows, columns, channels] of the patches in which this pixel is inside the image. The
+/// Steps (memory layouts, core/contract/steps.h) locate the pixel of each of these patches in the
+/// images x and in the patches y.
 template <class Body>
 void for_each_pixel(const Shape& x, const Shape& y, const PatchOptions& options, Body body) {
   const std::int64_t channels = x[3];
@@ -97,7 +98,8 @@ Var patches_for(std::string_view op, const Var& x, const PatchOptions& options) 
   });
 }
 
-/// The patches of squares that do not overlap, as [patches, pixels, channels].
+/// Cuts the images x into squares of `size` x `size` pixels that do not overlap. Returns them as
+/// [patches, pixels, channels].
 Var squares(std::string_view op, const Var& x, std::int64_t size) {
   const Var all = patches_for(op, x, {.size = size, .stride = size});
   const Shape& shape = all.shape();

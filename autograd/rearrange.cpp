@@ -24,15 +24,15 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
   return Shape(std::span<const std::int64_t>(extents).first(shape.extents().size()));
 }
 
-/// Returns the Steps (core/contract/steps.h) of a part of a row-major tensor. The part begins at
-/// index `first` of the given axis.
+/// The memory layout (Steps of core/contract/steps.h) of a part of a row-major tensor. The part
+/// begins at index `first` of the given axis.
 Steps steps_from(const Shape& shape, int axis, std::int64_t first) {
   Steps steps = row_major(shape);
   steps.first = first * steps.along[axis];
   return steps;
 }
 
-/// Copies from x to `part` the entries that begin at `first` along the axis.
+/// Fills `part` with a copy of the entries of x from index `first` of the axis on.
 void take(const Tensor& x, int axis, std::int64_t first, const Target& part) {
   const Shape& shape = part.tensor.shape();
   x.backend()(Rearrange{.shape = shape,
@@ -42,7 +42,7 @@ void take(const Tensor& x, int axis, std::int64_t first, const Target& part) {
                         .to = row_major(shape)});
 }
 
-/// The inverse of take(): copies `part` to its place in y.
+/// The inverse of take(): copies `part` to the entries of y from index `first` of the axis on.
 void put(const Tensor& part, int axis, std::int64_t first, const Target& y) {
   part.backend()(Rearrange{.shape = part.shape(),
                            .x = part,
@@ -65,7 +65,7 @@ void exchange(const Tensor& x, const std::vector<int>& axes, const Target& y) {
 Var permute(const Var& x, const std::vector<int>& axes) {
   LONGHAND_CHECK(std::ssize(axes) == x.shape().rank(), "permute: expected ", x.shape().rank(),
                  " axes, got ", axes.size());
-  // Axis k of y is axis there[k] of x, and axis a of x is axis back[a] of y.
+  // Axis k of the result is axis there[k] of x, and axis a of x is axis back[a] of the result.
   std::vector<int> there, back(axes.size(), -1);
   std::vector<std::int64_t> extents;
   for (const int axis : axes) {

@@ -12,18 +12,18 @@ Var permute(const Var& x, const std::vector<int>& axes);
 /// Exchanges the last two axes.
 Var transpose(const Var& x);
 
-/// The entries first .. first + count - 1 along an axis, copied. For the first axis, slice() avoids
-/// the copy by sharing x's memory.
+/// Returns a copy of the entries first .. first + count - 1 along an axis. For the first axis,
+/// slice() of elementwise.h avoids the copy by sharing the memory of x.
 Var narrow(const Var& x, int axis, std::int64_t first, std::int64_t count);
 inline Var columns(const Var& x, std::int64_t first, std::int64_t count) {
   return narrow(x, -1, first, count);
 }
-/// Splits x into parts along an axis. The sizes must add up to x's extent.
+/// Splits x into parts along an axis. The sizes must add up to the extent of this axis.
 std::vector<Var> split(const Var& x, int axis, const std::vector<std::int64_t>& sizes);
 /// Joins parts along an axis. The extents of all other axes must be equal.
 Var concat(const std::vector<Var>& parts, int axis = 0);
 
-/// Broadcasts x to this shape by the rules of autograd/combine.h.
+/// Broadcasts x to `shape` by the rules of autograd/combine.h.
 Var repeat(const Var& x, const Shape& shape);
 
 }  // namespace longhand

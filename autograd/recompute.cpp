@@ -9,8 +9,8 @@ Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> 
   if (!outer) return f(x);
   Tensor y;
   {
-    // The records of this tape are dropped. The tape exists because some operations behave
-    // differently without a current tape.
+    // This tape is discarded after f(x) is computed. f runs with a tape because some operations
+    // behave differently if nothing is recorded.
     Tape dropped;
     dropped.watch_for(*outer);
     const Recording recording(dropped);

@@ -16,7 +16,8 @@ namespace {
 
 Shape matrix(const Shape& shape) { return {shape.rows(), shape.columns()}; }
 
-/// Adds dy to the gradient of x, [rows, n]. dy is [rows, 1] or [1, n] and is broadcast.
+/// Adds dy to the gradient dx, which has the given shape [rows, n]. dy is read with the shape
+/// `of_dy`, [rows, 1] or [1, n], and is broadcast.
 void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shape& of_dy) {
   if (!dx) return;
   dy.backend()(Rearrange{.shape = shape,
@@ -26,7 +27,7 @@ void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shap
                          .to = row_major(shape)});
 }
 
-/// Moves the axis to the end and applies `of` to the rows.
+/// Reduces x along any axis: moves this axis to the end and applies the row reduction `of`.
 Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
   const int rank = x.shape().rank();
   LONGHAND_CHECK(axis >= -rank && axis < rank, "expected an axis of shape ", x.shape(), ", got ",

@@ -8,8 +8,8 @@ namespace longhand {
 
 Var column_sum(const Var& x);  // [rows, n] -> [n]
 Var row_sum(const Var& x);     // [rows, n] -> [rows]
-Var sum(const Var& x);         // -> [1]
-Var mean(const Var& x);        // -> [1]
+Var sum(const Var& x);         // all entries -> [1]
+Var mean(const Var& x);        // all entries -> [1]
 Var row_max(const Var& x);     // [rows, n] -> [rows]; the gradient goes to the first maximum
 
 /// Reductions along one axis, which is removed. A negative axis counts from the end.

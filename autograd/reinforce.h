@@ -4,10 +4,11 @@
 
 namespace longhand {
 
-/// The attention weights to be increased, and by how much; see core/contract/reinforce.h.
+/// The attention weights to be increased, and by how much: a listed pair's weight is increased if
+/// it exceeds `threshold`. See core/contract/reinforce.h.
 struct Reinforcement {
   Tensor pairs;    // i32 [n, 2]: row of the query, position of the key; empty: nothing changes
-  Tensor amounts;  // [q.heads], of the master type
+  Tensor amounts;  // [q.heads], of the master type: the increase of each weight of a head
   double threshold = 0;
 };
 

@@ -19,7 +19,8 @@ Var turned(const Var& x, const Tensor& y, const Tensor& positions, const Tensor&
           .interleaved = layout.interleaved,
           .y = y};
   y.backend()(op);
-  op.x = {};  // the gradient is the inverse rotation of dy, which does not use x
+  // The gradient of x is dy rotated back. It does not depend on x or y, so neither is kept.
+  op.x = {};
   op.y = {};
   op.inverse = true;
   return record("rope", {&x}, y, [op, dx = x.sink()](const Tensor& dy) mutable {

@@ -52,7 +52,7 @@ Var SequenceScores::scores(std::optional<Math> math) const {
 }
 
 Var SequenceScores::seen(const Var& like, bool own_key) const {
-  std::vector<double> sees;  // the mask is the same for all heads
+  std::vector<double> sees;  // 1 if the query sees the key, otherwise 0; equal for all heads
   for (std::int64_t t = 0; t < at.queries; ++t) {
     const std::int64_t position = at.keys - at.queries + t;
     for (std::int64_t j = 0; j < at.keys; ++j) {

@@ -5,11 +5,12 @@
 
 #include "autograd/composed_attention.h"
 
-/// The scores of one sequence as matrices, for mechanisms that are composed of other operations.
+/// The scores of one sequence as matrices, for attention mechanisms that are composed of other
+/// operations.
 namespace longhand {
 
-/// One sequence in the rows of the tensors: its index, first query, number of queries, first key
-/// and number of keys.
+/// Where one sequence is in the rows of the queries and keys: its index, first query, number of
+/// queries, first key and number of keys.
 struct Sequence {
   std::int64_t number, query, queries, key, keys;
 };
@@ -21,16 +22,17 @@ Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count);
 /// A tensor that is not differentiated, on the backend and with the type of `like`.
 Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& values);
 
-/// The scores of one sequence. A rule's file in autograd/rules/ defines the function
+/// The scores of one sequence. For each rule that turns scores into weights, such as softmax, a
+/// file in autograd/rules/ defines the function
 ///   Var weigh(const SequenceScores& scores, const NAMEVars& rule)
-/// which returns the weights P, [q.heads, queries, keys].
+/// which returns the attention weights P, [q.heads, queries, keys].
 struct SequenceScores {
   const ScoreVars& vars;
   const Sequence& at;
   const AddToScores& more;
 
-  /// The scores [q.heads, queries, keys] in the master type. `math` is the math mode of the
-  /// products q . k. By default it is the mode of the operation.
+  /// The scores [q.heads, queries, keys] in the master type. `math` is the math mode (precision) of
+  /// the products q . k, by default the mode in ScoreVars::math.
   Var scores() const { return scores(vars.math); }
   Var scores(std::optional<Math> math) const;
 
@@ -38,7 +40,8 @@ struct SequenceScores {
   /// the key at its own position. The mask has the backend and the type of `like`.
   Var seen(const Var& like, bool own_key = true) const;
 
-  /// The rows of this sequence's queries in a [tokens, q.heads] tensor, as [q.heads, queries, 1].
+  /// The rows of x, [tokens, q.heads], that belong to the queries of this sequence, returned as
+  /// [q.heads, queries, 1].
   Var by_query(const Var& x) const;
 };
 

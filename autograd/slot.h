@@ -4,7 +4,8 @@
 
 namespace longhand {
 
-/// The state of a Sink: the gradient, and the shape and type that it must have.
+/// The data behind a Sink, which accumulates the gradient of one value: the gradient, and the shape
+/// and type that it must have.
 struct Sink::Slot {
   std::shared_ptr<Backend> backend;
   Shape shape;

@@ -4,7 +4,8 @@
 
 namespace longhand {
 
-/// Softmax over the last axis. For `causal` see core/contract/softmax.h.
+/// Softmax over the last axis. If `causal` is set, a row does not see later columns, and their
+/// entries become 0 (core/contract/softmax.h).
 Var softmax(const Var& x, bool causal = false);
 
 }  // namespace longhand

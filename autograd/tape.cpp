@@ -18,9 +18,10 @@ thread_local Tape* current_tape = nullptr;
 
 struct Tape::Watch {
   const Tape* tape;
-  std::unordered_map<const void*, std::size_t> number;  // index of each leaf, by its slot's address
-  // Index of the first record that uses each leaf. Backward processes this record after all others
-  // that use the leaf.
+  // The index of each watched leaf. The key is the address of the leaf's Sink::Slot.
+  std::unordered_map<const void*, std::size_t> number;
+  // For each leaf, the index of the first record (recorded operation) that uses it. Backward
+  // processes this record last of all that use the leaf, so the leaf's gradient is then complete.
   std::vector<std::optional<std::size_t>> first_record;
   std::function<void(std::size_t leaf)> complete;
 };
@@ -71,9 +72,9 @@ void Tape::backward(const Var& y, const Tensor& dy) {
 
 void Tape::walk() {
   Tape* const recording = current_tape;
-  // Backward functions call the backend's operations directly, so nothing is recorded.
+  // No operation is recorded during backward, because gradients are not differentiated again.
   current_tape = nullptr;
-  // pairs (record, leaf), in ascending order
+  // Pairs (index of the first record that uses a leaf, index of the leaf), in ascending order.
   std::vector<std::pair<std::size_t, std::size_t>> last_uses;
   if (watch_) {
     for (std::size_t leaf = 0; leaf < watch_->first_record.size(); ++leaf) {

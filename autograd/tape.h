@@ -21,16 +21,16 @@ class Tape {
   /// Adds d(sum of losses)/d(leaf) to the gradient of every leaf, and empties the tape.
   void backward(std::initializer_list<Var> losses);
   void backward(const Var& loss) { backward({loss}); }
-  /// As above, starting from a given gradient of y.
+  /// Runs backward from y with the given gradient dy, and empties the tape.
   void backward(const Var& y, const Tensor& dy);
 
-  /// Must be called before anything is recorded. `complete` is called during backward with the
-  /// index of a leaf as soon as the leaf's gradient is complete. It is not called for leaves that
-  /// no record uses.
+  /// Registers `complete`, which backward calls with the index of a leaf as soon as the leaf's
+  /// gradient is complete. It is not called for leaves that no recorded operation uses. watch()
+  /// must be called before anything is recorded.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// For a tape whose records are dropped, because the next record of `other` repeats their
-  /// operations in its backward pass (recompute.cpp). A leaf that they read counts as read by that
-  /// record.
+  /// Used if this tape is discarded, and the next record of the tape `other` repeats the operations
+  /// of this tape in its backward pass (recompute.cpp). A leaf that these operations read counts as
+  /// read by that record of `other`.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }

@@ -12,10 +12,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
-/// In a trial, an input changes by a standard normal number times trial_unit and is then rounded to
-/// f32. The root mean square of the whole change is 1.15 units. Rounding alone would change the
-/// input by 0.42 units (root mean square over all significands). The effect of the changes is
-/// therefore multiplied by 0.42 / 1.15.
+/// A trial (see tolerance.h) changes each input by a standard normal number times trial_unit,
+/// relative to the input, and rounds it to f32. The root mean square of the whole change is taken
+/// to be 1.15 units. Rounding alone would change the input by 0.42 units (root mean square over all
+/// significands). To obtain the effect of rounding alone, the measured effect is therefore
+/// multiplied by 0.42 / 1.15.
 constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.15;
 
 double round_to(double value, DType type) {
@@ -35,7 +36,8 @@ double moved_f32(double value, Rng& rng) {
 
 Result read(const Tensor& x) { return {x.shape(), x.dtype(), x.to_doubles()}; }
 
-/// Runs the operation. If `moves` is given, it changes the output gradients at random.
+/// Runs the operation forward and backward, with fixed output gradients. If the generator `moves`
+/// is given, it changes these gradients at random by about the rounding error of f32.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,
             DType activations, Rng* moves) {
   const catalog::Call call = prepare(operation, values, backend, activations, true);
@@ -131,7 +133,7 @@ void column_blocks(std::vector<Block>& all, const catalog::Case& values, const s
   if (heads > 0) {
     const std::int64_t key_heads = std::max<std::int64_t>(1, number(values, "key_heads", heads));
     const std::int64_t width = number(values, "width", 0);
-    // q, k and v are in one tensor, whose gradient is dq
+    // If q, k and v are in one tensor, the gradient of this tensor is named dq.
     if (result == "dq" && width > 0 && !values.inputs.contains("k")) {
       add_heads("query", number(values, "q_column", 0), heads, width);
       add_heads("key", number(values, "k_column", 0), key_heads, width);
@@ -243,7 +245,7 @@ std::map<std::string, double> relative_errors(const Results& expected, const Res
 std::vector<Block> blocks(const catalog::Operation&, const catalog::Case& values,
                           const std::string& result, const Shape& shape) {
   std::vector<Block> all{{"all", 0, shape.rows(), 0, shape.columns()}};
-  if (shape.rank() < 2) {  // the entries are treated as columns
+  if (shape.rank() < 2) {  // a vector: its entries are treated as columns
     column_blocks(all, {}, result, shape);
     return all;
   }
@@ -281,8 +283,8 @@ void Comparison::note(double used, std::string where) {
   if (!(used <= worst_.used)) worst_ = {std::isnan(used) ? infinity : used, std::move(where)};
 }
 
-/// The part of a tolerance that is proportional to the expected value: bias(), plus the rounding of
-/// the result to its type.
+/// The part of a tolerance that is proportional to the expected value: the permitted systematic
+/// error bias(), plus the error of rounding the result to its type.
 double Comparison::relative() const {
   return (activations_ == DType::bf16 ? 0x1p-8 : 0x1p-22) + bias();
 }
@@ -323,8 +325,8 @@ Values Comparison::deviations(const Column& c) const {
 
 void Comparison::entries(const std::string& name, const Column& c) {
   const Values& sigma = c.sigma;
-  // There are few trials, so the sigma of an entry may be too small by chance. The root mean square
-  // of sigma over the whole tensor is therefore a lower limit.
+  // The standard deviation sigma of an entry is estimated from few trials, so it may be too small
+  // by chance. The root mean square of sigma over the whole tensor is therefore used as a minimum.
   const double typical = root_mean_square(sigma);
   double worst = 0;
   std::size_t at = 0;
@@ -401,8 +403,8 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
   slope.size = squares;
   mean.size = count * size;
   // c.floor bounds the part of an entry's error that trials do not show (Operation::error_terms).
-  // This part may be the same in all entries of a row. The variance of their sum is then `width`
-  // times larger than for independent errors.
+  // This part may be the same in all entries of a row. The variance of the sum over a row is then
+  // `width` times larger than for independent errors.
   const auto width = static_cast<double>(block.columns);
   slope.floor_variance = c.floor * c.floor * squares * width;
   mean.floor_variance = c.floor * c.floor * count * width;

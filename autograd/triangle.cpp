@@ -26,7 +26,8 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                               .y = y});
   return record("solve_triangular", {&a, &b}, y, [a, db = b.sink(), o, y](const Tensor& dy) {
     Backend& run = dy.backend();
-    const Tensor w = empty_like(dy);  // w solves op(a)^T w = dy, and db = w
+    // The gradient of b is the solution w of op(a)^T w = dy, where op(a) is a or its transpose.
+    const Tensor w = empty_like(dy);
     run(SolveTriangular{.a = a.value(),
                         .b = dy,
                         .upper = o.upper,
@@ -35,8 +36,9 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                         .y = w});
     db.add(w);
     if (!a.wants_grad()) return;
-    // The gradient of op(a) is -w y^T. Only the triangle of a that was read receives it. If `unit`
-    // is set, the diagonal was not read.
+    // The gradient of op(a), which is a or its transpose, is -w y^T, where w is the gradient of b.
+    // Only the triangle of a that was read receives it. If `unit` is set, the diagonal was not
+    // read.
     const Tensor product = empty_like(a.value());
     run(Matmul{.a = o.transpose ? y : w,
                .b = o.transpose ? w : y,

@@ -5,14 +5,16 @@
 /// Differentiable operations of core/contract/triangle.h.
 namespace longhand {
 
-/// The entries on and below `diagonal` (on and above it if `upper` is set), multiplied by alpha.
-/// All other entries are 0.
+/// Returns alpha x, with all entries above the diagonal set to 0 (below it if `upper` is set). The
+/// diagonal consists of the entries (i, i + `diagonal`).
 Var triangle(const Var& x, bool upper = false, std::int64_t diagonal = 0, double alpha = 1);
 
 struct SolveOptions {
   bool upper = false, transpose = false, unit = false;
 };
-/// The solution y of op(a) y = b.
+/// The solution y of op(a) y = b, where op(a) is a or, if `transpose` is set, its transpose. Only
+/// the lower (or `upper`) triangle of a is read. If `unit` is set, the diagonal of a is assumed to
+/// be 1.
 Var solve_triangular(const Var& a, const Var& b, const SolveOptions& options = {});
 
 }  // namespace longhand

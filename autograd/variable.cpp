@@ -10,8 +10,8 @@
 namespace longhand {
 namespace {
 
-/// Undoes broadcasting: sums dy over the axes along which `shape` was broadcast. If necessary,
-/// these axes are first moved to the end.
+/// Undoes broadcasting: sums dy over the axes along which a tensor of `shape` was broadcast. If
+/// necessary, these axes are first moved to the end.
 Tensor summed(const Tensor& dy, const Shape& shape, DType type) {
   Backend& run = dy.backend();
   const Shape& from = dy.shape();

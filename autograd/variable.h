@@ -9,24 +9,26 @@
 namespace longhand {
 
 /// Accumulates the gradient of one value over all of its uses. A Sink does not keep the value in
-/// memory, so a backward function stores only the tensors that it captures.
+/// memory, so a backward function that needs only the Sink does not keep the value in memory
+/// either.
 class Sink {
  public:
   Sink() = default;
   explicit operator bool() const { return slot_ != nullptr; }  // false if no gradient is required
-  /// True if both belong to the same value, or if both are empty.
+  /// True if both Sinks belong to the same value, or if both are empty.
   friend bool operator==(const Sink& a, const Sink& b) { return a.slot_ == b.slot_; }
 
-  /// The target for one contribution to the gradient. The first contribution is assigned, all
-  /// others are added. Each call must be followed by one write. The target is empty if no gradient
-  /// is required.
+  /// The target to which an operation writes one contribution to the gradient. The first
+  /// contribution is assigned, all others are added. Each call must be followed by one write. The
+  /// target is empty if no gradient is required.
   Target target() const;
-  /// Adds dy. The first contribution is stored without a copy. It is copied only if a second
-  /// contribution is added.
+  /// Adds dy to the gradient. The first contribution is stored without a copy, so the gradient
+  /// shares the memory of dy until another contribution is added.
   void add(const Tensor& dy) const;
-  /// Adds dy, summed over the axes along which the value was broadcast (core/contract/steps.h).
+  /// Adds dy to the gradient, summed over the axes along which the value was broadcast
+  /// (core/contract/steps.h).
   void add_repeated(const Tensor& dy) const;
-  /// The current sum, or zeros if there is none. The caller may modify it in place.
+  /// The gradient accumulated so far, or zeros if there is none. The caller may modify it in place.
   Tensor sum_in_place() const;
 
  private:

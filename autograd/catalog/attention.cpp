@@ -7,8 +7,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// Adds cases with a window, cases with another scale, cases with each score argument, and cases
-/// with all of these.
+/// Adds cases of one shape. Two have a window, three have one of the inputs tau, shift and sink,
+/// and one has forget gates. The last has tau, shift, sink, a window and another scale.
 void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* keys_back : {"2", "5"}) {
     cases.push_back(head_case(rng, shape));
@@ -52,8 +52,8 @@ std::vector<Case> medium_cases(Rng& rng) {
   return cases;
 }
 
-/// Long sequences: with normal scores, with gates near 1/2, with gates near 1, and with scores up
-/// to 60.
+/// Cases with long sequences. Some have forget gates near 1/2, some have forget gates near 1, some
+/// have scores up to 60, and some have none of these.
 std::vector<Case> long_cases(Rng& rng) {
   std::vector<Case> cases = plain(rng, long_heads());
   for (const HeadShape& shape : long_heads()) {
@@ -69,7 +69,8 @@ std::vector<Case> long_cases(Rng& rng) {
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases = medium_cases(rng);
   for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
-  // With this many keys, math mode `fast` splits each factor of a product into two bf16 numbers.
+  // With at least 256 keys, math mode `fast` splits each operand of a product into two bf16 numbers
+  // on CPUs with AMX.
   cases.push_back(
       head_case(rng, {.lengths = {40}, .width = 20, .v_width = 36, .key_lengths = {300}}));
   vary(cases, rng, large_heads()[1]);
@@ -81,7 +82,7 @@ std::vector<Case> large_cases(Rng& rng) {
   return cases;
 }
 
-/// Attention cases without v.
+/// The small cases of attention without the values v, for ops that use only the scores.
 std::vector<Case> score_cases(Rng& rng) {
   std::vector<Case> cases = small_cases(rng);
   for (Case& c : cases) c = without_values(std::move(c));

@@ -26,7 +26,7 @@ DType type_of(Role role, DType activations);
 
 struct Argument {
   std::string name;
-  std::string shape;  // written in symbols of the formula, such as "[rows, n]"
+  std::string shape;  // shape in the symbols of Operation::formula, such as "[rows, n]"
   Role role = Role::activation;
   bool differentiable = true;
   bool optional = false;
@@ -83,40 +83,43 @@ struct Output {
 
 struct Operation {
   std::string name;
-  std::string page;     // its page in docs/math, without .md
+  std::string page;     // page of docs/math that explains the op, without .md
   std::string formula;  // the formula in one line
   std::vector<Argument> inputs;
   std::vector<Attribute> attributes;
   std::vector<std::string> outputs;
   std::function<std::vector<Output>(const Call&)> run;
-  /// Small random cases that together cover every branch, edge case and odd size. Values are not
-  /// near kinks, where difference quotients would be wrong.
+  /// Returns small random cases that together cover every branch, edge case and odd size. Input
+  /// values are not near kinks of the op, where difference quotients would be wrong.
   std::function<std::vector<Case>(Rng&)> cases;
   /// True if the op contains matrix products, whose precision depends on the math mode.
   bool products = false;
-  /// True if the op computes and stores in f32 for every math mode and every type of its inputs.
+  /// True if the op computes and stores in f32 even in faster math modes and with bf16 inputs.
   bool always_f32 = false;
-  /// Further cases on which backends are compared. They are too large for difference quotients.
+  /// Returns further cases, on which backends are compared with each other. These cases are too
+  /// large for difference quotients.
   std::function<std::vector<Case>(Rng&)> large = {};
-  /// The rounding error of one saved sum may occur several times in an entry of a gradient. In
-  /// total it is at most error_terms times the error of the sum.
+  /// Backward may read rounded sums that forward saved, such as y. The rounding error of one such
+  /// sum may enter one entry of a gradient several times. `error_terms` is an upper bound for the
+  /// total, as a multiple of the error of the sum. Tolerances (autograd/tolerance.h) include it.
   double error_terms = 1;
-  /// Only for ops with heads: returns a case of one sequence of `tokens` tokens with normal q, k
-  /// and v. If `gate` is above 0 and the op has gates, all gates have this value.
+  /// Only for ops with attention heads: returns a case with one sequence of `tokens` tokens and
+  /// normally distributed q, k and v. If `gate` is above 0 and the op has forget gates, every
+  /// forget gate is `gate`.
   std::function<Case(Rng&, std::int64_t tokens, double gate)> of_length = {};
 };
 
-/// The results of `cases`, then those of `large`.
+/// Returns all test cases of an op: those of Operation::cases, then those of Operation::large.
 std::vector<Case> all_cases(const Operation& operation, Rng& rng);
 
-/// The operations that one file of this folder defines. NAME.cpp defines NAME_family. The build
-/// collects the list of families.
+/// The operations that one file of this folder defines. The file NAME.cpp defines the object
+/// NAME_family. The build generates families(), which lists these objects.
 struct Family {
   std::vector<Operation> (*operations)();
 };
 std::span<const Family* const> families();
 
-/// All operations, family by family.
+/// All operations of the catalog. Those of one family are adjacent.
 const std::vector<Operation>& operations();
 // Throws an Error that suggests similar names if the name is unknown.
 const Operation& find(std::string_view name);
@@ -126,10 +129,10 @@ const Operation& find(std::string_view name);
 Call prepare(const Operation& operation, const Case& values, Backend& backend, DType activations,
              bool gradients);
 
-/// Helpers for creating cases.
+/// Functions that create input tensors for cases, with random or constant values.
 HostTensor normals(Rng& rng, const Shape& shape, double deviation = 1, double mean = 0);
 HostTensor uniforms(Rng& rng, const Shape& shape, double low, double high);
-// Uniformly drawn integers from `low` to `high`, both included.
+// Uniformly distributed integers from `low` to `high`, both included.
 HostTensor integers(Rng& rng, const Shape& shape, int low, int high);
 HostTensor constant(const Shape& shape, double value);
 

@@ -6,7 +6,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// A case with the given gamma, [1] or [heads].
+/// A ChaCAL case with the given gamma, the weight of earlier outputs, of shape [1] or [heads].
 Case chacal_case(Rng& rng, const HeadShape& shape, const HostTensor& gamma) {
   Case c = head_case(rng, shape);
   c.inputs["gamma"] = gamma;
@@ -28,7 +28,7 @@ std::vector<Case> varied(Rng& rng, const std::vector<HeadShape>& shapes) {
   return cases;
 }
 
-/// Adds cases with each score argument.
+/// Adds one case with the input tau, one with shift and one with sink.
 void add_scored(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* const name : {"tau", "shift", "sink"}) {
     cases.push_back(scored(rng, head_case(rng, shape), {name}));
@@ -41,9 +41,10 @@ std::vector<Case> small_cases(Rng& rng) {
   add_scored(cases, rng, small_heads()[2]);
   return cases;
 }
-/// A head's gamma has a single number as its gradient, so one case contains little information
-/// about rounding. There are therefore many cases. Their gammas are small, because rounding errors
-/// are multiplied by up to 1 / (1 - gamma).
+/// ChaCAL has one gamma per head, the weight of earlier outputs. The gradient of gamma is a single
+/// number, so one case contains little information about rounding errors. There are therefore 16
+/// further cases. Their gammas are small, because ChaCAL multiplies rounding errors by up to
+/// 1 / (1 - gamma).
 std::vector<Case> medium_cases(Rng& rng) {
   std::vector<Case> cases = varied(rng, medium_heads());
   const HeadShape four{.lengths = {12, 20}, .heads = 4, .key_heads = 2, .width = 8, .v_width = 8};

@@ -10,9 +10,9 @@ namespace {
 struct ShapePair {
   Shape a, b;
 };
-/// Pairs of equal shapes; pairs in which one operand is broadcast along the first, the last, both
-/// outer axes or a middle axis; pairs in which both operands are broadcast; and sizes near the
-/// length of a vector register.
+/// Shapes of two operands a and b. Some pairs are equal. In other pairs one operand is broadcast
+/// along its first axis, its last axis, both outer axes or a middle axis, or both operands are
+/// broadcast. Some sizes are near the length of a vector register.
 std::vector<ShapePair> shape_pairs() {
   return {{{1}, {1}},
           {{7}, {7}},
@@ -29,7 +29,8 @@ std::vector<ShapePair> shape_pairs() {
           {{2, 3, 2, 4}, {3, 1, 4}}};
 }
 
-/// Cases in which no entry of b is near 0 or near the entry of a with which it is combined.
+/// Cases with two operands. No entry of b is near 0, where a / b is large, or near the entry of a
+/// with which it is combined, where max(a, b) has a kink.
 std::vector<Case> pairs(Rng& rng) {
   std::vector<Case> cases;
   for (const ShapePair& s : shape_pairs()) {
@@ -41,8 +42,8 @@ std::vector<Case> pairs(Rng& rng) {
   return cases;
 }
 
-/// Cases in which two numbers are either equal or far apart, so that rounding never changes a
-/// comparison.
+/// Cases for comparisons of a and b. Two entries are either equal or far apart, so rounding never
+/// changes the result.
 std::vector<Case> numbers(Rng& rng) {
   std::vector<ShapePair> all = shape_pairs();
   all.push_back({{64, 48}, {48}});

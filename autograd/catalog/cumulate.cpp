@@ -16,7 +16,7 @@ std::vector<Case> cumulate_cases(Rng& rng) {
     for (const char* const reverse : {"0", "1"}) {
       cases.push_back({{{"x", normals(rng, {10, columns})}, {"lengths", {{4}, {5, 0, 1, 4}}}},
                        {{"reverse", reverse}}});
-      // Unused rows between the segments, as in a key/value cache.
+      // In this case there are unused rows between the segments, as in a key/value cache.
       cases.push_back({{{"x", normals(rng, {12, columns})},
                         {"begins", {{3}, {1, 5, 6}}},
                         {"lengths", {{3}, {3, 0, 5}}}},

@@ -10,7 +10,8 @@ namespace {
 
 const std::vector<Shape> elementwise_shapes{{1}, {7}, {3, 5}, {2, 33}, {0, 4}, {5, 64}, {2, 3, 17}};
 
-/// Inputs for f that are at least 0.05 away from 0, where relu has its kink. Positive for log.
+/// Inputs for the activation f. They are at least 0.05 away from 0, where relu has its kink. For
+/// log they are positive.
 HostTensor smooth(Rng& rng, const Shape& shape, Activation f) {
   HostTensor x = normals(rng, shape, 1.5);
   for (double& value : x.values) {

@@ -28,7 +28,7 @@ Operation embedding_operation() {
             cases.push_back({{{"table", normals(rng, {4, 8})}, {"ids", constant({0}, 0)}}});
             return cases;
           },
-      .large = [](Rng& rng) {  // one id occurs in hundreds of rows
+      .large = [](Rng& rng) {  // each of the three ids occurs in hundreds of rows
         return std::vector<Case>{
             {{{"table", normals(rng, {3, 17})}, {"ids", integers(rng, {1500}, 0, 2)}}}};
       }};

@@ -9,7 +9,7 @@ namespace {
 
 struct LossExtents {
   std::int64_t rows, in, groups;
-  int classes, lowest;  // lowest: the lowest target; negative targets do not count
+  int classes, lowest;  // lowest: the smallest target to draw; negative targets are not scored
 };
 
 Case choices(Rng& rng, const LossExtents& e, bool weighted, const char* at_once, bool gathered) {

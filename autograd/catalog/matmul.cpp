@@ -8,7 +8,7 @@ namespace longhand::catalog {
 namespace {
 
 struct ProductExtents {
-  std::int64_t batch, m, n, k;  // batch 0: no batch axis
+  std::int64_t batch, m, n, k;  // [m, k] times [k, n]; batch 0: tensors without a batch axis
 };
 
 Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
@@ -21,8 +21,8 @@ Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
 }
 
 /// Replaces the entries by odd multiples of 1/4. bf16 represents these and their products exactly.
-/// The sum of five such products is an odd multiple of 1/16. It is thus never so close to 0, the
-/// kink of relu, that rounding could change its sign.
+/// An entry of a matrix product, the sum of five such products, is an odd multiple of 1/16. It is
+/// thus never so close to 0, the kink of relu, that rounding could change its sign.
 void make_odd(HostTensor& x) {
   for (double& value : x.values) value = (2 * std::round(2 * value) + 1) / 4;
 }
@@ -37,10 +37,10 @@ std::vector<Case> cases(Rng& rng) {
       for (const bool tb : {false, true}) all.push_back(product(rng, e, ta, tb));
     }
   }
-  // A tensor of rank 3 times a matrix.
+  // The product of a tensor of rank 3 and a matrix.
   Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};
   all.push_back(shared);
-  // Each epilogue alone, and all of them together.
+  // All combinations of an activation f, a bias and a residual.
   for (const char* f : {"none", "relu", "gelu", "gelu_tanh", "silu"}) {
     for (const bool bias : {false, true}) {
       for (const bool residual : {false, true}) {
@@ -58,7 +58,8 @@ std::vector<Case> cases(Rng& rng) {
       }
     }
   }
-  // cuBLASLt's fused GELU requires rows of a multiple of 16 bytes.
+  // cuBLASLt fuses GELU only if the saved rows of its argument have a multiple of 16 bytes. Rows of
+  // 24 entries satisfy this even in bf16.
   for (const bool bias : {false, true}) {
     Case c = product(rng, {0, 9, 24, 5}, false, true);
     c.attributes["f"] = "gelu_tanh";

@@ -6,7 +6,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// A case with vectors w of length 1 and with beta up to 2.
+/// A case for PaTH attention, in which each token multiplies keys by I - beta w w^T. The vectors w
+/// have length 1, and beta is between 0.1 and 1.9.
 Case path_case(Rng& rng, const HeadShape& shape) {
   Case c = ungrouped_case(rng, shape);
   const std::int64_t tokens = total(shape.lengths);
@@ -33,8 +34,8 @@ std::vector<Case> path_cases(Rng& rng, const std::vector<HeadShape>& shapes) {
   return cases;
 }
 
-/// The last case is large because beta has only one gradient per token and head. In bf16, an error
-/// of 2% can be detected only in the mean of many gradients.
+/// The last case has 480 tokens and 4 heads, because the gradient of beta is only one number per
+/// token and head. In bf16, an error of 2% can be detected only in the mean of many such numbers.
 std::vector<Case> medium_paths(Rng& rng) {
   std::vector<Case> cases = path_cases(rng, medium_heads());
   cases.push_back(path_case(rng, {.lengths = std::vector<int>(24, 20),

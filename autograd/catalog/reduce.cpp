@@ -44,7 +44,7 @@ Operation unary(std::string name, std::string formula, Var (*run)(const Var&),
           .cases = cases};
 }
 
-/// A reduction without a gradient.
+/// An operation that reduces each row to one number and has no gradient.
 Operation plain(Reduction reduction, std::string formula) {
   return {.name = std::string(name_of(reduction)),
           .page = "reduce",
@@ -61,7 +61,7 @@ Operation plain(Reduction reduction, std::string formula) {
           .cases = matrices};
 }
 
-/// Tensors with up to four axes, and the axis to be reduced.
+/// Cases for reductions along one axis: tensors with one to four axes, and the axis to be reduced.
 std::vector<Case> with_axes(Rng& rng) {
   std::vector<Case> cases;
   const std::vector<std::pair<Shape, const char*>> all{

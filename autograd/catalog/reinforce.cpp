@@ -15,10 +15,10 @@ bool is_clear(double weight, double threshold) {
   return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
 }
 
-/// Adds the argument `pairs`. A pair is a query and a key whose attention weight is to be
-/// increased. The weight is clearly above or below the threshold, or the query does not see the
-/// key. Each query has about `wanted` pairs in ascending order of keys, or all of its keys if it
-/// has fewer.
+/// Adds the arguments `pairs` and `amounts`. A pair is a query and a key whose attention weight is
+/// to be increased by the head's amount, if the weight exceeds the threshold. Weights of pairs are
+/// not near the threshold, where rounding could decide. Each query has about `wanted` pairs in
+/// ascending order of keys, or all of its keys if it has fewer.
 Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const std::shared_ptr<Backend> reference = make_reference_backend();
   c.inputs["pairs"] = {{0, 2}, {}};
@@ -26,10 +26,8 @@ Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const auto heads = std::stoll(c.attributes["heads"]);
   HostTensor amounts{{heads}, {}};
   for (int h = 0; h < heads; ++h) {
-    amounts.values.push_back(
-        h % 3 == 1
-            ? 0
-            : 0.5 + rng.uniform());  // every third head, beginning with the second, has amount 0
+    // The amount of every third head, beginning with the second, is 0.
+    amounts.values.push_back(h % 3 == 1 ? 0 : 0.5 + rng.uniform());
   }
   c.inputs["amounts"] = amounts;
   const Call call = prepare(find("reinforced_attention"), c, *reference, DType::f64, false);
@@ -83,11 +81,11 @@ std::vector<Case> small_cases(Rng& rng) {
     c.attributes["window"] = keys_back;
     cases.push_back(reinforced(rng, c, 100, 0.1));
   }
-  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // no pairs
+  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // `pairs` is empty
   return cases;
 }
 
-/// Cases with more pairs than a kernel processes at a time.
+/// Cases with more pairs of a query and a key than a kernel processes at a time.
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases;
   for (const HeadShape& shape : medium_heads()) {

@@ -6,7 +6,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// A case with the rule's own arguments and, as required, tau, shift and a window.
+/// A case for one attention rule, with the input that only this rule has, such as `pull` of
+/// threshold relative attention. tau, the window and the shift are added if requested.
 Case ruled(Rng& rng, const HeadShape& shape, const DescribedRule& rule, bool tau = false,
            const char* window = "0", bool shift = false) {
   Case c = head_case(rng, shape);
@@ -66,8 +67,9 @@ std::vector<Case> medium_cases(Rng& rng, const DescribedRule& rule) {
   return cases;
 }
 
-/// Long sequences: with normal scores, with gates near 1/2, with gates near 1, and with scores up
-/// to 60. For TRA all gates are near 1. Smaller gates would bring scores near 0, where rounding
+/// Cases with long sequences. Some have forget gates near 1/2, some have forget gates near 1, some
+/// have scores up to 60, and some have none of these. Under rules that ignore keys with negative
+/// scores, all forget gates are near 1. Smaller gates would bring scores near 0, where rounding
 /// changes their sign.
 std::vector<Case> long_cases(Rng& rng, const DescribedRule& rule) {
   std::vector<Case> cases = cases_of(rng, rule, long_heads());
@@ -93,8 +95,9 @@ std::vector<Case> large_cases(Rng& rng, const DescribedRule& rule) {
   for (const HeadShape& shape : large_heads()) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
-  // Each key receives a small part of the weight, so no kernel may stop within the first block of
-  // keys. There are so many keys that the backward pass divides them into several ranges.
+  // The scale 0.01 makes all scores nearly 0. Entmax and sigmoid then spread the weight over all
+  // 300 keys, so kernels must process every block of keys. The CPU's backward pass with vector
+  // instructions divides so many keys into two parts.
   cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
   cases.back().attributes["scale"] = "0.01";
   for (Case& c : long_cases(rng, rule)) cases.push_back(std::move(c));

@@ -21,7 +21,7 @@ std::vector<Operation> softmax_operations() {
                  for (const Shape& s : {Shape{1, 1}, Shape{3, 5}, Shape{2, 64}, Shape{9, 41}}) {
                    cases.push_back({{{"x", normals(rng, s, 2)}}});
                  }
-                 // Large values, whose exponentials must not overflow.
+                 // This case has large values, whose exponentials must not overflow.
                  cases.push_back({{{"x", normals(rng, {2, 33}, 1, 500)}}});
                  for (const Shape& s : {Shape{1, 1, 1}, Shape{2, 6, 6}, Shape{3, 17, 17},
                                         Shape{2, 4, 9}, Shape{5, 5}}) {

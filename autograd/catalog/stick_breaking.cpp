@@ -9,9 +9,11 @@ std::vector<Operation> stick_breaking_operations() {
                               "y_i = sum_(j<i) P_ij v_j, P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - "
                               "sigmoid(s_im)), s_ij = tau_i scale q_i . k_j + c_i - c_j",
                           .vars = [](const Call&) -> RuleVars { return StickBreakingVars{}; },
-                          // dS of each key contains sigmoid(s) times the rounding error of D. A row
-                          // ends when less than 2^-30 of its weight is left, so sigmoid(s) sums to
-                          // at most about 30 ln 2 = 20.8 in a row.
+                          // Let D = dy . y for a query. The gradient of each of its scores s
+                          // contains sigmoid(s) times the rounding error of D. Kernels stop when
+                          // the product of all factors 1 - sigmoid(s) is below 2^-30. Until then
+                          // the sigmoids sum to at most about 30 ln 2 = 20.8, because
+                          // ln(1 - x) <= -x.
                           .error_terms = 21});
 }
 

@@ -7,8 +7,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// A matrix whose off-diagonal entries have the standard deviation 0.5/sqrt(n) and whose diagonal
-/// entries are at least 1.5. Solutions are then not large.
+/// Random n x n matrices whose off-diagonal entries have the standard deviation 0.5/sqrt(n) and
+/// whose diagonal entries are at least 1.5. Solutions of the triangular systems are then not large.
 HostTensor well_conditioned(Rng& rng, const Shape& shape) {
   const std::int64_t n = shape.back();
   HostTensor a = normals(rng, shape, 0.5 / std::sqrt(static_cast<double>(n)));

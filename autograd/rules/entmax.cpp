@@ -6,10 +6,10 @@
 namespace longhand {
 namespace {
 
-/// Entmax in closed form: P_ij = max(x_ij - t_i, 0)^2 with x = s / 2. The scores s determine which
-/// keys have a weight. Backward treats this set of keys as a constant. Let k be the number of these
-/// keys, m the mean of their x, and u the mean of their (x - m)^2. Then
-///   t = m - sqrt(1 / k - u)
+/// Entmax in closed form: P_ij = max(x_ij - t_i, 0)^2, where x_ij is half the score and t_i is the
+/// threshold of query i. Backward treats the set of keys with a positive weight as a constant. Let
+/// k be the number of these keys, m the mean of their x, and u the mean of their (x - m)^2. Then
+///   t_i = m - sqrt(1 / k - u).
 Var thresholded(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const std::vector<double> sees = seen.value().to_doubles();

@@ -6,10 +6,10 @@
 
 namespace longhand {
 
-/// P_ij = sigmoid(s_ij - ln n_i), where n_i is the number of keys that query i sees
+/// P_ij = sigmoid(s_ij - ln n_i), where n_i is the number of keys that query i sees.
 Var weigh(const SequenceScores& s, const SigmoidVars&) {
   const Var scores = s.scores();
-  std::vector<double> logs;  // ln n_i of each query; all heads have the same
+  std::vector<double> logs;  // ln(number of visible keys) of each query; equal for all heads
   for (std::int64_t t = 0; t < s.at.queries; ++t) {
     const std::int64_t keys = s.at.keys - s.at.queries + t + 1, window = s.vars.window;
     logs.push_back(std::log(static_cast<double>(window > 0 ? std::min(keys, window) : keys)));

@@ -6,8 +6,9 @@
 namespace longhand {
 namespace {
 
-/// The softmax over the keys and a sink, with scores [heads, queries, keys]. The weight of the sink
-/// is not part of the result.
+/// The softmax of the scores [heads, queries, keys] and of the sink, one more score per row without
+/// a value vector. The weight of the sink is not part of the result. `before` is the number of keys
+/// before the position of the first query.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
   const std::int64_t keys = scores.shape()[2];
@@ -28,7 +29,8 @@ Var weigh(const SequenceScores& s, const SoftmaxVars& rule) {
   Var scores = s.scores();
   const std::int64_t queries = s.at.queries, keys = s.at.keys, window = s.vars.window;
   if (window > 0) {
-    std::vector<double> hidden;  // 1 if the key is before the window; the same for all heads
+    // 1 if the key is before the window, otherwise 0; equal for all heads
+    std::vector<double> hidden;
     for (std::int64_t t = 0; t < queries; ++t) {
       for (std::int64_t j = 0; j < keys; ++j) {
         hidden.push_back(j > keys - queries + t - window ? 0.0 : 1.0);

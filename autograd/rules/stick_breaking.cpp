@@ -5,16 +5,17 @@
 namespace longhand {
 namespace {
 
-/// Stick-breaking, computed with logarithms:
-///   ln P_ij = ln sigmoid(s_ij) + sum over j < m < i of ln(1 - sigmoid(s_im))
+/// The stick-breaking weights P of the scores s, computed with logarithms:
+///   ln P_ij = ln sigmoid(s_ij) + sum over j < m < i of ln(1 - sigmoid(s_im)).
 /// `seen` is 1 if a query sees a key. Both logarithms are computed from l = ln sigmoid(|s|), which
 /// does not overflow for any score:
-///   ln sigmoid(s) = min(s, 0) + l;  ln(1 - sigmoid(s)) = l - max(s, 0)
+///   ln sigmoid(s) = min(s, 0) + l;  ln(1 - sigmoid(s)) = l - max(s, 0).
 Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);
   const Var s = where(seen, scores, none);
-  // The backward pass treats these two vectors as constants.
+  // The backward pass treats as constants `positive` (1 if the score is >= 0, otherwise 0) and
+  // `signs` (1 or -1).
   std::vector<double> positive = s.value().to_doubles(), signs;
   for (double& x : positive) {
     x = x >= 0 ? 1 : 0;
@@ -23,7 +24,7 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   const Var highest = s * constant(s, s.shape(), positive), lowest = s - highest;
   const Var size = s * constant(s, s.shape(), signs);
   const Var l = activate(Activation::log, activate(Activation::sigmoid, size));
-  std::vector<double> later;  // entry (m, j) is 1 if m > j
+  std::vector<double> later;  // [keys, keys]: entry (m, j) is 1 if m > j, otherwise 0
   for (std::int64_t m = 0; m < keys; ++m) {
     for (std::int64_t j = 0; j < keys; ++j) later.push_back(m > j ? 1.0 : 0.0);
   }

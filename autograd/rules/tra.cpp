@@ -6,8 +6,9 @@ namespace longhand {
 namespace {
 
 /// Threshold relative attention: a softmax over the keys with positive scores. To the score of key
-/// j, it adds pull times the number of positive scores from j up to the query. The backward pass
-/// treats as constants both this number and the decision which keys have positive scores.
+/// j, it adds `pull` (one factor per query and head) times the number of positive scores from j up
+/// to the query. The backward pass treats this number, and the set of keys with positive scores, as
+/// constants.
 Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   const std::int64_t keys = scores.shape()[2];
   std::vector<double> kept = scores.value().to_doubles(), counts(kept.size(), 0.0);

@@ -5,9 +5,9 @@
 namespace longhand {
 namespace {
 
-/// Checks the tensors of a rule of attention. A tensor (type Tensor) must be [query tokens,
-/// q.heads]. A tensor of heads (type Heads) must have one row per query token and v_width entries
-/// per head.
+/// Checks the tensors of an attention rule, such as SoftmaxRule. An argument of type Tensor must
+/// have the shape [query tokens, q.heads]. An argument of type Heads must have one row per query
+/// token and v_width entries per head.
 struct RuleCheck {
   HeadArguments& are;
   const Scores& s;
@@ -29,7 +29,8 @@ struct RuleCheck {
   }
 };
 
-/// Checks the tensors that a rule reads in both passes.
+/// Checks the inputs of an attention rule, such as the sink of softmax. The forward and the
+/// backward pass read these inputs.
 struct CheckInputs : RuleCheck {
   void of_head(std::string_view name, const Tensor& x) const {
     if (x) are.in(name, x, Shape{s.q.heads}, are.master());
@@ -40,7 +41,7 @@ struct CheckInputs : RuleCheck {
   void target(std::string_view, const Target&, const Tensor&) const {}
 };
 
-/// Checks the tensors that the forward pass of a rule fills.
+/// Checks the tensors that the forward pass of an attention rule saves for the backward pass.
 struct CheckFilled : RuleCheck {
   void of_head(std::string_view, const Tensor&) const {}
   void input(std::string_view, const Tensor&) const {}
@@ -51,7 +52,7 @@ struct CheckFilled : RuleCheck {
   }
 };
 
-/// Checks the tensors that the backward pass of a rule reads.
+/// Checks the inputs and the saved tensors that the backward pass of an attention rule reads.
 struct CheckRead : CheckInputs {
   void saved(std::string_view name, const auto& x) const { in(name, x); }
   void residue(std::string_view name, const Heads& x) const {
@@ -60,7 +61,7 @@ struct CheckRead : CheckInputs {
   }
 };
 
-/// Checks the targets of the gradients of a rule's inputs.
+/// Checks the tensors that receive the gradients of an attention rule's inputs, such as dsink.
 struct CheckTargets : CheckInputs {
   void of_head(std::string_view, const Tensor&) const {}
   void input(std::string_view, const Tensor&) const {}
@@ -69,7 +70,7 @@ struct CheckTargets : CheckInputs {
   }
 };
 
-/// Calls the visitor for every tensor of a rule.
+/// Passes every tensor of the attention rule in the variant `rule` to `visitor`.
 template <class Variant>
 void each_tensor(const Variant& rule, const auto& visitor) {
   std::visit([&]<class Rule>(const Rule& r) { Rule::list(r, visitor); }, rule);

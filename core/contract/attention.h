@@ -10,30 +10,34 @@
 #include "core/rules/stick_breaking.h"
 #include "core/rules/tra.h"
 
-/// Causal attention: y_i = sum_j P_ij v_j. A rule computes the weights P from the scores s. q, k,
-/// v, y, the saved heads and the gradients of heads share one type. All other tensors of scores and
-/// rules have the corresponding master type (core/tensor.h).
+/// Causal attention: y_i = sum_j P_ij v_j. An attention rule, such as softmax, computes the weights
+/// P from the scores s. All arguments of type Heads (q, k, v, y, saved heads and gradients) share
+/// one element type. All plain Tensors of scores and rules have the corresponding master type: f64
+/// if the heads are f64, otherwise f32.
 namespace longhand {
 
-/// The struct of a rule has the tensors that the rule reads, and the tensors that the forward pass
-/// saves for the backward pass. The saved tensors may be empty if there is no backward pass.
+/// A rule computes attention weights from scores. The struct of a rule contains the tensors that
+/// the rule reads, and the tensors that the forward pass saves for the backward pass. The saved
+/// tensors may be empty if no backward pass follows.
 ///
-/// Its function list(rule, visitor) names every tensor, for code that serves all rules alike:
-/// checks, allocation and the selection of one head. It calls the visitor's
-///   of_head(name, x)      x is an input, one number per head; may be empty
-///   input(name, x)        x is an input, one number per query and head
-///   saved(name, x)        x is saved: one number, or one vector, per query and head
-///   residue(name, x)      x is saved for bf16 only: the rounding error of y
-///   target(name, dx, x)   dx is the target of the gradient of the input x
-/// The structs of the backward passes have the same function.
+/// The struct's function list(rule, visitor) passes every tensor to the visitor. Checks, allocation
+/// and the selection of one head treat all rules alike, so they use this function. For each tensor,
+/// it calls one of these functions of the visitor:
+///   of_head(name, x)      if x is an input with one number per head, which may be empty;
+///   input(name, x)        if x is an input with one number per query and head;
+///   saved(name, x)        if x is saved and has one number or one vector per query and head;
+///   residue(name, x)      if x is the rounding error of y, which is saved for bf16 only;
+///   target(name, dx, x)   if dx is the target of the gradient of the input x.
+/// The structs of the backward passes, such as SoftmaxGradient, also have a function list().
 
-/// softmax: P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b)). The sink b receives a part of each row's
-/// weight but has no value vector, so this part adds nothing to y.
+/// softmax: P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b)), where s are the scores and b is the
+/// head's sink. The sink receives a part of each row's weight but has no value vector, so this part
+/// adds nothing to y.
 struct SoftmaxRule {
   using Formulas = rules::Softmax;
   using Gradient = struct SoftmaxGradient;
-  Tensor sink = {};             // b, [q.heads]; empty: the term exp(b) is 0
-  Tensor log_denominator = {};  // [query tokens, q.heads]
+  Tensor sink = {};             // [q.heads]; empty: no sink
+  Tensor log_denominator = {};  // [query tokens, q.heads], the logarithm of P's denominator
 
   static void list(auto& rule, const auto& visitor) {
     visitor.of_head("sink", rule.sink);
@@ -41,27 +45,29 @@ struct SoftmaxRule {
   }
 };
 
-/// stick-breaking: P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)). A query sees only the
-/// keys j < i.
+/// stick-breaking: P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)), where s are the scores.
+/// Query i sees only the earlier keys, j < i.
 struct StickBreakingRule {
   using Formulas = rules::Stick;
   using Gradient = struct StickBreakingGradient;
-  Heads residue = {};  // bf16 only: the rounding error of y, sum_j P_ij v_j - y_i, rounded to bf16
+  /// The rounding error of y, sum_j P_ij v_j - y_i. Saved only if y is bf16, and rounded to bf16.
+  Heads residue = {};
 
   static void list(auto& rule, const auto& visitor) { visitor.residue("residue", rule.residue); }
 };
 
-/// tra: a softmax over the keys with a positive score,
-///   P_ij = exp(l_ij) / sum_j exp(l_ij), where l_ij = s_ij + a_i n_ij
-/// n_ij is the number of keys with a positive score at the positions j .. i. If no score of a row
-/// is positive, all its weights are 0. The products q_i . k_j are always computed in f32, because
-/// the sign of a score decides whether its key has any weight.
+/// tra (threshold relative attention): a softmax over the keys with a positive score s_ij,
+///   P_ij = exp(l_ij) / sum_j exp(l_ij), where l_ij = s_ij + a_i n_ij.
+/// a_i is the query's `count_bias`, and n_ij is the number of keys with a positive score at the
+/// positions j .. i. If no score of a row is positive, all weights of the row are 0. The products
+/// q_i . k_j are computed in f32 in every math mode, because the sign of a score decides whether
+/// its key has any weight.
 struct TraRule {
   using Formulas = rules::Tra;
   using Gradient = struct TraGradient;
-  Tensor count_bias;            // a, [query tokens, q.heads]
+  Tensor count_bias;            // [query tokens, q.heads], factor of the count of positive scores
   Tensor log_denominator = {};  // [query tokens, q.heads]; 0 if all weights of the row are 0
-  Heads residue = {};           // see StickBreakingRule
+  Heads residue = {};           // the rounding error of y, as in StickBreakingRule
 
   static void list(auto& rule, const auto& visitor) {
     visitor.input("pull", rule.count_bias);
@@ -70,12 +76,13 @@ struct TraRule {
   }
 };
 
-/// entmax: P_ij = [s_ij / 2 - t_i]_+^2, with t_i such that a row sums to 1
+/// entmax with alpha = 1.5: P_ij = max(0, s_ij / 2 - t_i)^2, where s are the scores. The threshold
+/// t_i is such that the weights of query i sum to 1.
 struct EntmaxRule {
   using Formulas = rules::Entmax;
   using Gradient = struct EntmaxGradient;
-  Tensor threshold = {};  // t, [query tokens, q.heads]
-  Heads root_mean = {};   // sum_j w_ij v_j / sum_j w_ij, where w_ij is the square root of P_ij
+  Tensor threshold = {};  // [query tokens, q.heads], subtracted from half of each score
+  Heads root_mean = {};   // the mean of the values v_j, weighted by the square roots of P_ij
 
   static void list(auto& rule, const auto& visitor) {
     visitor.saved("threshold", rule.threshold);
@@ -83,8 +90,9 @@ struct EntmaxRule {
   }
 };
 
-/// sigmoid: P_ij = sigmoid(s_ij - ln n_i), where n_i is the number of keys that query i sees. The
-/// weights of a row need not sum to 1. Nothing is saved.
+/// sigmoid: P_ij = sigmoid(s_ij - ln n_i), where s are the scores and n_i is the number of keys
+/// that query i sees. The weights of a query need not sum to 1. Nothing is saved for the backward
+/// pass.
 struct SigmoidRule {
   using Formulas = rules::Sigmoid;
   using Gradient = struct SigmoidGradient;
@@ -95,7 +103,8 @@ struct SigmoidRule {
 using AttentionRule =
     std::variant<SoftmaxRule, StickBreakingRule, TraRule, EntmaxRule, SigmoidRule>;
 
-/// y_i = sum_j P_ij v_j. y and all saved heads have q.heads heads of v.width.
+/// y_i = sum_j P_ij v_j, where `rule` computes the weights P from the scores. y and all saved Heads
+/// of the rule have q.heads heads of width v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
@@ -104,14 +113,15 @@ struct Attention {
   Heads y;
 };
 
-/// Each struct below describes the backward pass of one rule: the tensors that it reads, including
-/// those saved by the forward pass, and the targets for the gradients of the rule's own tensors. In
-/// the formulas,
-///   dP_ij = dy_i . v_j
+/// Each struct below describes the backward pass of one attention rule. The struct contains the
+/// tensors that this pass reads, including those saved by the forward pass, and the targets for the
+/// gradients of the rule's own inputs, such as the sink. In the formulas, dP_ij = dy_i . v_j is the
+/// gradient of the weight P_ij.
 
-/// D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  db = -sum_i exp(b - log_denominator_i) D_i
-/// P_ij is exp(s_ij - log_denominator_i). Row i of dS sums to exp(b - log_denominator_i) D_i, which
-/// is 0 without a sink.
+/// The backward pass of softmax with the sink b and dP_ij = dy_i . v_j:
+///   D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  db = -sum_i exp(b - log_denominator_i) D_i.
+/// P_ij is computed again as exp(s_ij - log_denominator_i) from the score s_ij. Row i of dS sums to
+/// exp(b - log_denominator_i) D_i, which is 0 without a sink.
 struct SoftmaxGradient {
   Tensor sink = {};
   Heads y;
@@ -126,10 +136,12 @@ struct SoftmaxGradient {
   }
 };
 
-/// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im The
-/// sum over m <= j is computed as D_i minus the terms P_im dP_im of the later keys. The difference
-/// is accurate only if D_i is the sum of exactly these terms. If the products for dP round dy to
-/// bf16, D_i is therefore computed from the rounded dy as well.
+/// The backward pass of stick-breaking with scores s. Let dP_ij = dy_i . v_j, and let D_i be
+/// dy_i . (y_i + residue_i), the sum of P_im dP_im over all keys m. Then
+///   dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im.
+/// The sum over m <= j is computed as D_i minus the terms of the later keys m > j. The difference
+/// is accurate only if D_i is the sum of exactly the terms that are subtracted. If the products for
+/// dP round dy to bf16, D_i is therefore computed from the rounded dy as well.
 struct StickBreakingGradient {
   Heads y;
   Heads residue = {};
@@ -140,9 +152,11 @@ struct StickBreakingGradient {
   }
 };
 
-/// D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
-/// Often one key has nearly all of the weight. Its dP - D is then much smaller than D, so D must
-/// include the rounding error of y.
+/// The backward pass of TraRule. In the logit of key j, a_i (`count_bias`) multiplies n_ij, the
+/// number of positive scores from key j to query i. With dP_ij = dy_i . v_j,
+///   D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij.
+/// Often one key has nearly all of a row's weight. The difference dP_ij - D_i of this key is much
+/// smaller than D_i, so D_i must include the rounding error of y (`residue`).
 struct TraGradient {
   Tensor count_bias;
   Heads y;
@@ -159,7 +173,8 @@ struct TraGradient {
   }
 };
 
-/// D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i)
+/// The backward pass of entmax, with dP_ij = dy_i . v_j and w_ij, the square root of P_ij:
+///   D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i)
 struct EntmaxGradient {
   Tensor threshold;
   Heads root_mean;
@@ -170,7 +185,7 @@ struct EntmaxGradient {
   }
 };
 
-/// dS_ij = P_ij (1 - P_ij) dP_ij
+/// The backward pass of sigmoid: dS_ij = P_ij (1 - P_ij) dP_ij, where dP_ij = dy_i . v_j.
 struct SigmoidGradient {
   static void list(auto&, const auto&) {}
 };
@@ -178,9 +193,10 @@ struct SigmoidGradient {
 using AttentionGradient = std::variant<SoftmaxGradient, StickBreakingGradient, TraGradient,
                                        EntmaxGradient, SigmoidGradient>;
 
-/// Computes the gradients of q, k and v from the rule's dS. With tau_i and scale as in Scores,
-///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i
-///   dv_j = sum_i P_ij dy_i
+/// Computes the gradients of q, k and v. `rule` computes the weights P and dS, the gradients of the
+/// scores. tau_i (Scores::multiplier) and scale are the factors of q_i . k_j in a score.
+///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;
+///   dv_j = sum_i P_ij dy_i.
 /// With grouped keys, dk_j and dv_j are also summed over the query heads that read the key head.
 struct AttentionBackward {
   static constexpr std::string_view name = "attention_backward";
@@ -191,9 +207,10 @@ struct AttentionBackward {
   ScoreTargets dscores = {};
 };
 
-/// Stores the matrix P itself, for inspection. `weights` contains one block [q.heads, queries,
-/// keys] per segment, with zeros where a query does not see a key. It has weights_size() entries of
-/// the master type. The tensors that a rule saves for a backward pass are not filled.
+/// Stores the attention weights, for inspection. `weights` contains one block [q.heads, queries,
+/// keys] per segment, with zeros where a query does not see a key. `weights` has weights_size()
+/// entries, which are f64 if q is f64, otherwise f32. The tensors that the rule saves for a
+/// backward pass are not filled.
 struct AttentionWeights {
   static constexpr std::string_view name = "attention_weights";
   Scores scores;
@@ -202,9 +219,10 @@ struct AttentionWeights {
 };
 std::int64_t weights_size(const Segments& queries, const Segments& keys, std::int64_t heads);
 
-/// Finds the first visible score that is NaN or infinite, and stores its (segment, query position,
-/// key position, head) in `found`, i32 [4]. "First" refers to the order of these four numbers. If
-/// every visible score is finite, all four are -1.
+/// Finds the first score that is NaN or infinite. Scores of keys that the query does not see are
+/// ignored. `found`, i32 [4], receives the segment, query position, key position and head of the
+/// score. Scores are ordered by these four numbers, the segment first. If all scores are finite,
+/// the four numbers are -1.
 struct FindBadScore {
   static constexpr std::string_view name = "find_bad_score";
   Scores scores;

@@ -6,41 +6,44 @@
 
 /// ChaCAL: attention that also attends to its own output at earlier positions,
 ///   Y = (1 - g) (I - g P-)^-1 P V
-/// where P are the weights of softmax attention, and P- is the part of P below the diagonal. g is
-/// the head's gamma, a number in [0, 1].
+/// where P are the weights of softmax attention, P- is the part of P below the diagonal, and V are
+/// the values. g is the head's gamma, a number in [0, 1].
 namespace longhand {
 
-/// The rows are computed in order, with U_j = (1 - g) v_j + g y_j:
-///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
+/// The rows are computed in order. With the softmax weights P, the head's gamma g, and
+/// U_j = (1 - g) v_j + g y_j,
+///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i.
 /// If g = 0, y is the output of Attention up to rounding. The rounding may differ for two reasons.
 /// A backend may divide the keys of Attention into parts and add their sums. And in math modes
 /// other than exact, it may compute the products of Attention with other instructions.
 ///
-/// Saves y and log_denominator, as SoftmaxRule does. The scores have no window.
+/// Saves y and the logarithm of each row's softmax denominator (log_denominator). The scores must
+/// not have a window.
 ///
-/// If there are fewer queries than keys, y has no rows for the earlier positions. Their y_j are
+/// If there are fewer queries than keys, y has no rows for the earlier positions. Their outputs are
 /// read from `earlier`, a cache with y's heads and one row per key. The rows of `earlier` for the
 /// new positions are not read. The caller fills them with Append.
 struct Chacal {
   static constexpr std::string_view name = "chacal";
   Scores scores;
-  Tensor sink = {};  // b, see SoftmaxRule
+  Tensor sink = {};  // [q.heads], one score without a value per head; empty: no sink
   Heads v;
-  Tensor gamma;  // [1] for all heads, or [q.heads]; of the master type
+  Tensor gamma;  // [1] for all heads, or [q.heads]; f64 if q is f64, otherwise f32
   Heads earlier = {};
   Heads y;
   Tensor log_denominator = {};
 };
 
-/// Requires queries and keys of the same segments. Computes W = (I - g P-)^-T dy, with P- as in
-/// the formula of Y above, from the last row to the first:
-///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
+/// Requires the same segments for queries and keys. P are the softmax weights, P- is the part of P
+/// below the diagonal, and g is the head's gamma. W = (I - g P-)^-T dy is computed from the last
+/// row to the first:
+///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j.
 /// The gradients of the values, gamma and the scores are
-///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)
-///   dS_ij = P_ij (dP_ij - W_i . y_i), where dP_ij = W_i . U'_j
+///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j);
+///   dS_ij = P_ij (dP_ij - W_i . y_i), where dP_ij = W_i . U'_j.
 /// U'_j is (1 - g) v_j + g y_j for j < i, and (1 - g) v_j for j = i. All other gradients follow
-/// from dS as in softmax attention, with D_i = W_i . y_i. W, A and B have one head per query head,
-/// even with grouped keys.
+/// from dS as in softmax attention. The gradient of the sink uses W_i . y_i in place of dy_i . y_i.
+/// W, A and B have one head per query head, even with grouped keys.
 struct ChacalBackward {
   static constexpr std::string_view name = "chacal_backward";
   Scores scores;

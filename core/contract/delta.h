@@ -8,37 +8,41 @@
 /// corrects the value stored under the token's key.
 namespace longhand {
 
-/// Each key head of a sequence has a memory S [width, v_width], which starts at `before`, or at 0.
-/// Let k and q be multiplied by `scale`, b_t = beta_t and a_t = exp(decay_t). For t = 1, 2, ...
-///   w_t = v_t - a_t S_(t-1)^T k_t;  S_t = a_t S_(t-1) + b_t k_t w_t^T;  y_t = S_t^T q_t
+/// Each key head of a sequence has a memory S [k.width, v.width], which starts at `before`, or at
+/// 0. Let k and q be multiplied by `scale`, b_t = beta_t and a_t = exp(decay_t). For tokens
+/// t = 1, 2, ...
+///   w_t = v_t - a_t S_(t-1)^T k_t;  S_t = a_t S_(t-1) + b_t k_t w_t^T;  y_t = S_t^T q_t.
 /// Hence S_t = a_t (I - b_t k_t k_t^T) S_(t-1) + b_t k_t v_t^T. For a key of length 1, b = 1
-/// replaces the old value by the new one, and b = 2 reflects the old value. Without `decay`, a = 1.
-/// Query head h reads the memory of key head h / G (core/contract/heads.h).
+/// replaces the old value by the new one, and b = 2 changes the sign of the old value and adds
+/// twice the new one. Without `decay`, a = 1. If q has G times as many heads as k, query head h
+/// reads the memory of key head h / G.
 ///
-/// beta and decay [tokens, k.heads], the memories and `error` have the master type. Products are
-/// computed in f32 in every math mode, because each write depends on all earlier ones. w is saved
-/// in `error`, [tokens, k.heads * v.width], unless `error` is empty. `after` receives each
-/// sequence's last memory and may be the same tensor as `before`. A sequence without tokens keeps
-/// its memory.
+/// beta and decay [tokens, k.heads], the memories and `error` are f64 if q is f64, otherwise f32.
+/// Products are computed in f32 in every math mode, because each write to the memory depends on all
+/// earlier writes. w is saved in `error`, [tokens, k.heads * v.width], unless `error` is empty.
+/// `after` receives each sequence's last memory and may be the same tensor as `before`. A sequence
+/// without tokens keeps its memory.
 struct Delta {
   static constexpr std::string_view name = "delta";
   Heads q, k, v;
-  Segments segments;  // cover all rows
+  Segments segments;  // cover all rows of q
   double scale = 1;
   Tensor beta;
   Tensor decay = {};
-  Tensor before = {};  // [sequences, k.heads * width * v_width]
+  Tensor before = {};  // initial memories, [sequences, k.heads * k.width * v.width]
   Heads y;
   Tensor error = {};
   Tensor after = {};
 };
 
-/// Requires memories that start at 0. Let u_t = b_t w_t, and let dS_t be the gradient of S_t, which
-/// comes from y_t and all later tokens. The tokens are processed from the last to the first:
-///   dS_t = q_t dy_t^T + a_(t+1) (dS_(t+1) - k_(t+1) dw_(t+1)^T)
-///   du_t = dS_t^T k_t;  dw_t = dv_t = b_t du_t;  db_t = du_t . w_t
-///   dq_t = S_t dy_t;  dk_t = dS_t u_t - a_t S_(t-1) dw_t
-///   ddecay_t = a_t <S_(t-1), dS_t - k_t dw_t^T>
+/// Requires memories S that start at 0. For token t, let w_t be the saved error, b_t = beta_t,
+/// a_t = exp(decay_t) and u_t = b_t w_t. q, k, dq and dk are multiplied by `scale`. dS_t is the
+/// gradient of the memory S_t through y_t and all later tokens. The tokens are processed from the
+/// last to the first:
+///   dS_t = q_t dy_t^T + a_(t+1) (dS_(t+1) - k_(t+1) dw_(t+1)^T);
+///   du_t = dS_t^T k_t;  dw_t = dv_t = b_t du_t;  db_t = du_t . w_t;
+///   dq_t = S_t dy_t;  dk_t = dS_t u_t - a_t S_(t-1) dw_t;
+///   ddecay_t = a_t <S_(t-1), dS_t - k_t dw_t^T>.
 /// With grouped keys, q_t dy_t^T is summed over the query heads that read the memory.
 struct DeltaBackward {
   static constexpr std::string_view name = "delta_backward";

@@ -11,16 +11,16 @@
 /// j < i only. g_i is one number per token and head.
 namespace longhand {
 
-/// The rows are computed in order, with s_ij = scale q_i . k_j:
-///   S_ij = exp(s_ij) / sum_(m<i) exp(s_im);  z_i = sum_(j<i) S_ij y_j;  y_i = v_i + g_i z_i
-/// The gain g_i may have either sign: a negative gain, as in DeltaFormer, subtracts z_i from the
-/// value, and a positive gain adds it. The first row of a sequence sees no key, and its z is 0.
+/// The rows are computed in order, with the scores s_ij = scale q_i . k_j and the gains g_i:
+///   S_ij = exp(s_ij) / sum_(m<i) exp(s_im);  z_i = sum_(j<i) S_ij y_j;  y_i = v_i + g_i z_i.
+/// A negative gain, as in DeltaFormer, subtracts z_i from the value, and a positive gain adds it.
+/// The first row of a sequence sees no key, and its z is 0.
 ///
 /// Saves y, z (in `read`) and the logarithm of the denominator of S_ij (in log_denominator, 0 for
 /// the first row of a sequence). `read` and log_denominator may be empty if no backward pass
 /// follows.
 ///
-/// If there are fewer queries than keys, y has no rows for the earlier positions. Their y_j are
+/// If there are fewer queries than keys, y has no rows for the earlier positions. Their outputs are
 /// read from `earlier`, a cache with y's heads and one row per key. The rows of `earlier` for the
 /// new positions are not read. The caller fills them with Append.
 struct DeltaFormer {
@@ -29,18 +29,19 @@ struct DeltaFormer {
   Segments queries, keys;
   double scale = 1;
   std::optional<Math> math = {};
-  Tensor gain;  // [query tokens, q.heads], of the master type
+  Tensor gain;  // [query tokens, q.heads], f64 if q is f64, otherwise f32
   Heads earlier = {};
   Heads y;
   Tensor log_denominator = {};
   Heads read = {};
 };
 
-/// Requires as many queries as keys in every sequence. With S, g (the gain), y and z of
-/// DeltaFormer, W = (I - diag(g) S)^-T dy is computed from the last row to the first:
-///   W_j = dy_j + sum_(i>j) S_ij g_i W_i
-/// The gradients are
-///   dv_j = W_j;  dg_i = W_i . z_i;  dS_ij = S_ij (g_i W_i . y_j - g_i W_i . z_i)
+/// Requires as many queries as keys in every sequence. S are DeltaFormer's softmax weights, g its
+/// gain, and z_i (`read`) the mean of the earlier outputs y_j with the weights S_ij. W =
+/// (I - diag(g) S)^-T dy is computed from the last row to the first:
+///   W_j = dy_j + sum_(i>j) S_ij g_i W_i.
+/// The gradients of v, the gain, the scores, q and k are
+///   dv_j = W_j;  dg_i = W_i . z_i;  dS_ij = S_ij (g_i W_i . y_j - g_i W_i . z_i);
 ///   dq_i = scale sum_j dS_ij k_j;  dk_j = scale sum_i dS_ij q_i
 struct DeltaFormerBackward {
   static constexpr std::string_view name = "deltaformer_backward";

@@ -17,7 +17,7 @@ bool holds(DType type, double value) {
   return value >= smallest && value <= largest && value == std::floor(value);
 }
 
-/// The shape of y, whose rows are half as long as those of x.
+/// Returns the shape of Gate's output y. Its rows are half as long as the rows of x.
 Shape half(Arguments& are, const Tensor& x) {
   are.require(x.columns() % 2 == 0, "x", "expected an even number of columns, got ", x.shape());
   return x.shape().with_back(x.columns() / 2);

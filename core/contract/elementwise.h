@@ -30,14 +30,14 @@ struct Scale {
   Target y;
 };
 
-/// y_i = f(x_i)
+/// y_i = f(x_i), where f is an activation function.
 struct Activate {
   static constexpr std::string_view name = "activate";
   Activation f{};
   Tensor x, y;
 };
 
-/// dx_i = dy_i f'(x_i)
+/// The gradient of y_i = f(x_i): dx_i = dy_i f'(x_i).
 struct ActivateBackward {
   static constexpr std::string_view name = "activate_backward";
   Activation f{};
@@ -45,15 +45,16 @@ struct ActivateBackward {
   Target dx;
 };
 
-/// y_ij = f(x_ij) x_i,(w+j): in each row, f of the first half multiplies the second half. x [rows,
-/// 2w], y [rows, w]
+/// y_ij = f(x_ij) x_i,(w+j). x is [rows, 2w], and y is [rows, w]. In each row of x, the activation
+/// f of the first half multiplies the second half.
 struct Gate {
   static constexpr std::string_view name = "gate";
   Activation f{};
   Tensor x, y;
 };
 
-/// dx_ij = dy_ij f'(x_ij) x_i,(w+j);  dx_i,(w+j) = dy_ij f(x_ij)
+/// The gradient of Gate, where w is half the number of columns of x:
+///   dx_ij = dy_ij f'(x_ij) x_i,(w+j);  dx_i,(w+j) = dy_ij f(x_ij)
 struct GateBackward {
   static constexpr std::string_view name = "gate_backward";
   Activation f{};
@@ -61,8 +62,8 @@ struct GateBackward {
   Target dx;
 };
 
-/// y_ij = x_ij + bias_j + residual_ij. bias [columns] has the master type. bias or residual may be
-/// empty.
+/// y_ij = x_ij + bias_j + residual_ij. bias [columns] is f64 if x is f64, otherwise f32. bias or
+/// residual may be empty.
 struct AddBias {
   static constexpr std::string_view name = "add_bias";
   Tensor x, bias = {}, residual = {};

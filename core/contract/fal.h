@@ -4,16 +4,16 @@
 
 #include "core/contract/heads.h"
 
-/// First-After-Last heads find the last earlier key that agrees with the query, and read the value
-/// after that key. Scores are products in f32 (f64 for f64 tensors) in every math mode, because the
-/// sign of a score decides whether its key agrees.
+/// First-After-Last heads find the last earlier key whose product with the query is positive, and
+/// read the value after that key. These products are computed in f32 (f64 for f64 tensors) in every
+/// math mode, because their sign decides which key is found.
 namespace longhand {
 
-/// For the query at position p of its sequence (core/contract/heads.h):
-///   m = max { j < p : q_p . k_j > 0 }, or -1 if there is none (a score of 0 does not qualify)
-///   y_p = (q_p . k_m) v_(m+1), or exactly 0 if m = -1
-/// The value may be the query's own, because m + 1 <= p. The positions m are saved in `match`, i32
-/// [query tokens, q.heads].
+/// For the query at position p of its sequence:
+///   m = max { j < p : q_p . k_j > 0 }, or -1 if there is no such j (0 is not positive);
+///   y_p = (q_p . k_m) v_(m+1), or exactly 0 if m = -1.
+/// The value v_(m+1) may be at the query's own position, because m + 1 <= p. The positions m are
+/// saved in `match`, i32 [query tokens, q.heads].
 struct Fal {
   static constexpr std::string_view name = "fal";
   Heads q, k, v;
@@ -22,9 +22,10 @@ struct Fal {
   Tensor match;
 };
 
-/// Only the chosen pairs (p, m) have gradients. For every query with m >= 0,
-///   g = dy_p . v_(m+1);  dq_p = g k_m;  dk_m += g q_p;  dv_(m+1) += (q_p . k_m) dy_p
-/// All other gradients are 0. The terms of a sum are added in the order of p and, with grouped
+/// Only pairs of a query at position p and its matching key at position m (`match`) have gradients.
+/// For every query with m >= 0,
+///   g = dy_p . v_(m+1);  dq_p = g k_m;  dk_m += g q_p;  dv_(m+1) += (q_p . k_m) dy_p.
+/// All other gradients are 0. The terms of dk and dv are added in the order of p and, with grouped
 /// keys, in the order of the query heads.
 struct FalBackward {
   static constexpr std::string_view name = "fal_backward";

@@ -18,7 +18,7 @@ struct Embedding {
   Tensor y;
 };
 
-/// Row v of dtable is the sum of dy_i over all i with ids_i = v, in the order of i.
+/// Row v of dtable is the sum of the rows dy_i with ids_i = v, in the order of i.
 struct EmbeddingBackward {
   static constexpr std::string_view name = "embedding_backward";
   Tensor ids, dy;
@@ -40,8 +40,8 @@ struct GatherBackward {
   Target dx;
 };
 
-/// y_i is the column of the largest entry of row i, the first one if several are equal. y [rows],
-/// i32
+/// y_i is the column of the largest entry in row i of x, or the first such column if several
+/// entries are equal. y is i32 [rows].
 struct Argmax {
   static constexpr std::string_view name = "argmax";
   Tensor x, y;

@@ -28,14 +28,15 @@ struct HeadsTarget {
   explicit operator bool() const { return static_cast<bool>(heads); }
 };
 
-/// Queries and keys. The following holds for all operations that have both. Segment s of `queries`
-/// and segment s of `keys` belong to one sequence. The queries are the last tokens of the sequence,
-/// so the position of a query is
-///   p = keys.length_s - queries.length_s + its index within segment s of queries,
-/// and the query sees the keys at the positions 0 .. p of its own sequence. In training, queries
-/// and keys have the same segments. In decoding, the keys are in a cache, and the queries are the
-/// new tokens. The segments of queries cover all rows of q. In backward passes the segments of keys
-/// also cover all rows of k, so each row of a gradient belongs to exactly one segment.
+/// The following holds for all operations with queries and keys. Segment s of `queries` and segment
+/// s of `keys` belong to one sequence. The queries are the last tokens of the sequence, so the
+/// position of a query is
+///   p = keys.length_s - queries.length_s + the query's index within segment s of queries,
+/// and the query sees the keys at the positions 0 .. p of its own sequence. length_s is the length
+/// of segment s. In training, queries and keys have the same segments. In decoding, the keys are in
+/// a cache, and the queries are the new tokens. The segments of queries cover all rows of q. In
+/// backward passes the segments of keys also cover all rows of k, so each row of a gradient belongs
+/// to exactly one segment.
 ///
 /// With grouped keys, q has G times as many heads as k and v. Query head h reads the key head
 /// h / G.
@@ -43,8 +44,9 @@ struct HeadsTarget {
 /// Copies heads into a cache. The rows of each segment of x are written to the last positions of
 /// the same segment of y:
 ///   y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t)
-/// for every t < from.length_s and every head. All other entries of y are unchanged. x and y may
-/// have different types.
+/// for every segment s, every t < from.length_s and every head. begin_s and length_s are the first
+/// row and the length of segment s. All other entries of y are unchanged. x and y may have
+/// different types.
 struct Append {
   static constexpr std::string_view name = "append";
   Heads x;

@@ -10,9 +10,9 @@
 
 namespace longhand {
 
-/// Checks the arguments of one operation on heads: first the inputs, then the outputs. The class
-/// Arguments does the same for whole tensors. Several Heads may share a tensor, but the columns of
-/// an output must not overlap those of any other argument.
+/// Checks the arguments of one operation on attention heads: first the inputs, then the outputs.
+/// The class Arguments does the same for whole tensors. Several Heads may share a tensor, but the
+/// columns of an output must not overlap the columns of any other argument.
 class HeadArguments {
  public:
   HeadArguments(std::string_view op, const Heads& q);

@@ -5,7 +5,7 @@
 namespace longhand {
 namespace {
 
-/// Checks the logits, targets and weights of the forward or backward pass.
+/// Checks the logits, targets and weights of CrossEntropy or CrossEntropyBackward.
 template <class Op>
 void check_choices(Arguments& are, const Op& op) {
   are.floats("logits", op.logits, 1);

@@ -6,17 +6,17 @@
 #include "core/tensor.h"
 
 /// Each loss is the weighted mean of one loss per target. The loss is a tensor [1]. The loss and
-/// the weights have the master type. If `weights` is empty, all weights are 1. If all weights are
-/// 0, the loss and its gradient are 0.
+/// the weights are f64 if the logits are f64, otherwise f32. If `weights` is empty, all weights are
+/// 1. If all weights are 0, the loss and its gradient are 0.
 namespace longhand {
 
 /// logits [rows, groups * classes]: each row contains `groups` independent choices among `classes`.
-/// targets and weights are [rows, groups]. A target t_ig is a class. A negative target is not
-/// counted (w_ig = 0). A target >= classes is an Error on host backends and gives a loss of NaN on
-/// a device.
-///   log_sum_ig = log sum_c exp logits_igc
-///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t)
-///   hits = 1/total sum w_ig [t is the class of the group's largest logit, the first if several]
+/// targets and weights are [rows, groups]. The target t of row i and group g is a class, and w_ig
+/// is its weight. A negative target is not counted (w_ig = 0). A target >= classes is an Error on
+/// host backends and gives a loss of NaN on a device.
+///   log_sum_ig = log sum_c exp logits_igc;
+///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t);
+///   hits = 1/total sum w_ig [t is the class of the group's largest logit, the first if several].
 /// Saves log_sum [rows, groups] and total [1]. hits [1] may be empty.
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
@@ -25,8 +25,10 @@ struct CrossEntropy {
   Tensor loss, hits = {}, log_sum, total;
 };
 
-/// dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c = t_ig]). dlogits may share
-/// the memory of logits.
+/// For row i, group g and class c,
+///   dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c is the target]),
+/// where w_ig is the weight of the target, and total the sum of all weights. dlogits may share the
+/// memory of logits.
 struct CrossEntropyBackward {
   static constexpr std::string_view name = "cross_entropy_backward";
   Tensor logits, targets, weights = {};
@@ -35,8 +37,8 @@ struct CrossEntropyBackward {
   Target dlogits;
 };
 
-/// Targets t_i are in [0, 1] and have the master type.
-///   total = sum w_i;  loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|)))
+/// For logits x_i with weights w_i and targets t_i in [0, 1], which are f64 or f32 like the loss:
+///   total = sum w_i;  loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))).
 /// Saves total.
 struct BinaryCrossEntropy {
   static constexpr std::string_view name = "binary_cross_entropy";
@@ -44,7 +46,8 @@ struct BinaryCrossEntropy {
   Tensor loss, total;
 };
 
-/// dlogits_i = dloss w_i / total (sigmoid(x_i) - t_i)
+/// dlogits_i = dloss w_i / total (sigmoid(x_i) - t_i), where x_i are the logits, t_i the targets,
+/// w_i the weights and total their sum.
 struct BinaryCrossEntropyBackward {
   static constexpr std::string_view name = "binary_cross_entropy_backward";
   Tensor logits, targets, weights = {}, total, dloss;

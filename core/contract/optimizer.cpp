@@ -7,8 +7,9 @@
 namespace longhand {
 namespace {
 
-/// The name of one tensor of a list for messages, such as "parameters[3]". The text is only built
-/// for an error, so checking a long list allocates nothing.
+/// Checks a condition on one tensor of a list. The error message names the tensor, for example
+/// "parameters[3]". The message is only built for an error, so checking a long list allocates
+/// nothing.
 template <class... Parts>
 void require_entry(bool condition, std::string_view op, std::string_view list, std::size_t index,
                    const Parts&... parts) {
@@ -34,7 +35,7 @@ void require_count(std::string_view op, std::string_view list, std::size_t count
                  " (as parameters), got ", count);
 }
 
-/// Checks parameter i of a list. All parameters must have one master type and one backend.
+/// Checks parameters[i]. The parameters must all be f32 or all be f64, and all be in one backend.
 void require_parameter(std::string_view op, const std::vector<Tensor>& parameters, std::size_t i) {
   const Tensor& w = parameters[i];
   require_entry(static_cast<bool>(w), op, "parameters", i, "expected a tensor, got none");

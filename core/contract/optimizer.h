@@ -7,15 +7,15 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Optimizer steps over many tensors in one call. Parameters and gradients have the master type.
-/// The moments m and v may be bf16.
+/// Optimizer steps over many tensors in one call. Parameters and gradients are f32, or all f64. The
+/// moments m and v of Adam may be bf16 if the parameters are f32.
 namespace longhand {
 
 /// Divides each tensor into pieces of `piece` entries and computes the sum of squares of each
 /// piece:
-///   sums[k]_p = sum of x_i^2 over the entries i of piece p of tensors[k]
-/// The shape of sums[k] is [pieces(size of tensors[k])], and its type is that of the tensors. Its
-/// old values are replaced.
+///   sums[k]_p = sum of x_i^2 over the entries i of piece p of tensors[k].
+/// The shape of sums[k] is [pieces(size of tensors[k])], and its type is that of the tensors. The
+/// old values of sums[k] are replaced.
 struct SquareSums {
   static constexpr std::string_view name = "square_sums";
   static constexpr std::int64_t piece = 16384;
@@ -29,22 +29,23 @@ struct SquareSums {
 ///
 /// factor is also an input. It becomes 0 if norm or one of the losses is not finite, and remains 0
 /// if it already was 0. From the first step with non-finite numbers on, training therefore changes
-/// nothing, even before the host reads these numbers.
+/// no parameter, even before the host reads these numbers.
 struct GlobalNorm {
   static constexpr std::string_view name = "global_norm";
-  Tensor squares;  // [pieces], from SquareSums
+  Tensor squares;  // [pieces], the sums of squares from SquareSums
   double largest = 0;
   Tensor norm, factor;
-  Tensor losses = {};  // [n], of norm's type
+  Tensor losses = {};  // [number of losses], with the type of norm
 };
 
-/// For each parameter w with gradient g', at step >= 1, let g = factor g', plus decay w if the
-/// decay is coupled:
-///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
-///   m' = m / (1 - beta1^step);  v' = v / (1 - beta2^step)
-///   w = w (1 - rate decay) [decoupled] - rate m' / (sqrt(v') + epsilon)
-/// Decoupled decay is AdamW. Coupled decay is Adam with an L2 penalty. If factor is 0, nothing
-/// changes, whatever the gradients are.
+/// Each parameter w has a gradient g', a weight decay and moments m and v. At step >= 1, let
+/// g = factor g' + decay w if the decay is coupled, otherwise g = factor g'.
+///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+///   m' = m / (1 - beta1^step);  v' = v / (1 - beta2^step);
+///   w = w (1 - rate decay) - rate m' / (sqrt(v') + epsilon).
+/// The factor (1 - rate decay) is only used if the decay is decoupled. Decoupled decay is AdamW.
+/// Coupled decay is Adam with an L2 penalty. If factor is 0, nothing changes, whatever the
+/// gradients are.
 struct Adam {
   static constexpr std::string_view name = "adam";
   std::vector<Tensor> parameters, gradients, m, v;
@@ -60,14 +61,14 @@ struct Adam {
 std::array<double, 3> adam_now(double rate, std::int64_t step, double beta1 = 0.9,
                                double beta2 = 0.999);
 
-/// Gradient descent with momentum. For each parameter w with gradient g',
-///   g = factor g' + decay w;  u = momentum u + g;  w = w - rate u
+/// Gradient descent with momentum. For each parameter w with gradient g' and velocity u,
+///   g = factor g' + decay w;  u = momentum u + g;  w = w - rate u.
 /// If factor is 0, nothing changes, whatever the gradients are.
 struct Sgd {
   static constexpr std::string_view name = "sgd";
-  std::vector<Tensor> parameters, gradients, velocities;  // velocities: u
-  std::vector<double> decay;                              // one for each parameter
-  Tensor rate;                                            // [1]
+  std::vector<Tensor> parameters, gradients, velocities;
+  std::vector<double> decay;  // weight decay of each parameter
+  Tensor rate;                // [1], the learning rate
   double momentum = 0.9;
   Tensor factor = {};  // [1]; empty means 1
 };

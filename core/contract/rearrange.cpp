@@ -9,11 +9,12 @@
 namespace longhand {
 namespace {
 
-/// True if every index selects an existing entry of x.
+/// True if the steps map every index of `shape` to an existing entry of x.
 bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   if (shape.size() == 0) return true;
   if (steps.first < 0 || steps.first >= x.size()) return false;
-  std::int64_t left = x.size() - 1 - steps.first;  // number of entries after the last one reached
+  // number of entries of x after the last entry that the axes processed so far can reach
+  std::int64_t left = x.size() - 1 - steps.first;
   for (int a = 0; a < shape.rank(); ++a) {
     const std::int64_t last = shape[a] - 1, step = steps.along[a];
     if (step < 0 || (last > 0 && step > left / last)) return false;
@@ -22,10 +23,11 @@ bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   return true;
 }
 
-/// True if no two indices select the same entry. The axes are sorted by step. The step of each axis
-/// must be greater than the distance that all axes before it span together.
+/// True only if the steps map no two indices of `shape` to the same entry. The axes are sorted by
+/// step. The step of each axis must be greater than the distance that all axes with smaller steps
+/// span together. This also rejects some layouts in which no entry is selected twice.
 bool apart(const Shape& shape, const Steps& steps) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // step, extent
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // (step, extent) of each axis
   for (int a = 0; a < shape.rank(); ++a) {
     if (shape[a] == 0) return true;
     if (shape[a] > 1) axes.emplace_back(steps.along[a], shape[a]);

@@ -29,8 +29,7 @@ class Arguments {
 
   explicit Arguments(std::string_view op) : op_(op) {}
 
-  /// Checks the input with which the other arguments are compared: it must have a float type and at
-  /// least `least_rank` axes.
+  /// Checks an input that must have a float type and at least `least_rank` axes.
   void floats(std::string_view argument, const Tensor& tensor, int least_rank = 0);
   /// Checks an input of any type and shape.
   void any(std::string_view argument, const Tensor& tensor);
@@ -42,7 +41,7 @@ class Arguments {
            Names may_be = {});
   void out_mixed(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type,
                  Names may_be = {});
-  /// Checks nothing if the target is empty.
+  /// Checks an output that may be absent: an empty target is accepted.
   void out(std::string_view argument, const Target& target, const Shape& shape, DType type,
            Names may_be = {});
 

@@ -33,7 +33,7 @@ void check_heads(const Arguments& are, const Tensor& x, std::int64_t first_colum
               width, " columns from column ", first_column);
 }
 
-/// Checks the shape of the angles and returns their number of columns.
+/// Checks that `angles` has columns for whole groups of heads. Returns its number of columns.
 std::int64_t columns_of_angles(const Arguments& are, const Tensor& angles, std::int64_t heads,
                                std::int64_t width) {
   are.require(width > 0 && width % 2 == 0, "width", "expected an even number, got ", width);

@@ -8,13 +8,14 @@
 
 namespace longhand {
 
-/// Rotary positions. The heads 0 .. heads-1 of x have `width` columns each and begin at
-/// `first_column`. In each head the first `dims` entries are rotated in pairs (u, v):
-///   u' = u cos t - v sin t;  v' = u sin t + v cos t,   t = positions_i * frequency_p
+/// Rotary positions (RoPE). The heads 0 .. heads-1 of x have `width` columns each and begin at
+/// `first_column`. In each head the first `dims` entries are rotated in pairs. In row i, pair p is
+/// rotated by the angle t = positions_i * frequency_p. The pair (u, v) becomes
+///   u' = u cos t - v sin t;  v' = u sin t + v cos t
 /// Pair p consists of the entries p and p + dims/2 or, if `interleaved` is set, 2p and 2p + 1. All
 /// other columns of x are copied. rope_table() creates the table [longest, dims], which has one row
 /// per position: cos t in the first half of its columns and sin t in the second. If `inverse` is
-/// set, the rotation is by -t, which is the backward pass. y may share the memory of x.
+/// set, the rotation is by -t, as the backward pass requires. y may share the memory of x.
 struct Rope {
   static constexpr std::string_view name = "rope";
   Tensor x, positions, table;
@@ -23,12 +24,12 @@ struct Rope {
   Target y;
 };
 
-/// Rotations by angles that the model computes. The heads 0 .. heads-1 of x have `width` columns
-/// each and begin at `first_column`. Pair p of a head consists of the entries p and p + width/2.
-/// Head h belongs to group g = h mod the number of groups, so that queries and keys of the same
-/// group have the same angles. The pair is rotated as in Rope, by t = angles_{i, g width/2 + p}.
-/// All other columns of x are copied. If `inverse` is set, the rotation is by -t. y may share the
-/// memory of x.
+/// Rotates heads by angles that the model computes. The heads 0 .. heads-1 of x have `width`
+/// columns each and begin at `first_column`. Pair p of a head consists of the entries p and p +
+/// width/2. Head h belongs to group g = h mod the number of groups, so that queries and keys of the
+/// same group have the same angles. In row i, the pair is rotated as in Rope, by the angle in
+/// column g width/2 + p of row i of `angles`. All other columns of x are copied. If `inverse` is
+/// set, the rotation is by minus this angle. y may share the memory of x.
 struct Rotate {
   static constexpr std::string_view name = "rotate";
   Tensor x, angles;  // angles: [rows, groups * width/2], of the master type
@@ -37,10 +38,11 @@ struct Rotate {
   Tensor y;
 };
 
-/// Computes the gradient of the angles from y and dy:
-///   dangles_{i, g width/2 + p} = sum over the heads of group g of dv' u' - du' v'
-/// where (u', v') is a pair of y, and (du', dv') is the same pair of dy. The gradient of x is not
-/// computed here: it is Rotate of dy with `inverse`.
+/// Computes the gradient of the angles of Rotate from its output y and from dy. For row i, pair p
+/// of a head, and group g of heads,
+///   dangles_{i, g width/2 + p} = sum over the heads of group g of (dv' u' - du' v')
+/// where (u', v') is pair p of a head in y, and (du', dv') is the same pair in dy. The gradient of
+/// x is not computed here: it is Rotate of dy with `inverse`.
 struct RotateBackward {
   static constexpr std::string_view name = "rotate_backward";
   Tensor y, dy;
@@ -48,7 +50,8 @@ struct RotateBackward {
   Target dangles;
 };
 
-/// The table for the positions 0 .. longest-1 and dims/2 frequencies. Angles are computed in f64.
+/// Returns the table of cosines and sines that Rope reads, for the positions 0 .. longest-1 and one
+/// frequency per pair of entries. Angles are computed in f64.
 Tensor rope_table(Backend& backend, DType dtype, std::int64_t longest,
                   std::span<const double> frequencies);
 

@@ -13,8 +13,8 @@ namespace longhand {
 /// The index of an entry along each axis of a shape. Axes that the shape lacks have index 0.
 using Index = std::array<std::int64_t, Shape::max_rank>;
 
-/// The places of a shape's entries in memory: entry i is element first + sum_a i_a along[a]. A step
-/// of 0 repeats the same entries along its axis.
+/// The places of a tensor's entries in memory. The entry with index i_a along each axis a is
+/// element first + sum_a i_a along[a]. An axis with the step along[a] = 0 repeats the same entries.
 struct Steps {
   std::int64_t first = 0;
   Index along{};
@@ -37,7 +37,7 @@ bool repeats_to(const Shape& x, const Shape& y);
 /// the operation `op`.
 Shape common_shape(std::string_view op, const Shape& a, const Shape& b);
 
-/// Calls body(i) for every entry of the shape, in order.
+/// Calls `body` with the index of every entry of the shape, in row-major order.
 template <class Body>
 void for_each_index(const Shape& shape, Body&& body) {
   Index i{};
@@ -47,10 +47,11 @@ void for_each_index(const Shape& shape, Body&& body) {
   }
 }
 
-/// A loop over the entries of several operands, with as few axes as possible. The three outer axes
-/// number the lines, and the inner axis numbers the `inner` entries of a line. In operand k, line
-/// (i_0, i_1, i_2) begins at first[k] + sum_a i_a outer_step[a][k], and its entries are
-/// inner_step[k] apart. All members are plain arrays, so a Walk can be passed to kernels by value.
+/// A loop over the entries of several operands, with as few axes as possible: three outer axes and
+/// an inner axis of `inner` entries, which is called a line. An index (i_0, i_1, i_2) along the
+/// outer axes selects a line. In operand k, this line begins at element first[k] + sum_a i_a
+/// outer_step[a][k], and its entries are inner_step[k] elements apart. All members are plain
+/// arrays, so a Walk can be passed to kernels by value.
 template <int operands>
 struct Walk {
   std::int64_t outer[3] = {1, 1, 1};
@@ -68,13 +69,14 @@ struct Walk {
 };
 
 /// Returns the Walk over a shape in row-major order. Axes with one entry are dropped. Neighbouring
-/// axes are merged if in every operand they can be one axis.
+/// axes are merged if in every operand a single step can describe both of them.
 template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  int at = 4;  // the axis that was set last: 0, 1 or 2 for an outer axis, 3 for the inner one, 4
-               // for none
+  // The axis of `walk` that was set last: 0 to 2 for an outer axis, 3 for the inner axis, 4 if no
+  // axis has been set.
+  int at = 4;
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };
   for (int a = shape.rank() - 1; a >= 0; --a) {

@@ -4,9 +4,9 @@
 
 namespace longhand {
 
-/// Target of a result. The result replaces the tensor's values or, if `add` is set, is added to
-/// them. An empty target means that the result is not required. Outputs of the contract that are
-/// plain Tensors are always replaced.
+/// The tensor that receives a result of an operation. The result replaces the tensor's values or,
+/// if `add` is set, is added to them. An empty target means that the result is not required.
+/// Outputs whose type is Tensor instead of Target are always replaced.
 struct Target {
   Tensor tensor;
   bool add = false;

@@ -9,7 +9,8 @@
 namespace longhand {
 
 /// y_ij = alpha x_ij for j <= i + diagonal (or j >= i + diagonal if `upper` is set), otherwise 0. x
-/// [..., n, n]. diagonal = -1 without `upper` keeps the entries strictly below the diagonal.
+/// and y have the shape [..., n, n]. Without `upper`, diagonal = -1 keeps the entries strictly
+/// below the diagonal.
 struct Triangle {
   static constexpr std::string_view name = "triangle";
   Tensor x;
@@ -19,9 +20,10 @@ struct Triangle {
   Target y;
 };
 
-/// Solves op(a) y = b by substitution. Only the lower (or upper) triangle of a [..., n, n] is read.
-/// If `unit` is set, the diagonal of a is not read and is assumed to consist of ones. op(a) is the
-/// transpose of a if `transpose` is set. b, y [..., n, m]; y may share the memory of b.
+/// Solves the system a y = b by substitution, or a^T y = b if `transpose` is set. Only the lower
+/// triangle of a is read, or only the upper triangle if `upper` is set. If `unit` is set, the
+/// diagonal of a is not read and is assumed to consist of ones. The matrices a have the shape
+/// [..., n, n], and b and y have the shape [..., n, m]. y may share the memory of b.
 struct SolveTriangular {
   static constexpr std::string_view name = "solve_triangular";
   Tensor a, b;

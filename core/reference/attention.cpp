@@ -7,7 +7,8 @@
 
 namespace longhand::reference {
 
-/// Calls run() of the rule, which the rule's file defines. Without that file, linking fails.
+/// Calls run() for an attention rule, such as softmax or entmax. The rule's own source file defines
+/// this function. Without that file, linking fails.
 template <class Op, class Rule>
 void dispatch(ReferenceBackend& backend, const Op& op, const Rule& rule) {
   void run(ReferenceBackend&, const Op&, const Rule&);

@@ -8,7 +8,8 @@
 
 namespace longhand::reference {
 
-/// y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i, where U_j = (1 - g) v_j + g y_j
+/// y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i, where U_j = (1 - g) v_j + g y_j and g is the head's
+/// gamma
 void run(ReferenceBackend&, const Chacal& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), earlier(op.earlier);
@@ -46,11 +47,12 @@ void run(ReferenceBackend&, const Chacal& op) {
   }
 }
 
-/// The rows j are processed from the last to the first:
-///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
-///   dv_j = (1 - g) A_j;  dg = sum_j (B_j . y_j - A_j . v_j)
-///   dS_ij = P_ij (W_i . U'_j - W_i . y_i)
-/// where U'_j = U_j for j < i, and U'_i = (1 - g) v_i.
+/// The backward pass of ChaCAL, with the softmax weights P and the head's gamma g. The rows j are
+/// processed from the last to the first:
+///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;
+///   dv_j = (1 - g) A_j;  dg = sum_j (B_j . y_j - A_j . v_j);
+///   dS_ij = P_ij (W_i . U_j - W_i . y_i),
+/// where U_j = (1 - g) v_j + g y_j for j < i, and U_j = (1 - g) v_j for j = i.
 void run(ReferenceBackend&, const ChacalBackward& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), y(op.y), dy(op.dy);

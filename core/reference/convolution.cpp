@@ -15,8 +15,8 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
   std::int64_t number = 0;
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t c = 0; c < n; ++c) {
-      // x of token t. Tokens t < 0 come before the sequence, and the first of them is token 1 -
-      // taps.
+      // Returns x of token t of the sequence. Tokens before the sequence have t < 0. `before`
+      // contains these tokens from t = 1 - taps on. Without `before`, their x is 0.
       const auto at = [&](std::int64_t t) {
         if (t >= 0) return x(s.key + t, c / op.x.width, c % op.x.width);
         return op.before ? before(number, (taps - 1 + t) * n + c) : 0.0;

@@ -10,7 +10,7 @@
 namespace longhand::reference {
 namespace {
 
-using Memory = std::vector<double>;  // [width, v_width]
+using Memory = std::vector<double>;  // the memory of one head, [width, v_width]
 
 /// The inputs of the gated delta rule: the keys and queries, and the beta and decay of each token.
 struct DeltaTokens {
@@ -36,8 +36,9 @@ struct DeltaTokens {
   }
 };
 
-/// The memory before each token of a sequence and the memory after the last token:
+/// Returns the memory of a head before each token of a sequence, and after the last token:
 ///   S_t = a_t S_(t-1) + beta_t k_t w_t^T
+/// Here a_t = exp(decay_t), w_t is row t of `error`, and k_t includes the factor `scale`.
 std::vector<Memory> memories_of(const DeltaTokens& in, const Rows& error, const Sequence& s,
                                 std::int64_t h) {
   std::vector<Memory> memories{Memory(static_cast<std::size_t>(in.width * in.v_width), 0.0)};
@@ -114,7 +115,8 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
     for (std::int64_t h = 0; h < op.k.heads; ++h) {
       const auto w = [&](std::int64_t row, std::int64_t c) { return error(row, h * v_width + c); };
       const std::vector<Memory> memories = memories_of(in, error, s, h);
-      Memory d(static_cast<std::size_t>(width * v_width), 0.0);  // dS_t of the current token t
+      // The gradient of the memory after the current token t.
+      Memory d(static_cast<std::size_t>(width * v_width), 0.0);
       for (std::int64_t t = s.keys - 1; t >= 0; --t) {
         const std::int64_t row = s.key + t;
         const Memory &old = memories[t], &now = memories[t + 1];
@@ -146,7 +148,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
           for (std::int64_t c = 0; c < v_width; ++c) {
             double& entry = d[r * v_width + c];
             sum += entry * beta * w(row, c) - a * old[r * v_width + c] * dw[c];
-            // becomes dS_(t-1), the gradient of the memory before token t
+            // Replaces the gradient of the memory after token t by that of the memory before it.
             entry = a * (entry - in.scale * in.k(row, h, r) * dw[c]);
             sum_decay += old[r * v_width + c] * entry;
           }

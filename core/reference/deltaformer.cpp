@@ -8,8 +8,9 @@
 
 namespace longhand::reference {
 
-/// s_ij = scale q_i . k_j;  S_ij = exp(s_ij) / sum_(m<i) exp(s_im)
-/// z_i = sum_(j<i) S_ij y_j;  y_i = v_i + g_i z_i
+/// DeltaFormer, with the gain g_i of row i:
+///   s_ij = scale q_i . k_j;  S_ij = exp(s_ij) / sum_(m<i) exp(s_im);
+///   z_i = sum_(j<i) S_ij y_j;  y_i = v_i + g_i z_i
 void run(ReferenceBackend&, const DeltaFormer& op) {
   const HeadRows q(op.q), k(op.k), v(op.v), earlier(op.earlier);
   const HeadResult y(op.y), read(op.read);
@@ -44,8 +45,10 @@ void run(ReferenceBackend&, const DeltaFormer& op) {
   }
 }
 
-/// The rows j are processed from the last to the first:
-///   W_j = dy_j + sum_(i>j) S_ij g_i W_i
+/// The backward pass of DeltaFormer, with the softmax weights S, the gain g_i of row i, and the
+/// weighted mean z_i = sum_(j<i) S_ij y_j. dS_ij is the gradient of the score, not of the weight
+/// S_ij. The rows j are processed from the last to the first:
+///   W_j = dy_j + sum_(i>j) S_ij g_i W_i;
 ///   dv_j = W_j;  dg_i = W_i . z_i;  dS_ij = S_ij (g_i W_i . y_j - g_i W_i . z_i)
 void run(ReferenceBackend&, const DeltaFormerBackward& op) {
   const HeadRows q(op.q), k(op.k), y(op.y), z(op.read), dy(op.dy);
@@ -61,8 +64,10 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
         const double score = op.scale * dot(q, s.query + i, h, k, s.key + j, h, width);
         return std::exp(score - log_denominator(s.query + i, h));
       };
-      Matrix gw(n, v_width);                                       // g_i W_i
-      std::vector<double> gw_z(static_cast<std::size_t>(n), 0.0);  // g_i W_i . z_i
+      // Row i of gw is g_i W_i, the gain of row i times the gradient of v_i. Entry i of gw_z is its
+      // dot product with z_i, the weighted mean of earlier outputs that row i reads.
+      Matrix gw(n, v_width);
+      std::vector<double> gw_z(static_cast<std::size_t>(n), 0.0);
       for (std::int64_t j = n - 1; j >= 0; --j) {
         const std::int64_t row = s.query + j;
         const double g = gain(row * heads + h);
@@ -73,8 +78,9 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
           dv.put(s.key + j, h, c, w);
           w_z += w * z(row, h, c);
           gw(j, c) = g * w;
-          // The same products are added in the same order as in g_i W_i . y_j below. If row i has
-          // only one key, z_i is y_j, and the two terms of dS_ij therefore cancel exactly.
+          // Adds the same products in the same order as the loop for gw_y below. If a row sees only
+          // one key, its z is y of that key. Then gw_y = gw_z, and the difference gw_y - gw_z, from
+          // which the gradient of the score is computed, is exactly 0.
           gw_z[j] += gw(j, c) * z(row, h, c);
         }
         dgain.put(row * heads + h, w_z);

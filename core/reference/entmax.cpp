@@ -10,8 +10,8 @@
 namespace longhand::reference {
 namespace {
 
-/// Replaces the scores by P_ij = [s_ij / 2 - t_i]_+^2, with t_i such that the row sums to 1.
-/// Returns t_i.
+/// Replaces the scores s_ij of row i by the weights P_ij = max(s_ij / 2 - t_i, 0)^2, where the
+/// threshold t_i is such that the weights sum to 1. Returns t_i.
 double weigh_sparsely(std::span<double> row) {
   for (double& s : row) s /= 2;
   const double t = rules::Entmax::threshold(row.data(), std::ssize(row));
@@ -45,7 +45,8 @@ void run(ReferenceBackend&, const Attention& op, const EntmaxRule& rule) {
   });
 }
 
-/// D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i)
+/// D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i), where w_ij is the square root of P_ij,
+/// and root_mean_i is the mean of the values v_j with the weights w_ij
 void run(ReferenceBackend&, const AttentionBackward& op, const EntmaxGradient& rule) {
   const HeadRows root_mean(rule.root_mean), dy(op.dy);
   attend_backward(ScoreRows(op.scores), op, [&](const Query& query, RowGradient& row) {

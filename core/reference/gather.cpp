@@ -8,8 +8,8 @@
 namespace longhand::reference {
 namespace {
 
-/// Prepares a target to which entries are added one by one: its values become 0, unless the results
-/// are to be added to them.
+/// Prepares a target to which entries are added one by one. Its values are set to 0, unless
+/// Target::add requires that results are added to them.
 void clear_unless_adding(Backend& backend, const Target& target) {
   if (!target.add) backend(Fill{.value = 0, .y = target.tensor});
 }

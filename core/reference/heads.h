@@ -10,9 +10,8 @@
 
 namespace longhand::reference {
 
-/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Any float type is allowed,
-/// because the CPU backend also calls some loops of the reference, for operations that only inspect
-/// scores.
+/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Any float type can be read,
+/// even bf16, which the reference backend itself does not support.
 class HeadRows {
  public:
   explicit HeadRows(const Heads& x);
@@ -54,7 +53,7 @@ class Matrix {
       : columns_(columns), entries_(static_cast<std::size_t>(rows * columns), 0.0) {}
   double& operator()(std::int64_t i, std::int64_t c) { return entries_[i * columns_ + c]; }
   double operator()(std::int64_t i, std::int64_t c) const { return entries_[i * columns_ + c]; }
-  /// Writes row i of the matrix to row first + i of head h.
+  /// Writes every row i of the matrix to row first + i of head h.
   void put(const HeadResult& to, std::int64_t first, std::int64_t h) const;
 
  private:
@@ -70,7 +69,7 @@ struct Sequence {
 };
 std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
 
-/// sum_c a(i, h, c) b(j, g, c) over `width` entries
+/// Returns the dot product of row i of a in head h with row j of b in head g, over `width` entries.
 double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
            std::int64_t g, std::int64_t width);
 
@@ -79,10 +78,11 @@ double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b,
 class ScoreRows {
  public:
   explicit ScoreRows(const Scores& scores, bool own_key = true);
-  /// scale q . k for query t and the key at position j.
+  /// Returns scale q . k for query t of the sequence and the key at position j.
   double raw(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
   double tau(const Sequence& s, std::int64_t t, std::int64_t h) const;
-  /// s_ij = tau_i raw + c_i - c_j
+  /// Returns the score of query t and the key at position j: raw() times tau (Scores::multiplier),
+  /// plus the shift (Scores::decay) of the query, minus the shift of the key.
   double operator()(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
   /// Query t sees the keys at the positions first() .. end() - 1.
   std::int64_t first(const Sequence& s, std::int64_t t) const;
@@ -91,7 +91,7 @@ class ScoreRows {
   }
   /// The scores of all keys that query t sees.
   std::vector<double> row(const Sequence& s, std::int64_t t, std::int64_t h) const;
-  std::int64_t group() const { return group_; }  // query heads that share a key head
+  std::int64_t group() const { return group_; }  // number of query heads that share a key head
 
   HeadRows q, k;
 
@@ -102,12 +102,13 @@ class ScoreRows {
   std::int64_t window_, width_, group_;
 };
 
-/// Sums the gradients of tau and c over all scores. put() stores each gradient that has a target.
+/// Sums the gradients of tau (Scores::multiplier) and of the shifts (Scores::decay) over all
+/// scores. put() stores each of the two gradients that has a target.
 class ScoreGradients {
  public:
   ScoreGradients(const Scores& scores, const ScoreTargets& targets);
-  /// Adds dS of query t and the key at position j to the sums. `raw` is ScoreRows::raw() of the
-  /// pair.
+  /// Adds the terms of one score to the gradients of tau and of the shifts. For query t and the key
+  /// at position j, `ds` is the gradient of the score, and `raw` is ScoreRows::raw().
   void add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j, double ds,
            double raw);
   void put() const;
@@ -120,8 +121,9 @@ class ScoreGradients {
 
 void put(const Target& target, const std::vector<double>& values);
 
-/// The value of `sink` with which a row has no sink. softmax() replaces the scores of a row by the
-/// weights exp(s) / (sum of exp(s) + exp(sink)), and returns the logarithm of the denominator.
+/// A sink is a score without a value, which takes a share of a row's weights. softmax() replaces
+/// the scores s of a row by the weights exp(s) / (sum of exp(s) + exp(sink)), and returns the
+/// logarithm of the denominator. With sink = no_sink, the row has no sink.
 inline constexpr double no_sink = -std::numeric_limits<double>::infinity();
 double softmax(std::span<double> row, double sink = no_sink);
 
@@ -132,16 +134,16 @@ struct Query {
   std::int64_t row() const { return s.query + t; }
 };
 
-/// Replaces the scores of a query's visible keys by their weights P, in place. attend() then
-/// computes y_i = sum_j P_ij v_j.
+/// A function that replaces the scores of a query's visible keys by their weights P, in place.
+/// attend() calls it for every query i and computes y_i = sum_j P_ij v_j.
 using Weigh = std::function<void(const Query& query, std::span<double> row)>;
 void attend(const ScoreRows& scores, const Attention& op, const Weigh& weigh);
 /// Stores the weights P that `weigh` computes.
 void write_weights(const ScoreRows& scores, const AttentionWeights& op, const Weigh& weigh);
 
-/// The scores `s` of a query's visible keys and the gradients `dp` of their weights.
-/// attend_backward() passes them to `gradient`, which sets the weights `p` and the gradients `ds`
-/// of the scores. attend_backward() computes all other gradients from `p` and `ds`.
+/// The scores `s` of a query's visible keys, the gradients `dp` of their weights, the weights `p`,
+/// and the gradients `ds` of the scores. attend_backward() sets `s` and `dp`, and calls a function
+/// that sets `p` and `ds`. attend_backward() then computes all other gradients from `p` and `ds`.
 struct RowGradient {
   std::vector<double> s, dp, p, ds;
 };

@@ -25,8 +25,9 @@ double mean(double sum, double total) { return total == 0 ? 0 : sum / total; }
 
 }  // namespace
 
-// Below, i indexes the choices of all rows: i = row * groups + g. The logits of choice i are
-// entries i * classes + c.
+// Each row contains `groups` independent choices among `classes`. In the functions below, choice g
+// of a row has the index i = row * groups + g among the choices of all rows. The logit of choice i
+// for class c is entry i * classes + c of the logits.
 
 void run(ReferenceBackend&, const CrossEntropy& op) {
   const std::int64_t classes = op.logits.columns() / op.groups;
@@ -38,7 +39,7 @@ void run(ReferenceBackend&, const CrossEntropy& op) {
   double sum_w = 0, sum_loss = 0, sum_hits = 0;
   for (std::int64_t i = 0; i < op.targets.size(); ++i) {
     const auto x = [&](std::int64_t c) { return logits(i * classes + c); };
-    std::int64_t largest = 0;  // the first one if several are equal
+    std::int64_t largest = 0;  // class of the largest logit, the first class if several are equal
     for (std::int64_t c = 1; c < classes; ++c) {
       if (x(c) > x(largest)) largest = c;
     }

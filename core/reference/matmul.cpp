@@ -18,8 +18,8 @@ void run(ReferenceBackend&, const Matmul& op) {
   };
 
   for (std::int64_t matrix = 0; matrix < batch; ++matrix) {
-    const std::int64_t row_a =
-        matrix * (op.transpose_a ? k : m);  // first row of this matrix in the tensor a
+    // row_a and row_b are the first rows of the two factors in the tensors a and b.
+    const std::int64_t row_a = matrix * (op.transpose_a ? k : m);
     const std::int64_t row_b = matrix * (op.transpose_b ? n : k);
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {

@@ -22,13 +22,14 @@ double start(Reduction reduction) {
   }
 }
 
-/// Combines `sofar`, the result of the entries so far, with the next entry x.
+/// Combines `sofar`, the reduction of the entries so far, with the next entry x.
 double reduce(Reduction reduction, double sofar, double x) {
   switch (reduction) {
     case Reduction::sum:
       return sofar + x;
     case Reduction::largest:
-      return x > sofar || std::isnan(x) ? x : sofar;  // keeps a NaN, because x > NaN is false
+      // If `sofar` is NaN, it is kept, because x > NaN is false.
+      return x > sofar || std::isnan(x) ? x : sofar;
     case Reduction::smallest:
       return x < sofar || std::isnan(x) ? x : sofar;
     case Reduction::square_sum:

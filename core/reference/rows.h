@@ -27,8 +27,8 @@ class Rows {
   std::int64_t columns_;
 };
 
-/// Output of an operation: put(i, j, value) assigns the value, or adds it if the target requires
-/// that. put() does nothing if the target is empty.
+/// The output of an operation. put(i, j, value) assigns the value to entry j of row i, or adds it
+/// if Target::add is set. If the target is empty, put() does nothing.
 class Result {
  public:
   explicit Result(const Target& y)

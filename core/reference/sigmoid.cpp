@@ -9,7 +9,8 @@
 namespace longhand::reference {
 namespace {
 
-/// P_ij = sigmoid(s_ij - ln n_i). The row has the scores of the n_i keys that query i sees.
+/// Replaces the scores s_ij of the n_i keys that query i sees by the weights
+///   P_ij = sigmoid(s_ij - ln n_i)
 void weigh_apart(std::span<double> row) {
   const double log_count = std::log(static_cast<double>(row.size()));
   for (double& s : row) s = rules::Sigmoid::weight((s - log_count) / std::numbers::ln2);

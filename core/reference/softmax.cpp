@@ -20,7 +20,8 @@ void run(ReferenceBackend&, const Softmax& op) {
 
     double max = -infinity;
     for (std::int64_t j = 0; j <= last; ++j) {
-      if (x(row, j) > max || std::isnan(x(row, j))) max = x(row, j);  // NaN in x: NaN in y
+      // A NaN in x becomes the maximum, so that every visible entry of y is NaN.
+      if (x(row, j) > max || std::isnan(x(row, j))) max = x(row, j);
     }
     double sum = 0;
     for (std::int64_t j = 0; j <= last; ++j) sum += std::exp(x(row, j) - max);

@@ -12,8 +12,10 @@ double sink_of(const Tensor& sink, std::int64_t h) { return sink ? Rows(sink)(h)
 
 }  // namespace
 
-/// s_ij = tau_i scale q_i . k_j + c_i - c_j
-/// P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b));  y_i = sum_j P_ij v_j
+/// Softmax attention, with scale, tau (Scores::multiplier), the shifts c (Scores::decay), and the
+/// head's sink b, a score without a value:
+///   s_ij = tau_i scale q_i . k_j + c_i - c_j;
+///   P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b));  y_i = sum_j P_ij v_j
 void run(ReferenceBackend&, const Attention& op, const SoftmaxRule& rule) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v);
@@ -30,7 +32,8 @@ void run(ReferenceBackend&, const Attention& op, const SoftmaxRule& rule) {
         double top = b;  // subtracted from every score, so that no exponential overflows
         for (std::int64_t j = first; j < end; ++j) {
           p.push_back(scores(s, t, h, j));
-          if (p.back() > top || std::isnan(p.back())) top = p.back();  // so that y is NaN too
+          // A score that is NaN becomes `top`, so that y is NaN too.
+          if (p.back() > top || std::isnan(p.back())) top = p.back();
         }
         double denominator = std::exp(b - top);
         for (double& x : p) denominator += x = std::exp(x - top);
@@ -47,11 +50,13 @@ void run(ReferenceBackend&, const Attention& op, const SoftmaxRule& rule) {
   }
 }
 
-/// dP_ij = dy_i . v_j;  D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i) dq_i = tau_i scale sum_j
-/// dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i db = -sum_i exp(b -
-/// log_denominator_i) D_i P and the denominators are computed from the scores. The saved
-/// log_denominator is not read, so its rounding error has no effect. The saved y is read, so its
-/// rounding error changes D.
+/// The backward pass of softmax attention, with scale, tau (Scores::multiplier) and the head's sink
+/// b, a score without a value:
+///   dP_ij = dy_i . v_j;  D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);
+///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;
+///   dv_j = sum_i P_ij dy_i;  db = -sum_i exp(b - log_denominator_i) D_i
+/// P and the denominators are computed from the scores. The saved log_denominator is not read, so
+/// its rounding error has no effect. The saved y is read, so its rounding error changes D_i.
 void run(ReferenceBackend&, const AttentionBackward& op, const SoftmaxGradient& rule) {
   const ScoreRows scores(op.scores);
   const HeadRows y(rule.y), dy(op.dy);

@@ -8,10 +8,12 @@
 namespace longhand::reference {
 namespace {
 
-constexpr double bits = 1 / std::numbers::ln2;  // a score times `bits` is an exponent of 2
+constexpr double bits = 1 / std::numbers::ln2;  // converts a score s to base 2: e^s = 2^(s bits)
 
-/// P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)). A stick has length 1. From the nearest
-/// key to the first, each key receives the share sigmoid(s) of the length that is left.
+/// Replaces the scores s_ij of row i by the weights
+///   P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)).
+/// The row has the weight 1 to distribute. From the nearest key to the first, each key receives the
+/// share sigmoid(s_ij) of the weight that is left.
 void break_stick(std::span<double> row) {
   double left = 1;
   for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Stick::weigh(bits * *s, left);
@@ -19,8 +21,8 @@ void break_stick(std::span<double> row) {
 
 }  // namespace
 
-/// y_i = sum_(j<i) P_ij v_j. A backend saves the rounding error of y as `residue`, but only in
-/// bf16, which the reference does not support.
+/// y_i = sum_(j<i) P_ij v_j. Nothing is saved: StickBreakingRule::residue, the rounding error of y,
+/// is only for bf16, which the reference does not support.
 void run(ReferenceBackend&, const Attention& op, const StickBreakingRule&) {
   attend(ScoreRows(op.scores, rules::Stick::own_key), op,
          [](const Query&, std::span<double> row) { break_stick(row); });
@@ -32,7 +34,7 @@ void run(ReferenceBackend&, const AttentionBackward& op, const StickBreakingGrad
                   [](const Query&, RowGradient& row) {
                     row.p = row.s;
                     break_stick(row.p);
-                    double sum = 0;  // a running sum over m <= j
+                    double sum = 0;  // sum of P_im dP_im over the keys m <= j
                     for (std::size_t j = 0; j < row.p.size(); ++j) {
                       sum += row.p[j] * row.dp[j];
                       const double taken = rules::Stick::broken(bits * row.s[j]).taken;

@@ -9,9 +9,9 @@
 namespace longhand::reference {
 namespace {
 
-/// Replaces the scores by the softmax of l_ij = s_ij + a n_ij over the keys with s_ij > 0, where
-/// n_ij is the number of these keys at the positions j .. i. Returns the logarithm of the
-/// denominator. If no score is positive, all weights and the returned value are 0.
+/// Replaces the scores s_ij of row i by weights: the softmax of s_ij + a n_ij over the keys with
+/// positive scores, where n_ij is the number of these keys at the positions j .. i. Returns the
+/// logarithm of the denominator. If no score is positive, all weights and the returned value are 0.
 double weigh_positive(std::span<double> row, double a) {
   double count = 0;
   for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Tra::logit(*s, a, count);
@@ -32,7 +32,8 @@ void run(ReferenceBackend&, const Attention& op, const TraRule& rule) {
   });
 }
 
-/// D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij
+/// D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij, where a_i is
+/// TraRule::count_bias, and n_ij is the number of positive scores at the positions j .. i
 void run(ReferenceBackend&, const AttentionBackward& op, const TraGradient& rule) {
   const Rows a(rule.count_bias);
   const HeadRows y(rule.y), dy(op.dy);

@@ -23,7 +23,9 @@ void run(ReferenceBackend&, const SolveTriangular& op) {
   const std::int64_t batch = n == 0 ? 0 : op.a.rows() / n;
   const Rows a(op.a), b(op.b), y(op.y);
   const Result out(op.y);
-  const bool forward = op.upper == op.transpose;  // true if op(a) is lower triangular
+  // True if op(a), which is a or its transpose, is lower triangular. Rows are then solved from the
+  // first to the last.
+  const bool forward = op.upper == op.transpose;
 
   for (std::int64_t matrix = 0; matrix < batch; ++matrix) {
     const std::int64_t first = matrix * n;

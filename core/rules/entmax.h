@@ -6,29 +6,32 @@
 
 namespace longhand::rules {
 
-/// Entmax with alpha = 1.5: P = [x - t]_+^2. x is half of the score. t is such that the weights of
-/// a row sum to 1.
+/// Entmax with alpha = 1.5: P = max(x - t, 0)^2, where x is half of the score, and the threshold t
+/// is such that the weights of a row sum to 1.
 struct Entmax {
   static constexpr bool own_key = true, leftward = false, exact_scores = false;
-  static constexpr float unit = 0.5f;  // x = s / 2
+  static constexpr float unit = 0.5f;  // the formulas read x = s / 2, half of the score
 
-  static constexpr int most_steps = 64;  // usually at most 12 are needed
+  static constexpr int most_steps = 64;  // maximum number of Newton steps; 12 usually suffice
 
-  /// w, the square root of P. The gradient dS is proportional to w.
+  /// Returns max(x - threshold, 0), the square root of the weight P. The gradient dS of the score
+  /// is proportional to this square root.
   template <class V>
   static constexpr V weight(V x, V threshold) {
     const V above = x - threshold;
     return select(above > V(0.0), above, V(0.0));
   }
-  /// One step of Newton's method towards t. It starts from `threshold`, which must not exceed t.
-  /// `sum` and `squares` are the sums of w and of w^2 for this threshold. Apart from rounding
-  /// errors, the result does not exceed t.
+  /// Returns the result of one step of Newton's method towards t, the threshold for which the
+  /// weights of a row sum to 1. The step starts from `threshold`, which must not exceed t. `sum`
+  /// and `squares` are the sums over the row of w = max(x - threshold, 0) and of w^2. Apart from
+  /// rounding errors, the result does not exceed t.
   template <class V>
   static constexpr V step(V threshold, V sum, V squares) {
     const V more = (squares - V(1.0)) / (sum + sum);
     return select(more > V(0.0), threshold + more, threshold);
   }
-  /// The threshold t of a row with `count` entries x.
+  /// Returns the threshold t for which the weights max(x - t, 0)^2 of a row with `count` entries x
+  /// sum to 1.
   template <class V>
   static constexpr V threshold(const V* x, std::int64_t count) {
     V top = x[0];

@@ -6,15 +6,16 @@
 /// scores of a query. Each file of this folder defines one rule as a struct of templates on the
 /// value type. The same code runs on double (the reference backend), on float (CUDA) and on vectors
 /// of queries (the CPU backend). For vectors, exp2, min and select are found by argument-dependent
-/// lookup. A rule has
-///   own_key       false: a query does not see the key at its own position
-///   leftward      the keys of a query are processed from the nearest to the first
-///   exact_scores  the products q . k are computed in f32 in every math mode
-///   unit          the factor by which scores are multiplied before the rule's formulas
+/// lookup. Each rule has the members
+///   own_key: false if a query does not see the key at its own position;
+///   leftward: true if the keys of a query are processed from the nearest to the first;
+///   exact_scores: true if the products q . k are computed in f32 in every math mode;
+///   unit: the factor by which scores are multiplied before the rule's formulas are applied.
 namespace longhand::rules {
 
 inline constexpr double ln_of_2 = 0.69314718055994530942;
-/// 1 / ln 2. It is the unit of rules that compute powers of two, because e^s = 2^(s per_bit).
+/// 1 / ln 2. Rules that compute powers of two multiply each score s by this factor, because
+/// e^s = 2^(s per_bit).
 inline constexpr float per_bit = 1.44269504088896340736f;
 
 }  // namespace longhand::rules

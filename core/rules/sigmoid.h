@@ -4,13 +4,15 @@
 
 namespace longhand::rules {
 
-/// Sigmoid attention: P = sigmoid(s - ln n), where n is the number of keys that the query sees.
-/// Each weight depends on its own score only, so the weights of a row need not sum to 1.
+/// Sigmoid attention: P = sigmoid(s - ln n), where s is the score of the key and n is the number of
+/// keys that the query sees. Each weight depends on its own score only, so the weights of a row
+/// need not sum to 1.
 struct Sigmoid {
   static constexpr bool own_key = true, leftward = false, exact_scores = false;
   static constexpr float unit = per_bit;
 
-  /// P, where x = (s - ln n) / ln 2.
+  /// The weight P for x = (s - ln n) / ln 2, where s is the score and n is the number of keys that
+  /// the query sees.
   template <class V>
   static constexpr V weight(V x) {
     using std::exp2;

@@ -7,17 +7,19 @@
 namespace longhand::rules {
 
 /// Stick-breaking: each row has the weight 1 to distribute. From the nearest key to the first, each
-/// key receives the share sigmoid(s) of the weight that is left.
+/// key receives the share sigmoid(s) of the weight that is left, where s is the score of the key.
 struct Stick {
   static constexpr bool own_key = false, leftward = true, exact_scores = false;
   static constexpr float unit = per_bit;
 
-  /// A row is finished when the weight that is left is below this limit: the remaining keys of the
+  /// A row is finished when the weight that is left is below this limit. The remaining keys of the
   /// row together then have a weight below 2^-30. This is small compared with the rounding error of
   /// an f32 number near 1, which is up to 2^-24.
   static constexpr float spent = 0x1p-30f;
 
-  /// taken = sigmoid(s) and kept = 1 - sigmoid(s), both with full relative precision.
+  /// `taken` is the share sigmoid(s) that a key with the score s receives of the weight that is
+  /// left. `kept` is the share 1 - sigmoid(s) that remains for earlier keys. Both have full
+  /// relative precision.
   template <class V>
   struct Broken {
     V taken, kept;
@@ -39,10 +41,12 @@ struct Stick {
   static constexpr V weigh(V s, V& left) {
     return weigh(broken(s), left);
   }
-  /// Returns dS. `rest` is the sum of P dP over this key and all earlier keys. For the nearest key,
-  /// it is D = dy . y, and each call subtracts its own term. The rest is accurate only if the terms
-  /// are exactly those that are summed in D. Therefore p must be the number by which v was
-  /// multiplied to compute y. If the product with v rounds its operands, this is the rounded P.
+  /// Returns dS = P dP - sigmoid(s) rest, where s is the score of the key, and `rest` is the sum of
+  /// P dP over this key and all earlier keys. Before the first call, for the nearest key, `rest` is
+  /// dy . y, which is the sum over all keys. Each call subtracts its own term P dP. `rest` stays
+  /// accurate only if these terms are exactly the terms of which dy . y consists. Therefore p must
+  /// be the number by which v was multiplied to compute y. If the product with v rounds its
+  /// operands, p is the rounded P.
   template <class V>
   static constexpr V gradient(V taken, V p, V dp, V& rest) {
     const V part = p * dp, ds = part - taken * rest;

@@ -9,7 +9,7 @@ namespace longhand::rules {
 
 /// Threshold relative attention: a softmax over the keys with positive scores. The score of such a
 /// key is increased by `pull` times the number of positive scores from this key to the query, both
-/// included.
+/// included. The increased score is the logit of the key.
 struct Tra {
   static constexpr bool own_key = true, leftward = true, exact_scores = true;
   static constexpr float unit = per_bit;
@@ -20,25 +20,26 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
-  /// Returns a bound that shows when all earlier keys can be skipped. `highest` must be at least
-  /// the score of each earlier key, and `keys` is their number. Let `count` be the number of
-  /// positive scores so far. If pull <= 0, an earlier key with a positive score has at most the
-  /// logit highest + pull (count + 1). All earlier keys together then have less than 2^-30 of a
-  /// known weight if
-  ///   highest + 30 + log2(keys) + pull (count + 1) < the logit of that weight
-  /// The function returns highest + 30 + log2(keys), rounded up. All these numbers are to the base
-  /// 2. If pull > 0, the logits of earlier keys have no such bound, so the function returns
-  /// infinity.
+  /// Helps to decide whether all earlier keys of a row can be skipped. Scores, logits and `pull`
+  /// are multiplied by log2 e, so weights are powers of 2. `highest` is an upper bound of the
+  /// scores of the earlier keys, and `keys` is at least their number. If pull <= 0, no earlier key
+  /// has a logit above
+  ///   highest + pull (count + 1), where count is the number of positive scores so far.
+  /// All earlier keys together then have less than 2^-30 of the weight of a key with logit L if
+  ///   highest + 30 + log2(keys) + pull (count + 1) < L.
+  /// The function returns highest + 30 + log2(keys), with log2(keys) rounded up. If pull > 0, the
+  /// logits of earlier keys have no such upper bound, so the function returns infinity.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;
     for (std::int64_t n = 1; n < keys; n *= 2) all += V(1);
     return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
   }
-  /// Returns dS. If one key has the whole weight of its row, for example because no other key has a
-  /// positive score, its dS must be exactly 0. The logit of such a key equals log_sum, the
-  /// logarithm of the row's sum. This test requires that both have the same type, since otherwise
-  /// rounding makes them differ.
+  /// Returns dS = P (dP - d), where d is dy . y of the row. If one key has the whole weight of its
+  /// row, for example because no other key has a positive score, its dS must be exactly 0. The
+  /// logit of such a key equals `log_sum`, the logarithm of the sum of all weights of the row. The
+  /// test for equality works only if `logit` and `log_sum` have the same float type, since
+  /// otherwise rounding makes them differ.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);

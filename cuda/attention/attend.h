@@ -8,18 +8,19 @@
 #include "cuda/attention/tickets.h"
 
 /// The forward pass of softmax attention and ChaCAL. A thread block has 64 or 128 queries of one
-/// head of one segment and processes their keys in blocks of 64. For each query it keeps a level b,
-/// which is near the maximum score so far, and the sums
-///   l = sum_j 2^(s_j - b),  o = sum_j 2^(s_j - b) v_j
-/// Scores are multiplied by log2 e, so that exponentials are powers of 2. If the maximum m of a
-/// block of keys is more than `slack` above b, l and o are first multiplied by 2^(b - m), and m
-/// becomes the level. Then the terms of the block are added. No power exceeds 2^slack, and levels
-/// seldom change. At the end y = o / l and log_sum = (b + log2 l) ln 2.
+/// head of one segment and processes their keys in blocks of 64. For each query i it keeps a level
+/// b, which is near the maximum score so far, and the sums
+///   l = sum_j 2^(s_ij - b);  o = sum_j 2^(s_ij - b) v_j.
+/// The scores s_ij are multiplied by log2 e, so that exponentials are powers of 2. If the maximum m
+/// of a block of keys is more than `slack` above b, l and o are first multiplied by 2^(b - m), and
+/// m becomes the level. Then the terms of the block of keys are added. No power exceeds 2^slack,
+/// and levels seldom change. At the end y_i = o / l and log_sum = (b + log2 l) ln 2.
 ///
-/// The last block of keys has the same positions as the queries. For ChaCAL, the values of earlier
-/// blocks are U_j = (1 - g) v_j + g y_j, because their y_j are finished. In the last block the
-/// values are (1 - g) v_j, and the missing terms are added by substitution: y_i = o_i / l_i + g
-/// sum_j P_ij y_j, over the j < i of the last block.
+/// The last block of keys has the same positions as the queries. For ChaCAL with gamma = g, the
+/// values of earlier blocks of keys are U_j = (1 - g) v_j + g y_j, because their y_j are finished.
+/// In the last block of keys the values are (1 - g) v_j. The missing terms are added by forward
+/// substitution:
+///   y_i = o / l + g sum_j P_ij y_j, over the keys j < i of the last block.
 ///
 /// A sink is treated like a key before all others: its score is the first level, and l begins at 1.
 ///
@@ -27,7 +28,7 @@
 /// of 128: its scores are summed over all slices of q and k, and each thread block computes one
 /// slice of y.
 ///
-/// Keys and values are loaded during computation. If a thread block has room for two blocks of keys
+/// Keys and values are loaded during computation. If shared memory has room for two blocks of keys
 /// and their values (`pairs`), the next block is loaded while the current one is computed.
 /// Otherwise the values of a block are loaded while its scores are computed, and the keys of the
 /// next block are loaded after that.
@@ -42,27 +43,30 @@ struct AttentionTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   std::int32_t* progress = nullptr;
-  // Number of parts into which the keys are divided (parts.cu). If there are several parts, y
-  // receives o of each part, in f32 and not yet divided by l.
+  // Number of parts into which the keys of each query are divided (parts.cu). If there are several
+  // parts, y receives, for each part, the f32 sum of the weighted values. This sum is not yet
+  // divided by the sum of the weights.
   std::int32_t key_parts = 1;
   std::int64_t query_rows = 0;
-  Pair<float>* stats = nullptr;  // b and l of each part, [key parts, query rows, heads]
+  // For each part of the keys: the level that is subtracted from scores, and the sum of the
+  // weights. [key parts, query rows, heads]
+  Pair<float>* stats = nullptr;
 };
 
-/// Variants of the kernel. whole: a block processes all keys that its queries see. part: a block
-/// processes one part of these keys, and parts.cu combines the parts. chacal: a block processes all
-/// keys with the values of ChaCAL and ends with a forward substitution, which computes the block's
-/// own rows of y one after another.
+/// Variants of the forward kernel. whole: a thread block processes all keys that its queries see.
+/// part: it processes one part of these keys, and parts.cu combines the results of the parts.
+/// chacal: it processes all keys with the values of ChaCAL. It ends with a forward substitution,
+/// which computes the rows of y of its own queries one after another.
 enum class Walk { whole, part, chacal };
 
-inline constexpr int key_rows = 64;  // keys per block of keys
+inline constexpr int key_rows = 64;  // number of keys that a thread block processes at a time
 inline constexpr float slack = 8;
 
 template <class Product, int slice>
 constexpr int tile_size = key_rows* Product::stride(slice);
 
-/// Number of pairs of tiles (one of keys, one of values) in the shared memory of a thread block
-/// with 64 * bands queries.
+/// Number of pairs of tiles (one of keys, one of values) that are buffered in the shared memory of
+/// a thread block with 64 * bands queries.
 template <class Product, int slice, int bands>
 constexpr int pairs = sizeof(typename Product::Element) * tile_size<Product, slice>*(bands + 4) <=
                               72 << 10
@@ -79,9 +83,10 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
 ///
 /// Small arrays are stored in the padding of tiles, because some tiles fill all 99 KiB that a block
 /// may have on devices of compute capability 8.6, 8.9 and 12. The padding of row r of q contains
-/// four floats: the factor of the scores of query r, the shift c (Scores::decay) of query r, and
-/// the shifts of key r of two blocks of keys. While a warp computes the current block of keys,
-/// other warps may still read the shifts of the block before it.
+/// four floats. The first is the factor by which the products q . k of query r are multiplied. The
+/// second is the shift (Scores::decay) of query r. The others are the shifts of key r of the
+/// current and of the previous block of keys. While a warp computes the current block of keys,
+/// other warps may still read the shifts of the previous one.
 template <class Product, int slice, int bands, Walk walk, bool shifted>
 struct AttentionBlock {
   using Element = typename Product::Element;
@@ -90,14 +95,17 @@ struct AttentionBlock {
   static constexpr int size = tile_size<Product, slice>;
   // true if these template arguments are used only for heads that are at most one slice wide
   static constexpr bool one_slice = slice < 128 || bands == 2;
-  // true if the values of a block of keys are loaded together with its keys
+  // true if a block of keys and its values are loaded together
   static constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
   static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-  // The types of the numbers that a thread has in registers. run() declares these numbers. If they
-  // were members, a kernel that computes one tile after another would need more registers.
+  // Types of the numbers that a thread has in registers. They are local variables of run(). As
+  // members of this struct, they would need more registers in a kernel that computes one tile after
+  // another.
   struct Sums {
-    float out[bands][n][4], level[bands][2], sum[bands][2];  // o, b and l
+    // For each row of this thread: the weighted sum of values, the level that is subtracted from
+    // scores, and the sum of the weights.
+    float out[bands][n][4], level[bands][2], sum[bands][2];
   };
   using Weights = float[bands][m][4];
   using Factors = float[bands][2];
@@ -105,17 +113,22 @@ struct AttentionBlock {
   const AttentionTask& task;
   const ScoresView& scores;
   const Tile tile;
-  const int head, part, key_part;  // part: slice of y; key_part: part of the keys (parts.cu)
+  // part: this block's slice of y; key_part: its part of the keys (parts.cu)
+  const int head, part, key_part;
   const SegmentView at;
-  Element *const q, *const ring;   // in shared memory: the queries; one or two pairs of tiles
-  const int rows;                  // number of queries
-  const int start, stop;           // the queries have the positions start .. stop - 1
-  const int first_row, first_key;  // row of the tile's first query, and of the segment's first key
+  // In shared memory. q: the queries. ring: one or two pairs of tiles, each with a block of keys
+  // and their values.
+  Element *const q, *const ring;
+  const int rows;         // number of queries
+  const int start, stop;  // the queries have the positions start .. stop - 1
+  // first_row: row of the tile's first query among all queries; first_key: row of the segment's
+  // first key among all keys
+  const int first_row, first_key;
   const int key_head, first_value;
-  const int warp_row;                     // the warp's first row in the tile
+  const int warp_row;                     // index of the warp's first row in the tile
   const int first_of_warp, last_of_warp;  // positions of the warp's queries
   const bool busy;                        // false if the warp has no query
-  const float g;                          // gamma of the head (ChaCAL only)
+  const float g;                          // ChaCAL's gamma for this head; 0 for softmax attention
   int first_block, until;  // this thread block processes the keys first_block .. until - 1
 
   __device__ __forceinline__ AttentionBlock(const AttentionTask& of, const Tile& of_tile,
@@ -146,10 +159,10 @@ struct AttentionBlock {
     store_query_numbers();
     Sums sums;
     begin_sums(sums);
-    Weights p;  // the scores of a block of keys, and then their weights
+    Weights p;  // the scores of a block of keys, later replaced by their weights
     choose_keys();
     load_first();
-    int end = 0, now = 0;  // now: offset, in the ring, of this block's tiles
+    int end = 0, now = 0;  // now: offset of the current block of keys in `ring`
     int turn = 0;
     for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
       end = end_of(begin);
@@ -158,7 +171,7 @@ struct AttentionBlock {
       Element *const k = ring + now, *const v = chacal ? k : k + size;
       now = both ? 2 * size - now : now;
       receive_keys(k, v, ring + now, begin, end);
-      // True if a query of this warp sees a key of this block.
+      // True if a query of this warp sees a key of the current block of keys.
       const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
       multiply(p, k, begin, sees);
       if (!chacal && !both) {
@@ -176,8 +189,8 @@ struct AttentionBlock {
   }
 
   __device__ __forceinline__ float* of_row(int r) const { return padding<Product, slice>(q, r); }
-  /// Values that are needed only at the end. They are in shared memory because registers are
-  /// scarce.
+  /// The tile's first row, the head and the slice. They are needed only at the end, so they are
+  /// kept in shared memory to save registers.
   struct Kept {
     int row, head, part;
   };
@@ -207,14 +220,16 @@ struct AttentionBlock {
         sums.sum[t][i] = 0;
         if (walk == Walk::part || !task.sink) continue;
         sums.level[t][i] = task.sink[head] * log2_of_e;
-        // Four lanes share a row. Only one of them counts the sink's term, which is 1.
+        // The sink's score is the first level, so its own term in the sum is 2^0 = 1. Four lanes
+        // share a row, and only one of them counts this term.
         sums.sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;
       }
     }
   }
 
-  /// Blocks of keys begin at the multiples of 64 before `start`, at `start`, and every 64 keys
-  /// after `start`. If keys are divided into parts, blocks begin at multiples of 64 only.
+  /// Chooses the keys of this thread block. Blocks of keys begin at the multiples of 64 before the
+  /// tile's first position `start`, at `start`, and every 64 keys after `start`. If keys are
+  /// divided into parts, blocks begin at multiples of 64 only.
   __device__ __forceinline__ void choose_keys() {
     first_block = scores.first_key(start) / key_rows * key_rows;
     until = stop;
@@ -229,8 +244,8 @@ struct AttentionBlock {
     return min(begin + key_rows, walk != Walk::part && begin < start ? start : until);
   }
 
-  /// Starts to copy the keys or values of the block that begins at key `begin`, if there is such a
-  /// block.
+  /// Starts to copy the rows of x (keys or values) of the block of keys that begins at key `begin`,
+  /// if there is such a block.
   __device__ __forceinline__ void bring(Element* to, const HeadsView& x, int begin,
                                         int column) const {
     if (begin < until) {
@@ -257,8 +272,9 @@ struct AttentionBlock {
     of_row(r)[2 + turn] = key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
   }
 
-  /// Waits until this block's keys are copied (and, if `both` is set, its values). Then starts the
-  /// next copies.
+  /// Waits until the current block of keys is in shared memory, and its values too if `both` is
+  /// set. Then starts the next copies: of the next block of keys and its values if `both` is set,
+  /// otherwise of the current block's values. For ChaCAL, it copies only the keys.
   __device__ __forceinline__ void receive_keys(Element* k, Element* v, Element* next, int begin,
                                                int end) const {
     if (chacal) {
@@ -279,7 +295,7 @@ struct AttentionBlock {
     commit_copies();
   }
 
-  /// p = q . k for a block of keys.
+  /// Computes p = q . k for a block of keys.
   __device__ __forceinline__ void multiply(Weights& p, Element* k, int begin, bool sees) const {
 #pragma unroll
     for (int t = 0; t < bands; ++t) clear(p[t]);
@@ -308,7 +324,8 @@ struct AttentionBlock {
     return q + warp_row * Product::stride(slice);
   }
 
-  /// Replaces the products in p by weights relative to 2^level, and adds the weights to `sum`.
+  /// Replaces the products q . k in p by the weights 2^(score - level), where the level of a row is
+  /// near its maximum score so far. Adds the weights to sums.sum.
   __device__ __forceinline__ void weigh(Weights& p, Sums& sums, int begin, int end,
                                         int turn) const {
     const int lane = lane_register(), row = warp_row + lane / 4;
@@ -345,7 +362,8 @@ struct AttentionBlock {
     }
   }
 
-  /// Multiplies the scores by their factors and adds the shifts. The factors are then 1.
+  /// Replaces the products q . k in p by scores: multiplies them by `factor`, and adds the
+  /// difference of the shifts (Scores::decay) of query and key. Then sets `factor` to 1.
   __device__ __forceinline__ void add_shifts(Weights& p, Factors& factor, int row, int lane,
                                              int turn) const {
 #pragma unroll
@@ -367,7 +385,8 @@ struct AttentionBlock {
     }
   }
 
-  /// In rows with a negative factor, negates the factor and the scores.
+  /// In rows with a negative factor, negates the factor and the products in p. The largest product
+  /// then belongs to the largest score.
   __device__ __forceinline__ static void make_positive(Weights& p, Factors& factor) {
 #pragma unroll
     for (int t = 0; t < bands; ++t) {
@@ -384,7 +403,7 @@ struct AttentionBlock {
     }
   }
 
-  /// Sets the scores of keys that a query does not see to -infinity.
+  /// Sets the scores in p to -infinity for keys that the query of the row does not see.
   __device__ __forceinline__ void mask(Weights& p, int begin, int end, int row, int lane) const {
     const int column = begin + 2 * (lane % 4);
 #pragma unroll
@@ -406,8 +425,9 @@ struct AttentionBlock {
     }
   }
 
-  /// Sets the level of a row to the largest score in p if this score is more than `slack` above the
-  /// level.
+  /// Limits the exponents of the weights. The level of a row is subtracted from all its scores. If
+  /// the largest score of a row in p is more than `slack` above the level, this score becomes the
+  /// level, and the sums of the row are multiplied accordingly.
   __device__ __forceinline__ static void raise_levels(const Weights& p, const Factors& factor,
                                                       Sums& sums) {
     float top[bands][2];
@@ -443,9 +463,10 @@ struct AttentionBlock {
     }
   }
 
-  /// Loads the values of keys: U of earlier keys, or (1 - g) v of the keys at the positions of this
-  /// block's queries. For earlier keys, first waits until the tile that contains the last of them
-  /// is finished. Then y is known at all of them.
+  /// Loads the values of a block of keys for ChaCAL, with g = gamma. For keys before this block's
+  /// queries, they are (1 - g) v + g y. The function first waits until the tile that contains the
+  /// last of these keys is finished, so that their y is known. For keys at the positions of this
+  /// block's queries, the values are (1 - g) v.
   __device__ __forceinline__ void load_chacal_values(Element* v, int begin, int end) const {
     const bool own = begin == start;
     std::int32_t* const done =
@@ -475,10 +496,11 @@ struct AttentionBlock {
     __syncthreads();
   }
 
-  /// Stores y and log_sum. If the block computes a part of the keys, stores its sums (o, b
-  /// and l of Sums) instead.
+  /// Stores y and log_sum. If the block processed only a part of the keys, stores the members of
+  /// `sums` instead.
   __device__ __forceinline__ void finish(const Sums& sums, const Weights& p) const {
-    // If there are no keys, this is the first barrier between writing and reading *kept().
+    // Thread 0 has written *kept(). If this part has no keys, no barrier has followed yet, so one
+    // is required before *kept() is read.
     if constexpr (walk == Walk::part) __syncthreads();
     const int lane = lane_register(), row = warp_row + lane / 4;
     const Kept of = *kept();
@@ -514,8 +536,8 @@ struct AttentionBlock {
     }
   }
 
-  /// Adds the terms of the keys at the positions of this block's queries, by substitution, and
-  /// stores y.
+  /// Completes ChaCAL's y: adds the terms gamma P_ij y_j of the keys j at the positions of this
+  /// tile's own queries, by forward substitution. Then stores y.
   __device__ __forceinline__ void solve_own_tile(const Kept& of, int row, const Sums& sums,
                                                  const Weights& p, const Factors& inverse) const {
     float* const y = shared_memory<float>();
@@ -556,7 +578,8 @@ __device__ __forceinline__ void attend(const AttentionTask& task, const Tile& ti
 }
 
 /// Creates a task with the members that softmax attention and ChaCAL share, and calls
-/// body(Product{}, Slice{}, shifted, task). `sink` and `log_denominator` may be empty.
+/// body(Product{}, Slice{}, shifted, task). `shifted` is true if scores have shifts
+/// (Scores::decay). `sink` and `log_denominator` may be empty.
 template <class Op, class Body>
 void visit_forward(Math math, const Op& op, const Tensor& sink, const Tensor& log_denominator,
                    Body&& body) {

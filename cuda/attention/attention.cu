@@ -3,7 +3,8 @@
 
 namespace longhand::cuda {
 
-/// Calls run() of the rule, which the rule's file defines. Without that file, linking fails.
+/// Calls run(backend, op, rule), which the rule's own .cu file defines. If this file is missing,
+/// linking fails.
 template <class Op, class Rule>
 void dispatch(CudaBackend& backend, const Op& op, const Rule& rule) {
   void run(CudaBackend&, const Op&, const Rule&);

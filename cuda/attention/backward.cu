@@ -3,7 +3,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// Computes the dot products D of row_dots() (run.h), with one warp per row and head.
+/// Computes dots[row, head] = x . (y + residue), where the entries of x are rounded as `Product`
+/// rounds them. Each dot product is computed by one warp.
 template <class Product>
 __global__ void row_dots_kernel(HeadsView x, HeadsView y, HeadsView residue, std::int64_t rows,
                                 std::int32_t heads, float* dots) {
@@ -18,7 +19,8 @@ __global__ void row_dots_kernel(HeadsView x, HeadsView y, HeadsView residue, std
   }
 }
 
-/// One block per result.
+/// Sums `parts`, [outer, results, inner], over its first and last axes. One block computes one
+/// result.
 __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64_t inner,
                               float* result, bool add) {
   __shared__ float sums[32];
@@ -30,7 +32,9 @@ __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64
   if (threadIdx.x == 0) result[blockIdx.x] = add ? result[blockIdx.x] + sum : sum;
 }
 
-/// db = -sum_i exp(b - log_sum_i) D_i; one block per head.
+/// Computes the gradient of each head's sink b, a score without a value:
+///   db = -sum_i exp(b - log_sum_i) dots_i, where dots_i is dy_i . y_i in softmax attention.
+/// One block computes one head.
 __global__ void sink_kernel(const float* sink, const float* log_sum, const float* dots,
                             std::int64_t rows, int heads, float* result, bool add) {
   __shared__ float sums[32];

@@ -4,13 +4,14 @@
 #include "cuda/attention/gradients.h"
 #include "cuda/attention/tickets.h"
 
-/// Solves ChaCAL's backward system (I - g P-)^T W = dy, where P- is P below its diagonal. A block
-/// computes 64 rows of W for one query head. It processes the tiles of later queries. It begins
-/// with the last tile, because its W is finished first. It computes B_j = sum_(i > j) P_ij W_i and
-/// W_j = dy_j + g B_j. The terms of later tiles are added by products. The terms of the block's own
-/// rows are added by substitution from the last row to the first. The block also computes its part
-/// of
-///   dgamma = sum_j (B_j . y_j - A_j . v_j),  A_j = B_j + P_jj W_j.
+/// Solves ChaCAL's backward system (I - g P-)^T W = dy, where g is gamma, and P- is the part of P
+/// below the diagonal. A block computes 64 rows of W for one query head:
+///   B_j = sum_(i > j) P_ij W_i;  W_j = dy_j + g B_j.
+/// It processes the tiles of later queries, beginning with the last tile, whose rows of W are
+/// finished first. The terms of later tiles are added to B by products. The terms of the block's
+/// own rows are added by substitution from the last row to the first. The block also computes its
+/// part of
+///   dgamma = sum_j (B_j . y_j - A_j . v_j), where A_j = B_j + P_jj W_j.
 /// W is stored in f32. The other gradients are then computed as for softmax attention, with W
 /// instead of dy.
 namespace longhand::cuda {
@@ -21,7 +22,7 @@ struct ChacalTask {
   HeadsView v = {}, y = {}, dy = {}, w = {};
   const float *log_sum = nullptr, *gamma = nullptr;
   std::int32_t gamma_step = 0;
-  float* dgamma = nullptr;  // one partial sum per tile slot (tile_slots), head and slice
+  float* dgamma = nullptr;  // partial sums, [tile slots (see tile_slots()), heads, slices]
   std::int32_t key_slices = 1, value_slices = 1;
   std::int32_t* progress = nullptr;
 };
@@ -31,8 +32,8 @@ constexpr std::size_t chacal_backward_bytes = std::max(sizeof(typename Product::
                                                            tile_rows * Product::stride(slice),
                                                        substitution_bytes<slice>);
 
-/// A thread block that computes the rows of W of one tile of keys. Its steps are member functions,
-/// in the order in which run() calls them.
+/// A thread block that computes W, the solution of ChaCAL's backward system, for the rows of one
+/// tile of keys. Its steps are member functions, in the order in which run() calls them.
 template <class Product, int slice>
 struct ChacalBlock {
   using Element = typename Product::Element;
@@ -47,13 +48,15 @@ struct ChacalBlock {
   Shared& shared;
   const SegmentView& at;
   const int first, rows;                   // the tile has the keys first to first + rows - 1
-  const int head, key_head, part, column;  // column: first column of this block's slice of W
-  Element *const k, *const q;  // in shared memory; k: the tile's keys; q: queries, and later W
-  const int warp, row;         // row: index of this thread's first key in the tile
-  const bool busy;             // false if the warp has no key
+  const int head, key_head, part, column;  // column: first column of this block's slice of the head
+  // In shared memory. k: the tile's keys. q: a tile of queries, and then the same rows of the
+  // solution W.
+  Element *const k, *const q;
+  const int warp, row;  // row: index of this thread's first key in the tile
+  const bool busy;      // false if the warp has no key
   const float g;
   const std::int64_t first_row;
-  const float first_shift;  // c of the tile's first key
+  const float first_shift;  // shift (Scores::decay) of the tile's first key
 
   __device__ __forceinline__ ChacalBlock(const ChacalTask& of, Shared& in,
                                          const SegmentView& segment, int first_of, int of_head,
@@ -77,8 +80,9 @@ struct ChacalBlock {
         first_row(at.query + first),
         first_shift(scores.shift_of(at.key + first, head)) {}
 
-  /// Computes this tile of W and stores the tile's part of dgamma. `done` points to the tile's word
-  /// of `progress` (tickets.h). The words of the later tiles follow it.
+  /// Computes the solution W of ChaCAL's backward system for this tile, and stores the tile's part
+  /// of dgamma. `done` points to the tile's word in the array `progress` (tickets.h). The words of
+  /// the later tiles follow it.
   __device__ __forceinline__ void run(const std::int32_t* done, float* dgamma) const {
     float b[n][4], shift[2];
     load_shifts(shift);
@@ -107,8 +111,8 @@ struct ChacalBlock {
     solve(b, p, dgamma);
   }
 
-  /// c of this thread's keys minus c of the tile's first key. Such differences are small, so they
-  /// have small rounding errors.
+  /// Loads the shifts (Scores::decay) of this thread's two keys, minus the shift of the tile's
+  /// first key. Such differences are small, so they have small rounding errors.
   __device__ __forceinline__ void load_shifts(float (&shift)[2]) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -117,7 +121,7 @@ struct ChacalBlock {
     }
   }
 
-  /// p = k . q for the queries begin .. begin + count - 1.
+  /// Computes p = k . q for the queries begin .. begin + count - 1.
   __device__ __forceinline__ void multiply(Weights& p, int begin, int count) const {
     clear(p);
     for (int s = 0; s < task.key_slices; ++s) {
@@ -147,7 +151,7 @@ struct ChacalBlock {
     }
   }
 
-  /// Replaces the products in p by the weights P.
+  /// Replaces the products k . q in p by the attention weights P.
   __device__ __forceinline__ void weigh(Weights& p, const float (&shift)[2], int begin,
                                         int count) const {
 #pragma unroll
@@ -161,8 +165,9 @@ struct ChacalBlock {
     }
   }
 
-  /// Computes W of the tile from the sums b of later tiles and the weights p of the tile's own
-  /// queries. Stores W and this block's part of dgamma.
+  /// Computes the tile's rows of W, the solution of ChaCAL's backward system. For each key j, b is
+  /// the sum of P_ij W_i over the queries i of later tiles. p contains the weights of the tile's
+  /// own queries. Stores W and this block's part of dgamma.
   __device__ __forceinline__ void solve(const float (&b)[n][4], const Weights& p,
                                         float* dgamma) const {
     float* const sums = shared_memory<float>();
@@ -198,9 +203,10 @@ struct ChacalBlock {
     if (threadIdx.x == 0) *dgamma = gamma_sum;
   }
 
-  /// Replaces the rows of `sums`, which contain the terms of later tiles, by W. Adds P_sr W_s to
-  /// the sum of every earlier row r, where P_sr is links[s][r]. Each thread handles one column.
-  /// Returns its part of dgamma.
+  /// Solves W_s = dy_s + gamma sum_(i > s) P_is W_i for the rows s of one tile, from the last row
+  /// to the first. On entry, row s of `sums` is the part of the sum whose i are in later tiles. The
+  /// terms of the tile's own rows i are added, where P_is is links[i][s], and row s is replaced by
+  /// W_s. Each thread handles one column and returns its part of dgamma.
   __device__ __forceinline__ float substitute_back(float* sums, const float* links,
                                                    const float* diagonal) const {
     const int own_column = static_cast<int>(threadIdx.x);
@@ -291,7 +297,8 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         const Tensor dgamma(backend, {std::max<std::int64_t>(1, slots * heads * parts)},
                             DType::f32);
         backend.stream().zero(progress.address(), progress.bytes());
-        // A slot (tile_slots) may have no tile. Its part of the sum must be 0.
+        // Some tile slots (see tile_slots()) have no tile, so no block writes their partial sums of
+        // dgamma. These must be 0.
         backend.stream().zero(dgamma.address(), dgamma.bytes());
         task.progress = progress.data<std::int32_t>();
         task.dgamma = dgamma.data<float>();
@@ -305,8 +312,9 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         }
       });
 
-  // dP_ij = W_i . U_j, and D_i must be the sum of P_ij dP_ij. W is stored in f32, but the products
-  // for dP round it, so W is rounded in the same way for D.
+  // dS_ij is P_ij (dP_ij - D_i). dP_ij is the product of W_i, the solution of ChaCAL's backward
+  // system, with the value of key j. D_i = W_i . y_i must equal the sum of P_ij dP_ij over j. W is
+  // stored in f32, but the products for dP round it, so row_dots() rounds it in the same way.
   Math math = backend.math(scores.math);
   if (math != Math::exact && scores.q.data.dtype() == DType::bf16) math = Math::bf16;
   const Tensor dots = row_dots(backend, math, w_heads, op.y);

@@ -5,20 +5,21 @@
 
 /// DeltaFormer (core/contract/deltaformer.h), row by row. A block computes one head of one segment.
 /// It processes the rows one after another, and the keys of a row 128 at a time. Each thread
-/// computes the score of one key, and then the sums of one column. The backward pass first computes
-/// the gradients W of the rows, from the last row to the first, in the same way. Then all rows of
-/// dq and dk are independent of one another. Scratch memory is O(tokens). Products and sums are f32
-/// in every math mode.
+/// computes the score of one key, and then one column of the weighted sum. The backward pass first
+/// computes W = dv, the gradients of the values, from the last row to the first, in the same way.
+/// Then all rows of dq and dk are independent of one another. Scratch memory is O(tokens). Products
+/// and sums are f32 in every math mode.
 namespace longhand::cuda {
 namespace {
 
-// Number of blocks per segment and head in the kernels whose rows are independent.
+// Number of blocks per segment and head in the kernel for dq and dk, whose rows are independent of
+// one another.
 constexpr int row_splits = 16;
 
 struct DeltaFormerTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, read = {}, earlier = {}, dy = {};
   HeadsView dq = {}, dk = {}, dv = {};
-  HeadsView w = {};  // g_i W_i, f32
+  HeadsView w = {};  // gradient of each token's value, times the token's gain, in f32
   SegmentsView segments = {};
   const float* gain = nullptr;
   float *log_sum = nullptr, *dots = nullptr, *dgain = nullptr;
@@ -27,7 +28,8 @@ struct DeltaFormerTask {
   std::int32_t heads = 1;
 };
 
-/// The weights of 128 keys, and the scratch of a reduction over the block's threads.
+/// The weights of 128 keys (`weights`), and scratch memory for reductions over the block's threads
+/// (`warps`).
 struct BlockScratch {
   float weights[attention_threads];
   float warps[32];
@@ -57,7 +59,7 @@ __device__ __forceinline__ float block_max(float x, float* scratch) {
 
 __global__ void __launch_bounds__(attention_threads) deltaformer_forward(DeltaFormerTask task) {
   __shared__ BlockScratch space;
-  float* const sums = shared_memory<float>();  // [v.width]
+  float* const sums = shared_memory<float>();  // weighted sum of y, [v.width]
   const int head = static_cast<int>(blockIdx.x) % task.heads;
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
   const int thread = static_cast<int>(threadIdx.x), width = task.v.width;

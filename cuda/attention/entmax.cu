@@ -9,9 +9,11 @@
 /// Entmax (core/contract/attention.h). The forward pass cannot process the keys one after another
 /// like the other rules, because the threshold of a row depends on all its scores. A block first
 /// searches for the thresholds of its rows. It computes the scores again in each step of the
-/// search. Then it computes the weights from the thresholds. In the backward pass, D is computed by
-/// the same products as dP, in the same order, so dP - D is exactly 0 for a key that has all of a
-/// row's weight.
+/// search. Then it computes the weights from the thresholds. The backward pass computes
+///   dS_ij = w_ij (dP_ij - D_i),
+/// where w_ij is the square root of the weight P_ij, and D_i is the mean of dP_ij, weighted by
+/// w_ij. D is computed by the same products as dP, in the same order. So dP - D is exactly 0 for a
+/// key that has all of a row's weight.
 namespace longhand::cuda {
 
 using namespace walks;
@@ -19,14 +21,15 @@ using rules::Entmax;
 
 namespace {
 
-/// The state of one query in the forward pass. s[key * stride] are products q . k of the keys
-/// begin .. begin + count - 1, and x is half of a score.
+/// The state of one query in the forward pass. In the member functions, s[key * stride] are the
+/// products q . k of the keys begin .. begin + count - 1, and x is half of a score.
 struct EntmaxQuery : Query<Entmax> {
   float threshold = -std::numeric_limits<float>::max();
-  float roots = 0, squares = 0;  // sums of w and of w^2 for this threshold
-  int number = 0;                // number of keys with a positive weight for this threshold
+  // sums of w and of w^2 for this threshold, where w is the square root of a weight
+  float roots = 0, squares = 0;
+  int number = 0;  // number of keys with a positive weight for this threshold
 
-  /// Raises the threshold to the largest half score of the keys begin .. begin + count - 1.
+  /// Raises the threshold to half of the largest score of the keys begin .. begin + count - 1.
   __device__ void raise(const ScoresView& scores, int begin, int count, const float* s,
                         int stride) {
     for (int key = 0; key < count; ++key) {
@@ -45,22 +48,22 @@ struct EntmaxQuery : Query<Entmax> {
       number += w > 0 ? 1 : 0;
     }
   }
-  /// Replaces the products in s by w, the square roots of the weights.
+  /// Replaces the products q . k in s by w, the square roots of the weights.
   __device__ void weigh(const ScoresView& scores, int begin, int count, float* s,
                         int stride) const {
     for (int key = 0; key < count; ++key) {
       float& x = s[key * stride];
       x = sees(scores, begin + key) ? Entmax::weight(score(scores, x, begin + key), threshold)
                                     : 0.0f;
-      if (number == 1 && x > 0) x = 1;  // its weight is exactly 1
+      if (number == 1 && x > 0) x = 1;  // the only key with a weight: its weight is exactly 1
     }
   }
 };
 
-/// Searches for the threshold of this thread's query by Newton's method, starting below the
-/// threshold. `walks` is false if the thread has no query. each_block(body) calls body(begin,
-/// count) for each block of keys. During this call, s[key * stride] are the products of this
-/// thread's query with the keys of the block.
+/// Searches for the threshold of this thread's query, for which its weights sum to 1. Newton's
+/// method starts below the threshold. `walks` is false if the thread has no query. each_block(body)
+/// calls body(begin, count) for each block of keys. During this call, s[key * stride] are the
+/// products of this thread's query with the keys of the block.
 template <class EachBlock>
 __device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView& scores,
                                const float* s, int stride, const EachBlock& each_block) {
@@ -82,7 +85,8 @@ __device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView&
   if (query.number == 1) query.roots = 1;
 }
 
-/// Computes y and the tensors of EntmaxRule. `threshold` and `mean` may be empty.
+/// Computes y and the tensors that entmax saves for the backward pass, `threshold` and `root_mean`.
+/// Both may be empty.
 template <class Product>
 __global__ void __launch_bounds__(attention_threads,
                                   blocks_on(90, std::is_same_v<Product, ExactProduct> ? 2 : 0) +
@@ -111,8 +115,8 @@ __global__ void __launch_bounds__(attention_threads,
     fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
   if (task.key_slices == 1) bring_queries(0);
-  // Calls body(begin, count) for each block of keys, with their products q . k in s. If `mixed` is
-  // true, the values of the keys are loaded too.
+  // Calls body(begin, count) for each block of keys, with the products q . k of these keys in s. If
+  // `mixed` is true, the values of the keys are loaded too.
   const auto each_block = [&](bool mixed, const auto& body) {
     for (int begin = scores.first_key(start); begin < start + rows; begin += steps) {
       const int count = min(steps, start + rows - begin);
@@ -172,8 +176,9 @@ __global__ void __launch_bounds__(attention_threads,
                       factors);
 }
 
-/// D_i = dy_i . root_mean_i, with root_mean as in EntmaxRule. The instructions and the order of the
-/// sums are those with which dP is computed, so that dP - D can be exactly 0. dots: [rows, heads].
+/// Computes D_i = dy_i . root_mean_i, where root_mean_i is the mean of the values, weighted by the
+/// square roots of the weights of query i. The instructions and the order of the sums are those
+/// with which dP is computed, so that dP - D can be exactly 0. dots: D, [rows, heads].
 template <class Product>
 __global__ void __launch_bounds__(attention_threads)
     mean_dots(HeadsView dy, HeadsView root_mean, std::int64_t all_rows, int heads, int value_slices,
@@ -205,7 +210,8 @@ __global__ void __launch_bounds__(attention_threads)
 
 struct EntmaxWalker : Query<Entmax> {
   struct Tensors {
-    const float *threshold, *row_dots;  // t and D
+    // threshold: saved by the forward pass; row_dots: the results of mean_dots()
+    const float *threshold, *row_dots;
   };
   float threshold = 0, d = 0;
 

@@ -4,16 +4,16 @@
 
 #include "cuda/attention/run.h"
 
-/// First-After-Last: each query selects the last key with a positive score (core/contract/fal.h).
-/// In the forward pass a block has 32 queries of one head, eight per warp. It processes the keys
-/// from the last to the first, 32 at a time, with one key per lane. For each query, one ballot
-/// finds the last of the 32 keys with a positive score. The block stops when all its queries have
-/// selected a key, or at the first key of the segment.
+/// First-After-Last: each query selects the last earlier key with a positive score
+/// (core/contract/fal.h). In the forward pass a block has 32 queries of one head, eight per warp.
+/// It processes the keys from the last to the first, 32 at a time, with one key per lane. For each
+/// query, one ballot finds the last of the 32 keys with a positive score. The block stops when all
+/// its queries have selected a key, or at the first key of the segment.
 ///
-/// The first kernel of the backward pass computes dq, and the score and dscore of each query and
-/// its key, with one warp per query. In the second kernel, a block has 32 keys and scans the
-/// selections of all later queries. It lists the queries that selected one of its keys, in order,
-/// and each warp sums the terms of its own keys.
+/// The first kernel of the backward pass computes dq, the score of each query with its selected
+/// key, and the gradient of this score, with one warp per query. In the second kernel, a block
+/// computes dk and dv of 32 keys. It scans the selections of all later queries and lists those that
+/// concern its keys, in order. Each warp sums the terms of its own keys.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
@@ -28,7 +28,9 @@ struct FalTask {
   SegmentsView segments;
   std::int32_t heads = 1, group = 1;
   std::int32_t* match = nullptr;
-  float* pairs = nullptr;  // backward: score and dscore of each match, [query tokens, heads, 2]
+  // backward pass: the score of each query with the key that it selected, and the gradient of this
+  // score, [query tokens, heads, 2]
+  float* pairs = nullptr;
 };
 
 /// tile[r][c] = x(row + r, head, first + c) for r < count, and 0 in the other rows.
@@ -56,13 +58,13 @@ __global__ void __launch_bounds__(fal_threads, blocks_on(80, 4) + blocks_on(120,
   if (tile.first >= at.queries) return;
   const int rows = min(fal_rows, at.queries - tile.first);
   const std::int64_t first_row = at.query + tile.first;
-  const int own = warp_index() * queries_of_warp;    // first query of this warp in the tile
-  const int start = at.offset() + tile.first + own;  // position of that query
+  const int own = warp_index() * queries_of_warp;    // index of the warp's first query in the tile
+  const int start = at.offset() + tile.first + own;  // position of the warp's first query
   const int width = task.q.width, lane = lane_index();
 
   int match[queries_of_warp];
   float found[queries_of_warp];
-  unsigned open = 0;  // bit mask of the queries that have no match yet
+  unsigned open = 0;  // bit mask of this warp's queries that have no match yet
 #pragma unroll
   for (int i = 0; i < queries_of_warp; ++i) {
     match[i] = -1;
@@ -71,7 +73,8 @@ __global__ void __launch_bounds__(fal_threads, blocks_on(80, 4) + blocks_on(120,
   }
   if (width <= fal_slice) stage_rows(queries, task.q, first_row, rows, head, 0);
 
-  // Only positions before the tile's last position are searched.
+  // A query can only match a key before its own position. So the search begins at the key before
+  // the tile's last position.
   for (int block = (at.offset() + tile.first + rows - 2) / fal_rows; __syncthreads_or(open != 0);
        --block) {
     const int begin = block * fal_rows;
@@ -124,7 +127,9 @@ __global__ void __launch_bounds__(fal_threads, blocks_on(80, 4) + blocks_on(120,
   }
 }
 
-/// For each query with a match m >= 0: score = q . k_m, dscore = dy . v_(m+1), dq = dscore k_m.
+/// For each query that selected a key m, computes
+///   score = q . k_m;  dscore = dy . v_(m+1), the gradient of the score;  dq = dscore k_m.
+/// If a query selected no key (m = -1), all three are 0.
 __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task) {
   const int head = static_cast<int>(blockIdx.y), key_head = head / task.group;
   const Tile tile = tile_at(task.segments.query_begin, task.segments.count, fal_rows, blockIdx.x);
@@ -154,18 +159,19 @@ __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task)
   }
 }
 
-/// A query that chose a key of the tile.
+/// A query that selected a key of the tile, or the key just before the tile.
 struct Choice {
   std::int32_t row = 0;   // the query's row in its segment
-  std::int32_t slot = 0;  // 0: the key before the tile; s in 1 .. fal_rows: key s - 1 of the tile
+  std::int32_t slot = 0;  // index of the selected key; 0 is the key just before the tile
 };
 
-/// dk_m += dscore q and dv_(m+1) += score dy, where row m of dk, or row m + 1 of dv, belongs to
-/// this tile. The terms are added in the order of the group's heads and, for each head, in the
-/// order of the queries. Each block computes fal_slice columns. Without the launch bound of 8
-/// blocks, the compiler would spill registers to make room for 13 blocks.
+/// For each query that selected a key m, adds dscore q to dk_m and score dy to dv_(m+1), where
+/// score is q . k_m, and dscore is its gradient. A block computes the rows of dk and dv of one tile
+/// of keys, and fal_slice of their columns. The terms are added in the order of the query heads
+/// that read this key head and, for each head, in the order of the queries. Without the launch
+/// bound of 8 blocks, the compiler would spill registers to make room for 13 blocks.
 __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task) {
-  __shared__ float sums[2][fal_rows][fal_slice];  // dk, dv
+  __shared__ float sums[2][fal_rows][fal_slice];  // sums for dk and for dv
   __shared__ Choice choices[fal_threads];
   __shared__ int counts[fal_warps];
   const int key_head = static_cast<int>(blockIdx.y),
@@ -177,8 +183,8 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
   const int warp = warp_index(), lane = lane_index(), thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * fal_rows * fal_slice; i += fal_threads) (&sums[0][0][0])[i] = 0;
 
-  // A match is before its query, so first_query is the first query that can choose key tile.first -
-  // 1 or a later key.
+  // A query selects a key before its own position. So first_query is the first query that can
+  // select key tile.first - 1 or a later key.
   const int first_query = max(0, tile.first - at.offset());
   for (int head = key_head * task.group; head < (key_head + 1) * task.group; ++head) {
     for (int begin = first_query; begin < at.queries; begin += fal_threads) {
@@ -200,9 +206,9 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
       if (chosen) choices[before + __popc(mask & ((1u << lane) - 1))] = {t, slot};
       __syncthreads();
 
-      // Warp r % fal_warps sums the terms of row r of the tile. A choice with slot s adds a term to
-      // row s of dv and a term to row s - 1 of dk, because FAL reads the value after the matching
-      // key.
+      // Warp r % fal_warps sums the terms of row r of the tile. A query that selected key s - 1 of
+      // the tile (slot s) adds a term to row s - 1 of dk and a term to row s of dv, because FAL
+      // reads the value after the selected key.
       for (int i = 0; i < all; ++i) {
         const Choice choice = choices[i];
         const bool value = choice.slot < rows && choice.slot % fal_warps == warp;

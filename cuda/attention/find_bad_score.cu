@@ -5,8 +5,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// first[row] = key * heads + head for the first score of the row that is NaN or infinite, or -1 if
-/// all are finite.
+/// Finds the first NaN or infinite score of each query and stores key * heads + head of this score
+/// in first[row]. Stores -1 if all scores of the query are finite.
 __global__ void __launch_bounds__(inspect_threads)
     bad_scores_kernel(ScoresView scores, bool own_key, std::int64_t* first) {
   const Tile tile =
@@ -27,8 +27,8 @@ __global__ void __launch_bounds__(inspect_threads)
   if (lane_index() == 0) first[at.query + t] = found;
 }
 
-/// Stores (segment, position, key, head) of the first bad score in `found`, or -1 four times if
-/// there is none. Runs as one warp.
+/// Stores (segment, position, key, head) of the first NaN or infinite score in `found`, or -1 four
+/// times if there is none. Runs as one warp.
 __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, std::int64_t rows,
                                 std::int32_t* found) {
   const int lane = lane_index();

@@ -7,10 +7,11 @@
 /// Backward passes of softmax attention and ChaCAL, without atomics. One kernel computes the
 /// gradients of the queries, and another computes the gradients of the keys and values. Each block
 /// is the only writer of its 64 rows. Both kernels recompute P from log_sum,
-///   P_ij = 2^(s_ij - log_sum_i log2 e),  dP_ij = dy_i . v_j,  dS_ij = P_ij (dP_ij - D_i)
-/// An earlier kernel computes D_i = dy_i . y_i. For ChaCAL, W_i replaces dy_i, and U_j = (1 - g)
-/// v_j + g y_j replaces v_j (docs/math/chacal.md). D_i is then W_i . y_i. On the diagonal, dP_ii is
-/// W_i . (1 - g) v_i, which equals W_i . U_i - g D_i.
+///   P_ij = 2^((s_ij - log_sum_i) log2 e);  dP_ij = dy_i . v_j;  dS_ij = P_ij (dP_ij - D_i).
+/// An earlier kernel computes D_i = dy_i . y_i. For ChaCAL with gamma = g, W_i, the solution of its
+/// backward system (docs/math/chacal.md), replaces dy_i, and U_j = (1 - g) v_j + g y_j replaces
+/// v_j. D_i is then W_i . y_i. For j = i, the term g y_j is missing, so
+///   dP_ii = W_i . (1 - g) v_i = W_i . U_i - g D_i.
 ///
 /// For heads wider than a slice, the products for P and dP are summed over all slices, and each
 /// block computes one slice of the gradients. It loads the operands of this slice last, so that
@@ -19,8 +20,8 @@ namespace longhand::cuda {
 
 /// The task of two kernels that compute dq, dk, dv and the gradients of Scores::multiplier and
 /// decay, as described in AttentionBackward. P is computed from log_sum. If `gamma` is set, the
-/// gradients are those of ChacalBackward: dy contains W, row_dots contains W_i . y_i, and the
-/// values at earlier keys are (1 - g) v + g y.
+/// gradients are those of ChacalBackward. Then dy contains W, the solution of ChaCAL's backward
+/// system, row_dots contains W_i . y_i, and the values at earlier keys are (1 - gamma) v + gamma y.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
@@ -28,30 +29,35 @@ struct GradientTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   HeadsView dq = {}, dk = {}, dv = {};
-  float* dtau = nullptr;  // one partial sum per slice of the head, [slices, query_rows, heads]
+  // partial sums of the gradient of Scores::multiplier, [slices of the head, query_rows, heads]
+  float* dtau = nullptr;
   std::int64_t query_rows = 0;
   float* dshift = nullptr;
-  float* row_sums = nullptr;  // row sums of dS, [query_rows, heads]; null if dshift is not required
+  // row sums of dS, [query_rows, heads]; null if the gradient of Scores::decay is not required
+  float* row_sums = nullptr;
   bool add_shift = false;
   std::int32_t key_slices = 1, value_slices = 1;
 };
 
-/// The common end of both backward passes. task.dy (W for ChaCAL) and task.row_dots must already be
-/// computed. `sink` is only read if `dsink` is not empty.
+/// Launches the last kernels of the backward passes of softmax attention and ChaCAL. task.dy and
+/// task.row_dots must already be computed. For ChaCAL, task.dy is W, the solution of its backward
+/// system. `sink` is only read if `dsink` is not empty.
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
                          const ScoreTargets& dscores, const Tensor& sink, const Target& dsink,
                          GradientTask task);
 
-/// Launch the two kernels. The first computes dq and dtau, the second dk, dv and dshift.
+/// launch_query_gradients() computes dq, dtau (the gradient of Scores::multiplier) and the row sums
+/// of dS. launch_key_gradients() computes dk, dv and dshift (the gradient of Scores::decay).
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
                             const Target& dtau, GradientTask task);
 void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores, GradientTask task);
 
-/// P_ij, computed from the product q_i . k_j and shift = c_i - c_j. The score and the shift may be
-/// large and cancel, so their sum is computed before log_sum is subtracted. Both kernels compute
-/// the same bits of P. dc is the difference of sums of dS from both kernels, and the rounding
-/// errors of P cancel in it.
+/// P_ij, computed from the product q_i . k_j and `shift`, the difference of the shifts
+/// (Scores::decay) of query i and key j. The score and the shift may be large and cancel, so they
+/// are added before log_sum is subtracted. The kernels for dq and for dk compute the same bits of
+/// P. This matters for the gradient of Scores::decay: it is a sum of dS from the first kernel minus
+/// a sum of dS from the second, and the rounding errors of P cancel in this difference.
 template <bool shifted>
 __device__ __forceinline__ float weight_of(float product, float factor, float shift,
                                            float log_sum) {
@@ -64,19 +70,20 @@ constexpr std::size_t tiles_bytes(int steps) {
   return sizeof(typename Product::Element) * Product::stride(slice) *
          static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
 }
-/// True if three blocks with buffers for two steps each fit on a multiprocessor of an H100. With
-/// two buffers, the operands of a step are loaded while the previous step is computed.
+/// True if an H100 multiprocessor has room for three blocks that each have buffers for the operands
+/// of two steps. With two buffers, the operands of a step are loaded while the previous step is
+/// computed.
 template <class Product, int slice>
 constexpr bool can_go_ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
-/// True if a variant of the kernels with a buffer for only one step is also compiled. A
+/// True if the kernels are also compiled with a buffer for the operands of only one step. A
 /// multiprocessor with 100 KiB of shared memory has room for two blocks of this variant, but for
 /// only one block with buffers for two steps.
 template <class Product, int slice>
 constexpr bool can_stay =
     tiles_bytes<Product, slice>(4) > 49 << 10 && tiles_bytes<Product, slice>(2) <= 49 << 10;
 
-/// Calls body(ahead, bytes). `ahead` is true if a block has buffers for two steps. `bytes` is the
-/// size of the block's shared memory.
+/// Calls body(ahead, bytes). `ahead` is true if a block has buffers for the operands of two steps.
+/// `bytes` is the size of the block's shared memory.
 template <class Product, int slice, class Body>
 void choose_steps(const DeviceFacts& device, Body&& body) {
   if constexpr (can_go_ahead<Product, slice>) {
@@ -92,7 +99,7 @@ void choose_steps(const DeviceFacts& device, Body&& body) {
 }
 
 /// Loads the values of `count` keys of a segment, beginning with key `first`. They are rows of v
-/// or, for ChaCAL, rows of U for the query head `head`.
+/// or, for ChaCAL, rows of (1 - gamma) v + gamma y of the query head `head`.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage_values(typename Product::Element* tile,
                                              const GradientTask& task, const SegmentView& at,
@@ -114,8 +121,7 @@ __device__ __forceinline__ void settle_values(typename Product::Element* tile,
 }
 
 /// Chooses the type of products for the math mode, and the slice width for the heads, and calls
-/// body(Product{}, Slice{}, shifted). `shifted` is true if the scores have the shifts c
-/// (Scores::decay).
+/// body(Product{}, Slice{}, shifted). `shifted` is true if the scores have shifts (Scores::decay).
 template <class Body>
 void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&& body) {
   const std::int64_t width = scores.q.width, v_width = task.v.width;

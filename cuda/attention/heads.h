@@ -12,15 +12,18 @@ struct alignas(2 * sizeof(T)) Pair {
   T first, second;
 };
 
-/// Entry c of head h of row i is at[i columns + h width + c].
+/// A device matrix whose rows contain several heads side by side. Entry c of head h of row i is
+/// at[i columns + h width + c].
 struct HeadsView {
   void* at = nullptr;
   std::int64_t columns = 0;
   std::int32_t width = 0;
-  bool half = false;     // true for bf16, false for f32
-  bool aligned = false;  // every eight entries, from the first of a head's row on, begin at a
-                         // multiple of 16 bytes
-  bool add = false;      // targets only: add results to the contents instead of replacing them
+  bool half = false;  // true for bf16, false for f32
+  // true if 16-byte accesses are possible: within each head's row, every group of eight entries
+  // begins at a multiple of 16 bytes
+  bool aligned = false;
+  // only for results: true if they are added to the contents instead of replacing them
+  bool add = false;
 
   explicit __host__ __device__ operator bool() const { return at != nullptr; }
   /// True if rows can be copied as T, 16 bytes at a time.
@@ -33,9 +36,9 @@ struct HeadsView {
 HeadsView view(const Heads& x);
 HeadsView view(const HeadsTarget& x);
 
-/// The rows of one segment; see core/contract/heads.h.
+/// The rows of one segment in the tensors of queries and keys; see core/contract/heads.h.
 struct SegmentView {
-  // first row of the segment among all queries, and among all keys
+  // query: first row of the segment among all queries; key: first row among all keys
   std::int64_t query = 0, key = 0;
   std::int32_t queries = 0, keys = 0;
   __device__ int offset() const { return keys - queries; }
@@ -50,12 +53,12 @@ struct SegmentsView {
 };
 SegmentsView view(const Segments& queries, const Segments& keys);
 
-/// Consecutive segments are divided into tiles of `rows` rows. No tile crosses a segment boundary.
-/// A slot is a place for one tile in the launch grid. Segment s, which begins at row b and has n
-/// rows, owns the slots from floor(b / rows) + s on. The next segment begins at row b + n, so
-/// segment s owns floor((b + n) / rows) - floor(b / rows) + 1 slots. This is at least n / rows
-/// rounded up, the number of its tiles. No table of tiles is therefore needed. Some slots have no
-/// tile.
+/// Each segment is divided into tiles of `rows` rows, so no tile crosses a segment boundary. A slot
+/// is a place for one tile in the launch grid. Segment s, which begins at row b and has n rows,
+/// owns the slots from floor(b / rows) + s on. The next segment begins at row b + n, so segment s
+/// owns floor((b + n) / rows) - floor(b / rows) + 1 slots. This is at least n / rows rounded up,
+/// the number of its tiles. A kernel can therefore find its tile without a table. Some slots have
+/// no tile.
 struct Tile {
   std::int32_t segment = 0, first = 0;  // first: index of the tile's first row within the segment
 };
@@ -63,9 +66,9 @@ inline std::int64_t tile_slots(std::int64_t rows_in_all, std::int64_t segments, 
   return rows_in_all / rows + segments;
 }
 
-/// The tile of a slot. Its segment is the last one whose slots begin at or before `slot`. If the
-/// slot has no tile, `first` is beyond the segment's last row. A warp searches 32 segments at a
-/// time.
+/// Finds the tile of a slot (a place for one tile in the launch grid; see Tile). Its segment is the
+/// last one whose slots begin at or before `slot`. If the slot has no tile, `first` of the result
+/// is beyond the segment's last row. A warp searches 32 segments at a time.
 __device__ __forceinline__ Tile tile_at(const std::int32_t* begins, int count, int rows,
                                         std::int64_t slot) {
   const int lane = lane_index();
@@ -81,7 +84,8 @@ __device__ __forceinline__ Tile tile_at(const std::int32_t* begins, int count, i
   return {low, static_cast<std::int32_t>((slot - first_slot(low)) * rows)};
 }
 
-/// out[i] = x(row, head, column + i), or 0 beyond the head's width. column is a multiple of 8.
+/// Sets out[i] = x(row, head, column + i) for i < 8, or 0 beyond the head's width. `column` is a
+/// multiple of 8.
 __device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, std::int64_t row,
                                            int head, int column) {
   const std::int64_t at = row * x.columns + std::int64_t{head} * x.width + column;
@@ -109,7 +113,8 @@ __device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, 
   }
 }
 
-/// x(i, h) . y(j, g), returned to all lanes of the warp. Entries of x are rounded by `rounded`.
+/// The dot product of head h of row i of x and head g of row j of y, returned to all lanes of the
+/// warp. Entries of x are rounded by `rounded`.
 template <class Rounded>
 __device__ __forceinline__ float warp_dot(const HeadsView& x, std::int64_t i, int h,
                                           const HeadsView& y, std::int64_t j, int g,
@@ -148,8 +153,8 @@ __device__ __forceinline__ void store_one(const HeadsView& y, std::int64_t row, 
   }
 }
 
-/// Stores entries column .. column + 7; column is a multiple of 8. Entries beyond the width are
-/// dropped.
+/// Stores x in the entries column .. column + 7 of a head's row. `column` is a multiple of 8.
+/// Entries beyond the head's width are dropped.
 __device__ __forceinline__ void store_eight(const HeadsView& y, std::int64_t row, int head,
                                             int column, const float (&x)[8]) {
   if (!y.aligned || y.add) {
@@ -175,7 +180,8 @@ __device__ __forceinline__ void store_eight(const HeadsView& y, std::int64_t row
   }
 }
 
-/// Stores entries column and column + 1; column is even. Entries beyond the width are dropped.
+/// Stores a and b in the entries column and column + 1 of a head's row. `column` is even. Entries
+/// beyond the head's width are dropped.
 __device__ __forceinline__ void store_pair(const HeadsView& y, std::int64_t row, int head,
                                            int column, float a, float b) {
   if (!y.aligned || y.add) {

@@ -3,13 +3,14 @@
 #include "core/contract/attention.h"
 #include "cuda/attention/run.h"
 
-/// Shared code of the operations for inspection: AttentionWeights, which each rule defines in its
-/// own file, and FindBadScore. Each warp handles one query. Products are f32.
+/// Shared code of two operations that inspect attention: AttentionWeights, which each rule
+/// implements in its own file, and FindBadScore. Each warp handles one query. Products are f32.
 namespace longhand::cuda {
 
 inline constexpr int inspect_threads = 256, inspect_warps = inspect_threads / warp_size;
 
-/// The score of the query in row t and key j of a segment, returned to all lanes.
+/// The score of query t and key j of a segment, returned to all lanes of the warp. t and j are
+/// indices within the segment.
 __device__ __forceinline__ float inspected_score(const ScoresView& s, const SegmentView& at, int t,
                                                  int head, int j) {
   const float factor = s.scale * s.tau_of(at.query + t, head);
@@ -28,8 +29,8 @@ struct ScoreRow {
   std::int64_t entry;  // index of this query and head in tensors [query tokens, heads]
 };
 
-/// Each warp computes the weights of one query and head. It stores the scores, and then
-/// rule.weigh(row) replaces the scores by weights. All lanes call rule.weigh().
+/// Each warp computes the weights of one query and head. It first stores the scores, and then
+/// rule.weigh(row) replaces them by weights. All lanes call rule.weigh().
 template <class Rule>
 __global__ void __launch_bounds__(inspect_threads)
     weights_kernel(ScoresView scores, Rule rule, float* weights) {

@@ -3,16 +3,20 @@
 namespace longhand::cuda {
 namespace {
 
-/// The numbers of one query that this kernel needs.
+/// The numbers of one query that the kernel for dk and dv needs. `factor` is scale tau log2 e,
+/// where tau is Scores::multiplier. `log_sum` is the logarithm of the softmax denominator, times
+/// log2 e. `dot` is dy . y.
 struct alignas(16) QueryFacts {
   float factor, log_sum, tau, dot;
 };
 
-/// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i, which ChaCAL multiplies by 1 - g.
-/// Both sums also include all query heads that read key head blockIdx.y. A thread block has the
-/// keys of one tile. Scores are transposed: each row is a key. If scores are shifted, the block
-/// also computes dc_j of each query head. Its steps are member functions, in the order in which
-/// run() calls them.
+/// Computes dk and dv for one tile of keys:
+///   dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i;
+/// tau is Scores::multiplier. For ChaCAL, dy is the solution W of its backward system, and dv_j is
+/// also multiplied by 1 - gamma. The sums include all query heads that read key head blockIdx.y.
+/// Scores are transposed: each row is a key. If the scores have shifts (Scores::decay), the block
+/// also computes the gradients of its keys' shifts for each query head. The steps of the block are
+/// member functions, in the order in which run() calls them.
 template <class Product, int slice, bool shifted, bool ahead>
 struct KeyBlock {
   using Element = typename Product::Element;
@@ -20,9 +24,11 @@ struct KeyBlock {
   static constexpr int stride = Product::stride(slice);
   /// The numbers of the queries of this step and of the next step.
   using Facts = QueryFacts[2][step];
-  using QueryShifts = float[2][shifted ? step : 1];  // c of these queries
+  // the shifts (Scores::decay) of the queries of this step and of the next step
+  using QueryShifts = float[2][shifted ? step : 1];
   using Products = float[m][4];
-  /// c of this thread's two keys, and their sums of dS.
+  /// c: the shifts (Scores::decay) of this thread's two keys; sums: for each of these keys, the sum
+  /// of dS over the queries.
   struct Shifts {
     float c[2] = {0, 0}, sums[2] = {0, 0};
   };
@@ -34,11 +40,12 @@ struct KeyBlock {
   const int key_head, part;
   const Tile tile;
   const SegmentView at;
-  // In shared memory. k and v: the tile's rows. ring: queries and dy of one or two steps.
+  // In shared memory. k and v: the tile's keys and values. ring: queries and dy of one or two
+  // steps.
   Element *const k, *const v, *const ring;
-  const int rows;       // number of keys; if it is not positive, the slot has no tile
+  const int rows;       // number of keys in the tile; not positive if this block has no tile
   const int warp, row;  // row: index of this thread's first key in the tile
-  const int own;        // offset of the warp's rows in a tile
+  const int own;        // offset of the warp's first row in a tile of shared memory
   const bool busy;      // false if the warp has no key
   // first_query .. last_query - 1 include all queries that see a key of this tile. The block
   // processes them for one query head after another.
@@ -83,7 +90,7 @@ struct KeyBlock {
     clear(dk[0]);
     clear(dv[0]);
     load_first();
-    int turn = 0, now = 0;  // now: offset of this step's tiles in the ring
+    int turn = 0, now = 0;  // now: offset of this step's queries and dy in `ring`
     for (int head = first_head, begin = first_query; head < last_head; turn = 1 - turn) {
       const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
       if (shifted && begin == first_query) start_shifts(shifts, head);
@@ -134,9 +141,9 @@ struct KeyBlock {
   __device__ __forceinline__ void bring_values(int head, int column) const {
     stage_values<Product, slice, tile_rows>(v, task, at, tile.first, rows, head, column);
   }
-  /// Starts to copy the queries of a step and the rows of dy that belong to them, one slice of
-  /// each. q may have fewer slices than dy, or more. Nothing is copied for an index beyond the last
-  /// slice.
+  /// Starts to copy the queries of a step and their rows of dy: slice key_part of q and slice
+  /// value_part of dy. The heads of q may have fewer slices than those of dy, or more. Nothing is
+  /// copied for an index beyond the last slice.
   __device__ __forceinline__ void bring(Element* q, int head, int begin, int key_part,
                                         int value_part) const {
     const int count = min(step, at.queries - begin);
@@ -164,7 +171,7 @@ struct KeyBlock {
     if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
   }
 
-  /// The numbers of the query that this thread loads for a step.
+  /// The numbers of the query that this thread loads for a step that begins at query `begin`.
   __device__ __forceinline__ QueryFacts facts_of(int head, int begin) const {
     const int r = static_cast<int>(threadIdx.x);
     if (r >= min(step, at.queries - begin) || head >= last_head) return QueryFacts{};
@@ -173,7 +180,8 @@ struct KeyBlock {
     return QueryFacts{scores.scale * tau * log2_of_e, task.log_sum[at_row] * log2_of_e, tau,
                       task.row_dots[at_row]};
   }
-  /// c of this query, or 0 if scores are not shifted.
+  /// The shift (Scores::decay) of the query that this thread loads for a step, or 0 if the scores
+  /// have no shifts.
   __device__ __forceinline__ float shift_of_query(int head, int begin) const {
     const int r = static_cast<int>(threadIdx.x);
     if (!shifted || r >= min(step, at.queries - begin) || head >= last_head) return 0;
@@ -189,8 +197,8 @@ struct KeyBlock {
     }
   }
 
-  /// s = k . q and dp = v . dy for a step. The copies of its tiles were started before. Starts the
-  /// copies for the next step.
+  /// Computes s = k . q and dp = v . dy for one step of queries. The copies of these queries and
+  /// their dy were started before. If `ahead` is set, starts the copies for the next step.
   __device__ __forceinline__ void multiply(Products& s, Products& dp, Element* q, Element* next,
                                            int next_head, int next_begin) const {
     Element* const dy = q + step * stride;
@@ -204,8 +212,8 @@ struct KeyBlock {
     dots<Product, slice>(s, k + own, q);
     dots<Product, slice>(dp, v + own, dy);
   }
-  /// Computes s and dp for heads of several slices, one slice after another. The slices that this
-  /// block needs for dk and dv are loaded last.
+  /// Computes s = k . q and dp = v . dy for heads of several slices, one slice after another. The
+  /// slices of q and dy that this block needs for dk and dv are loaded last.
   __device__ __forceinline__ void multiply_slices(Products& s, Products& dp, Element* q, int head,
                                                   int begin) const {
     Element* const dy = q + step * stride;
@@ -233,7 +241,8 @@ struct KeyBlock {
     }
   }
 
-  /// Replaces the products s by tau dS, and the products dp by P or, for ChaCAL, by (1 - g) P.
+  /// Replaces the products s by tau dS, where tau is Scores::multiplier, and the products dp by P
+  /// or, for ChaCAL, by (1 - gamma) P.
   __device__ __forceinline__ void compute_gradients(Products& s, Products& dp, Shifts& shifts,
                                                     int begin, int turn, float g) const {
 #pragma unroll
@@ -282,8 +291,9 @@ struct KeyBlock {
     }
   }
 
-  /// Sets P and dS to 0 for queries that do not see a key. For ChaCAL, also corrects dS on the
-  /// diagonal, where dP is W . U - g D (gradients.h).
+  /// Sets P and dS to 0 for queries that do not see a key. For ChaCAL, also corrects dS if query
+  /// and key have the same position. Their dP is smaller than the computed product by gamma times
+  /// the query's `dot` (gradients.h).
   __device__ __forceinline__ void mask(Products& s, Products& dp, int first_position, int turn,
                                        float g) const {
     const int column = first_position + 2 * lane_column();
@@ -309,8 +319,8 @@ struct KeyBlock {
     }
   }
 
-  /// Stores dc of this thread's keys. Each of the four lanes that share a key has a part of the
-  /// key's sum of dS.
+  /// Stores the gradients of the shifts (Scores::decay) of this thread's two keys. Each of the four
+  /// lanes that share a key has a part of the key's sum of dS.
   __device__ __forceinline__ void put_shift(int head, const float (&sums)[2]) const {
     if (!task.dshift || part > 0) return;
 #pragma unroll

@@ -4,15 +4,15 @@
 #include "cuda/attention/heads.h"
 #include "cuda/tensor_cores.h"
 
-/// The two products of the attention family, for one warp. The left operand has one or several
-/// bands of 16 rows, and the right operand is a tile in shared memory. Results are in registers, in
-/// the layout of tensor cores: with g = lane / 4 and t = lane % 4, c[band][i] of a lane contains
-/// the entries
-///   (g, 8 i + 2 t), (g, 8 i + 2 t + 1), (g + 8, 8 i + 2 t), (g + 8, 8 i + 2 t + 1).
+/// The two matrix products of the attention kernels, for one warp. The left operand has one or
+/// several bands of 16 rows, and the right operand is a tile in shared memory. The result c is in
+/// registers, in the layout of tensor cores: with g = lane / 4 and t = lane % 4, c[band][i] of a
+/// lane contains the entries
+///   (g, 8 i + 2 t), (g, 8 i + 2 t + 1), (g + 8, 8 i + 2 t), (g + 8, 8 i + 2 t + 1)
 ///
-///   dots   c (16 x 8 n) += a b^T: rows of a and of b in shared memory, `width` entries each
-///   mix    c (16 x 8 n) += p b:   p (16 x 8 m) in registers as above, b [8 m, 8 n] in shared
-///   memory
+///   dots   c [16, 8 n] += a b^T;  rows of a and of b have `width` entries, in shared memory
+///   mix    c [16, 8 n] += p b;    p [16, 8 m] is in registers in the layout of c,
+///                                 b [8 m, 8 n] is in shared memory
 ///
 /// A warp loads each part of b into registers once and uses it for all its bands.
 ///
@@ -123,8 +123,9 @@ struct Tf32Product {
     }
   }
 
-  /// The keys of a sum may be added in any order. Here column t of the left fragment is key 2 t,
-  /// and column t + 4 is key 2 t + 1. With this order p already has the layout of a left fragment.
+  /// c += p b. The product sums over the rows of b, and these may be added in any order. Of each
+  /// eight rows of b, row 2 t is used as row t, and row 2 t + 1 as row t + 4 (0 <= t < 4). In this
+  /// order the registers of p already have the layout that tensor cores require of a left operand.
   template <int bands, int m, int n>
   __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
@@ -214,7 +215,7 @@ struct Bf16Product {
   }
 };
 
-/// dots and mix for a single band.
+/// The products dots and mix for a left operand of a single band (16 rows).
 template <class Product, int width, int n>
 __device__ __forceinline__ void dots(float (&c)[n][4], const typename Product::Element* a,
                                      const typename Product::Element* b) {
@@ -227,7 +228,7 @@ __device__ __forceinline__ void mix(float (&c)[n][4], const float (&p)[m][4],
                b);
 }
 
-/// The four floats of padding after row r of a tile of `slice` columns.
+/// Address of the four floats of padding after row r of a tile of `slice` columns.
 template <class Product, int slice>
 __device__ __forceinline__ float* padding(typename Product::Element* tile, int r) {
   return reinterpret_cast<float*>(tile + r * Product::stride(slice) + slice);

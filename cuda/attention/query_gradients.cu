@@ -3,17 +3,22 @@
 namespace longhand::cuda {
 namespace {
 
-/// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j. A thread block has the queries of one tile
-/// and computes one slice of r_i. It also computes the part of dtau_i = q_i . r_i that belongs to
-/// this slice. Its steps are member functions, in the order in which run() calls them.
+/// A thread block that computes the gradients of one tile of queries,
+///   r_i = scale sum_j dS_ij k_j;  dq_i = tau_i r_i;  dtau_i = q_i . r_i
+/// where tau_i is the multiplier of query i's scores (Scores::multiplier). The block computes one
+/// slice of the columns of r_i and dq_i, and the terms of dtau_i from these columns. Its steps are
+/// member functions, in the order in which run() calls them.
 template <class Product, int slice, bool shifted, bool ahead>
 struct QueryBlock {
   using Element = typename Product::Element;
   static constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   static constexpr int stride = Product::stride(slice);
-  /// c of the keys of this step and of the previous step, which other warps may still read.
+  /// The shifts (Scores::decay) of the keys of the current step, and of the keys of the previous
+  /// step, which other warps may still read.
   using KeyShifts = float[2][shifted ? step : 1];
-  /// Numbers of this thread's two queries. row_sums: this thread's part of the row sums of dS.
+  /// Numbers of the two queries whose rows this thread holds. factor: multiplies q . k. d: the dot
+  /// product dy . y (task.row_dots). shift: Scores::decay. row_sums: this thread's part of the sum
+  /// of the query's row of dS.
   struct Queries {
     float factor[2], log_sum[2], d[2], shift[2] = {0, 0}, row_sums[2] = {0, 0};
   };
@@ -25,15 +30,16 @@ struct QueryBlock {
   const int head, part, key_head;
   const Tile tile;
   const SegmentView at;
-  Element *const q, *const dy, *const ring;  // in shared memory: the tile's queries and dy, and a
-                                             // ring of keys and values
-  const int rows;         // number of queries; if it is not positive, the slot has no tile
+  // In shared memory: the queries of the tile, their dy, and one or two buffers for the keys and
+  // values of a step (ring).
+  Element *const q, *const dy, *const ring;
+  const int rows;         // number of queries; not positive if this block has no tile of queries
   const int start, stop;  // the queries have the positions start .. stop - 1
   const std::int64_t first_row;
   const int warp, row;  // row: index of this thread's first query in the tile
-  const int own;        // offset of the warp's rows in a tile
+  const int own;        // offset, in entries, of the warp's rows in a tile
   const bool busy;      // false if the warp has no query
-  const float g;        // gamma of the head (ChaCAL only)
+  const float g;        // ChaCAL only: gamma of the head, whose values are (1 - gamma) v + gamma y
   const int first_key, parts;
   const bool single;  // true if the heads are at most one slice wide
 
@@ -68,7 +74,7 @@ struct QueryBlock {
     Queries of;
     load_numbers(of);
     load_first();
-    int now = 0, turn = 0;  // now: offset of this step's tiles in the ring
+    int now = 0, turn = 0;  // now: offset of this step's keys and values in `ring`
     for (int begin = first_key; begin < stop; begin += step, turn = 1 - turn) {
       if (shifted) store_key_shifts(begin, turn);
       Element* const k = ring + now;
@@ -106,8 +112,9 @@ struct QueryBlock {
     }
   }
 
-  /// Starts to copy the keys of a step and their values, one slice of each. k may have fewer slices
-  /// than v, or more. Nothing is copied for an index beyond the last slice.
+  /// Starts to copy the keys of a step and their values: the slice `key_part` of the keys and the
+  /// slice `value_part` of the values. The numbers of slices of k and v may differ. Nothing is
+  /// copied for an index beyond the last slice.
   __device__ __forceinline__ void bring(Element* k, int begin, int key_part, int value_part) const {
     const int count = min(step, stop - begin);
     if (key_part < task.key_slices) {
@@ -140,8 +147,8 @@ struct QueryBlock {
     key_shifts[turn][thread] = key < stop ? scores.shift_of(at.key + key, head) : 0.0f;
   }
 
-  /// s = q . k and dp = dy . v for a step. The copies of its tiles were started before. Starts the
-  /// copies for the next step.
+  /// Computes s = q . k and dp = dy . v for the keys of one step. The caller has already started to
+  /// copy these keys and values. If `ahead` is set, starts to copy those of the next step.
   __device__ __forceinline__ void multiply(Products& s, Products& dp, Element* k, Element* next,
                                            int begin) const {
     Element* const v = k + step * stride;
@@ -155,8 +162,9 @@ struct QueryBlock {
     dots<Product, slice>(s, q + own, k);
     dots<Product, slice>(dp, dy + own, v);
   }
-  /// Computes s and dp for heads of several slices, one slice after another. The slice of the keys
-  /// that this block needs for dq is loaded last.
+  /// Computes s = q . k and dp = dy . v for heads that are several slices wide, one slice after
+  /// another. The slice of the keys that this block needs for dq is loaded last, so that it is
+  /// still in shared memory afterwards.
   __device__ __forceinline__ void multiply_slices(Products& s, Products& dp, Element* k,
                                                   int begin) const {
     Element* const v = k + step * stride;
@@ -183,7 +191,7 @@ struct QueryBlock {
     }
   }
 
-  /// Replaces the products s by dS, and the products dp by P.
+  /// Replaces the products s = q . k by dS, and the products dp = dy . v by P.
   __device__ __forceinline__ void compute_gradients(Products& s, Products& dp, Queries& of,
                                                     int begin, int turn) const {
     const bool masked = begin + step > start || scores.window > 0;
@@ -211,8 +219,9 @@ struct QueryBlock {
     }
   }
 
-  /// Sets dS to 0 for keys that a query does not see. For ChaCAL, also corrects dS on the diagonal,
-  /// where dP is W . U - g D (gradients.h).
+  /// Sets dS to 0 for keys that a query does not see. For ChaCAL, dP of a query's own key is less
+  /// by gamma D than the computed product, so P gamma D is subtracted from dS. D is the query's
+  /// entry of task.row_dots (gradients.h).
   __device__ __forceinline__ void mask(Products& s, const Products& p, const Queries& of,
                                        int begin) const {
     const int column = begin + 2 * lane_column();
@@ -234,7 +243,8 @@ struct QueryBlock {
     }
   }
 
-  /// Stores dq, this slice's part of dtau, and the row sums of dS.
+  /// Stores this block's slice of dq, the terms of dtau (the gradient of Scores::multiplier) from
+  /// this slice, and the row sums of dS.
   __device__ __forceinline__ void finish(const float (&dq)[1][n][4], const Queries& of) const {
     float taus[1][2];
 #pragma unroll
@@ -280,8 +290,8 @@ __global__ void __launch_bounds__(attention_threads,
   if (block.rows > 0) block.run();
 }
 
-/// y_i = sum over slices s of parts(s, i), for i < entries. If `add` is set, the sum is added to
-/// y_i.
+/// For each i < entries, sums parts[s * entries + i] over all slices s. The sum replaces y[i] or,
+/// if `add` is set, is added to y[i].
 __global__ void add_slices(const float* parts, int slices, std::int64_t entries, float* y,
                            bool add) {
   for (std::int64_t i = thread_in_grid(); i < entries; i += threads_in_grid()) {

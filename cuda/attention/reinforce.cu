@@ -4,9 +4,9 @@
 
 #include "cuda/attention/run.h"
 
-/// Attention in which the weights of given pairs of a query and a key are increased
-/// (core/contract/reinforce.h). Softmax attention has already computed y. Each warp adds the terms
-/// of all pairs of one query to one head of y. Products are f32.
+/// Increases the attention weights of given pairs of a query and a key (core/contract/reinforce.h).
+/// Softmax attention has already computed the output y. For one query and one head, a warp adds the
+/// terms of all pairs of this query to y. Products are f32.
 namespace longhand::cuda {
 namespace {
 
@@ -30,9 +30,11 @@ __device__ __forceinline__ int segment_of(const SegmentsView& segments, std::int
   return low;
 }
 
-/// A pair consists of a query and a key, and the pairs of a query follow one another. The warp of a
-/// query's first pair handles all of them, up to 32 at a time. It first sets one bit for each pair
-/// whose weight is above the threshold. Then it sums the rows of v at the keys of these pairs.
+/// For each head, there is one warp per pair of a query and a key. The pairs of a query are
+/// adjacent. The warp of a query's first pair handles all pairs of the query, up to 32 at a time,
+/// and the other warps return. The warp sets one bit of `growing` for each pair whose weight is
+/// above the threshold. Then it sums v over the keys of these pairs and adds `amount` times the sum
+/// to y.
 __global__ void __launch_bounds__(reinforce_threads)
     reinforce_kernel(ScoresView scores, const float* log_sum, HeadsView v, Pairs pairs,
                      const float* amounts, float log_threshold, HeadsView y, std::int64_t rows) {

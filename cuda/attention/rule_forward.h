@@ -3,8 +3,10 @@
 #include "core/contract/attention.h"
 #include "cuda/attention/rule_walk.h"
 
-/// The forward pass of rules with a walker (rule_walk.h). A block has 64 queries. It processes the
-/// keys from the last to the first, 32 at a time, until all queries are finished.
+/// The forward pass of the attention rules other than softmax. Each rule defines a walker, the
+/// state of one query while its keys are processed one after another (rule_walk.h). A thread block
+/// has 64 queries. It processes the keys from the last to the first, 32 at a time, until all
+/// queries are finished.
 namespace longhand::cuda::walks {
 
 struct ForwardTask {
@@ -40,9 +42,9 @@ __device__ __forceinline__ void scale_rows(float (&out)[n][4], const float* fact
   }
 }
 
-/// Stores this warp's rows of y = factor * out. If the task has a residue, also stores the bf16
-/// rounding errors of y. `rows` is shared memory for these rows. The warp's first row is row `row`
-/// of the tensors.
+/// Stores this warp's rows of y = factor * out. If the task has a residue, also stores the rounding
+/// errors of these rows, which y has because it is stored as bf16. `rows` is a buffer in shared
+/// memory for the warp's rows. `row` is the row of the warp's first query in y.
 template <class Product, int n>
 __device__ __forceinline__ void store_with_residue(typename Product::Element* rows,
                                                    const ForwardTask& task, std::int64_t row,
@@ -67,7 +69,8 @@ __global__ void __launch_bounds__(attention_threads)
     forward_kernel(ForwardTask task, typename Walker::Tensors tensors) {
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = steps / 8;
-  // Factor of each query's sums, as returned by the walker's weigh() or share().
+  // For each query, the factor by which its row of the output `out` must be multiplied. The query's
+  // walker returns it from weigh() after each step, and from share() after the last key.
   __shared__ float factors[tile_rows];
   Element* const q = shared_memory<Element>();
   Element *const k = q + tile_entries<Product>, *const v = k + step_entries<Product>;
@@ -137,7 +140,8 @@ __global__ void __launch_bounds__(attention_threads)
                               rows - row, head, part, out, shares);
 }
 
-/// Computes an Attention op with the walker of its rule.
+/// Computes an Attention op. Walker is the type that applies the op's rule: the state of one query
+/// while its keys are processed one after another (rule_walk.h).
 template <class Walker>
 void attend_by_walk(CudaBackend& backend, const Attention& op, const ForwardTask& task,
                     const typename Walker::Tensors& tensors) {

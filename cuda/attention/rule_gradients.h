@@ -4,16 +4,18 @@
 #include "cuda/attention/rule_walk.h"
 #include "cuda/attention/tickets.h"
 
-/// Gradients of the rules with a walker (rule_walk.h). For dq, a block has 64 queries and processes
-/// their keys as in the forward pass. For dk and dv, a block has 64 keys and processes the queries
-/// that see them, 32 per step.
+/// Gradients of the attention rules other than softmax. Each rule defines a walker, the state of
+/// one query while its keys are processed one after another (rule_walk.h). There are two kernels.
+/// In query_kernel, which computes dq, a thread block has 64 queries and processes their keys as in
+/// the forward pass. In key_kernel, which computes dk and dv, a thread block has 64 keys and
+/// processes the queries that see them, 32 per step.
 ///
-/// In the second kernel, a rule whose weights depend on later keys (leftward = true) needs the
-/// state of each query after all later keys. The blocks of a segment therefore pass the states on,
-/// through `states`. A block reads the states that the block of the next 64 keys has stored,
-/// continues with its own keys, and stores the new states. It begins a step only when that block
-/// has finished the same step. Blocks draw tiles by ticket (tickets.h), beginning with the last
-/// keys.
+/// In key_kernel, a rule whose weights depend on later keys (leftward = true) needs the state of
+/// each query after all keys that follow the block's own 64 keys. The blocks of a segment therefore
+/// pass these states on, through the array `states`. A block reads the states that the block of the
+/// next 64 keys has stored, continues with its own keys, and stores the new states. It begins a
+/// step only when the block of the next 64 keys has finished the same step. Blocks draw tiles of
+/// keys by ticket (tickets.h), beginning with the last keys.
 namespace longhand::cuda::walks {
 
 struct RuleGradientTask {
@@ -24,7 +26,9 @@ struct RuleGradientTask {
   float* row_sums = nullptr;  // row sums of dS, [query rows, heads]; null if dshift is not required
   std::int32_t key_slices = 1, value_slices = 1;
   std::int64_t query_rows = 0;
-  Pair<float>* states = nullptr;  // [slices, query rows, heads]
+  // State of each query's walker after the keys processed so far, [slices, query rows, heads]; only
+  // for rules whose weights depend on later keys.
+  Pair<float>* states = nullptr;
   std::int32_t* progress = nullptr;
 };
 
@@ -33,13 +37,15 @@ constexpr std::size_t backward_bytes = sizeof(typename Product::Element) * 2 *
                                        (tile_entries<Product> + step_entries<Product>)+2 *
                                        sizeof(float) * std::max(walk_floats, wave_floats);
 
-/// Two sums over the keys of a query: the sum of dS, and the sum of dS times q . k.
+/// Two sums over the keys of a query: `ds` is the sum of dS, and `products` the sum of dS times the
+/// product q . k.
 struct GradientSums {
   float ds = 0, products = 0;
 };
 
-/// Replaces the products s[key * stride] of the keys begin .. begin + count - 1 by P, and their dP
-/// by dS. Both become 0 for keys that the query does not see.
+/// Processes `count` keys of one query, beginning with key `begin` of the segment. Entry n * stride
+/// belongs to key begin + n. Replaces the products q . k in `s` by P, and dP in `dp` by dS. P and
+/// dS become 0 for keys that the query does not see. Adds the terms of these keys to `sums`.
 template <class Product, class Walker>
 __device__ void weigh_gradients(Walker& walker, const ScoresView& scores, int begin, int count,
                                 float* s, float* dp, int stride, GradientSums& sums) {
@@ -58,8 +64,8 @@ __device__ void weigh_gradients(Walker& walker, const ScoresView& scores, int be
   }
 }
 
-/// Initializes the walker for query number `query` of a segment. Does nothing if the segment has no
-/// such query.
+/// Initializes a walker, the state of one query, for the backward pass of query number `query` of a
+/// segment. If the segment has no such query, only sets walker.there to false.
 template <class Walker>
 __device__ void start_walk(Walker& walker, const ScoresView& scores,
                            const typename Walker::Tensors& tensors, const SegmentView& at,
@@ -154,7 +160,8 @@ __global__ void __launch_bounds__(attention_threads)
                       part * slice, dq, factors);
 }
 
-/// The keys of a block: first .. first + rows - 1 of a segment, for one head and one slice.
+/// The keys of a thread block: the keys first .. first + rows - 1 of a segment, for one key head
+/// and one slice (`part`) of its columns.
 struct KeyTile {
   SegmentView at;
   int first, rows, key_head, part;
@@ -175,10 +182,10 @@ struct KeyTileBlock {
   const SegmentView& at;
   // In shared memory: keys and values of the tile, queries and dy of the current step.
   Element *const k, *const v, *const q, *const dy;
-  float *const s, *const dp;  // in shared memory: the products, and later P and dS
+  float *const s, *const dp;  // in shared memory: q . k and dy . v, later P and dS
   const int thread, row;      // row: the warp's first row in the tile
   const bool busy;            // false if the warp has no key
-  const bool has_shift;       // true if this block computes dc
+  const bool has_shift;       // true if this block computes dshift, the gradient of Scores::decay
 
   __device__ __forceinline__ KeyTileBlock(const RuleGradientTask& of,
                                           const typename Walker::Tensors& of_rule,
@@ -199,8 +206,8 @@ struct KeyTileBlock {
         busy(row < tile.rows),
         has_shift(task.dshift && tile.part == 0) {}
 
-  /// `done` is this tile's progress word. `behind` is the progress word of the tile of the next 64
-  /// keys, or null if this is the last tile.
+  /// `done` points to the number of steps that are finished for this tile of keys. `behind` points
+  /// to the same number for the tile of the next 64 keys, or is null if this is the last tile.
   __device__ __forceinline__ void run(std::int32_t* done, const std::int32_t* behind) const {
     float dk[1][n][4], dv[1][n][4];
     clear(dk[0]);
@@ -216,7 +223,8 @@ struct KeyTileBlock {
       float shift_sum = 0;
       for (int begin = first_query; begin < last_query; begin += steps) {
         const int number = g * steps_of_head + begin / steps;
-        // True if no later tile has keys that queries of this step see.
+        // True if no state of these queries must be loaded: the rule passes no states on, or no
+        // later tile has keys that queries of this step see.
         const bool first_of_walk =
             !leftward || !behind || begin < first_query_of(tile.first + tile_rows);
         if (!first_of_walk) wait_for(behind, number + 1);
@@ -245,8 +253,8 @@ struct KeyTileBlock {
     store(dk, dv);
   }
 
-  /// Queries are processed in steps. Returns the first query of the earliest step that contains a
-  /// query which sees `key`.
+  /// Queries are processed in steps of 32 queries. Returns the first query of the step that
+  /// contains the first query which sees `key`.
   __device__ __forceinline__ int first_query_of(int key) const {
     return max(0, key - at.offset()) / steps * steps;
   }
@@ -257,7 +265,8 @@ struct KeyTileBlock {
     fetch<Product, tile_rows>(v, task.v, at.key + tile.first, tile.rows, tile.key_head, of);
   }
 
-  /// The state of this thread's query in `states`. Blocks of other keys also read and write it.
+  /// Address, in task.states, of the walker's state for this thread's query. Blocks with other keys
+  /// also read and write this state.
   __device__ __forceinline__ volatile Pair<float>* state_of(int head, int begin) const {
     const std::int64_t query = at.query + begin + thread;
     return task.states + ((tile.part * task.query_rows + query) * scores.heads + head);
@@ -273,8 +282,8 @@ struct KeyTileBlock {
     to->second = state.second;
   }
 
-  /// Adds the terms of a step's queries to dk and dv. Adds their dS for this thread's key to
-  /// shift_sum.
+  /// Adds the terms of a step's queries to dk and dv. If has_shift is set, adds the sum of dS over
+  /// these queries, for this thread's key, to shift_sum.
   __device__ __forceinline__ void add_step(float (&dk)[1][n][4], float (&dv)[1][n][4],
                                            float& shift_sum, Walker& walker, int head,
                                            int begin) const {
@@ -319,7 +328,9 @@ struct KeyTileBlock {
     if (part < task.key_slices) mix<Product>(dk[0], x, q);
   }
 
-  /// Stores dc of this thread's key. `sum` is the sum of dS over the queries.
+  /// Stores the gradient of the shift (Scores::decay) of this thread's key. It is the sum of dS
+  /// over all keys of the query at the same position, minus `sum`, the sum of dS over the queries
+  /// of this key.
   __device__ __forceinline__ void store_shift_gradient(int head, float sum) const {
     const int position = tile.first + thread;
     if (thread >= tile.rows) return;
@@ -375,8 +386,9 @@ __global__ void __launch_bounds__(attention_threads,
   }
 }
 
-/// Computes an AttentionBackward op with the walker of its rule. `own_gradient` is true if a
-/// gradient of the rule's own tensors is required.
+/// Computes an AttentionBackward op. Walker is the type that applies the op's rule: the state of
+/// one query while its keys are processed one after another (rule_walk.h). `own_gradient` is true
+/// if a gradient of the rule's own tensors is required.
 template <class Walker>
 void gradients_by_walk(CudaBackend& backend, const AttentionBackward& op,
                        const typename Walker::Tensors& tensors, bool own_gradient = false) {

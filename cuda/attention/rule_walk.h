@@ -6,10 +6,11 @@
 
 /// Shared code of the attention rules other than softmax, which has faster kernels of its own. A
 /// block computes a tile of products q . k as the softmax kernels do and stores it in shared
-/// memory. One thread per query then processes its keys one after another, beginning with the
-/// nearest, and applies the rule's formulas. The weights are read back into registers for the next
-/// products. Heads wider than a slice are handled as in gradients.h. Sums over slices have the same
-/// order in every kernel, so every kernel computes the same bits of a score.
+/// memory. One thread per query then processes the query's keys one after another, beginning with
+/// the key nearest to the query, and applies the rule's formulas. The weights are read back into
+/// registers for the product with the values. Heads wider than a slice of 64 columns are handled as
+/// in gradients.h. Sums over slices have the same order in every kernel, so every kernel computes
+/// the same bits of a score.
 ///
 /// A rule's file defines a walker, which is the state of one query while its keys are processed.
 /// The walker is derived from Query, which has defaults for the functions that only some rules
@@ -21,12 +22,12 @@
 ///   finished()    True if the query needs no further keys.
 /// The forward pass (rule_forward.h) calls
 ///   weigh(scores, begin, count, s, stride)
-///                 Replaces the products s[key * stride] of the keys begin .. begin + count - 1 by
-///                 weights.
+///                 Replaces the products q . k of the keys begin .. begin + count - 1 by weights.
+///                 s[n * stride] belongs to key begin + n.
 ///   normalized    True if the weights must be divided by their sum, which is known only after
-///                 the last key. weigh() then returns the factor by which the sums over the keys
-///                 processed before must be multiplied, and share() returns the factor for the
-///                 sums over all keys.
+///                 the last key. weigh() then returns the factor by which the sum of P v over the
+///                 keys processed before must be multiplied. share() returns the factor for the
+///                 sum over all keys.
 ///   save(tensors, entry)
 ///                 Stores the tensors that the backward pass needs.
 /// The backward pass (rule_gradients.h) calls
@@ -51,16 +52,16 @@ struct Gradient {
   float p, ds;
 };
 
-/// A query, the keys that it sees, and their scores. Rule is the struct of the rule's formulas
-/// (core/rules/rule.h).
+/// The base class of all walkers: the position of a query, the keys that it sees, and their scores.
+/// Rule is the struct of the attention rule's formulas (core/rules/rule.h).
 template <class Rule>
 struct Query {
   using Formulas = Rule;
   float factor = 0;  // the factor by which the products q . k are multiplied
   int position = -1;
   bool there = false;             // false if the block has no query for this thread
-  float shift = 0;                // c at the query's position
-  const float* shifts = nullptr;  // c of the segment's keys, with stride `heads`; may be null
+  float shift = 0;                // the shift (Scores::decay) at the query's position
+  const float* shifts = nullptr;  // the shifts of the segment's keys, `heads` apart; may be null
 
   __device__ void find(const ScoresView& scores, const SegmentView& at, int query, int head) {
     there = query < at.queries;
@@ -82,7 +83,7 @@ struct Query {
     return fmaf(apart, Rule::unit, product * factor);
   }
 
-  // Defaults of the members of a walker.
+  // Defaults for the members that only some of the attention rules define.
   static constexpr bool normalized = false;
   template <class Tensors>
   __device__ void start(const ScoresView&, const Tensors&, std::int64_t) {}
@@ -95,8 +96,8 @@ struct Query {
   __device__ void store_gradients(const Tensors&, std::int64_t) const {}
 };
 
-/// put_tile and get_tile copy a warp's 16 rows between registers and a tile. Entry (r, c) of the
-/// tile is at r row_stride + c column_stride.
+/// put_tile copies a warp's 16 rows from registers to a tile in shared memory, and get_tile copies
+/// them back. Entry (r, c) of the tile is tile[r * row_stride + c * column_stride].
 template <int m>
 __device__ void put_tile(float* tile, int row_stride, int column_stride, const float (&x)[m][4]) {
   float* const to = tile + (16 * warp_index() + lane_row()) * row_stride;
@@ -125,8 +126,10 @@ template <class Product>
 constexpr int tile_entries = tile_rows* Product::stride(slice);
 template <class Product>
 constexpr int step_entries = steps* Product::stride(slice);
-constexpr int walk_stride = tile_rows + 1;  // floats per key of a tile, if a block has 64 queries
-constexpr int wave_stride = steps + 1;      // floats per key of a tile, if a block has 64 keys
+// Distance in floats between the scores of adjacent keys in shared memory: walk_stride if a block
+// has 64 queries, wave_stride if a block has 64 keys.
+constexpr int walk_stride = tile_rows + 1;
+constexpr int wave_stride = steps + 1;
 constexpr int walk_floats = steps * walk_stride, wave_floats = tile_rows * wave_stride;
 
 /// c = a b^T, summed over all slices of the head. a is this warp's rows of the tile `mine`, and b
@@ -169,7 +172,8 @@ __device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::
   settle<Product, slice, rows>(tile, x);
 }
 
-/// Calls body(Product{}) with the product type that the rule uses in a math mode.
+/// Calls body(Product{}) with the type of products (f32, tf32 or bf16) that the walker's rule uses
+/// in the math mode `math`.
 template <class Walker, class Body>
 void choose_product(const Scores& scores, Math math, Body&& body) {
   if constexpr (Walker::Formulas::exact_scores) {

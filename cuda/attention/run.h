@@ -18,9 +18,10 @@ struct Slice {
   static constexpr int value = columns;
 };
 
-/// Calls body(Product{}, Slice<columns>{}) with the kind of product and the slice width of the
-/// heads. In modes other than exact, bf16 tensors use the bf16 product: their entries are already
-/// bf16 numbers, so the product does not round them.
+/// Calls body(Product{}, Slice<columns>{}) with the type of products for the math mode and with the
+/// number of columns per slice for heads of `width` columns. In modes other than exact, bf16
+/// tensors use the bf16 product: their entries are already bf16 numbers, so the product does not
+/// round them.
 template <class Body>
 void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
   const auto with_slice = [&](auto product) {
@@ -33,9 +34,9 @@ void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
   return with_slice(Tf32Product{});
 }
 
-/// Number of rows of queries (for dk and dv) or of keys (for dq) that one step of the backward pass
-/// processes. It is the largest number for which the tiles fit in 99 KiB of shared memory and the
-/// sums fit in registers.
+/// Number of rows that one step of the softmax backward pass processes: queries in the kernel for
+/// dk and dv, keys in the kernel for dq. It is the largest number for which the tiles fit in 99 KiB
+/// of shared memory and the gradients that a block sums up fit in registers.
 template <class Product, int slice>
 inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice < 128 ? 64 : 32)
                                  : slice == 32                          ? 64
@@ -79,8 +80,8 @@ inline bool worth_more_memory(const DeviceFacts& device, std::size_t more, std::
   return resident_blocks(device, more) > 1 || resident_blocks(device, less) == 1;
 }
 
-/// Number of blocks for a kernel that assigns tiles by ticket. Each block draws the next tile when
-/// it has finished one.
+/// Number of thread blocks for a kernel whose blocks draw their tiles by ticket (tickets.h). Each
+/// block draws the next tile when it has finished one.
 inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles) {
   return std::min<std::int64_t>(tiles, std::int64_t{4} * backend.device().multiprocessors);
 }
@@ -90,8 +91,9 @@ inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
             const Target& result);
 
-/// x(i, h) . (y(i, h) + residue(i, h)), [rows, heads], where x is rounded as the products of `math`
-/// round it. `residue` may be empty.
+/// Returns the dot product x . (y + residue) of each row and head, [rows, heads]. Entries of x are
+/// first rounded as the products of the math mode round them. `residue`, the rounding error of y,
+/// may be empty.
 Tensor row_dots(CudaBackend& backend, Math math, const Heads& x, const Heads& y,
                 const Heads& residue = {});
 

@@ -19,18 +19,22 @@ struct ScoresView {
   SegmentsView segments;
   std::int64_t window = 0;
   float scale = 1;
-  const float *tau = nullptr, *shift = nullptr;  // tau and c of Scores; each may be null
-  std::int32_t heads = 1, group = 1;             // number of query heads; query heads per key head
+  // tau: Scores::multiplier, one factor per query. shift: Scores::decay, one term per key. Each may
+  // be null.
+  const float *tau = nullptr, *shift = nullptr;
+  std::int32_t heads = 1, group = 1;  // number of query heads; query heads per key head
 
-  /// tau of a query's row, or 1 if there is no such row (`there` is false).
+  /// The multiplier tau of the scores of a query's row. Returns 1 if the scores have no multiplier,
+  /// or if there is no such row (`there` is false).
   __device__ float tau_of(std::int64_t row, int head, bool there = true) const {
     return tau && there ? tau[row * heads + head] : 1.0f;
   }
-  /// c of a key's row.
+  /// The shift (Scores::decay) of a key's row, or 0 if the scores have no shifts.
   __device__ float shift_of(std::int64_t row, int head) const {
     return shift ? shift[row * heads + head] : 0.0f;
   }
-  /// c_i - c_j for the query at position p of a segment and the key j.
+  /// The term c_p - c_j of the score of the query at position p of a segment and the key j, where c
+  /// is Scores::decay.
   __device__ float shift_of(const SegmentView& at, int p, int head, int j) const {
     return shift_of(at.key + p, head) - shift_of(at.key + j, head);
   }
@@ -68,10 +72,11 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
   }
 }
 
-/// tile[r][c] = x(row + r, head, first + c) for r < count. The rows count .. rows - 1 and the
-/// columns beyond the head's width become 0. If x's entries need no conversion, stage() only starts
-/// asynchronous copies. The tile is then ready after commit_copies(), wait_for_copies(), settle()
-/// and a barrier.
+/// Loads `slice` columns of one head into shared memory,
+///   tile[r][c] = x(row + r, head, first + c)  for r < count
+/// The rows count .. rows - 1 of the tile, and its columns beyond the head's width, become 0. If
+/// the entries of x need no conversion, stage() only starts asynchronous copies. The tile is then
+/// ready after commit_copies(), wait_for_copies(), settle() and a barrier.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage(typename Product::Element* tile, const HeadsView& x,
                                       std::int64_t row, int count, int head, int first) {
@@ -103,12 +108,12 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
   }
 }
 
-/// Rounds the entries that this thread copied in stage(). The thread must first wait for its
-/// copies.
+/// Rounds the entries of the tile that this thread copied in stage(), if the type of products
+/// requires rounded entries. The thread must first wait for its copies.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
   if constexpr (Product::rounds) {
-    if (!x.lies_as<typename Product::Element>()) return;  // stage() rounded them already
+    if (!x.lies_as<typename Product::Element>()) return;  // stage() has already rounded the entries
     constexpr int size = Pack<typename Product::Element>::size, pieces = slice / size;
     tile += static_cast<int>(threadIdx.x) / pieces * Product::stride(slice) +
             static_cast<int>(threadIdx.x) % pieces * size;
@@ -122,9 +127,10 @@ __device__ __forceinline__ void settle(typename Product::Element* tile, const He
   }
 }
 
-/// y(row + r, head, first + c) = factor_r out(r, c) for this warp's rows r < count. The results are
-/// first written to `rows`, 16 * bands rows of shared memory that no other warp accesses. From
-/// there they are stored eight entries at a time.
+/// Stores this warp's rows of a result, each multiplied by a factor,
+///   y(row + r, head, first + c) = factor_r out(r, c)  for r < count
+/// The products are first written to `rows`, a buffer of 16 * bands rows in shared memory that no
+/// other warp accesses. From there they are stored eight entries at a time.
 template <class Product, int bands, int n>
 __device__ __forceinline__ void store_rows(typename Product::Element* rows, const HeadsView& y,
                                            std::int64_t row, int count, int head, int first,
@@ -167,9 +173,10 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// Loads the values of ChaCAL, tile[r][c] = (1 - g) v + g y, for r < count. The other rows become
-/// 0. Row r of the tile reads row `row` + r of v. finished(y, r, column) loads eight entries of the
-/// outputs y for row r, or leaves them 0 if no output must be added to this row.
+/// Loads the values of ChaCAL, (1 - g) v + g y, into the first `count` rows of the tile, where g is
+/// gamma of the head. The other rows become 0. Row r of the tile reads row `row` + r of v.
+/// finished(y, r, column) loads eight entries of the output y for row r of the tile. It leaves them
+/// 0 if no output must be added to this row.
 template <class Product, int slice, class Finished>
 __device__ __forceinline__ void stage_chacal(typename Product::Element* tile, int rows,
                                              const HeadsView& v, std::int64_t row, int count,
@@ -198,7 +205,7 @@ __device__ __forceinline__ void clear(float (&c)[n][4]) {
   }
 }
 
-/// The sum over the four lanes that share a row.
+/// The sum of x over the four lanes of the warp that hold entries of the same row.
 __device__ __forceinline__ float row_sum(float x) {
   x += __shfl_xor_sync(full_warp, x, 1);
   return x + __shfl_xor_sync(full_warp, x, 2);

@@ -20,8 +20,9 @@ constexpr int most_residents() {
   return shifted ? 2 : 3 - blocks_on(100, spills_on_100 ? 1 : 0);
 }
 
-/// Tiles with more keys start first, so that no long tile runs alone at the end. The blocks for the
-/// heads of one tile are adjacent in the grid.
+/// Each thread block computes one tile of queries of one head. The tiles whose queries see the most
+/// keys start first, so that none of them runs alone at the end. The blocks for the heads of one
+/// tile are adjacent in the grid.
 template <class Product, int slice, int bands, bool shifted>
 __global__ void __launch_bounds__(attention_threads,
                                   budgeted_blocks(most_residents<Product, slice, bands, shifted>(),
@@ -38,9 +39,9 @@ __global__ void __launch_bounds__(attention_threads,
                                                       head_and_part - part * scores.heads, part);
 }
 
-/// Maximum number of bands of 16 rows per warp. If it is 2, run() uses two bands for long
-/// sequences. With two bands, a shifted kernel with slices of 128 columns would need more registers
-/// than a thread can have.
+/// Maximum number of bands of 16 queries per warp. If it is 2, run() uses two bands for long
+/// sequences. With two bands and slices of 128 columns, a kernel that adds shifts (Scores::decay)
+/// to the scores would need more registers than a thread can have.
 template <class Product, int slice, bool shifted>
 constexpr int most_bands = std::is_same_v<Product, ExactProduct> ? 1
                            : slice == 128 && (shifted || sizeof(typename Product::Element) == 4)
@@ -53,7 +54,7 @@ struct SoftmaxWeights {
   __device__ void weigh(const ScoreRow& row) const {
     float top = sink ? sink[row.head] : -INFINITY;
     for (int j = row.first; j < row.end; ++j) top = fmaxf(top, row.at[j]);
-    __syncwarp();  // before the scores are overwritten
+    __syncwarp();  // all lanes have read the scores, which are now overwritten
     float sum = 0;
     for (int j = row.first + lane_index(); j < row.end; j += warp_size) {
       row.at[j] = expf(row.at[j] - top);

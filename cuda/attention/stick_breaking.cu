@@ -3,8 +3,9 @@
 #include "cuda/attention/rule_forward.h"
 #include "cuda/attention/rule_gradients.h"
 
-/// Stick-breaking (core/contract/attention.h). A query is finished when almost nothing of its stick
-/// is left.
+/// Stick-breaking attention (core/contract/attention.h). Each query has a stick of length 1, from
+/// which its keys take their weights one after another. A query is finished when almost nothing of
+/// its stick is left.
 namespace longhand::cuda {
 
 using namespace walks;
@@ -14,10 +15,10 @@ namespace {
 
 struct StickWalker : Query<Stick> {
   struct Tensors {
-    const float* row_dots = nullptr;  // D, only in the backward pass
+    const float* row_dots = nullptr;  // dy . (y + residue); only in the backward pass
   };
-  float left = 0;  // remaining length of the stick
-  float rest = 0;  // the part of D that belongs to the remaining keys
+  float left = 0;  // weight that is left for the remaining keys
+  float rest = 0;  // backward pass: the sum of P dP over the remaining keys
 
   __device__ void start(const ScoresView&, const Tensors&, std::int64_t) { left = 1; }
   __device__ bool finished() const { return left < Stick::spent; }
@@ -32,11 +33,10 @@ struct StickWalker : Query<Stick> {
   __device__ void start_gradients(const Tensors& tensors, std::int64_t entry) {
     rest = tensors.row_dots[entry];
   }
-  /// P is rounded as the products round it (Stick::gradient explains why).
+  /// P is rounded as the product P v rounds it. Stick::gradient() explains why.
   template <class Product>
   __device__ Gradient gradient(float s, float dp) {
-    // If the stick is spent, the remaining keys have almost no weight, and `rest` is only a
-    // rounding error.
+    // If almost no weight is left for the remaining keys, `rest` is only a rounding error.
     if (finished()) rest = 0;
     const auto broken = Stick::broken(s);
     const float p = to_float(Product::element(Stick::weigh(broken, left)));

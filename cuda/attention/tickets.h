@@ -9,9 +9,10 @@
 /// blocks, so results are bitwise reproducible.
 namespace longhand::cuda {
 
-/// Number of words in the `progress` array of a kernel. The first word is the next ticket. Then
-/// there is one word for each tile slot (heads.h), head and slice: the number of steps of this tile
-/// that are finished. A tile that is not divided into steps counts as one step.
+/// Number of words in the `progress` array of a kernel. The first word is the next ticket. Each of
+/// the other words belongs to one tile, head and slice, and counts the finished steps of this tile.
+/// A tile that is not divided into steps counts as one step. `slots` is the number of places for
+/// tiles, of which some may be empty (heads.h).
 inline std::int64_t progress_words(std::int64_t slots, std::int64_t heads, std::int64_t slices) {
   return 1 + slots * heads * slices;
 }
@@ -25,8 +26,8 @@ __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
   return ticket;
 }
 
-/// Waits until another block has called publish(done, steps), or published a later step. Everything
-/// that the other block wrote before that call is then visible.
+/// Waits until another block has called publish(done, steps), or published a later step of the same
+/// tile. Everything that the other block wrote before that call is then visible.
 __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1) {
   if (threadIdx.x == 0) {
     while (*static_cast<const volatile std::int32_t*>(done) < steps) let_others_run();
@@ -35,9 +36,10 @@ __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1
   __syncthreads();
 }
 
-/// Reports that `steps` steps of a tile are finished. The barrier orders all writes of the block
-/// before thread 0's fence, and the fence orders them before the write to `done`. A fence before
-/// the barrier would order only the writes of its own thread.
+/// Reports to other blocks that `steps` steps of a tile are finished. The barrier orders all writes
+/// of this block before the fence of thread 0, and the fence orders them before the write to
+/// `done`. If each thread executed a fence before the barrier instead, the fence would order only
+/// the writes of its own thread.
 __device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -45,7 +47,8 @@ __device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
   *static_cast<volatile std::int32_t*>(done) = steps;
 }
 
-/// The number of tiles of the longest segment. All threads receive the result.
+/// The number of tiles of 64 rows in the longest of `count` segments. All threads receive the
+/// result.
 __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count) {
   __shared__ int warps[attention_threads / 32];
   int most = 0;
@@ -59,9 +62,10 @@ __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count
   return (most + tile_rows - 1) / tile_rows;
 }
 
-/// A tile of one segment, head and slice. Ticket 0 and those after it belong to the first tiles of
-/// all segments, heads and slices. The next tickets belong to their second tiles, and so on. All
-/// segments and heads thus advance in parallel.
+/// A tile of one segment, head and slice. `rank` counts the tiles of a segment in the order of
+/// their tickets. The first tickets belong to the tiles of rank 0 of all segments, heads and
+/// slices, the next tickets to the tiles of rank 1, and so on. All segments and heads thus advance
+/// in parallel.
 struct TicketTile {
   std::int32_t segment, rank, head, slice;
 };
@@ -73,9 +77,9 @@ __device__ __forceinline__ TicketTile tile_of_ticket(std::int64_t ticket, int se
           track / slices % heads, track % slices};
 }
 
-/// The triangular system of ChaCAL for the rows of one tile is solved by substitution. Two f32
-/// matrices in shared memory describe it, `sums` and `links`: for s < r, row s of `sums`,
-/// multiplied by links[s][r], is added to row r. The two constants below are the row strides of
+/// ChaCAL solves a triangular system for the rows of one tile by substitution. Two f32 matrices in
+/// shared memory describe the system, `sums` and `links`: for s < r, row s of `sums`, multiplied by
+/// links[s][r], is added to row r of `sums`. sums_stride and links_stride are the row strides of
 /// these matrices.
 template <int slice>
 constexpr int sums_stride = slice + 4;

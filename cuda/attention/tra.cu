@@ -3,8 +3,9 @@
 #include "cuda/attention/rule_forward.h"
 #include "cuda/attention/rule_gradients.h"
 
-/// Threshold relative attention (core/contract/attention.h). The forward pass keeps the largest
-/// logit so far and the sum of the weights relative to it, as softmax attention does.
+/// Threshold relative attention (core/contract/attention.h). For each query, the forward pass keeps
+/// the largest logit so far and the sum of the powers 2^(logit - largest logit), as softmax
+/// attention does.
 namespace longhand::cuda {
 
 using namespace walks;
@@ -17,16 +18,18 @@ struct TraWalker : Query<Tra> {
     const float* count_bias = nullptr;
     float* log_denominator = nullptr;  // written in the forward pass, if it is not null
     // The members below are only for the backward pass.
-    const float* row_dots = nullptr;  // D
-    float* dcount_bias = nullptr;     // may be null
-    bool add = false;                 // add to dcount_bias
+    const float* row_dots = nullptr;  // dy . (y + residue) of each query and head
+    float* dcount_bias = nullptr;     // gradient of count_bias; may be null
+    bool add = false;                 // true: add to dcount_bias instead of replacing its values
   };
   static constexpr bool normalized = true;
   float bias = 0;      // the query's entry of count_bias, times log2 e
   float positive = 0;  // number of keys with a positive score so far
-  // Forward pass: the largest logit so far (`level`), and the sum of 2^(logit - level).
+  // Forward pass: the largest logit so far (level), and the sum of 2^(logit - level) so far
+  // (total).
   float level = 0, total = 0;
-  // Backward pass: the saved log_denominator, D, and the sum for the gradient of the count bias.
+  // Backward pass: the log_denominator that the forward pass saved, the dot product
+  // dy . (y + residue) (d), and the gradient of the query's count bias so far (bias_gradient).
   float log_denominator = 0, d = 0, bias_gradient = 0;
 
   __device__ void start(const ScoresView&, const Tensors& tensors, std::int64_t entry) {

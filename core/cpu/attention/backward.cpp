@@ -6,7 +6,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// `queries`, rounded up to a multiple of the panel size.
+/// Returns `queries` rounded up to a multiple of the panel size.
 std::int64_t panel_rows(std::int64_t queries) {
   return (queries + attention_panel - 1) / attention_panel * attention_panel;
 }
@@ -17,8 +17,9 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// Computes the gradients of the sinks. With b as the sink of a head, db = -sum_i exp(b -
-/// log_sum_i) D_i. `dots` contains D_i = dy_i . y_i.
+/// Computes the gradient of each head's sink, a score without a value:
+///   dsink = -sum_i exp(sink - log_sum_i) dots_i
+/// log_sum_i is the logarithm of the softmax denominator of row i, and dots_i is dy_i . y_i.
 void sink_gradients(const Backward& b, const float* dots) {
   const std::int64_t heads = b.log_sum.columns(), rows = b.log_sum.rows();
   const float *const sink = b.sink.data<float>(), *const logs = b.log_sum.data<float>();
@@ -31,7 +32,8 @@ void sink_gradients(const Backward& b, const float* dots) {
   }
 }
 
-/// Adds the sum of row i of dS to dc_i.
+/// Adds `sums`, the sum of each query's row of dS, to the gradient of Scores::decay at the query's
+/// position.
 void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
   const std::int64_t heads = s.q.heads;
   for (std::int64_t segment = 0; segment < s.queries.count(); ++segment) {
@@ -41,8 +43,8 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
   }
 }
 
-/// Executes one backward pass: divides the work into items, allocates the memory that items share,
-/// runs the items and adds their partial sums.
+/// Executes one backward pass: divides the work into items (a range of keys for one or more heads),
+/// allocates the memory that items share, runs the items and adds their partial sums.
 template <class T>
 class BackwardPass {
  public:
@@ -78,16 +80,16 @@ class BackwardPass {
  private:
   using Kernels = AttentionGradientKernels<T>;
   struct Segment {
-    // index of the item for head 0 and the last range of keys; used only if there are several
-    // ranges
+    // Index in the work list of the item for head 0 and the segment's last range of keys. It is
+    // used only if the segment has several ranges.
     std::size_t first_item;
     std::int64_t parts, parts_before;
-    std::int64_t sums, solved_rows;  // the segment's offsets in all_sums_ and all_solved_rows_
+    std::int64_t sums, solved_rows;  // where the segment begins in all_sums_, all_solved_rows_
   };
 
-  /// Adds the items of each segment, from the last range of keys to the first. An item waits for
-  /// the item of the same head and the range after its own. Threads seldom wait, because the items
-  /// for all heads of a range are adjacent in the list.
+  /// Adds the work items of each segment to the list, from the last range of keys to the first. An
+  /// item waits for the item with the same head and the next later range. Threads seldom wait,
+  /// because the items of all heads for one range are adjacent in the list.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
@@ -119,7 +121,8 @@ class BackwardPass {
     }
   }
 
-  /// Allocates the buffers that ranges share, and the partial sums that are added at the end.
+  /// Allocates the buffers that all ranges of keys of a segment share, and the partial sums that
+  /// run() adds up at the end.
   void allocate() {
     Backend& backend = scores_.q.data.backend();
     const std::int64_t numbers = scores_.q.data.rows() * scores_.q.heads;
@@ -132,7 +135,7 @@ class BackwardPass {
     dgamma_.resize(static_cast<std::size_t>(b_.gamma ? parts_ * heads_ * group_ : 0));
   }
 
-  /// The task of the kernels for an item and a key head.
+  /// Returns the task of the kernels for key head h of a work item.
   AttentionGradients<T> task_of(const WorkItem& item, std::int64_t h) {
     const SegmentRows at = segment_rows(scores_.queries, scores_.keys, item.segment);
     const std::int64_t q_head = h * group_;
@@ -191,8 +194,8 @@ class BackwardPass {
     return task;
   }
   /// Sets the task's pointers to the buffers that all ranges of keys of a segment share: the sums
-  /// for dq, for leftward rules (kernels.h) the state of each row, and for ChaCAL and DeltaFormer
-  /// the rows of W.
+  /// for dq, the state of each row (only for rules that process keys from the last to the first),
+  /// and the solution W of a triangular system (only for ChaCAL and DeltaFormer).
   void share(AttentionGradients<T>& task, const Segment& segment, const SegmentRows& at,
              std::int64_t q_head) {
     task.dq_sums = all_sums_.template data<float>() + segment.sums +
@@ -212,8 +215,9 @@ class BackwardPass {
     const SegmentShape& shape = task.shape;
     const Segment& segment = segments_[item.segment];
     const bool several = segment.parts > 1;
-    // The indices of this item and of the item of the next range. If queries of a panel see keys of
-    // both ranges, the item of the next range must process the panel first.
+    // `number` is the index of this work item, and `next` is that of the item with the next later
+    // range of keys. If a panel of queries sees keys of both ranges, item `next` must process the
+    // panel first.
     const std::size_t number =
         segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads_ + h);
     const std::size_t next = number - static_cast<std::size_t>(heads_);
@@ -257,11 +261,12 @@ class BackwardPass {
 
   WorkList list_;
   std::vector<Segment> segments_;
-  std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;  // totals over all segments
+  // totals over all segments: ranges of keys, floats in all_sums_, floats in all_solved_rows_
+  std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;
 
   Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
-  // One partial sum of dgamma for each segment, range and head. They are added at the end in a
-  // fixed order.
+  // One partial sum of the gradient of gamma for each segment, range of keys and query head. They
+  // are added at the end in a fixed order.
   std::vector<float> dgamma_;
 };
 

@@ -6,9 +6,10 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The backward pass of ChaCAL. P are the weights of softmax attention, and g is the head's gamma.
-/// From the last row to the first,
-///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
-///   dg = sum_j (B_j . y_j - A_j . v_j)
+/// These sums are computed from the last row to the first:
+///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;
+/// The gradients of the values and of gamma are
+///   dv_j = (1 - g) A_j;  dg = sum_j (B_j . y_j - A_j . v_j)
 /// The gradients of the scores are those of softmax attention with W_i in place of dy_i, and with
 /// U_j = (1 - g) v_j + g y_j in place of v_j.
 struct ChacalGradients : SoftmaxGradients {
@@ -18,7 +19,7 @@ struct ChacalGradients : SoftmaxGradients {
   static float gamma(const AttentionGradients<T>& task, std::int64_t head) {
     return task.gamma[head * task.gamma_step];
   }
-  /// U_j of the keys of the range, by which ChaCAL replaces v_j.
+  /// Returns the rows that take the place of v_j in the products: (1 - gamma) v_j + gamma y_j.
   template <class T>
   static ChacalSource<T> values(const AttentionGradients<T>& task, const Source<T>& v,
                                 const Source<T>& y, std::int64_t head) {
@@ -31,7 +32,8 @@ struct ChacalGradients : SoftmaxGradients {
   template <class T, class Product>
   static void start_solve(const GradientPanel<T, Product>&) {}
 
-  /// Computes B, W and A of `count` rows.
+  /// For `count` rows j, computes B_j = sum_(i>j) P_ij W_i and W_j = dy_j + gamma B_j, where P are
+  /// the weights. Adds B_j . y_j to the gradient of gamma. Then replaces B_j by B_j + P_jj W_j.
   template <class T, class Product>
   [[gnu::always_inline]] static void solve(const GradientPanel<T, Product>& rows,
                                            const SolveGradientTile& tile, int count) {
@@ -50,9 +52,10 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Corrects dP_ii, the entry of each row's own key, which is stored on the diagonal of `ds`. The
-  /// matrix product has computed it as W_i . U_i. A row reads (1 - g) v_i at its own key, not U_i,
-  /// so the difference g W_i . y_i = g D_i is subtracted.
+  /// Corrects the entry of dP for each row's own key, on the diagonal of `ds`. The matrix product
+  /// has computed it as W_i . ((1 - gamma) v_i + gamma y_i), where W takes the place of dy. But a
+  /// row reads only (1 - gamma) v_i at its own key, so gamma W_i . y_i is subtracted. space.sums
+  /// contains W_i . y_i.
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>& rows) {
     for (std::int64_t i = 0; i < rows.count; ++i) {
@@ -60,7 +63,8 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Adds (1 - g) A_j of a head to dv_j, and the terms -A_j . v_j to dg, with A_j as defined above.
+  /// Adds (1 - gamma) A_j to dv_j and -A_j . v_j to the gradient of gamma, for one head. A_j, which
+  /// is in value_sums, is sum_(i>=j) P_ij W_i, where P are the weights and W takes the place of dy.
   template <class T, class Product>
   static void end_head(const AttentionGradients<T>& task, const GradientSpace<Product>& space,
                        std::int64_t head, std::int64_t count) {

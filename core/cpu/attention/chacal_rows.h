@@ -5,20 +5,22 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// ChaCAL: later rows read U_j = (1 - g) v_j + g y_j at key j, and a row reads (1 - g) v_i at its
-/// own key.
+/// ChaCAL with the softmax weights P and the head's gamma g. A row reads (1 - g) v_i at its own key
+/// i. At an earlier key j, it reads U_j = (1 - g) v_j + g y_j:
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
 struct ChacalRows : SoftmaxRows {
   static constexpr bool solves = true;
 
-  /// The solved values: U of keys whose outputs y are known.
+  /// Returns what later rows read in place of v_j: (1 - gamma) v_j + gamma y_j. The outputs y_j of
+  /// these keys are already computed.
   template <class T>
   static ChacalSource<T> values(const AttentionRows<T>& task, const Source<T>& v,
                                 const Source<T>& y) {
     return {v, y, task.gamma};
   }
 
-  /// Computes y of `count` rows as unnormalized sums, and replaces their v by U.
+  /// Completes the sums for y of `count` rows, without dividing them by the softmax denominator.
+  /// Replaces v of each row by what later rows read, (1 - gamma) v + gamma y.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {

@@ -7,7 +7,7 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The backward pass of DeltaFormer. P are the weights of softmax attention over earlier keys only,
 /// g_i is the gain of row i, and z_i = sum_j P_ij y_j. From the last row to the first,
-///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j = dv_j;  dg_j = W_j . z_j
+///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j;  dv_j = W_j;  dg_j = W_j . z_j
 /// The gradients of the scores are those of softmax attention, dS_ij = P_ij (dP_ij - D_i), but with
 /// dP_ij = g_i W_i . y_j and D_i = g_i W_i . z_i.
 struct DeltaFormerGradients : SoftmaxGradients {
@@ -27,7 +27,8 @@ struct DeltaFormerGradients : SoftmaxGradients {
   template <class T>
   static void begin_head(const AttentionGradients<T>&, std::int64_t) {}
 
-  /// Sets dg_j to its first part, dy_j . z_j.
+  /// Stores the first part of the gradient of each row's gain: dy_j . z_j, where z_j is the
+  /// weighted mean of earlier outputs that row j has read (task.read).
   template <class T, class Product>
   static void start_solve(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;
@@ -40,7 +41,9 @@ struct DeltaFormerGradients : SoftmaxGradients {
     }
   }
 
-  /// Computes B and g W of `count` rows, and adds the second part of dg_j, B_j . z_j.
+  /// For `count` rows j, computes B_j = sum_(i>j) P_ij g_i W_i and g_j W_j = g_j (dy_j + B_j),
+  /// where P are the weights and g are the gains. Also adds B_j . z_j, the second part of the
+  /// gradient of g_j. z_j is row j of task.read, the weighted mean of earlier outputs.
   template <class T, class Product>
   [[gnu::always_inline]] static void solve(const GradientPanel<T, Product>& rows,
                                            const SolveGradientTile& tile, int count) {
@@ -60,7 +63,8 @@ struct DeltaFormerGradients : SoftmaxGradients {
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>&) {}
 
-  /// dv_j = dy_j + B_j
+  /// Adds dv_j = dy_j + B_j of one head to all_value_sums. B_j is the part of the gradient of y_j
+  /// that comes from later rows. It is in value_sums.
   template <class T, class Product>
   static void end_head(const AttentionGradients<T>& task, const GradientSpace<Product>& space,
                        std::int64_t head, std::int64_t count) {

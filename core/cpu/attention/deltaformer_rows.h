@@ -5,9 +5,10 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// DeltaFormer: later rows read y_j at key j. The first row of a sequence has no earlier key, so
-/// its z is 0.
+/// DeltaFormer. A row reads the outputs y_j at earlier keys j:
 ///   z_i = sum_(j<i) P_ij y_j;  y_i = v_i + g_i z_i
+/// P are the softmax weights over the earlier keys, and g_i is the gain of row i. The first row of
+/// a sequence has no earlier key, so its z_i is 0.
 struct DeltaFormerRows : SoftmaxRows {
   using Formula = StrictSoftmax;
   static constexpr bool solves = true, writes_rows = true;
@@ -17,7 +18,8 @@ struct DeltaFormerRows : SoftmaxRows {
     return y;
   }
 
-  /// Completes the sums of `count` rows and replaces their v by y.
+  /// Completes the weighted sums over earlier outputs for `count` rows. Replaces v of each row by
+  /// its output, y = v + gain * sum / denominator.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {
@@ -32,8 +34,9 @@ struct DeltaFormerRows : SoftmaxRows {
   static float share(float sum) { return sum > 0 ? 1.0f / sum : 0.0f; }
   static Vec log_sum(Vec m, Vec sum) { return log_sum_or_zero(m, sum); }
 
-  /// Writes y of a row, and also z if it is required. z is `sum`, the unnormalized sum over earlier
-  /// rows, multiplied by `share`, the reciprocal of the softmax denominator.
+  /// Writes the output y = v + gain z of a row, and also z if it is required. z = share * sum is
+  /// the weighted mean of earlier outputs: `sum` is the sum of these outputs with unnormalized
+  /// weights, and `share` is the reciprocal of the softmax denominator.
   template <class T>
   static void write_row(const AttentionRows<T>& task, std::int64_t row, const float* sum,
                         float share) {

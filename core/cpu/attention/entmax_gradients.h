@@ -5,13 +5,15 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Entmax: dS_ij = w_ij (dP_ij - D_i), where w_ij is the square root of P_ij. Blocks in which no
-/// key has a weight are skipped.
+/// The backward pass of entmax: dS_ij = w_ij (dP_ij - D_i). w_ij is the square root of the weight
+/// P_ij, and D_i is the mean of dP_ij over all keys j, weighted by w_ij. Blocks in which no key has
+/// a weight are skipped.
 struct EntmaxGradients : SoftmaxGradients {
   using Formula = rules::Entmax;
   static constexpr bool skips_blocks = true;
 
-  /// The square root of P.
+  /// Returns the square root of the weight P of one key, for a vector of queries. x contains the
+  /// products of the queries with the key.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec threshold, Vec shift, const float* key_shift) {
     const Vec s = score_of<Product, Formula, shifted>(x, scale, shift, key_shift);
@@ -19,7 +21,8 @@ struct EntmaxGradients : SoftmaxGradients {
   }
   static Vec probability(Vec w) { return w * w; }
 
-  /// Reads the thresholds.
+  /// Reads the entmax threshold of each row, which the forward pass has saved in log_sum. A key
+  /// has a weight only if half its score is above the threshold.
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>& rows) {
     const auto threshold = rows.column(rows.task.log_sum);
@@ -28,7 +31,7 @@ struct EntmaxGradients : SoftmaxGradients {
     }
   }
 
-  /// True if any key of this block has a weight in any row.
+  /// True if any key of a block has a nonzero weight for any query of the panel.
   template <class Product, bool shifted>
   static bool has_weight(const Sight& there, const GradientSpace<Product>& space,
                          std::int64_t first) {
@@ -46,10 +49,10 @@ struct EntmaxGradients : SoftmaxGradients {
     return false;
   }
 
-  /// Computes D_i = dy_i . root_mean_i, where root_mean_i is the mean of the values weighted by the
-  /// square roots of P. Uses the same products as dP, in the same order of summation. If one key
-  /// has all the weight of a row, root_mean_i is the value of that key. D_i then has the same bits
-  /// as dP, and dP - D is exactly 0.
+  /// Computes D_i = dy_i . root_mean_i, where root_mean_i is the mean of the values, weighted by
+  /// the square roots of the weights P. The terms are multiplied and summed exactly as in the
+  /// product dP_ij = dy_i . v_j. If key j has all the weight of a row, root_mean_i is v_j. D_i then
+  /// has the same bits as dP_ij, and dP_ij - D_i is exactly 0.
   template <class T, class Product>
   static void dots_like_products(const GradientPanel<T, Product>& rows) {
     const GradientSpace<Product>& space = rows.space;

@@ -6,25 +6,30 @@
 #include "core/cpu/attention/single.h"
 #include "core/rules/entmax.h"
 
-/// Entmax, forward. The scores of a panel with all its keys are stored in a strip, [key][query].
-/// Newton's method then finds the threshold of each row. It starts at the maximum score minus 1,
-/// and its estimates never exceed the threshold. A key whose score is below the current estimate
-/// therefore has weight 0, and later steps skip this key. Blocks of keys without a weight are
-/// skipped when values are summed.
+/// The forward pass of entmax. The weight of a key is max(0, score / 2 - threshold)^2. Half of each
+/// score of a panel of queries is stored in the strip, [key][query]. Newton's method then finds the
+/// threshold of each row, at which its weights sum to 1. The first estimate is the row's maximum
+/// minus 1, and no estimate exceeds the threshold. A key below the current estimate therefore has
+/// weight 0, and later steps skip this key. Blocks of keys without a weight are skipped when values
+/// are summed.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The scratch of one call.
+/// The scratch memory for one panel of queries.
 template <class Product>
 struct StripSpace {
-  float *keys, *values;              // one block, packed for products (pack.h)
-  float *p, *w;                      // packed weights of one block; square roots of these weights
-  float *queries, *outputs, *means;  // one row per query of the panel
-  float* counts;                     // [panel]: number of keys that have a weight
-  float *times, *maxima, *sums;      // [panel]: factor of scores; maximum, then threshold; sum of w
-  // Scores::decay of the panel's queries, and of one block of keys
+  float *keys, *values;  // one block of keys and values, packed for products (pack.h)
+  float *p, *w;          // p: packed weights of one block. w: their square roots
+  // queries: the packed queries, [depth][panel]. outputs, means: for each query, the sums of the
+  // values weighted by p and by w.
+  float *queries, *outputs, *means;
+  float* counts;  // [panel]: number of keys that have a weight
+  // [panel] each. times: factor of the scores. maxima: maximum of the halved scores, later the
+  // threshold. sums: sum of the square roots of the weights.
+  float *times, *maxima, *sums;
+  // Scores::decay of the panel's queries (shifts) and of one block of keys (key_shifts)
   float *shifts, *key_shifts;
-  float* strip;  // [keys][panel]
-  // the keys that may have a weight for at least one query of a SIMD vector
+  float* strip;  // half of each score of the panel with all its keys, [keys][panel]
+  // indices of the keys that may have a weight for at least one query of a SIMD vector
   std::int32_t* rows;
   std::int64_t depth, key_stride, value_stride, floats;
 
@@ -101,8 +106,8 @@ class EntmaxRows {
     if (task_.mean) clear(space_.means, round_up(n_, tile_rows) * space_.value_stride);
   }
 
-  /// Stores half of each score of a block, or minus infinity if the query does not see the key.
-  /// Updates the maximum score of each query.
+  /// Computes the scores of a block of keys and stores half of each, or minus infinity if the query
+  /// does not see the key. Updates the maximum of each query.
   void score(std::int64_t j) {
     const Sight there = sight(j);
     pack_left<Product>(source(task_.k, j, there.keys, shape_.width), there.keys, shape_.width,
@@ -132,8 +137,8 @@ class EntmaxRows {
     }
   }
 
-  /// Finds the thresholds of a vector of queries. At its threshold, the weights of a query sum to
-  /// 1.
+  /// Finds the thresholds of the queries t to t + lanes - 1. The threshold of a query is the number
+  /// at which its weights sum to 1.
   void find_threshold(std::int64_t t) {
     const std::int64_t count = last_key_ - first_key_;
     const float* const s = space_.strip + t;
@@ -185,7 +190,8 @@ class EntmaxRows {
     mix_keys<Product>(space_.w, space_.values, space_.value_stride, there, space_.means, width);
   }
 
-  /// Packs the weights of a block and their square roots. Returns true if any weight is not 0.
+  /// Computes and packs the weights of a block of keys and their square roots. Returns true if any
+  /// weight is not 0.
   bool weigh(const Sight& there, const float* s) {
     Mask some = Vec(0.0f) > Vec(0.0f);
     for (std::int64_t t = 0; t < n_; t += lanes) {
@@ -197,7 +203,7 @@ class EntmaxRows {
         Vec w = rules::Entmax::weight(load(s + r * panel + t), threshold);
         const Mask has = w > Vec(0.0f);
         some = some | has;
-        w = select(alone & has, Vec(1.0f), w);  // the only key with a weight has the weight 1
+        w = select(alone & has, Vec(1.0f), w);  // if a row has only one weight, it is 1
         sum += w;
         return w;
       };
@@ -238,8 +244,9 @@ class EntmaxRows {
   std::int64_t row_ = 0, n_ = 0, first_key_ = 0, last_key_ = 0;
 };
 
-/// Entmax of a single query. First computes all scores and stores them in the scratch, after the
-/// sums of y. Then adds the values of those blocks in which a key has a weight.
+/// Entmax of a single query. First computes the scores of all keys and stores them in the scratch,
+/// after the sums for the output y. Then sums the values of those blocks in which a key has a
+/// weight.
 template <class T>
 class EntmaxSingle : SingleRow<T, rules::Entmax> {
   using Base = SingleRow<T, rules::Entmax>;
@@ -267,7 +274,8 @@ class EntmaxSingle : SingleRow<T, rules::Entmax> {
   }
 
  private:
-  /// Stores the scores of the keys [begin, end) in `all` and returns the threshold.
+  /// Stores half of the score of each key of [begin, end) in `all`. Returns the threshold, at which
+  /// the weights of these keys sum to 1.
   float threshold_of(float* all, std::int64_t begin, std::int64_t end) {
     Vec top(-1e38f);
     for (std::int64_t j = begin; j < end; j += block) {
@@ -292,8 +300,8 @@ class EntmaxSingle : SingleRow<T, rules::Entmax> {
   }
 };
 
-/// The kernels of entmax. `begin` and `before` do nothing, because `own` processes all keys of a
-/// chunk.
+/// The kernels of entmax. The functions `begin` and `before` do nothing, because `own` processes
+/// all keys that a chunk of queries sees.
 template <class T, class Product>
 inline constexpr AttentionKernels<T> entmax_kernels{
     [](std::int64_t width, std::int64_t value_width, std::int64_t, std::int64_t keys) {

@@ -10,7 +10,7 @@ namespace longhand::cpu::LONGHAND_ISA {
 /// x, 2^x = 2^n 2^(x - n). The polynomial for 2^(x - n) minimizes the maximum relative error.
 [[gnu::always_inline]] inline Vec exp2(Vec x) {
   const Vec near = max(Vec(-160.0f), x);
-  // Adding 1.5 * 2^23 rounds to an integer. The low bits of the sum then contain this integer.
+  // Adding 1.5 * 2^23 rounds x to an integer. The low bits of the sum contain this integer.
   const Vec magic(12582912.0f);
   const Vec shifted = near + magic;
   const Vec n = shifted - magic;
@@ -26,8 +26,8 @@ namespace attention {
   const Vec lowest(-126.0f);
   return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));
 }
-/// Lower limit of a row's unassigned weight in stick-breaking. Products with a smaller weight could
-/// be subnormal numbers, which are slow.
+/// Lower limit of the part of a row's weight that stick-breaking has not yet assigned to keys.
+/// Products with a smaller number could be subnormal, and subnormal numbers are slow.
 inline constexpr float least_left = 0x1p-90f;
 
 inline constexpr float log2_of_e = 1.44269504088896340736f;

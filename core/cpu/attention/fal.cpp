@@ -7,12 +7,12 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per item, forward pass
-constexpr std::int64_t key_range = 4096;                  // keys per item, backward pass
+constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per item of the forward pass
+constexpr std::int64_t key_range = 4096;                  // keys per item of the backward pass
 constexpr std::int64_t no_window = std::int64_t{1} << 40;
 
-/// Divides each segment into items of `step` rows. The last rows come first in the list, because
-/// later rows cost more.
+/// Divides each segment into work items of `step` rows. The last rows of a segment come first in
+/// the list, because later rows cost more.
 WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
                FunctionRef<std::int64_t(std::int64_t segment)> length, double cost_of_row) {
   WorkList list;
@@ -34,8 +34,8 @@ WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
   return list;
 }
 
-/// Like store_to, for rows of heads. Non-temporal stores are used only if the rows of each head
-/// consist of whole cache lines.
+/// Returns how to store the rows of the heads y. Non-temporal stores are used if y is large, y is
+/// overwritten and not added to, and the rows of each head consist of whole cache lines.
 Store store_to_heads(const Heads& y, bool add) {
   if (!y) return {.add = add};
   const auto size = static_cast<std::int64_t>(size_of(y.data.dtype()));

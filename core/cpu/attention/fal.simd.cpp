@@ -4,14 +4,14 @@
 #include "core/cpu/attention/rows.h"
 #include "core/cpu/isa.h"
 
-/// First-After-Last: m(i) = max { j < i : q_i . k_j > 0 }. Most matches are near, so each query
-/// first tests the last `reach` keys before it, four keys at a time. Queries without a match among
-/// these keys search all earlier keys. This search computes the scores of a panel of queries with
-/// one block of keys at a time, in tiles. A vector of queries stops when all its queries have a
-/// match. Even if no query has a match, the search costs little more than a matrix product. The
-/// order in which the terms of a score are summed depends only on the distance between query and
-/// key. A match is therefore independent of the division of work, of caches and of the number of
-/// threads.
+/// First-After-Last. The match of query i is the last key j < i with q_i . k_j > 0. Most matches
+/// are near, so each query first tests the last `reach` keys before it, four keys at a time.
+/// Queries without a match among these keys search all earlier keys. This search computes the
+/// scores of a panel of queries with one block of keys at a time, in tiles. A vector of queries
+/// stops when all its queries have a match. Even if no query has a match, the search costs little
+/// more than a matrix product. The order in which the terms of a score are summed depends only on
+/// the distance between query and key. A match is therefore independent of the division of work, of
+/// caches and of the number of threads.
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
@@ -55,7 +55,7 @@ class Search {
 
  private:
   /// Tests the last `reach` keys before each query. Returns true if every query has a match or has
-  /// no other keys to search.
+  /// no earlier keys to search.
   bool near() {
     bool all = true;
     for (std::int64_t t = 0; t < n_; ++t) {
@@ -111,8 +111,7 @@ class Search {
     const std::int64_t count = end - begin;
     pack_left<Exact>(Source<T>{{task_.k.row(begin), task_.k.stride}, count, width_}, count, width_,
                      space_.keys, space_.key_stride);
-    // near() has already tested the last `reach` keys before each query. In this block, a query
-    // therefore searches only keys before these.
+    // Each query skips the last `reach` keys before it, because near() has already tested them.
     const Sight sight{count, n_, position_ - 1 - reach - begin, std::int64_t{1} << 40};
     for (std::int64_t t = 0; t < n_; t += 2 * lanes) {
       for (std::int64_t r = (count - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
@@ -137,16 +136,16 @@ class Search {
     }
   }
 
-  /// For each query without a match, stores the last of the keys [r, end) that has a positive
-  /// score, if there is one.
+  /// For each query of a vector that has no match yet: if any of the keys [r, end) has a positive
+  /// score, stores the last such key as the match.
   void take(std::int64_t r, std::int64_t end, std::int64_t t, std::int64_t begin,
             const Sight& sight) {
     const float* const scores = space_.scores + t;
     IntVec match = load(space_.match + t);
     Vec highest = load(scores + r * panel);
     for (std::int64_t j = r + 1; j < end; ++j) highest = max(load(scores + j * panel), highest);
-    // If the maximum is NaN, a score may still be positive. The keys are therefore tested one by
-    // one in this case, too.
+    // Returns if no score of a query without a match is positive. If the maximum is NaN, a score
+    // may still be positive, so the keys are tested one by one.
     if (!any(~(highest <= Vec(0.0f)) & (match < IntVec(0)))) return;
     Vec found = load(space_.found + t);
     const std::int64_t all = sight.keys_of_all(t, lanes).end;

@@ -3,9 +3,9 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/rows.h"
 
-/// First-After-Last, backward. For every key m, the first step lists the queries whose match is m,
-/// ordered by head and position. Then one pass over the keys writes each row of the gradients once,
-/// when its sum is complete.
+/// The backward pass of First-After-Last, where each query has chosen one earlier key, its match.
+/// The first step lists the queries that chose each key, ordered by head and position. Then one
+/// pass over the keys writes each row of the gradients once, when its sum is complete.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T>
@@ -44,15 +44,16 @@ class FalGradientWork {
     return task_.heads == 1 ? 0 : number / task_.shape.queries;
   }
 
-  /// Lists the queries that chose each key m. The entries starts_[s] to starts_[s + 1] - 1 of
-  /// readers_ are the queries with m = begin - 1 + s. Each query is stored as the number head *
-  /// queries + row. Also sets dq of queries without a match to 0.
+  /// Lists the queries that chose each key. The entries starts_[s] to starts_[s + 1] - 1 of
+  /// readers_ are the queries that chose key begin_ - 1 + s. A query is stored as the number head *
+  /// (queries per head) + row. Also sets dq of queries without a match to 0.
   void list() {
     const SegmentShape& shape = task_.shape;
     const std::int64_t slots = end_ - begin_ + 1;
     for (std::int64_t s = 0; s < slots + 2; ++s) starts_[s] = 0;
-    const std::int64_t first =
-        most(0, begin_ - shape.offset);  // a match is always before its query
+    // Queries before the range cannot have chosen one of its keys: a match is always before its
+    // query.
+    const std::int64_t first = most(0, begin_ - shape.offset);
     const auto each = [&](auto&& body) {
       for (std::int64_t h = 0; h < task_.heads; ++h) {
         for (std::int64_t t = first; t < shape.queries; ++t) {
@@ -94,8 +95,8 @@ class FalGradientWork {
   }
 
   /// Writes the gradients that depend on the queries that chose key m: dk_m, dv_(m+1) and the dq of
-  /// these queries. (A query that chose key m reads v_(m+1).) Gradients of keys outside this range
-  /// of keys are left to other calls.
+  /// these queries. (A query that chose key m reads v_(m+1).) If key m or m + 1 is outside this
+  /// range of keys, its gradients are left to the call for the other range.
   void write_key(std::int64_t m, const std::int32_t* numbers, std::int64_t count) {
     // The readers of a key are the queries that chose this key. Few keys have more than three
     // readers. The branch predictor cannot predict the number of readers, so only one branch
@@ -117,8 +118,8 @@ class FalGradientWork {
     }
   }
 
-  /// Adds the terms of the next n queries that chose m. The last call for m writes the rows of the
-  /// gradients.
+  /// Adds the terms of the next n queries that chose key m to the sums for dk_m and dv_(m+1), and
+  /// writes dq of these queries. The last call for a key writes its rows of dk and dv.
   template <int n>
   void readers(std::int64_t m, const std::int32_t* numbers, bool first, bool last) {
     const T *q[n + 1], *dy[n + 1];
@@ -150,8 +151,8 @@ class FalGradientWork {
     }
   }
 
-  /// Computes sum_r times_r x_r,c for each column c, in the order of r, and adds it to `sums`
-  /// unless this is the first call. The last call stores the total in y instead of `sums`.
+  /// Adds sum_r times[r] x[r][c] to sums[c] for each column c, in the order of r. The first call
+  /// for a key starts from 0. The last call stores the total in y instead of `sums`.
   template <int n>
   static void add_up(const float* times, const T* const* x, bool first, bool last, float* sums,
                      T* y, std::int64_t width, Store how) {

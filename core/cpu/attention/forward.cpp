@@ -24,12 +24,11 @@ class ForwardPass {
         group_(heads_ / f.v.heads),
         width_(scores_.q.width),
         value_width_(f.v.width) {
-    // For a few queries per segment there is a second kernel, which computes one row at a time. It
-    // multiplies unrounded numbers in f32, so it is right for bf16 tensors in every math mode, but
-    // for f32 tensors not in Math::bf16, which rounds them first. If a backward pass follows, only
-    // softmax can use the row kernel, because no other row kernel saves what its backward pass
-    // reads: the exact scores of TRA, the rounded weights of stick-breaking, and the root_mean of
-    // entmax.
+    // Segments with few queries use a second kernel, which computes one row at a time. It
+    // multiplies in f32 and does not round its operands. It is therefore not used for f32 tensors
+    // in Math::bf16, which requires operands rounded to bf16. If a backward pass follows, only
+    // softmax uses this kernel: for the other rules it does not save what the backward pass reads,
+    // such as root_mean of entmax or the rounding error of y.
     const bool saved = f.log_sum || f.residue;
     singly_ = (kernels_.row_saves || !saved) && (math != Math::bf16 || std::is_same_v<T, bf16>);
   }
@@ -49,8 +48,9 @@ class ForwardPass {
  private:
   using Kernels = AttentionKernels<T>;
 
-  /// Adds the items of each segment from the last rows to the first, because later rows cost more.
-  /// If rows depend on earlier rows, the order is from the first to the last.
+  /// Adds the work items of each segment to the list, from the last rows to the first, because
+  /// later rows cost more. If rows depend on the outputs of earlier rows, the order is from the
+  /// first to the last.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
@@ -110,8 +110,9 @@ class ForwardPass {
       kernels_.own(task, chunk, space);
     }
   }
-  /// Solves the rows of an item. Before it reads rows of an earlier chunk of the same segment and
-  /// head, it waits until that chunk is finished.
+  /// Computes the rows of a work item for ChaCAL or DeltaFormer, whose rows depend on the outputs
+  /// of earlier rows. Before it reads the outputs of an earlier chunk of rows, it waits until that
+  /// chunk is finished.
   void solve(const WorkItem& item, std::size_t number, const AttentionRows<T>& task, Progress& done,
              float* space) const {
     const typename Kernels::Chunk chunk{item.begin, item.end};

@@ -11,20 +11,21 @@
 ///   Formula            the formulas of the rule in core/rules/
 ///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
-///   share, log_sum     the factor of a row's sums, and the number that is saved as log_sum
+///   share              returns the factor of a row's finished sums
+///   log_sum            returns the number of each row that is saved for the backward pass
 ///   Query              the state of a single query (single.h)
 /// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first: the
 /// chunk's own keys, then the earlier blocks. With the members `spent` and `bound`, they find out
 /// when no earlier key can have a weight in any row, and stop.
 ///
 /// ChaCAL and DeltaFormer have the member `solves`. They multiply the weights not by v but by
-/// solved values, which depend on the outputs of earlier rows (ChaCAL: (1 - g) v + g y,
+/// solved values, which depend on the outputs of earlier rows (ChaCAL: (1 - gamma) v + gamma y,
 /// DeltaFormer: y). Their function `values` returns the solved values of keys whose outputs are
 /// already computed. Their function `solve` computes the outputs at a panel's own keys, row by row.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// True if the rule has solved values, which are described above. Products on tile registers do not
-/// support them.
+/// True if the rule multiplies its weights not by v but by solved values, which depend on the
+/// outputs of earlier rows (ChaCAL, DeltaFormer). Products on tile registers do not support this.
 template <class Product, class Rule>
 inline constexpr bool solves = !Product::tiled && requires {
   Rule::solves;
@@ -48,9 +49,9 @@ class Rows {
   }
 
   void before(std::int64_t from, std::int64_t to) {
-    if constexpr (Formula::leftward) return;  // leftwards() processes these keys later
+    if constexpr (Formula::leftward) return;  // leftwards() processes all keys before the chunk
     const InUse<Product> in_use;
-    // first key that the chunk sees
+    // the first key that a query of the chunk sees
     const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;
     for (std::int64_t j = from; j < to; j += block) {
       const std::int64_t count = least(block, to - j);
@@ -95,7 +96,8 @@ class Rows {
   }
 
  private:
-  /// Processes the chunk's own keys, which are already packed, and then all earlier keys.
+  /// Used for rules that process keys from the last to the first. Processes the chunk's own keys,
+  /// which are already packed, and then the earlier keys.
   void leftwards() {
     for (std::int64_t row = begin_; row < end_; row += panel) {
       for (std::int64_t other = row; other >= begin_; other -= panel) {
@@ -103,7 +105,7 @@ class Rows {
                shifts_of(other), values_of(other));
       }
     }
-    // first key that the chunk sees
+    // the first key that a query of the chunk sees
     const std::int64_t seen = most(0, shape_.offset + begin_ - shape_.window + 1);
     bound_scores(seen);
     for (std::int64_t end = shape_.offset + begin_; end > seen && !spent();) {
@@ -119,8 +121,8 @@ class Rows {
     for (std::int64_t row = begin_; row < end_; row += panel) finish(row);
   }
 
-  /// Calls the rule's bound() for each panel. It computes upper bounds of the scores of all keys
-  /// before the chunk.
+  /// Calls bound() of the rule for each panel of queries, if the rule has this function. It
+  /// computes upper bounds of the scores of all keys before the chunk.
   void bound_scores(std::int64_t seen) {
     if constexpr (requires { Rule::bounds; }) {
       const std::int64_t before = shape_.offset + begin_;
@@ -149,7 +151,7 @@ class Rows {
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// Returns the keys j to j + count - 1 as left operands of the products of scores. Products in
+  /// Returns the keys j to j + count - 1 as left operands of the products with queries. Products in
   /// f32 read wide f32 keys directly, because their rows are long and contiguous. All other keys
   /// are packed first.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
@@ -204,8 +206,9 @@ class Rows {
                              shape_.value_width, space_.values);
   }
 
-  /// Packs the solved values of `count` keys from j on. The outputs at these keys are already
-  /// computed. The outputs before the first query are in `earlier`, all others are in y.
+  /// Packs the solved values of `count` keys beginning at key j, which take the place of v. They
+  /// are computed from the outputs at these keys. Outputs before the first query are in `earlier`,
+  /// all others are in y.
   void pack_solved(std::int64_t j, std::int64_t count) {
     const std::int64_t width = shape_.value_width;
     const HeadRows<const T> y{task_.y.at, task_.y.stride};
@@ -220,12 +223,12 @@ class Rows {
     return {count, queries(row), shape_.offset + row - j - less, shape_.window - less};
   }
 
-  /// Computes the scores and weights of a block of keys. If the weights require it, multiplies the
-  /// panel's sums so far by `shrink`.
+  /// Computes the scores and weights of a block of keys for a panel of queries. If this changes the
+  /// maximum of a softmax, multiplies the panel's sums so far by the factors `shrink`.
   void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
-    mix();  // adds the products with the values of the previous block
+    mix();  // adds the values of the previous block, multiplied by their weights
     float *const s = space_.scores, *const p = space_.p;
     clear_unseen<Product>(sight, p);
     const Running state = running(row);
@@ -247,8 +250,8 @@ class Rows {
   }
 
   /// Multiplies the weights p of the last block by its values and adds the result to the panel's
-  /// sums. This is done only after the scores of the next block are computed: a product on tile
-  /// registers would otherwise have to wait until p, which was just stored, can be loaded.
+  /// sums. On tile registers, this is done only after the scores of the next block are computed:
+  /// the product would otherwise have to wait until p, which was just stored, can be loaded.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,
@@ -256,8 +259,8 @@ class Rows {
     waiting_.values = nullptr;
   }
 
-  /// Computes the outputs of a panel, tile by tile. After each tile, the values v of its keys are
-  /// replaced by their solved values.
+  /// Computes the outputs of a panel for ChaCAL or DeltaFormer, tile by tile. After each tile, the
+  /// values v of its keys are replaced by the solved values that later rows read.
   void solve(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
@@ -316,7 +319,7 @@ class Rows {
     }
   }
 
-  /// Writes y_c = factor sum_c.
+  /// Writes an output row, y = factor * sum.
   void write_row(const float* sum, float factor, T* y) const {
     const std::int64_t whole = shape_.value_width / lanes * lanes;
     const int rest = static_cast<int>(shape_.value_width - whole);
@@ -325,7 +328,7 @@ class Rows {
     if (rest != 0) store_first(y + whole, load(sum + whole) * times, rest);
   }
 
-  /// Writes the rounding errors of y_c = factor sum_c.
+  /// Writes the rounding errors of an output row, y = factor * sum.
   void write_residue(const float* sum, float factor, T* residue) const {
     for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
       const Vec y = load(sum + c) * Vec(factor);

@@ -4,32 +4,41 @@
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/tile_products.h"
 
-/// Scratch memory of the forward pass: the buffers of a chunk of rows and the running state of a
-/// panel.
+/// Scratch memory of the forward pass. A kernel computes a chunk of consecutive query rows, which
+/// it processes in panels of 64 rows.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-// Initial maximum of a row. It is finite, so that the difference of two initial maxima is not NaN.
+// Initial value of a row's running maximum of scores. It is finite, because the difference of two
+// infinite maxima would be NaN.
 inline constexpr float lowest = -1e38f;
 
-/// The scratch of one call.
+/// The buffers of one kernel call. The constructor divides the scratch memory `at` among them. If
+/// `at` is null, it only computes their total size `floats`.
 template <class Product>
 struct Space {
-  // the packed keys and values, either of one block or of the whole chunk
+  // packed keys and values: either those of one block of 64 keys, or those at the positions of the
+  // chunk's queries
   float *keys, *values;
-  float *scores, *p;  // scores, [block][panel]; p in packed words, [block / depth][panel]
-  float* solved;  // solved values (forward_rows.h) of the panel's own keys, f32, [panel][stride]
-  // for each panel: the packed queries, [depth][panel], and the sums over keys of weight times
-  // value
+  // The scores of a block of keys with a panel of queries, f32 [block][panel], and the weights p of
+  // these keys as packed words (product.h), [block / Product::depth][panel].
+  float *scores, *p;
+  // ChaCAL and DeltaFormer: the vectors that later rows read instead of v (forward_rows.h), for the
+  // keys at the positions of a panel's queries, f32 [panel][value_stride]
+  float* solved;
+  // for each panel of the chunk: the packed queries, [depth][panel], and the sums over keys of
+  // weight times value
   float *queries, *outputs;
-  float* rows;  // the rows of the finished panel, [panel][stride]
-  // for each query: factor of the scores, running maximum m, running sum l, factor of earlier sums
+  // products on tile registers only: the finished sums of a panel, [panel][value_stride]
+  float* rows;
+  // One number per query. times: factor of its scores. maxima: its maximum score so far. sums: the
+  // sum of its weights so far. shrink: factor that corrects the sums when the maximum grows.
   float *times, *maxima, *sums, *shrink;
-  // The shifts c (Scores::decay): of each query of the panel, and of each key, either of one block
-  // or of the whole chunk.
+  // The shifts c (Scores::decay), which change the score of query i and key j by c_i - c_j: one per
+  // query of the chunk, and one per packed key.
   float *query_shifts, *key_shifts;
-  // Three numbers per query. What they mean depends on the rule. TRA: the factor `pull` of the
-  // number of positive scores, this number so far, and an upper bound of the scores of earlier
-  // keys.
+  // One number per query, for some rules only. For TRA, `pulls` is the term that each positive
+  // score adds to a score, `counts` is the number of positive scores so far, and `bounds`
+  // (Tra::bound) shows when earlier keys can be skipped.
   float *pulls, *counts, *bounds;
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 
@@ -61,14 +70,15 @@ struct Space {
   }
 };
 
-/// The running state of a panel's queries.
+/// For one panel of queries, pointers into the arrays of Space that have one number per query.
 struct Running {
   float *times, *shifts;
   float *maxima, *sums, *shrink;
   float *pulls, *counts, *bounds;
 };
 
-/// A panel of queries: its first row among the task's queries, its number of rows and its state.
+/// A panel of at most 64 consecutive queries of a task. `row` is the first query, `count` is the
+/// number of queries, and `state` contains numbers such as their maximum scores so far.
 template <class T>
 struct PanelRows {
   const AttentionRows<T>& task;

@@ -5,10 +5,10 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The part of the backward pass that reads and writes the rows of queries. Before the blocks of
-/// keys are processed for a panel, it reads the rows of tau, c, log_sum and dy, and computes D_i =
-/// dy_i . y_i. Afterwards it writes dq and dtau, or saves the sums so far for the next range of
-/// keys.
+/// The part of the backward pass that reads and writes rows of queries. Before the keys are
+/// processed for a panel of queries, it reads q and dy of the panel, reads tau (a factor of each
+/// query's scores) and computes D_i = dy_i . y_i. Afterwards it writes dq and dtau, or saves the
+/// partial sums for dq until the next range of keys is processed.
 template <class T, class Product, class Rule>
 class GradientRows {
  public:
@@ -28,7 +28,8 @@ class GradientRows {
   static HeadRows<U> from(HeadRows<U> x, std::int64_t row) {
     return {x.row(row), x.stride};
   }
-  /// True if `scale` multiplies the finished sums for dq and dk, and false if it multiplies dS.
+  /// True if `scale`, the factor of all scores, multiplies the finished sums for dq and dk. False
+  /// if it multiplies dS.
   bool late() const {
     return task_.shift || requires { Rule::scale_late; };
   }
@@ -44,17 +45,18 @@ class GradientRows {
       store(space_.times + t, Vec(early()));
       store(space_.scale + t, scale * load(space_.tau + t));
     }
-    // If a query sees only one key and the weights of its row sum to 1, P = 1 for any score, and
-    // the gradient of the score must be exactly 0. With a sink, P is less than 1.
+    // If a query sees only one key and the weights of its row sum to 1, P = 1 for any score. The
+    // gradient of the score must then be exactly 0, so the factor of dS is set to 0. With a sink
+    // (an extra score without a value), P is less than 1.
     if (Rule::normalized && !task_.sink) {
       if (shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
       if (shape_.window == 1) clear(space_.times, panel);
     }
 
     const auto q = source(rows.q(), row, n, key_width_);
-    // pack_right is the first to read q, because it reads one row after the other. If rows are far
-    // apart in memory, this loads them faster than reading q column by column, as pack_transposed
-    // does.
+    // pack_right runs before pack_transposed, because it reads q row by row. If rows are far apart
+    // in memory, this loads them into the caches faster than reading q column by column, as
+    // pack_transposed does.
     if (task_.tau) {
       pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
                           space_.key_stride);
@@ -66,8 +68,9 @@ class GradientRows {
     Rule::start(rows);
   }
 
-  /// Reads dy. If products round dy to bf16, D must also be computed from the rounded dy, because
-  /// the rows of dS would otherwise have wrong sums.
+  /// Reads dy. If products round dy to bf16, D_i = dy_i . y_i must also be computed from the
+  /// rounded dy. Otherwise dP and D in dS = P (dP - D) would not match, and the row sums of dS
+  /// would be wrong.
   void read_gradients(const Panel& rows) {
     const auto dy = source(rows.of_values(task_.dy), 0, rows.count, value_width_);
     if constexpr (Product::rounds && Product::parts == 1) {
@@ -78,9 +81,10 @@ class GradientRows {
     }
   }
 
-  /// Computes D_i = dy_i . y_i of the panel's rows and packs dy. For ChaCAL and DeltaFormer, the
-  /// solution W (chacal_gradients.h) takes the place of dy. If packing does not round, D and the
-  /// packed rows are also multiplied by `scale`, a factor of dS.
+  /// Computes D_i = dy_i . y_i for the rows of a panel and packs dy. ChaCAL and DeltaFormer use W,
+  /// the solution of their triangular system (chacal_gradients.h), instead of dy. If packing does
+  /// not round, D and the transposed dy are multiplied by the factor of dS (`times`) here, so that
+  /// dS = P (dP - D) already includes it.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
     const HeadRows<const T> means = Rule::mean(task_);

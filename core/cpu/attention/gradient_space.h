@@ -6,33 +6,45 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The scratch of a backward pass over a range of keys.
+/// Scratch memory of the backward pass, for a range of consecutive keys and one panel of queries.
 template <class Product>
 struct GradientSpace {
-  // The packed keys and values of the range. A product sums along the rows of a left operand and
-  // over the rows of a right operand. For rules that solve a triangular system (ChaCAL,
-  // DeltaFormer), values_left contains the solved values (forward_rows.h) instead of v.
-  float *keys_left, *keys_right, *values_left;  // keys_right: stored block by block
-  float *key_sums, *value_sums;  // sums for dk and dv (for rules that solve: dv of one head)
-  float* all_value_sums;         // for rules that solve: dv of all heads
-  // queries, gradients: the panel's q and dy as right operands (for rules that solve a triangular
-  // system, its solution W instead of dy). turned, turned_gradients: their transposes.
-  // gradient_rows: dy or W in f32. query_sums: the sums for dq.
+  // The packed keys and values of the range. Products sum along the rows of keys_left and
+  // values_left, and over the rows of keys_right, which is stored block by block. For ChaCAL and
+  // DeltaFormer, values_left contains the vectors that rows read instead of v (forward_rows.h).
+  float *keys_left, *keys_right, *values_left;
+  // The sums for dk and dv of the range. For ChaCAL and DeltaFormer, value_sums belongs to one
+  // query head, and all_value_sums contains dv summed over the query heads.
+  float *key_sums, *value_sums;
+  float* all_value_sums;
+  // Buffers for one panel of queries. queries, gradients: q and dy, packed for products that sum
+  // over queries. turned, turned_gradients: q and dy, transposed and packed. gradient_rows: dy in
+  // f32. query_sums: the sums for dq. ChaCAL and DeltaFormer replace dy by W, the solution of their
+  // triangular system.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  float* query_rows;  // query_sums with one row per query
-  float *p, *ds;      // [panel][panel], f32: scores and dP, then P and dS
-  // Packed P and dS. p_rows and ds_rows have `panel` rows of panel / depth words. ds_keys has panel
-  // / depth rows of `panel` words.
+  float* query_rows;  // products on tile registers only: query_sums with one row per query
+  // f32 [key][query], a block of 64 by 64. p contains the scores, then P unless P is only stored
+  // packed. ds contains dP, then dS unless dS is only stored packed.
+  float *p, *ds;
+  // P and dS of a block, packed as words of `depth` numbers (product.h). p_rows and ds_rows have
+  // one row of panel / depth words per key. ds_keys has panel / depth rows with one word per query.
   float *p_rows, *ds_rows, *ds_keys;
-  // [panel]: factor of the scores, factor of dS, log_sum in base 2, D, row sum of dS
+  // One number per query. scale: factor of its scores. times: factor of its dS. logs: the number
+  // subtracted from its scores, for softmax the base-2 log of the denominator. row_sums: sum of its
+  // dS over the keys. sums: D_i = dy_i . y_i.
   float *scale, *times, *logs, *sums, *row_sums;
-  float *tau, *shifts;  // [panel]: tau and c (contract/scores.h) of the queries
-  float* turned_means;  // entmax: root_mean (contract/attention.h), packed
-  float *bounds, *longest_key, *least_shift;         // TRA: bounds of scores, and their inputs
-  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: stick-breaking and TRA only
-  // One shift c and one vector of partial sums of dS per key of the range.
+  float *tau, *shifts;  // for each query: factor and shift of its scores (tau, c in scores.h)
+  float* turned_means;  // entmax only: EntmaxRule::root_mean, transposed and packed
+  // TRA only. bounds: a number per query that shows when earlier keys can be skipped (Tra::bound).
+  // Its inputs include the largest norm of a key and the smallest shift of a key.
+  float *bounds, *longest_key, *least_shift;
+  // One number per query. pulls, log_sums: TRA's pull, and the log of its softmax denominator.
+  // walked: the numbers that stick-breaking and TRA update at every key (see walked_numbers).
+  float *pulls, *log_sums, *walked[walked_numbers];
+  // For each key of the range: its shift (Scores::decay), and a SIMD vector of partial sums of dS
+  // over queries, for the gradient of the shift.
   float *key_shifts, *key_shift_sums;
-  std::int64_t depth, value_depth;  // number of words in a row of keys; in a row of values
+  std::int64_t depth, value_depth;  // number of packed words per row of k, and per row of v
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {
@@ -90,8 +102,9 @@ Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int6
   return {{x.row(row), x.stride}, rows, width};
 }
 
-/// A panel of queries of one head. `head` is its index among the heads that read the key head,
-/// `row` is the panel's first row, and `count` is the panel's number of rows.
+/// A panel of consecutive queries of one head. `head` is the index of the head among the query
+/// heads that share its key head. `row` is the panel's first query, and `count` is its number of
+/// queries.
 template <class T, class Product>
 struct GradientPanel {
   const AttentionGradients<T>& task;
@@ -99,7 +112,8 @@ struct GradientPanel {
   std::int64_t head, row, count;
 
   HeadRows<const T> q() const { return {task.q.at + head * task.shape.width, task.q.stride}; }
-  /// The panel's rows of x, in the columns of the head. Each head of x has value_width columns.
+  /// The panel's rows of x (for example y), in the columns of this head. Each head of x has
+  /// value_width columns.
   HeadRows<const T> of_values(HeadRows<const T> x) const {
     return {x.row(row) + head * task.shape.value_width, x.stride};
   }

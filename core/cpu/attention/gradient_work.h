@@ -8,19 +8,20 @@
 #include "core/cpu/attention/solve_tile.h"
 
 /// The backward pass for a range of keys. The panels of queries are processed from the last to the
-/// first. A rule (softmax_gradients.h and similar files) computes P and dS of a block from its
-/// scores and dP. Each block requires five matrix products.
+/// first. For each block of keys, a rule (softmax_gradients.h and similar files) computes P and dS
+/// from the scores and dP. Each block requires five matrix products.
 ///
-/// With D_i = dy_i . y_i, the gradients are sums over dS and P. dS includes the factor `scale`,
-/// unless sums of dS without this factor are needed. In that case `scale` multiplies the finished
-/// sums.
-///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j
-/// Leftward rules process the blocks of a range from the last to the first. Between ranges,
-/// `walked` contains the state of these rules for each row (see walked_numbers).
+/// The gradients are sums over P and dS. tau_i is a factor of the scores of query i.
+///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j;
+/// dS also includes the factor `scale` of all scores, unless sums of dS without this factor are
+/// needed. In that case `scale` multiplies the finished sums.
 ///
-/// A rule with the member `solves` replaces dy by W, the solution of a triangular system. The range
-/// that contains the panel's own keys computes W from the last row to the first and stores it in
-/// `solved_rows`.
+/// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first. From
+/// one range to the next, `walked` stores their state of each row (see walked_numbers).
+///
+/// Rules with the member `solves` (ChaCAL, DeltaFormer) replace dy by W, the solution of a
+/// triangular system. The range that contains the keys at a panel's own positions computes W from
+/// the last row to the first and stores it in `solved_rows`.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T, class Product, class Rule>
@@ -97,7 +98,8 @@ class Work : GradientRows<T, Product, Rule> {
   void panel_of(std::int64_t head, std::int64_t row) {
     const Panel rows{task_, space_, head, row, least(panel, shape_.queries - row)};
     const std::int64_t position = shape_.offset + row;
-    // True if the panel sees no key of a later range.
+    // True if the panel sees no key of a later range. Of all ranges, this one then processes the
+    // panel first.
     const bool first = position + rows.count - 1 < task_.end;
     const bool last = position + 1 - shape_.window >= task_.begin || task_.begin == 0;
     const InUse<Product> in_use;
@@ -134,7 +136,8 @@ class Work : GradientRows<T, Product, Rule> {
       }
     }
     const std::int64_t stop = solve ? position : least(task_.end, position + rows.count);
-    // The block whose products are postponed (see Rows::mix), or -1.
+    // First key of the block whose products with P and dS are postponed until the scores of the
+    // next block are computed (Rows::mix explains why), or -1.
     std::int64_t waiting = -1;
     for (std::int64_t j = task_.begin; j < stop; j += block) {
       const Sight there = sight(row, j, least(block, stop - j));
@@ -161,8 +164,8 @@ class Work : GradientRows<T, Product, Rule> {
   static constexpr bool solves = !Product::tiled && requires { Rule::solves; };
   static constexpr bool bounds = requires { Rule::bounds; };
 
-  /// Processes a panel for a leftward rule. No block is processed if no key of the range can have a
-  /// weight in any row of the panel.
+  /// Processes a panel of queries for a leftward rule (stick-breaking, TRA). If no key of the range
+  /// can have a weight in any row of the panel, all keys are skipped.
   void panel_leftward(const Panel& rows, bool first, bool last) {
     if (!first) this->read_walked(rows);
     if constexpr (bounds) Rule::bound(rows);
@@ -214,7 +217,7 @@ class Work : GradientRows<T, Product, Rule> {
     return rows + (j - task_.begin) * space_.value_stride;
   }
 
-  /// True if no key of the block has a weight.
+  /// True if all weights in the block that begins at key j are 0. Only entmax tests this.
   bool skips(const Sight& there, std::int64_t j) const {
     if constexpr (requires { Rule::skips_blocks; }) {
       const std::int64_t first = j - task_.begin;
@@ -255,10 +258,11 @@ class Work : GradientRows<T, Product, Rule> {
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
-  /// Solves the triangular system of a panel for W, from the last row to the first, by the rule's
-  /// formulas (chacal_gradients.h, deltaformer_gradients.h). Before the call, value_sums contains
-  /// the part of B_j = sum_(i>j) P_ij W_i for which i is in a later panel. After the call, it
-  /// contains the sums from which the rule computes dv, and W is stored in `gradients`.
+  /// Computes W, which replaces dy, for the rows of a panel from the last to the first, by the
+  /// formulas of ChaCAL or DeltaFormer (chacal_gradients.h, deltaformer_gradients.h). W_j depends
+  /// on B_j = sum_(i>j) P_ij W_i. Before the call, value_sums contains the terms of B_j for rows i
+  /// of later panels. After the call, value_sums contains the sums from which the rule computes dv,
+  /// and `gradients` contains W. For DeltaFormer, W means gain times W here.
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;
@@ -270,8 +274,9 @@ class Work : GradientRows<T, Product, Rule> {
     Rule::start_solve(rows);
     for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
       const std::int64_t after = least(r + tile_rows, n);
-      if (after <
-          n) {  // rows r .. after - 1 are a full tile, so `after` is a multiple of tile_rows
+      // If more rows follow, the rows r .. after - 1 are a full tile. `after` is then a multiple of
+      // tile_rows, and thus of `depth`.
+      if (after < n) {
         row_tile<Product>({space_.p_rows + r * p_row + after / depth, p_row, 1},
                           space_.gradients + after / depth * stride, stride,
                           words<Product>(n) - after / depth, sums + r * stride, stride, vectors,

@@ -6,9 +6,10 @@
 #include "core/cpu/store.h"
 #include "core/dtype.h"
 
-/// The interface of the attention kernels of one instruction set. A task covers one segment and one
-/// head. In the backward pass, it covers all query heads of one key head. All pointers refer to the
-/// first row of the segment and the first column of the head. Rows are `stride` elements apart.
+/// The interface of the attention kernels of one instruction set. A task is the attention of one
+/// head in one segment (tokens that may read each other). A task of the backward pass covers all
+/// query heads that read one key head. All pointers of a task refer to the first row of the segment
+/// and the first column of the head. Rows are `stride` elements apart.
 namespace longhand {
 struct SoftmaxRule;
 }
@@ -23,17 +24,17 @@ struct HeadRows {
   T* row(std::int64_t i) const { return at + i * stride; }
 };
 
-/// Number of queries in a panel, for every instruction set. Chunks of work begin at multiples of
-/// this number.
+/// Number of queries in a panel, which kernels process together. It is the same for all instruction
+/// sets. The ranges of rows and keys that threads process begin at multiples of this number.
 inline constexpr std::int64_t attention_panel = 64;
 
 /// Stick-breaking and TRA are leftward rules: they process the keys of a row from the last to the
 /// first. Their backward passes keep this many numbers for each row and update them at every key:
-///   stick-breaking: the weight not yet assigned, and the sum of P dP over the remaining keys
-///   TRA: the number of positive scores so far, and the sum so far for the gradient of `pull`
+///   stick-breaking: the weight not yet assigned, and the sum of P dP over the remaining keys;
+///   TRA: the number of positive scores so far, and the gradient of TraRule::count_bias so far.
 inline constexpr int walked_numbers = 2;
 
-/// If a segment has at most this many queries, as in decoding, they are computed one by one.
+/// If a segment has at most this many queries, as in decoding, each query is computed separately.
 inline constexpr std::int64_t attention_few = 4;
 
 /// Query row i of the segment is at position offset + i and sees the keys (offset + i - window,
@@ -43,10 +44,10 @@ struct SegmentShape {
   std::int64_t width, value_width;
 };
 
-/// The forward pass of one head. For ChaCAL and DeltaFormer, `earlier` contains the outputs at
-/// positions before `offset`, one row per position. `tau` contains Scores::multiplier, one row per
-/// query. `shift` contains c, which is Scores::decay, one row per key. Both are null if the scores
-/// do not use them.
+/// A task of the forward pass. For ChaCAL and DeltaFormer, `earlier` contains the outputs at the
+/// positions before the first query, one row per position. `tau` contains Scores::multiplier, one
+/// row per query. `shift` contains Scores::decay, one row per key. `tau` and `shift` are null if
+/// the scores do not use them.
 template <class T>
 struct AttentionRows {
   SegmentShape shape;
@@ -57,7 +58,7 @@ struct AttentionRows {
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
-  HeadRows<const float> pull = {};  // one row per query
+  HeadRows<const float> pull = {};  // TRA only: TraRule::count_bias, one row per query
   float scale;
   float gamma = 0;                  // ChaCAL only
   HeadRows<const float> gain = {};  // DeltaFormer only, one row per query
@@ -66,47 +67,50 @@ struct AttentionRows {
 
 /// A task of the backward pass: computes dk and dv of the keys [begin, end) of one key head, and
 /// the terms that these keys contribute to the gradients of queries. `heads` query heads read this
-/// key head. The pointers refer to the first of them. In q and dq, the columns of the next head
-/// begin `width` columns later, and in y, dy and similar rows `value_width` columns later. In
+/// key head. The pointers refer to the first of these heads. In q and dq, the columns of the next
+/// head begin `width` columns later, and in y, dy and similar rows `value_width` columns later. In
 /// log_sum and other tensors with one number per head, the number of the next head follows
 /// directly.
 ///
 /// Panels of queries and ranges of keys are processed from the last to the first. Each query's
-/// gradient is thus summed over keys in one fixed order. dq_sums contains these sums between
-/// ranges. The range that processes a panel last writes dq.
+/// gradient is thus summed over keys in one fixed order. From one range to the next, dq_sums stores
+/// the partial sums for dq. The range that processes a panel last writes dq.
 ///
-/// `solved_rows` contains row i of W (chacal_gradients.h), for DeltaFormer multiplied by its gain.
-/// The range that contains key i writes row i.
+/// ChaCAL and DeltaFormer replace dy by W, the solution of a triangular system
+/// (chacal_gradients.h). `solved_rows` contains W, for DeltaFormer multiplied by the gain. The
+/// range that contains the key at a query's position writes the query's row of W.
 template <class T>
 struct AttentionGradients {
   SegmentShape shape;
   std::int64_t heads = 1;
   HeadRows<const T> q, k, v, y, dy;
-  HeadRows<const T> residue = {};  // null if y was not rounded
+  HeadRows<const T> residue = {};  // rounding error of y; null if y was not rounded
   HeadRows<const float> log_sum;
   HeadRows<const float> tau, shift, pull;  // each may be null
   bool sink = false;
   float scale;
-  HeadRows<T> dq, dk, dv;          // null: not required
-  HeadRows<float> dtau;            // null: not required
+  HeadRows<T> dq, dk, dv;          // each is null if it is not required
+  HeadRows<float> dtau;            // null if it is not required
   HeadRows<float> dshift;          // one row per key: minus the sum of dS over queries
-  HeadRows<float> dots, row_sums;  // D_i; sum_j dS_ij
+  HeadRows<float> dots, row_sums;  // dots: D_i = dy_i . y_i; row_sums: sum of dS over keys
   HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;
   float* dq_sums = nullptr;
-  // state of leftward rules between ranges: [heads][queries][walked_numbers]
+  // state of stick-breaking and TRA, stored from one range of keys to the next:
+  // [heads][queries][walked_numbers]
   float* walked = nullptr;
   HeadRows<const T> read = {};      // DeltaFormer: z_i = sum_j P_ij y_j
   HeadRows<const float> gain = {};  // only for DeltaFormer
   HeadRows<float> dgain = {};
   bool add_dgain = false;
-  const float* gamma = nullptr;  // ChaCAL only: gamma of head 0
-  std::int64_t gamma_step = 0;   // 0 if one gamma serves all heads
+  const float* gamma = nullptr;  // ChaCAL only: gamma of the task's first query head
+  std::int64_t gamma_step = 0;   // distance to gamma of the next head; 0 if all heads share one
   float* solved_rows = nullptr;
-  float* dgamma = nullptr;  // [heads], for this segment, key head and range
+  float* dgamma = nullptr;  // [heads]: gradients of gamma, only the terms of this task
 
-  std::int64_t begin = 0, end = 0, range = 0;  // the keys; `begin` is always a multiple of `range`
+  // The task's keys are [begin, end). `begin` is a multiple of `range`, the maximum number of keys.
+  std::int64_t begin = 0, end = 0, range = 0;
 };
 
 /// The kernels of the forward pass. For a chunk of query rows, the caller calls `begin`, then
@@ -127,23 +131,25 @@ struct AttentionKernels {
   void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
                  float* scratch);
   void (*own)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
-  /// True if `row` fills the tensors that the rule saves for the backward pass.
+  /// True if the function `row` also writes the tensors that the rule saves for the backward pass.
   bool row_saves;
-  /// Computes a single row with f32 products. Not used for ChaCAL and DeltaFormer.
+  /// Computes y of a single query with f32 products. Not used for ChaCAL and DeltaFormer.
   void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
 
-/// The kernels of the backward pass. For each range of keys, the caller calls `begin`, then the
-/// three functions below for each head, and then `end`, always with the same scratch. For each head
-/// it calls `begin_head`, then `panel` for each panel that sees the range, from the last to the
-/// first, and then `end_head`.
+/// The kernels of the backward pass. For each range of keys, the caller calls `begin`, then
+/// `begin_head`, `panel` and `end_head` for each query head, and then `end`, always with the same
+/// scratch. It calls `panel` for each panel of queries that sees a key of the range, from the last
+/// panel to the first.
 template <class T>
 struct AttentionGradientKernels {
-  bool leftward;       // if true, `walked` is required when there are several ranges
+  // True if a segment with several ranges of keys requires the buffer AttentionGradients::walked.
+  bool leftward;
   std::int64_t range;  // maximum number of keys in a range
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
-  /// Number of floats in a row of dq_sums and of solved_rows. The rows are ordered as
-  /// [heads][queries]. For dq_sums, the number of queries is rounded up to whole panels.
+  /// Number of floats in a row of AttentionGradients::dq_sums or solved_rows, for heads of this
+  /// width. The rows are ordered as [heads][queries]. For dq_sums, the number of queries is rounded
+  /// up to whole panels.
   std::int64_t (*stride)(std::int64_t width);
   void (*begin)(const AttentionGradients<T>& task, float* scratch);
   void (*begin_head)(const AttentionGradients<T>& task, std::int64_t head, float* scratch);
@@ -153,8 +159,8 @@ struct AttentionGradientKernels {
   void (*end)(const AttentionGradients<T>& task, float* scratch);
 };
 
-/// The kernels for each kind of product. `exact` has f32 operands, and `bf16` rounds them to bf16.
-/// `fast` splits operands into two bf16 parts on processors with tile registers. On other
+/// The kernels for each kind of matrix product. `exact` has f32 operands. `bf16` rounds operands to
+/// bf16. `fast` splits operands into two bf16 parts on processors with tile registers. On other
 /// processors, `fast` is the same as `exact`.
 template <class Kernels>
 struct ByProduct {
@@ -168,9 +174,9 @@ struct PassKernels {
   ByProduct<AttentionGradientKernels<T>> backward;
 };
 
-/// The kernels of a mechanism. `Mechanism` is Chacal, DeltaFormer, or a rule of
+/// A table of all kernels of a mechanism. `Mechanism` is Chacal, DeltaFormer, or a rule of
 /// core/contract/attention.h. The file MECHANISM.simd.cpp, for example chacal.simd.cpp, defines the
-/// table.
+/// table. `strongest` is the strongest instruction set for which the table has its own kernels.
 template <class Mechanism>
 struct KernelsOf {
   static constexpr Isa strongest = Isa::avx512bf16;
@@ -178,9 +184,10 @@ struct KernelsOf {
   PassKernels<float> of_f32;
   PassKernels<bf16> of_bf16;
 };
-/// Only softmax has products on tile registers. TRA requires f32 products. Entmax must compute the
-/// same bits in two places (dots_like_products). ChaCAL and DeltaFormer solve rows between their
-/// products. Stick-breaking stops early.
+/// Only softmax has kernels with products on tile registers. Other mechanisms have needs that these
+/// products do not meet. TRA requires f32 products. Entmax must compute some dot products with the
+/// same bits as the matrix products (dots_like_products). ChaCAL and DeltaFormer solve a triangular
+/// system between their products. Stick-breaking stops before all keys are processed.
 template <>
 struct KernelsOf<SoftmaxRule> {
   static constexpr Isa strongest = Isa::amx;
@@ -189,7 +196,8 @@ struct KernelsOf<SoftmaxRule> {
   PassKernels<bf16> of_bf16;
 };
 
-/// First-After-Last attention of one head in one segment. The window of the shape is ignored.
+/// A task of First-After-Last attention (FAL): one head in one segment. `match` receives the key
+/// that each query chooses, or -1. `shape.window` is ignored.
 template <class T>
 struct FalRows {
   SegmentShape shape;
@@ -199,16 +207,16 @@ struct FalRows {
   bool stream = false;  // write y with stores that bypass the caches
 };
 
-/// Gradients of one key head and of the `heads` query heads that read this key head. The columns of
-/// the query heads are ordered as in AttentionGradients. Column g of `match` belongs to query head
-/// g.
+/// A backward task of First-After-Last attention: the gradients of one key head and of the `heads`
+/// query heads that read it. The columns of the query heads are ordered as in AttentionGradients.
+/// `match` contains the key that each query chose. Its column g belongs to query head g.
 template <class T>
 struct FalGradients {
   SegmentShape shape;
   std::int64_t heads = 1;
   HeadRows<const T> q, k, v, dy;
   HeadRows<const std::int32_t> match;
-  HeadRows<T> dq, dk, dv;  // null: not required
+  HeadRows<T> dq, dk, dv;  // each is null if it is not required
   Store to_dq, to_dk, to_dv;
 };
 
@@ -217,15 +225,14 @@ struct FalKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
 
   std::int64_t (*scratch)(std::int64_t width);
-  /// Computes the query rows [begin, end). `begin` is a multiple of attention_panel.
+  /// Computes y and `match` of the queries [begin, end). `begin` is a multiple of attention_panel.
   void (*rows)(const FalRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch);
-  /// Number of floats of scratch for at most `range` keys. `readers` is the number of queries in
-  /// all heads that read a key head.
+  /// Number of floats of scratch that `gradients` needs for at most `range` keys. `readers` is the
+  /// number of queries of all query heads that share a key head.
   std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range,
                                    std::int64_t readers);
-  /// Writes dk and dv of the keys [begin, end), and dq of the queries whose match is one of these
-  /// keys. dq of a query without a match is written by the range that contains the query's
-  /// position.
+  /// Writes dk and dv of the keys [begin, end), and dq of the queries that chose one of these keys.
+  /// dq of a query that chose no key is written by the range that contains the query's position.
   void (*gradients)(const FalGradients<T>& task, std::int64_t begin, std::int64_t end,
                     float* scratch);
 };

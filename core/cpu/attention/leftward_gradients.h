@@ -4,17 +4,18 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The state of a rule whose weights depend on later keys, for a SIMD vector of queries. `known`
-/// and `sum` are the walked_numbers of kernels.h, which each key changes. The other members stay
-/// the same.
+/// The state of stick-breaking or TRA, whose weights depend on later keys, for a SIMD vector of
+/// queries. `known` and `sum` are the two numbers that each key updates (walked_numbers in
+/// kernels.h). The other members are constant inputs.
 struct Walk {
   Vec known, sum;
   Vec pull, log, log_sum, d;
 };
 
-/// Like score_gradients, but for rules whose weights depend on later keys (stick-breaking, TRA).
-/// Processes the keys from the last to the first. At each key it updates the numbers that the rule
-/// keeps for each query (walked_numbers in kernels.h).
+/// Computes P and dS of a block from its scores and dP, like score_gradients, but for rules whose
+/// weights depend on later keys (stick-breaking, TRA). Processes the keys from the last to the
+/// first. At each key it updates the numbers that the rule keeps for each query (walked_numbers in
+/// kernels.h).
 template <class Product, class Rule, bool shifted>
 void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
                         std::int64_t first) {
@@ -33,7 +34,7 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
               .log_sum = load(space.log_sums + t),
               .d = load(space.sums + t)};
     Vec row_sum = load(space.row_sums + t);
-    // Lanes beyond the last query contain meaningless numbers.
+    // True for lanes that contain a query. All other lanes contain meaningless numbers.
     const Mask queries = lane_indices() < IntVec(static_cast<std::int32_t>(sight.queries - t));
     const auto one = [&](int r, Vec& p) {
       const Vec s = score_of<Product, typename Rule::Formula, shifted>(

@@ -7,7 +7,8 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// Packs rows of heads into scratch memory, in the layouts that products read.
+/// Packs rows of queries, keys and values into scratch memory, in the layouts that the matrix
+/// products read.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int panel = static_cast<int>(attention_panel);
@@ -22,7 +23,8 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Number of words for `entries` entries. For tiled products it is rounded up to whole tiles.
+/// Number of 32-bit words for `entries` packed entries. For products on tile registers, it is
+/// rounded up to whole tiles.
 template <class Product>
 constexpr std::int64_t words(std::int64_t entries) {
   const std::int64_t needed = (entries + Product::depth - 1) / Product::depth;
@@ -39,8 +41,8 @@ constexpr std::int64_t packed_width(std::int64_t width) {
   return (pieces + 1 - pieces % 2) * 64;
 }
 
-/// Number of words in a block of keys or values with `width` columns, packed for products that sum
-/// over keys.
+/// Number of 32-bit words in a block of 64 keys or values with `width` columns, packed for products
+/// that sum over keys.
 template <class Product>
 constexpr std::int64_t key_block(std::int64_t width) {
   const std::int64_t row = Product::tiled ? round_up(width, 16) : packed_width(width);
@@ -62,7 +64,7 @@ struct Source {
   }
 };
 
-/// The solved values of ChaCAL, U_j = (1 - gamma) v_j + gamma y_j.
+/// The vectors that later rows of ChaCAL read instead of v_j: (1 - gamma) v_j + gamma y_j.
 template <class T>
 struct ChacalSource {
   Source<T> v, y;
@@ -73,7 +75,7 @@ struct ChacalSource {
   }
 };
 
-/// Rows with all entries rounded to bf16.
+/// The rows of x with all entries rounded to bf16.
 template <class T>
 struct RoundedSource {
   Source<T> x;
@@ -115,7 +117,7 @@ template <int half = lanes / 2>
   if constexpr (half > 1) transpose<half / 2>(rows);
 }
 
-/// Returns the vector of packed words that begins at word c of row t.
+/// Returns the SIMD vector of packed words that begins at word c of row t.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline Vec words_of(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::depth == 1) {
@@ -125,7 +127,8 @@ template <class Product, class Rows>
   }
 }
 
-/// Packs a left operand of score_tiles as to[t][c]. The products sum along these rows.
+/// Packs rows as the left operand of score_tiles, whose products sum along the rows. Word c of row
+/// t is stored as to[t][c].
 template <VectorProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -136,8 +139,8 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs a right operand of mix_queries or mix_keys as to[t / depth][c]. The products sum over
-/// these rows.
+/// Packs rows as the right operand of mix_queries or mix_keys, whose products sum over the rows.
+/// The word to[t / depth][c] contains column c of `depth` consecutive rows.
 template <VectorProduct Product, class Rows>
 void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                 std::int64_t stride) {
@@ -158,9 +161,10 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   pack_right<Product>(x, rows, width, to, packed_width(width));
 }
 
-/// Packs the transpose: to[c][t] is word c of row t, and a row of `to` has `panel` words. If
-/// `times` is not null and the product does not round, row t is multiplied by times[t]. Lanes
-/// beyond the last row are 0. Vectors that contain no row are not written.
+/// Packs the transpose of x: to[c][t] is word c of row t, and a row of `to` has `panel` words. If
+/// `times` is not null and the product does not round, row t is multiplied by times[t]. In `to`,
+/// columns after the last row of x are 0 up to the end of their SIMD vector. Later columns are not
+/// written.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

@@ -5,16 +5,17 @@
 #include "core/cpu/attention/sight.h"
 #include "core/cpu/attention/tile.h"
 
-/// The products of a panel of queries with a block of keys. Scores are stored transposed,
-/// [key][query], so that maxima, sums and masks of 16 queries are one vector operation.
+/// The matrix products of a panel of 64 queries with a block of 64 keys. Scores are stored
+/// transposed, [key][query], so that maxima, sums and masks of neighbouring queries are vector
+/// operations.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// Sums over more than this many words (32 bits: one f32 or two bf16 entries) are computed in
 /// pieces, so that the columns of the right operand stay in the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
-/// s[r][t] = sum_c left_r,c right[c][t], for the tiles of s that contain a visible score. `depth`
-/// and `left_stride` are in words.
+/// Computes s[r][t] = sum_c left[r][c] right[c][t] for keys r and queries t. Tiles of s in which no
+/// query sees a key are skipped. The sum is over `depth` words c. `left_stride` is in words.
 template <VectorProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -36,14 +37,15 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// The range of words that contain the given range of entries.
+/// The range of packed words that contain a given range of entries.
 template <class Product>
 Range words_around(Range entries) {
   return {entries.begin / Product::depth, (entries.end + Product::depth - 1) / Product::depth};
 }
 
-/// out[t] += sum_r p(r, t) values_r, for every query t. p is packed: the word [r / depth][t]
-/// contains the entries of `depth` consecutive keys r.
+/// Adds the weighted sum of the rows of all keys r to each query t: out[t] += sum_r p(r, t)
+/// values[r]. p is packed: the word [r / depth][t] contains the entries of `depth` consecutive
+/// keys.
 template <VectorProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
               float* out, std::int64_t width) {
@@ -57,8 +59,9 @@ void mix_keys(const float* p, const float* values, std::int64_t stride, const Si
   }
 }
 
-/// out[r] += sum_t p(r, t) rows_t, for every key r. p is packed: the word [r][t / depth] contains
-/// the entries of `depth` consecutive queries t.
+/// Adds the weighted sum of the rows of all queries t to each key r: out[r] += sum_t p(r, t)
+/// rows[t]. p is packed: the word [r][t / depth] contains the entries of `depth` consecutive
+/// queries.
 template <VectorProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
@@ -73,9 +76,9 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Called before words of P or dS are written. Products on tiles also read words that are not
-/// written, so their version of this function clears these words. Vector products read only words
-/// that are written, so this version does nothing.
+/// Called before packed words of P or dS are written. Products on tile registers also read words
+/// that are not written, so their version of this function clears these words. Products on vectors
+/// read only words that are written, so this version does nothing.
 template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
@@ -112,8 +115,9 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
 template <class Product, class Formula>
 inline constexpr bool scaled_late = Product::rounds || Formula::exact_scores;
 
-/// Returns the score that a rule expects. `product` is multiplied by `times` unless the queries
-/// were already multiplied by this factor. If `shifted` is true, c_i - c_j is added.
+/// Returns the scores of one key with a vector of queries. `product`, their dot products, is
+/// multiplied by `times` unless the queries were already multiplied by this factor. If `shifted` is
+/// true, the shift of the query minus the shift of the key (Scores::decay) is added.
 template <class Product, class Formula, bool shifted>
 [[gnu::always_inline]] inline Vec score_of(Vec product, Vec times, Vec shift,
                                            const float* key_shift) {
@@ -121,8 +125,8 @@ template <class Product, class Formula, bool shifted>
   return shifted ? fma(Vec(Formula::unit), shift - Vec(*key_shift), x) : x;
 }
 
-/// Copies entries of a column to a panel: to[t] = x(row + t) for t < rows. All other entries of the
-/// panel become `otherwise`. If x is null, all entries become `otherwise`.
+/// Copies one number for each query of a panel: to[t] = x(row + t) for t < rows. All other entries
+/// of `to` become `otherwise`. If x is null, all entries become `otherwise`.
 inline void gather(HeadRows<const float> x, std::int64_t row, std::int64_t rows, float otherwise,
                    float* to) {
   for (int t = 0; t < panel; t += lanes) store(to + t, Vec(otherwise));

@@ -7,9 +7,10 @@
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
 
-/// The passes of the attention family on the CPU. Each mechanism has a file, such as chacal.cpp,
-/// which calls them with its tensors. Math::bf16 rounds the operands of the products to bf16.
-/// Math::fast splits each operand into two bf16 parts if the processor has tile registers.
+/// The forward and backward passes of all attention mechanisms on the CPU. Each mechanism has a
+/// file, such as chacal.cpp, which calls the passes with the mechanism's tensors. Math::bf16 rounds
+/// the operands of the products to bf16. Math::fast splits each operand into two bf16 parts if the
+/// processor has tile registers.
 namespace longhand::cpu {
 
 /// The arguments of a forward pass. Tensors that a mechanism does not have are empty.
@@ -17,36 +18,37 @@ struct Forward {
   const Scores& scores;
   const Heads &v, &y;
   Tensor sink = {}, pull = {};
-  Tensor log_sum = {};  // saved: one number per row (for entmax: the threshold)
+  Tensor log_sum = {};  // saved: the log of each row's denominator (entmax: the threshold)
   Heads mean = {};      // saved by entmax: EntmaxRule::root_mean
   Heads residue = {};   // saved in bf16 by stick-breaking and TRA: the rounding error of y
   // ChaCAL and DeltaFormer: the outputs at positions before the first query
   Heads earlier = {};
-  Tensor gamma = {};  // ChaCAL
-  Tensor gain = {};   // DeltaFormer
+  Tensor gamma = {};  // ChaCAL only
+  Tensor gain = {};   // DeltaFormer only
   Heads read = {};    // saved by DeltaFormer: z_i = sum_j P_ij y_j
 };
 
 /// The arguments of a backward pass. `v` contains the value of each key. For DeltaFormer, whose
-/// rows read earlier outputs, `v` is y.
+/// rows read outputs of earlier rows, `v` contains the outputs y.
 struct Backward {
   const Scores& scores;
   const Heads &v, &dy;
   const HeadsTarget &dq, &dk, &dv;
   ScoreTargets dscores = {};
-  Heads mean = {};  // D_i = dy_i . mean_i: y, or EntmaxRule::root_mean
+  // y, or for entmax EntmaxRule::root_mean. Its dot product with dy is D_i, a term of dS.
+  Heads mean = {};
   Heads residue = {};
   Tensor log_sum = {}, sink = {}, pull = {};
   Target dsink = {}, dpull = {};
-  Tensor gamma = {};  // ChaCAL
+  Tensor gamma = {};  // ChaCAL only
   Target dgamma = {};
-  Tensor gain = {};  // DeltaFormer
+  Tensor gain = {};  // DeltaFormer only
   Heads read = {};
   Target dgain = {};
 };
 
-/// The arguments that all forward (or all backward) operations have. The caller adds the arguments
-/// of its mechanism.
+/// Returns the arguments that every forward (or backward) operation has. The caller adds the
+/// arguments of its mechanism.
 template <class Op>
 Forward forward_of(const Op& op) {
   return {.scores = op.scores, .v = op.v, .y = op.y};
@@ -71,15 +73,15 @@ struct ForwardKernels {
   const AttentionKernels<T>* solving = nullptr;
 };
 
-// These functions are defined for f32 and bf16. If `solves` is true, the output of a row depends on
-// outputs of earlier rows.
+// run_forward and run_backward are defined for f32 and bf16. `solves` is true for ChaCAL and
+// DeltaFormer, whose outputs depend on the outputs of earlier rows.
 template <class T>
 void run_forward(const Crew& crew, Math math, const Forward& f, const ForwardKernels<T>& kernels);
 template <class T>
 void run_backward(const Crew& crew, const Backward& b, const AttentionGradientKernels<T>& kernels,
                   bool solves);
 
-/// The kernels for a math mode.
+/// Returns the kernels for a math mode.
 template <class Kernels>
 const Kernels& by_math(const ByProduct<Kernels>& all, Math math) {
   return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
@@ -96,7 +98,7 @@ const PassKernels<T>& kernels_of(const Crew& crew) {
 
 inline Crew crew_of(CpuBackend& backend) { return {backend.threads(), backend.isa()}; }
 
-/// Runs the forward or backward pass of a rule.
+/// Runs the forward or backward pass of a rule, with the kernels for the type of its tensors.
 template <class Mechanism>
 void attend(const Crew& crew, Math math, const Forward& f) {
   visit_activation(f.y.data.dtype(), [&]<class T>(T) {
@@ -115,14 +117,14 @@ void attend(CpuBackend& backend, const Pass& pass) {
   attend<Mechanism>(crew_of(backend), backend.math(pass.scores.math), pass);
 }
 
-/// Returns a crew without tile registers if products on tiles are not worthwhile, and otherwise
-/// `crew`. Only softmax has products on tiles.
+/// Selects the instruction set for softmax: removes tile registers from `crew` unless products on
+/// them are worthwhile. `longest` is the length of the longest sequence.
 Crew softmax_crew(const Crew& crew, Math math, std::int64_t longest);
-/// Returns the crew with an instruction set that has no tile registers.
+/// Returns the same threads with an instruction set that has no tile registers.
 Crew without_tiles(const Crew& crew);
 
-/// Replaces the scores of a row by its weights. The scores are those of the keys that the query
-/// sees. `query` is the row of the query in the tensors.
+/// A function that replaces a row of scores by its weights. `row` contains only the scores of keys
+/// that the query sees. `query` is the row of the query in the tensors.
 using WeighRow = FunctionRef<void(std::span<float> row, std::int64_t query, std::int64_t head)>;
 /// Writes the weights of all rows, for inspection. If `own_key` is false, a query does not see the
 /// key at its own position.

@@ -2,8 +2,9 @@
 
 #include "core/cpu/simd.h"
 
-/// The kinds of product. Operands are packed as 32-bit words. Each word contains `depth`
-/// neighbouring entries of the dimension that the product sums over.
+/// The kinds of matrix product, such as f32 and bf16 products. Operands are packed as 32-bit words.
+/// Each word contains `depth` neighbouring entries of the dimension that the product sums over.
+/// Each kind has the functions
 ///
 ///   fold(a, b, c)        returns c + a b, summed over the entries of a word
 ///   rounded(x)           returns x, rounded in the same way as packing rounds it
@@ -34,7 +35,7 @@ struct Exact {
 
 #if defined(LONGHAND_ISA_IS_AVX512BF16)
 
-/// bf16 products. Each lane adds two products at a time.
+/// bf16 products. One instruction adds two products to the f32 sum of each lane.
 struct Bf16 {
   static constexpr int depth = 2, parts = 1;
   static constexpr bool rounds = true, tiled = false;

@@ -4,14 +4,16 @@
 #include "core/cpu/gemm/plan.h"
 #include "core/cpu/simd.h"
 
-/// Operations on single rows of heads. Memory limits their speed, not arithmetic.
+/// Operations on single rows, such as dot products. Their speed is limited by memory, not by
+/// arithmetic.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline void clear(float* at, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += lanes) store(at + i, Vec(0.0f));
 }
 
-/// Divides a block of scratch memory into aligned parts. If `begin` is null, it only counts floats.
+/// Divides a block of scratch memory into aligned parts. If `begin` is null, it only counts the
+/// floats that the parts require.
 struct ScratchParts {
   float* begin;
   std::int64_t floats = 0;
@@ -23,7 +25,7 @@ struct ScratchParts {
   }
 };
 
-/// sum_c a_c b_c
+/// The dot product of a and b, which have n entries.
 template <class A, class B>
 float dot(const A* a, const B* b, std::int64_t n) {
   Vec even(0.0f), odd(0.0f);
@@ -67,13 +69,14 @@ template <class T>
   }
 }
 
-/// A vector of x from column c on, with zeros beyond `width`.
+/// Loads a SIMD vector of the row x, from column c on. Lanes beyond the last column are 0.
 template <class T>
 [[gnu::always_inline]] inline Vec get(const T* x, std::int64_t c, std::int64_t width) {
   return width - c >= lanes ? load(x + c) : load_first(x + c, static_cast<int>(width - c));
 }
 
-/// s_r = x_r . y for n rows x_r. Lane l sums the columns l, l + lanes, ...
+/// Computes n dot products, s[r] = x[r] . y. Lane l of a SIMD vector sums the columns l, l + lanes,
+/// and so on. Finally the lanes are added.
 template <int n, class X, class Y>
 void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
   Vec sums[n];

@@ -29,7 +29,8 @@ Scores in_f32(Backend& backend, Scores scores) {
 
 }  // namespace
 
-/// Calls run() of the rule, which the rule's file defines. Without that file, linking fails.
+/// Calls run() of the rule, which the rule's file (for example tra.cpp) defines. If that file is
+/// missing, linking fails.
 template <class Op, class Rule>
 void dispatch(CpuBackend& backend, const Op& op, const Rule& rule) {
   void run(CpuBackend&, const Op&, const Rule&);
@@ -45,7 +46,7 @@ void run(CpuBackend& backend, const Attention& op) { run_rule(backend, op); }
 void run(CpuBackend& backend, const AttentionBackward& op) { run_rule(backend, op); }
 void run(CpuBackend& backend, const AttentionWeights& op) { run_rule(backend, op); }
 
-// This operation reads every score once, so the reference loops are fast enough.
+// FindBadScore reads every score only once, so the loops of the reference backend are fast enough.
 void run(CpuBackend& backend, const FindBadScore& op) {
   backend.plain().run(
       FindBadScore{.scores = in_f32(backend, op.scores), .own_key = op.own_key, .found = op.found});

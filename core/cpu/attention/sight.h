@@ -5,7 +5,8 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/tile.h"
 
-/// Computes which scores of a block are visible. Tiles and loops skip all other scores.
+/// Computes which keys of a block each query sees. Products and loops use this to skip scores that
+/// no query sees.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 struct Range {
@@ -34,7 +35,7 @@ struct Sight {
   Range queries_of(std::int64_t r, std::int64_t n) const {
     return clip(r - ahead, r + n - 1 - ahead + window, queries);
   }
-  /// The vectors of queries that contain at least one query that sees one of the keys [r, r + n).
+  /// The SIMD vectors of queries in which at least one query sees one of the keys [r, r + n).
   Range vectors_of(std::int64_t r, std::int64_t n) const {
     const Range seen = queries_of(r, n);
     if (seen.empty()) return {0, 0};

@@ -5,7 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Sigmoid attention: dS = P (1 - P) dP. There is no D.
+/// The backward pass of sigmoid attention: dS = P (1 - P) dP. Unlike softmax, dS does not contain
+/// dy . y.
 struct SigmoidGradients : SoftmaxGradients {
   using Formula = rules::Sigmoid;
   static constexpr bool normalized = false;

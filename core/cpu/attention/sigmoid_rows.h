@@ -5,8 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Writes log2(n) of the queries of a panel, whose first position is `position`. n is the number of
-/// keys that a query sees.
+/// Writes log2(n) for each query of a panel, where n is the number of keys that the query sees.
+/// `position` is the position of the panel's first query.
 inline void log_counts(std::int64_t position, const SegmentShape& shape, float* to) {
   for (std::int64_t t = 0; t < panel; ++t) {
     to[t] = static_cast<float>(least(position + t + 1, shape.window));
@@ -34,7 +34,8 @@ struct SigmoidQuery {
   static float share() { return 1; }
 };
 
-/// Sigmoid attention of the rows of a panel. `counts` contains log2(n) of each query.
+/// Sigmoid attention of the rows of a panel. `counts` contains log2(n) of each query, where n is
+/// the number of keys that the query sees.
 struct SigmoidRows {
   using Formula = rules::Sigmoid;
   using Query = SigmoidQuery;
@@ -44,9 +45,9 @@ struct SigmoidRows {
     log_counts(rows.task.shape.offset + rows.row, rows.task.shape, rows.state.counts);
   }
 
-  /// Computes p from the scores of a block, as packed words. p is 0 for keys that a query does not
-  /// see. Returns true if earlier sums must be multiplied by a factor, which never happens for this
-  /// rule.
+  /// Computes the weights p of a block of keys from its scores and stores them as packed words. p
+  /// is 0 for keys that a query does not see. For other rules, the function returns true if the
+  /// sums over earlier keys must be multiplied by a factor. Here it always returns false.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, const float* s, float* p,
                     const Running& to) {

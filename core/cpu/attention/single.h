@@ -4,8 +4,8 @@
 #include "core/cpu/attention/rows.h"
 
 /// Attention of one query, as in decoding. The keys and values are read once and in place, and each
-/// vector contains neighbouring columns of one row. Packing them for a panel of queries would cost
-/// several times as much. Sums are accumulated key by key, in blocks of 64 keys.
+/// SIMD vector contains neighbouring columns of one row. Packing the keys and values for a panel of
+/// queries would cost several times as much. Sums are accumulated key by key, in blocks of 64 keys.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr std::int64_t single_block = panel;
@@ -15,7 +15,8 @@ inline std::int64_t single_scratch(std::int64_t width, std::int64_t value_width)
   return round_up(width, lanes) + single_block + round_up(value_width, lanes);
 }
 
-/// The parts that all rules share: the scaled query, the scores of a block and the sums of y.
+/// The part of the computation that all rules share: it scales the query, computes the scores of a
+/// block of keys, and accumulates y.
 template <class T, class Formula>
 class SingleRow {
  public:
@@ -44,7 +45,8 @@ class SingleRow {
   std::int64_t begin() const { return most(0, position_ + 1 - task_.shape.window); }
   std::int64_t end() const { return position_ + (Formula::own_key ? 1 : 0); }
 
-  /// s_j = q . k_j for `count` keys. The scores beyond the last key are minus infinity.
+  /// Computes the scores of the query with `count` keys, the first of which is j. The remaining
+  /// scores of the block are set to minus infinity.
   void score(std::int64_t j, std::int64_t count) {
     for (std::int64_t r = count; r < block; ++r) scores_[r] = -__builtin_inff();
     std::int64_t r = 0;
@@ -79,7 +81,7 @@ class SingleRow {
       store(outputs_ + c, Vec(factor) * load(outputs_ + c));
     }
   }
-  /// Writes y, which is `factor` times the sums.
+  /// Writes y, which is `factor` times the accumulated sums.
   void write(float factor) {
     T* const to = task_.y.row(row_);
     for (std::int64_t c = 0; c < value_width_; c += lanes) {
@@ -93,10 +95,11 @@ class SingleRow {
   float times_ = 1;
 
  private:
-  static constexpr int vectors = 8;  // maximum number of vectors of columns summed together
+  static constexpr int vectors = 8;  // maximum number of SIMD vectors of y accumulated together
   static constexpr std::int64_t ahead = 8;
 
-  /// y_i += sum_j p_j v_ji for at most n SIMD vectors of columns i of y, beginning at column c.
+  /// Adds the values of `count` keys from j on, multiplied by their weights, to at most n SIMD
+  /// vectors of y, beginning at column c.
   template <int n>
   void mix_from(std::int64_t j, std::int64_t count, std::int64_t c) {
     if constexpr (n > 1) {
@@ -111,7 +114,7 @@ class SingleRow {
   template <int n, bool ragged>
   [[gnu::always_inline]] void mix(std::int64_t j, std::int64_t count, std::int64_t c) {
     Vec sums[n];
-    // number of columns in the last vector
+    // number of columns in the last of the n vectors
     const int rest = static_cast<int>(value_width_ - c) - (n - 1) * lanes;
     for (int i = 0; i < n; ++i) sums[i] = load(outputs_ + c + i * lanes);
     for (std::int64_t r = 0; r < count; ++r) {
@@ -128,10 +131,11 @@ class SingleRow {
   }
 };
 
-/// The loop over blocks of keys. Query is the state of one query for a rule. It has
+/// Computes attention of one query in a loop over blocks of keys. The type Query contains a rule's
+/// state for this query. It has the members
 ///   Formula       the formulas of the rule in core/rules/
 ///   start(...)    sets the initial state
-///   weigh(s)      replaces the scores of a block by weights; returns the factor for earlier sums
+///   weigh(s)      replaces the scores of a block by weights; returns a factor for the sums so far
 ///   spent()       true if no key that is not yet processed can have a weight
 ///   share()       the factor of the finished sums
 ///   save(...)     writes what the backward pass needs, if `saves`

@@ -7,11 +7,12 @@
 namespace longhand::cpu {
 namespace {
 
-/// Minimum sequence length for products of split operands. For shorter sequences, packing costs
-/// more time than these products save.
+/// Minimum sequence length for products on tile registers in Math::fast, which split each operand
+/// into two bf16 parts. For shorter sequences, packing costs more time than these products save.
 constexpr std::int64_t least_split_keys = 256;
 
-/// Returns the sum of a row's weights if the softmax has a sink:
+/// Returns the sum of a row's weights if the softmax has a sink, a score b without a value. With
+/// the scores s_j of the row, the sum is
 ///   sum_j exp(s_j) / (sum_j exp(s_j) + exp(b))
 float left_by(float sink, std::span<const float> scores) {
   const float top = std::max(sink, *std::max_element(scores.begin(), scores.end()));
@@ -51,7 +52,7 @@ void run(CpuBackend& backend, const AttentionWeights& op, const SoftmaxRule& rul
   const auto& softmax = kernels_for<SoftmaxKernels<float>>(backend.isa());
   const bool own_key = SoftmaxRule::Formulas::own_key;
   write_weights(backend, op, own_key, [&](std::span<float> row, std::int64_t, std::int64_t head) {
-    // left_by() reads the scores, which forward() replaces by weights.
+    // left_by() reads the scores, so it must run before softmax.forward() replaces them by weights.
     const float left = rule.sink ? left_by(rule.sink.data<float>()[head], row) : 1.0f;
     softmax.forward(row.data(), row.data(), {}, 0, 1, std::ssize(row), 0);
     if (!rule.sink) return;

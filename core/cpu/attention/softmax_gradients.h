@@ -5,13 +5,14 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Computes P and dS from the scores and dP of a block, and stores both as packed words. dS is also
-/// multiplied by a factor. Both are 0 for keys that a query does not see. The rule's weight()
-/// computes a number from which P and dS follow: P itself, for entmax the square root of P. If
-/// `make_p` is false, space.p already contains the results of weight() instead of the scores. If
-/// `make_ds` is false, only P is computed. If `shifted` is true, c_i - c_j is added to the scores,
-/// and the row sums and column sums of dS are accumulated. `first` is the index of the block's
-/// first key in the range.
+/// Computes the weights P and the gradients dS of the scores for a block of keys, from its scores
+/// and dP. Stores P and dS as packed words, with dS multiplied by a factor (space.times). P and dS
+/// are 0 for keys that a query does not see. The rule's weight() returns a number from which P and
+/// dS follow: P itself, or for entmax the square root of P. If `make_p` is false, space.p already
+/// contains the results of weight() instead of the scores. If `make_ds` is false, only P is
+/// computed. If `shifted` is true, the shift (Scores::decay) of the query minus the shift of the
+/// key is added to each score, and the row sums and column sums of dS are accumulated. `first` is
+/// the index of the block's first key among the keys that the backward task covers.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -67,15 +68,18 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
   }
 }
 
-/// The functions of softmax for the backward pass. The other rules inherit them.
+/// The functions that define softmax for the backward pass. The structs of the other rules, such as
+/// entmax and sigmoid, inherit them and override some.
 struct SoftmaxGradients {
   using Formula = rules::Softmax;
-  // True if the weights of a row sum to 1, apart from a sink.
+  // True if the weights of a row sum to 1 when there is no sink.
   static constexpr bool normalized = true;
   // The position of the first query that sees exactly one key.
   static constexpr std::int64_t lone_query = 0;
 
-  /// P = 2^(s - log). The argument x is s, or if the product rounds its operands, s / scale.
+  /// Returns P = 2^(s - log) of a score s, with the logarithm `log` of the softmax denominator to
+  /// the base 2. x is s before the shifts are added and, if the product rounds its operands, before
+  /// it is multiplied by `scale`.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
     const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;
@@ -84,7 +88,7 @@ struct SoftmaxGradients {
   static Vec probability(Vec p) { return p; }
   static Vec score_gradient(Vec p, Vec dp, Vec d) { return p * (dp - d); }
 
-  /// Reads log_sum and converts it to base 2.
+  /// Reads log_sum, the logarithm of each row's softmax denominator, and converts it to base 2.
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>& rows) {
     const auto log_sum = rows.column(rows.task.log_sum);
@@ -92,7 +96,8 @@ struct SoftmaxGradients {
       rows.space.logs[t] = t < rows.count ? log2_of_e * *log_sum.row(rows.row + t) : 1e30f;
     }
   }
-  /// The tensor for D: D_i is the dot product of its row i and dy_i. Empty if the rule has no D.
+  /// Returns the rows m_i from which D_i = dy_i . m_i is computed, for dS_ij = P_ij (dP_ij - D_i).
+  /// For softmax, m_i is y_i. For rules without D_i, such as sigmoid, the result is null.
   template <class T>
   static HeadRows<const T> mean(const AttentionGradients<T>& task) {
     return task.y;

@@ -3,16 +3,19 @@
 #include "core/cpu/attention/forward_space.h"
 #include "core/rules/softmax.h"
 
-/// Softmax of the rows of a panel. Each query has a running maximum m and a running sum l of
-/// weights. A block of keys changes m to m' and updates the sums:
-///   m' = max(m, max_j s_ij);  y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
+/// Softmax of a panel of 64 queries. The scores s include the factor log2(e). Each query has a
+/// running maximum m, a running sum l of weights, and a running sum y of weighted values. A block
+/// of keys changes m to m' and updates both sums:
+///   m' = max(m, max_j s_ij);  l = 2^(m - m') l + sum_j 2^(s_ij - m');
+///   y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Computes p = power(s - m) from the scores s of a block, for the queries t .. t + lanes - 1. p is
-/// 0 for unseen keys. Stores p as packed words, and in f32 in place of the scores, because ChaCAL
-/// and DeltaFormer read it there. `before` and m are the running maxima before and after the block.
-/// Updates the running state, and sets `shrink` to the factor of earlier sums. Returns true if a
-/// maximum changed.
+/// Computes the unnormalized weights p = power(s - m) of a block of keys from their scores s, for
+/// the queries t .. t + lanes - 1. The argument power(x) computes 2^x. `before` and m are each
+/// query's maximum score before and after the block. Stores p as packed words (one f32 or two bf16
+/// numbers each), and also in place of the scores, where ChaCAL and DeltaFormer read it. Adds p to
+/// the running sums of weights, and sets to.shrink to 2^(before - m), by which sums over the
+/// previous blocks must be multiplied. Returns true if a maximum changed.
 template <class Product, class Power>
 [[gnu::always_inline]] inline bool powers(Range seen, std::int64_t t, Vec before, Vec m, float* s,
                                           float* p, const Running& to, const Power& power) {
@@ -43,11 +46,12 @@ template <class Product, class Power>
   return any(before != m);
 }
 
-/// Softmax of a single query, with a running maximum and a running sum.
+/// Softmax of a single query, with a running maximum of the scores and a running sum of the
+/// weights.
 struct SoftmaxQuery {
   using Formula = rules::Softmax;
   static constexpr bool saves = true;
-  // The maximum is finite, so that inf - inf cannot occur before the first key.
+  // The initial maximum is finite, because the difference of two infinite maxima would be NaN.
   float maximum = lowest, denominator = 0;
 
   template <class T>
@@ -57,8 +61,9 @@ struct SoftmaxQuery {
     maximum = sink > maximum ? sink : maximum;
     denominator = 1;
   }
-  /// p_j = 2^(s_j - m), where m is the maximum score so far, including this block. Returns
-  /// 2^(m' - m), where m' is the maximum before this block.
+  /// Replaces the scores s_j of a block of keys by the weights 2^(s_j - m), where m is the maximum
+  /// score so far, including this block. Returns 2^(m' - m), the factor for sums over the previous
+  /// blocks, where m' is the maximum before this block.
   float weigh(float* s, std::int64_t) {
     Vec greatest = load(s);
     for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(s + r));
@@ -87,7 +92,8 @@ struct SoftmaxRows {
   using Formula = rules::Softmax;
   using Query = SoftmaxQuery;
 
-  /// Initializes the maxima and sums with the sink.
+  /// Initializes the running maximum of the scores and the running sum of the weights of each row.
+  /// If there is a sink (a score without a value), both start as if it were the first score.
   template <class T>
   static void start(const PanelRows<T>& rows) {
     const float* const sink = rows.task.sink;
@@ -98,8 +104,8 @@ struct SoftmaxRows {
     }
   }
 
-  /// Replaces the scores of a block by p. Returns true if earlier sums must be multiplied by
-  /// `shrink`.
+  /// Replaces the scores s of a block of keys by unnormalized weights, which are also packed into
+  /// p. Returns true if sums over the previous blocks must be multiplied by to.shrink.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, float* s, float* p,
                     const Running& to) {
@@ -146,12 +152,14 @@ struct SoftmaxRows {
 
   static bool spent(const Running&) { return false; }
 
-  /// The factor by which a row's summed values are multiplied at the end.
+  /// Returns the factor by which a row's sum of weighted values is multiplied at the end. The
+  /// argument is the row's sum of unnormalized weights.
   static float share(float sum) { return 1.0f / sum; }
 
-  /// The log of the denominator.
+  /// Returns ln(2^m sum), the logarithm of the softmax denominator, from a row's maximum score m
+  /// (to the base 2) and its sum of unnormalized weights.
   static Vec log_sum(Vec m, Vec sum) { return fma(m, Vec(ln_of_2), log(sum)); }
-  /// Like log_sum, for rows that may see no key. Such a row has the sum 0, and the result is 0.
+  /// Like log_sum, but returns 0 for a row in which no key has a weight, so that `sum` is 0.
   static Vec log_sum_or_zero(Vec m, Vec sum) {
     return select(sum > Vec(0.0f), log_sum(m, sum), Vec(0.0f));
   }

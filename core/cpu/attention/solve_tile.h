@@ -2,22 +2,28 @@
 
 #include "core/cpu/attention/pack.h"
 
-/// Solves the triangular system of a panel's own keys by substitution, tile by tile. Both functions
-/// are inlined, so that a full tile is unrolled and its rows stay in registers.
+/// In ChaCAL and DeltaFormer, the output of a row depends on the outputs of earlier rows. Within a
+/// panel of 64 rows, this is a triangular system. The two functions of this file solve it by
+/// substitution, one tile of 8 rows at a time. Both are inlined, so that the loops over a full tile
+/// are unrolled and its rows stay in registers.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The rows of a tile in the forward pass. Their sums already include all keys before the tile. Row
-/// i and key i are the same token.
+/// A tile of rows in the forward pass of ChaCAL or DeltaFormer. Row i and key i are the same token.
+/// At the start, `outputs` already includes all keys before the tile.
 struct SolveTile {
-  const float* p;           // p[j * panel + i]: unnormalized weight of key j for row i
-  const float* sums;        // the denominators of the rows
-  float *outputs, *solved;  // sums over earlier keys; v of the rows, replaced by solved values
-  std::int64_t stride, width, row;  // row: the tile's first query in the segment
+  const float* p;     // p[j * panel + i]: unnormalized weight of key j for row i
+  const float* sums;  // softmax denominator of each row
+  // outputs: the sum over earlier keys of weight times solved value. solved: v of each row, which
+  // is replaced by the row's solved value, (1 - gamma) v + gamma y for ChaCAL and y for
+  // DeltaFormer.
+  float *outputs, *solved;
+  std::int64_t stride, width, row;  // row: index of the tile's first query in the segment
 };
 
-/// Processes `count` rows from the first to the last. step(i, sum, v) receives v of row i and the
-/// sum of this row over earlier keys. It may add the term of key i to the sum, and returns the
-/// solved value of key i.
+/// Processes `count` rows from the first to the last. step(i, sum, v) receives v_i and the sum over
+/// all keys j < i of the unnormalized weight P_ij times the solved value of key j. It may add a
+/// term of key i to the sum. It returns the solved value of key i: (1 - gamma) v_i + gamma y_i for
+/// ChaCAL, y_i for DeltaFormer.
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveTile& tile, int count, const Step& step) {
   for (std::int64_t c = 0; c < tile.width; c += lanes) {
@@ -36,18 +42,20 @@ template <class Step>
   }
 }
 
-/// The rows of a tile in the backward pass. B_j, a sum over the rows after j, is defined in
-/// chacal_gradients.h and deltaformer_gradients.h. It already includes all rows after the tile. Row
-/// j and key j are the same token.
+/// A tile of rows in the backward pass of ChaCAL or DeltaFormer. Row j and key j are the same
+/// token. For each row, w_j is computed from dy_j and b_j = sum_(i>j) P_ij w_i. For ChaCAL, w_j is
+/// dy_j + gamma b_j. For DeltaFormer, it is gain_j (dy_j + b_j). At the start, b_j already includes
+/// all rows i after the tile.
 struct SolveGradientTile {
   const float* p;              // p[j * panel + i]: weight of key j for row i
-  float* sums;                 // B of the rows
-  float* w;                    // dy of the rows, replaced by W (DeltaFormer: gain times W)
-  std::int64_t stride, first;  // first: the tile's first row in the panel
+  float* sums;                 // of each row j: the sum over later rows i of P_ij times row i of w
+  float* w;                    // dy of each row, which the solution of the system replaces
+  std::int64_t stride, first;  // first: index of the tile's first row in the panel
 };
 
-/// Processes `count` rows from the last to the first. step(j, b, dy) receives B_j and dy_j, and
-/// returns W_j (DeltaFormer: g_j W_j), from which B of earlier rows is computed.
+/// Processes `count` rows from the last to the first. step(j, b, dy) receives dy_j and the sum
+/// b = sum_(i>j) P_ij w_i over later rows i, and returns w_j. For ChaCAL, w_j is dy_j + gamma b.
+/// For DeltaFormer, it is gain_j (dy_j + b).
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveGradientTile& tile, int count,
                                               std::int64_t width, const Step& step) {

@@ -6,8 +6,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Stick-breaking: `known` is the remaining length of a stick. `sum` is D minus the sum of P dP
-/// over the keys so far.
+/// Stick-breaking: each row distributes the weight 1 over its keys, from the last to the first.
+/// `known` is the weight that is left. `sum` is the dot product dy . y of the row minus the sum of
+/// P dP over the keys processed so far.
 struct StickBreakingGradients : SoftmaxGradients {
   using Formula = rules::Stick;
 
@@ -23,7 +24,8 @@ struct StickBreakingGradients : SoftmaxGradients {
   }
   template <class Product>
   static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
-    // If the remaining length is negligible, `sum` contains only rounding errors.
+    // If `known`, the weight left for the remaining keys, is negligible, so is the exact `sum`. The
+    // computed `sum` then contains only rounding errors.
     walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
     walk.known = max(walk.known, Vec(least_left));
     const auto broken = Formula::broken(s);

@@ -5,7 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Stick-breaking of a single query. `left` is the remaining length of the stick.
+/// Stick-breaking of a single query, which distributes the weight 1 over its keys, from the last to
+/// the first. `left` is the weight that is not yet distributed.
 struct StickBreakingQuery {
   using Formula = rules::Stick;
   static constexpr bool saves = false;
@@ -13,8 +14,9 @@ struct StickBreakingQuery {
 
   template <class T>
   void start(const AttentionRows<T>&, std::int64_t) {}
-  /// Computes the share of each key of a block, then multiplies it by the remaining length of the
-  /// stick, from the last key to the first.
+  /// Replaces the scores s of a block of keys by weights. From the last key to the first, each key
+  /// receives the share sigmoid(s) of the weight that is left. Returns 1, the factor for sums over
+  /// the previous blocks, because these sums do not change.
   float weigh(float* s, std::int64_t count) {
     float kept[block];
     for (std::int64_t r = 0; r < block; r += lanes) {
@@ -32,8 +34,9 @@ struct StickBreakingQuery {
   static float share() { return 1; }
 };
 
-/// Stick-breaking of the rows of a panel. `sums` contains the weight of each row that is not yet
-/// assigned to a key, which is the remaining length of its stick.
+/// Stick-breaking of a panel of queries. Each query distributes the weight 1 over its keys, from
+/// the last to the first. Running::sums contains the weight that each query has not yet
+/// distributed.
 struct StickBreakingRows {
   using Formula = rules::Stick;
   using Query = StickBreakingQuery;
@@ -43,9 +46,9 @@ struct StickBreakingRows {
     for (std::int64_t t = 0; t < panel; ++t) rows.state.sums[t] = t < rows.count ? 1.0f : 0.0f;
   }
 
-  /// Computes p from the scores of a block, as packed words. p is 0 for keys that a query does not
-  /// see. Returns true if earlier sums must be multiplied by a factor, which never happens for this
-  /// rule.
+  /// Computes the weights p of a block of keys from their scores s, and stores them as packed
+  /// words. p is 0 for keys that a query does not see. Returns false: sums over the previous blocks
+  /// are never multiplied by a factor.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, const float* s, float* p,
                     const Running& to) {
@@ -80,7 +83,8 @@ struct StickBreakingRows {
     return false;
   }
 
-  /// True if the remaining length of every stick of the panel is negligible.
+  /// True if the weight that is left for the remaining keys is negligible in every row of the
+  /// panel.
   static bool spent(const Running& state) {
     for (int t = 0; t < panel; t += lanes) {
       if (any(load(state.sums + t) >= Vec(Formula::spent))) return false;

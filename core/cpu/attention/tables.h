@@ -6,8 +6,9 @@
 #include "core/cpu/attention/gradient_work.h"
 #include "core/cpu/attention/single.h"
 
-/// The tables of kernels of a mechanism. NAME_rows.h contains its forward rule and NAME_gradients.h
-/// its backward rule.
+/// The tables of kernels of a mechanism, such as softmax or ChaCAL. A rule is a struct with the
+/// functions that differ between mechanisms. NAME_rows.h defines the rule of the forward pass, and
+/// NAME_gradients.h the rule of the backward pass.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class Product>
@@ -33,10 +34,11 @@ inline constexpr AttentionKernels<T> forward_kernels{
       Single<T, typename Rule::Query>(task, row, at).run();
     }};
 
-/// Maximum number of keys in a range. Queries are packed once per range. With products on vectors,
-/// ranges of a quarter of this length were 10% slower for heads of width 768 and not faster for
-/// narrow heads. With products on tiles, packing takes a larger share of the time, so ranges are
-/// twice as long as with vectors. This was 10% faster for all widths.
+/// Maximum number of keys in a range, the keys that one task of the backward pass covers. Queries
+/// are packed once per range. With products on SIMD vectors, ranges of a quarter of this length
+/// were 10% slower for heads of width 768 and not faster for narrow heads. With products on tile
+/// registers, packing takes a larger share of the time, so ranges are twice as long as with
+/// vectors. This was 10% faster for all widths.
 template <class Product>
 inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
 
@@ -60,9 +62,9 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
     },
     [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
 
-/// The kernels of one pass of a rule, with products on SIMD vectors and not on tile registers.
-/// These kernels use f32 products for Math::exact and Math::fast. Math::bf16 has bf16 products
-/// unless the rule requires exact scores.
+/// The kernels of a rule's forward pass, and below those of its backward pass, with products on
+/// SIMD vectors and not on tile registers. They use f32 products for Math::exact and Math::fast,
+/// and bf16 products for Math::bf16 unless the rule requires exact scores.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{
@@ -74,7 +76,7 @@ inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{
     gradient_kernels<T, Exact, Rule>, gradient_kernels<T, Exact, Rule>,
     gradient_kernels<T, Narrow, Rule>};
 
-/// All kernels of a mechanism with products on vectors.
+/// All kernels of a mechanism, with products on SIMD vectors and not on tile registers.
 template <class Mechanism, class ForwardRule, class BackwardRule>
 inline constexpr KernelsOf<Mechanism> on_vectors{
     .of_f32 = {forward_on_vectors<float, ForwardRule>, gradients_on_vectors<float, BackwardRule>},

@@ -5,30 +5,32 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// The innermost product of attention. It broadcasts each word of a few rows of the left operand,
-/// and multiplies it by vectors of the right operand.
+/// The innermost matrix product of attention. It broadcasts each word of a few rows of the left
+/// operand, and multiplies it by SIMD vectors of the right operand.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The number of rows of a scratch matrix is a multiple of this number.
 inline constexpr int tile_rows = 8;
 
-// The sums of a tile fill 24 of 32 vector registers, or 12 of 16.
+// The sums of a tile, register_rows by register_vectors vectors, fill 24 of 32 vector registers, or
+// 12 of 16.
 inline constexpr int register_rows = registers == 32 ? 8 : 4;
 inline constexpr int register_vectors = 3;
 
-/// Describes the left operand: entry (r, k) is the word at[r * row + k * step].
+/// Describes the left operand of a matrix product: entry (r, k) is the word at[r * row + k * step].
 struct Left {
   const float* at;
   std::int64_t row, step;
 };
 
-/// c_r = sum_k a(r, k) b_k for a tile of `rows` rows and `vectors` vectors of columns. The sum is
-/// over `depth` words. If `add` is true, the complete sum is added to c_r. Callers thus compute
-/// long sums in pieces, which keeps rounding errors small.
+/// Computes c_r = sum_k a(r, k) b_k for `rows` rows of the result c, each with `vectors` SIMD
+/// vectors of columns. b_k is row k of b. The sum is over `depth` words. If `add` is true, the
+/// complete sum is added to c_r. Callers thus compute long sums in pieces, which keeps rounding
+/// errors small.
 ///
-/// The left operand is passed as three numbers. The compiler would copy a struct to the stack by a
-/// vector store. This store would wait for all earlier products, so the next tile would start late.
-/// For a depth of 64, a tile would take 7% longer.
+/// The left operand is passed as three numbers, not as the struct Left. The compiler would copy the
+/// struct to the stack by a vector store. This store would wait for all earlier products, so the
+/// next tile would start late. For a depth of 64, a tile would take 7% longer.
 template <class Product, int rows, int vectors>
 [[gnu::noinline]] void tile(const float* a, std::int64_t a_row, std::int64_t a_step, const float* b,
                             std::int64_t b_stride, std::int64_t depth, float* c,
@@ -64,7 +66,7 @@ template <class Product, int rows, int vectors>
   }
 }
 
-/// Calls tile() to compute tile_rows rows and any number of vectors of columns.
+/// Calls tile() to compute tile_rows rows of c with any number of SIMD vectors of columns.
 template <class Product>
 inline void row_tile(Left a, const float* b, std::int64_t b_stride, std::int64_t depth, float* c,
                      std::int64_t c_stride, int vectors, bool add) {

@@ -15,23 +15,24 @@
 /// columns. Words, each with a pair of bf16 entries, have the same form as in products on vectors
 /// (Bf16 in product.h), and most layouts are the same.
 ///
-/// The layouts of sums over keys differ. Scores are stored as [key][query], so P is the right
-/// operand of these sums. The left operand, values (or keys, for dq), is stored as words
-/// [column][keys / 2], and the sums are stored as [column][query].
+/// Only products that sum over keys have other layouts. Scores are stored as [key][query], so P is
+/// the right operand of these products. The left operand, the values (or for dq the keys), is
+/// stored as words [column][keys / 2], and the result is stored as [column][query].
 ///
-/// Each operand is rounded to bf16 or split into a high and a low part. The product of split
-/// operands is high high + high low + low high. The omitted term low low is less than 2^-16 of the
-/// product.
+/// Each operand is rounded to bf16 or split into a high and a low bf16 part. The product of the
+/// split operands a and b is a_high b_high + a_high b_low + a_low b_high. The omitted term a_low
+/// b_low is less than 2^-16 of the product.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int side = 16;  // rows and columns of a tile of sums
 // Side of the squares of scores that are computed together, and also the number of entries that one
 // tile product sums over.
 inline constexpr int square = 32;
-inline constexpr std::int64_t granule = square / 2;  // words of a tile along the summed dimension
+// Number of words (pairs of bf16) that one tile product sums over.
+inline constexpr std::int64_t granule = square / 2;
 
-/// Products of bf16 pairs on tile registers. If `Parts` is 1, operands are rounded to bf16. If it
-/// is 2, they are split into a high and a low part.
+/// Products of bf16 pairs on tile registers. If `Parts` is 1, operands are rounded to bf16. If
+/// `Parts` is 2, operands are split into a high and a low bf16 part.
 template <class Registers_, int Parts>
 struct Tiled {
   using Registers = Registers_;
@@ -104,9 +105,9 @@ struct Tiled {
 #endif
 };
 
-/// Returns the SIMD vector of packed words that begins at word c of row t. A row that is stored in
-/// bf16 already consists of packed words. If operands have a low part, however, neighbours() must
-/// add it.
+/// Returns the SIMD vector of packed words that begins at word c of row t. If operands have a high
+/// and a low part, it returns one vector for each part. A row of bf16 numbers already consists of
+/// packed words. It is loaded directly, unless the operands also have low parts.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {
@@ -117,7 +118,8 @@ template <class Product, class Rows>
   return Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
 }
 
-/// Packs a left operand of score_tiles as to[t][part][c].
+/// Packs a left operand of score_tiles(): word c of row t is stored at to[t][part][c], where part 0
+/// is high and part 1 is low.
 template <TiledProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -130,8 +132,9 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs a right operand: the word to[part][t / 2][c] contains column c of the rows t and t + 1.
-/// The number of rows is rounded up to a multiple of `square`.
+/// Packs a right operand of mix_queries(): for even t, the word to[part][t / 2][c] contains column
+/// c of the rows t and t + 1, where part 0 is high and part 1 is low. The number of rows is rounded
+/// up to a multiple of `square`.
 template <TiledProduct Product, class Rows>
 void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                 std::int64_t stride) {
@@ -145,8 +148,9 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs the transpose as to[part][c][t]. The last argument, a factor for each row, is not used,
-/// because the factors multiply the products instead.
+/// Packs the transpose of x: word c of row t is stored at to[part][c][t], where part 0 is high and
+/// part 1 is low. The unnamed argument, a factor for each row, is not used, because the factors
+/// multiply the products instead.
 template <TiledProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
                      float* to) {
@@ -170,8 +174,9 @@ void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const
   }
 }
 
-/// Packs keys block by block for products that sum over keys. A block has the layout
-/// to[c][part][r / 2]. Entries after the last key are 0.
+/// Packs the keys (or values) x for products that sum over keys, one block of 64 keys after the
+/// other. For even r, the word to[c][part][r / 2] of a block contains column c of its keys r and
+/// r + 1. Entries after the last key are 0.
 template <TiledProduct Product, class Rows>
 void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   constexpr std::int64_t half = block / 2, row = Product::parts * half;
@@ -196,9 +201,9 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   }
 }
 
-/// An operand of a tiled product. All distances are in words: `row` to the next row of a tile,
-/// `granule` to the next tile along the summed dimension, and `part` from the high to the low
-/// parts.
+/// An operand of a product on tile registers. All distances are in words: `row` to the next row of
+/// a tile, `granule` to the next tile along the summed dimension, and `part` from the high to the
+/// low parts.
 struct TileOperand {
   const float* at;
   std::int64_t row, granule, part;
@@ -247,7 +252,8 @@ struct TileProduct {
   }
 };
 
-/// c = a b, or c += a b if `add`, for m by n tiles of c.
+/// Computes the matrix product c = a b, or c += a b if `add` is true, for m by n tiles of c.
+/// `granules` is the number of tiles along the summed dimension.
 template <class Product, int m, int n>
 [[gnu::noinline]] void multiply_tiles(const TileOperand& a, const TileOperand& b,
                                       std::int64_t granules, float* c, std::int64_t stride,
@@ -263,19 +269,19 @@ template <class Product, int m, int n>
     product.left(left, a.row);
     if constexpr (Product::parts == 2) {
       product.right(right + b.part, b.row);
-      product.multiply();  // high part of a, low part of b
+      product.multiply();  // adds (high part of a) times (low part of b)
     }
     product.right(right, b.row);
     product.multiply();
     if constexpr (Product::parts == 2) {
       product.left(left + a.part, a.row);
-      product.multiply();  // low part of a, high part of b
+      product.multiply();  // adds (low part of a) times (high part of b)
     }
   }
   product.put(c, stride);
 }
 
-/// Calls multiply_tiles for a square of c with at most 32 rows and 32 columns.
+/// Calls multiply_tiles() for a part of the result c with at most 32 rows and 32 columns.
 template <class Product>
 void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t granules, float* c,
                      std::int64_t stride, bool add, std::int64_t rows, std::int64_t columns) {
@@ -287,7 +293,7 @@ void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t gr
   multiply_tiles<Product, 1, 1>(a, b, granules, c, stride, add);
 }
 
-/// True if the square that begins at key r and query t contains a visible score.
+/// True if the square of 32 by 32 scores that begins at key r and query t contains a visible score.
 inline bool in_sight(const Sight& sight, std::int64_t r, std::int64_t t) {
   if (t >= sight.queries) return false;
   const Range keys = sight.keys_of(t, least(square, sight.queries - t));
@@ -298,7 +304,8 @@ inline bool in_sight(const Sight& sight, std::int64_t r, std::int64_t t) {
 /// first-level cache.
 inline constexpr std::int64_t tile_depth_piece = 64;
 
-/// s[r][t] = sum_c left_r,c right[c][t] for squares with visible scores.
+/// Computes s[r][t] = sum_c left[r][c] right[c][t] for the key r and the query t, in all squares of
+/// 32 by 32 scores that contain a visible score.
 template <TiledProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -316,8 +323,8 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// out[c][t] += sum_r p(r, t) values_r,c. p is packed: the word [r / 2][t] contains the keys r and
-/// r + 1.
+/// Sums over the keys r: out[c][t] += sum_r p(r, t) values(r, c) for column c and query t. p is
+/// packed: for even r, the word [r / 2][t] contains the entries of the keys r and r + 1.
 template <TiledProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t, const Sight& sight, float* out,
               std::int64_t width) {
@@ -335,8 +342,8 @@ void mix_keys(const float* p, const float* values, std::int64_t, const Sight& si
   }
 }
 
-/// out[r][c] += sum_t p(r, t) rows_t,c. p is packed: the word [r][t / 2] contains the queries t and
-/// t + 1.
+/// Sums over the queries t: out[r][c] += sum_t p(r, t) rows(t, c) for key r and column c. p is
+/// packed: for even t, the word [r][t / 2] contains the entries of the queries t and t + 1.
 template <TiledProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
@@ -354,8 +361,8 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Clears `width` words of each of the first `rows` rows of a block, in each part. Rows are `row`
-/// words apart.
+/// Sets the first `width` words of each of the first `rows` rows of a packed block of P or dS to 0,
+/// in its high and its low parts. Rows are `row` words apart.
 template <class Product>
 void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t width) {
   for (std::int64_t i = 0; i < Product::parts; ++i) {
@@ -363,8 +370,10 @@ void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t
   }
 }
 
-/// Clears the words of P and dS that tile products read but that belong to no visible score. The
-/// words of `across` are [r / 2][t], and those of each of `rows` are [r][t / 2].
+/// Called before words of P or dS are written. Sets all words that tile products read to 0, unless
+/// every score of the block is visible, because words without a visible score are not written. For
+/// key r and query t, the layout of `across` is [r / 2][t], and that of each of `rows` is
+/// [r][t / 2].
 template <TiledProduct Product, class... Words>
 void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);
@@ -383,7 +392,8 @@ void clear_query_sums(float* sums, std::int64_t queries, std::int64_t width) {
   }
 }
 
-/// Transposes the sums over keys into `space` and returns them with one row per query.
+/// Transposes sums over keys, which tile products store as [column][query], into `space`. Returns
+/// the transposed sums, with one row per query.
 template <TiledProduct Product>
 HeadRows<const float> query_rows(const float* sums, std::int64_t queries, std::int64_t width,
                                  float* space) {

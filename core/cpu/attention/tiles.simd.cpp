@@ -7,7 +7,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-/// Replaces the kernels of the math modes `fast` and `bf16` by kernels on tile registers.
+/// Returns a copy of `all` in which the kernels of the math modes `fast` and `bf16` are replaced by
+/// kernels with products on tile registers.
 template <class T>
 PassKernels<T> on_tiles(PassKernels<T> all) {
   using Split = Tiled<TileRegisters, 2>;

@@ -6,12 +6,13 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Threshold relative attention (core/rules/tra.h). `known` is the number of positive scores so
-/// far, and `sum` is the sum so far for the gradient of `pull`.
+/// Threshold relative attention (core/rules/tra.h). The keys of a query are processed from the last
+/// to the first. `known` is the number of positive scores so far. `sum` is the sum so far for the
+/// gradient of `pull`, the factor of this number in the logits.
 struct TraGradients : SoftmaxGradients {
   using Formula = rules::Tra;
   static constexpr bool bounds = true;
-  static constexpr bool scale_late = true;  // `scale` multiplies dq and dk instead of dS
+  static constexpr bool scale_late = true;  // the scale of the scores multiplies dq and dk, not dS
 
   template <class T, class Product>
   static void start(const GradientPanel<T, Product>& rows) {
@@ -35,8 +36,9 @@ struct TraGradients : SoftmaxGradients {
     return ds;
   }
 
-  /// Computes a bound for each row, from which spent() decides whether earlier keys can have a
-  /// weight.
+  /// Computes space.bounds, from which spent() decides whether earlier keys can have a weight. For
+  /// each row, it is Tra::bound() of an upper bound of the row's scores with earlier keys, minus
+  /// log_sum, the logarithm of the row's softmax denominator.
   template <class T, class Product>
   static void bound(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;
@@ -71,7 +73,7 @@ struct TraGradients : SoftmaxGradients {
     return true;
   }
 
-  /// Stores the gradient of pull.
+  /// Stores the gradient of `pull` (TraRule::count_bias), one number per query and head.
   template <class T, class Product>
   static void finish_walk(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;

@@ -5,7 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Threshold relative attention of a single query. `count` is the number of positive scores so far.
+/// Threshold relative attention (core/rules/tra.h) of a single query. Keys are processed from the
+/// last to the first. `count` is the number of positive scores so far.
 struct TraQuery : SoftmaxQuery {
   using Formula = rules::Tra;
   static constexpr bool saves = false;
@@ -22,9 +23,9 @@ struct TraQuery : SoftmaxQuery {
   float share() const { return denominator == 0 ? 0.0f : 1.0f / denominator; }
 };
 
-/// Threshold relative attention of the rows of a panel: a softmax of logits, which are computed
-/// from the nearest key to the first. `counts` contains the number of positive scores of each row
-/// so far.
+/// Threshold relative attention (core/rules/tra.h) of a panel of queries: a softmax of logits,
+/// which are computed from the last key of a row to the first. Running::counts contains the number
+/// of positive scores of each row so far.
 struct TraRows {
   using Formula = rules::Tra;
   using Query = TraQuery;
@@ -45,8 +46,8 @@ struct TraRows {
     }
   }
 
-  /// Replaces the scores of a block by p. Returns true if earlier sums must be multiplied by
-  /// `shrink`.
+  /// Replaces the scores s of a block of keys by unnormalized weights, which are also packed into
+  /// p. Returns true if sums over the previous blocks must be multiplied by to.shrink.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, float* s, float* p,
                     const Running& to) {
@@ -86,9 +87,10 @@ struct TraRows {
     return true;
   }
 
-  /// Computes `bounds` (see Tra::bound) from an upper bound of each query's scores with all earlier
-  /// keys. This upper bound uses the length of the query, the length of the longest of these keys
-  /// and the shifts.
+  /// Computes Running::bounds, from which spent() decides whether earlier keys can have a weight.
+  /// Tra::bound() requires an upper bound of each query's scores with all earlier keys. It follows
+  /// from the length of the query, the length of the longest earlier key, and the shifts
+  /// (Scores::decay) of the query and the earlier keys.
   template <class T>
   static void bound(const PanelRows<T>& rows, float longest_key, float least_shift) {
     const Running& to = rows.state;

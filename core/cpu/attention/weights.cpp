@@ -20,7 +20,7 @@ GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {
           .ld = columns};
 }
 
-/// Computes P of one head in one segment, [queries, keys].
+/// Computes the attention weights of one head in one segment (sequence), [queries, keys].
 void weights_of(CpuBackend& backend, const Scores& scores, bool own_key, WeighRow weigh,
                 const SegmentRows& at, std::int64_t head, float* weights) {
   const std::int64_t group = scores.q.heads / scores.k.heads;

@@ -7,8 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Minimum cost of a chunk, in multiplications. Such a chunk takes some tens of microseconds, much
-/// longer than it takes to pass a chunk to a thread.
+/// Minimum cost, in multiplications, of a chunk, the work that is passed to a thread at once. Such
+/// a chunk takes some tens of microseconds, much longer than passing it to the thread.
 constexpr double chunk_cost = 2e6;
 
 }  // namespace

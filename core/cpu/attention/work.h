@@ -10,8 +10,8 @@
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
 
-/// Divides the work of the attention family by segment, head and rows. The division does not depend
-/// on the number of threads.
+/// Divides the work of the attention operations by segment (sequence), head and rows. The division
+/// does not depend on the number of threads.
 namespace longhand::cpu {
 
 /// The thread pool and the instruction set of the kernels.
@@ -20,21 +20,22 @@ struct Crew {
   Isa isa;
 };
 
-/// The rows or keys [begin, end) of one segment, for the heads [head, head_end).
+/// A piece of work: the query rows (in the forward pass) or keys (in the backward pass) [begin,
+/// end) of one segment, for the heads [head, head_end).
 struct WorkItem {
   std::int32_t segment, head, head_end;
   std::int64_t begin, end;
-  std::int64_t part;  // index of this range in the segment
+  std::int64_t part;  // index of [begin, end) among the ranges of the segment
 };
 
-/// Items in processing order. Chunk c consists of the items [starts[c], starts[c + 1]). A thread
-/// processes a whole chunk.
+/// The work items of a pass, in processing order. They are grouped into chunks: chunk c consists of
+/// the items [starts[c], starts[c + 1]). A thread processes a whole chunk at a time.
 struct WorkList {
   std::vector<WorkItem> items;
   std::vector<std::size_t> starts{0};
 
   void add(const WorkItem& item, double cost);
-  /// Ends the last chunk. Must be called after all items are added.
+  /// Ends the last chunk of items. Must be called after all items are added.
   void close();
   void run(ThreadPool& threads, FunctionRef<void(const WorkItem&, int worker)> body) const;
 
@@ -42,24 +43,25 @@ struct WorkList {
   double open_ = 0;  // cost of the chunk that is not yet ended
 };
 
-/// Number of heads that an item should contain, so that its cost is large compared with the cost of
-/// passing it to a thread. The result is at most `heads`.
+/// Returns how many heads a work item should contain, so that computing the item takes much longer
+/// than passing it to a thread. The result is at most `heads`.
 std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 
-/// The Scores of an operation that has only q, k, their segments and a scale.
+/// Returns the Scores of an operation that has only q, k, their segments and a scale.
 template <class Op>
 Scores plain_scores(const Op& op) {
   return {.q = op.q, .k = op.k, .queries = op.queries, .keys = op.keys, .scale = op.scale};
 }
 
-/// One segment in the tensors: its first query, number of queries, first key and number of keys.
+/// The rows of one segment (sequence): the index of its first query, its number of queries, the
+/// index of its first key, and its number of keys.
 struct SegmentRows {
   std::int64_t query, queries, key, keys;
   std::int64_t offset() const { return keys - queries; }
 };
 SegmentRows segment_rows(const Segments& queries, const Segments& keys, std::int64_t segment);
 
-/// Head `head` of x, beginning at row `row`.
+/// Returns head `head` of x, beginning at row `row`. If x is empty, the result is null.
 template <class T>
 HeadRows<T> rows_of(const Heads& x, std::int64_t head, std::int64_t row) {
   if (!x) return {};
@@ -68,7 +70,8 @@ HeadRows<T> rows_of(const Heads& x, std::int64_t head, std::int64_t row) {
   return {x.data.data<Element>() + row * columns + x.first_column + head * x.width, columns};
 }
 
-/// Column `column` of a [tokens, heads] tensor, beginning at row `row`.
+/// Returns column `column` of the [tokens, heads] tensor x, beginning at row `row`. If x is empty,
+/// the result is null.
 template <class T>
 HeadRows<T> column_of(const Tensor& x, std::int64_t column, std::int64_t row) {
   if (!x) return {};
@@ -92,9 +95,9 @@ Tensor floats(Backend& backend, std::int64_t count);
 
 std::int64_t window_of(const Scores& scores);
 
-/// Stores a progress value for each item. Other items can wait until it reaches a given value. An
-/// item may wait only for items earlier in the list. Earlier items are started first, so the
-/// earliest running item never waits.
+/// Stores a progress value for each work item. An item can wait until the value of another item
+/// reaches a given number. It may wait only for items earlier in the list. Earlier items are
+/// started first, so the earliest running item never waits, and there is no deadlock.
 class Progress {
  public:
   explicit Progress(std::size_t items) : done_(items) {}
