@@ -9,9 +9,9 @@
 namespace longhand {
 
 /// Returns the description of an attention rule's backward pass, such as SoftmaxGradient
-/// (core/contract/attention.h). It contains the tensors that this pass reads, and `dinput`, which
-/// receives the gradient of the rule's own input, such as the sink of softmax. Each file of
-/// autograd/rules/ defines gradient_of() for one rule.
+/// (core/contract/attention.h). The description contains the tensors that the backward pass reads,
+/// and `dinput`, the target for the gradient of the input that only this rule has, such as the sink
+/// of softmax. Each file of autograd/rules/ defines gradient_of() for one rule.
 template <class Rule>
 AttentionGradient dispatch(const Rule& rule, const Heads& y, const Target& dinput) {
   typename Rule::Gradient gradient_of(const Rule&, const Heads&, const Target&);

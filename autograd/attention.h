@@ -34,9 +34,9 @@ class ScoreSinks {
   Sink multiplier_, decay_;
 };
 
-/// The attention rules of core/contract/attention.h, which compute weights from scores, with
-/// tensors that may require gradients. input() returns the tensor that only this rule has, such as
-/// the sink of softmax. The result is empty if there is no such tensor.
+/// Attention rules compute weights from scores (core/contract/attention.h). In these structs, the
+/// tensors of a rule may require gradients. input() returns the tensor that only this rule has,
+/// such as the sink of softmax. The result is empty if there is no such tensor.
 struct SoftmaxVars {
   Var sink = {};
   SoftmaxRule value() const { return {.sink = sink.value()}; }
@@ -61,11 +61,11 @@ struct SigmoidVars {
 };
 using RuleVars = std::variant<SoftmaxVars, StickBreakingVars, TraVars, EntmaxVars, SigmoidVars>;
 
-/// Converts the Vars of a rule to tensors. Tensors of the result in which a forward pass saves
-/// numbers for the backward pass are left empty.
+/// Converts the Vars of a rule to tensors. The result also has tensors in which a forward pass
+/// saves numbers for the backward pass; these are left empty.
 AttentionRule value_of(const RuleVars& rule);
 
-/// Returns y, [query tokens, q.heads * v.width].
+/// Returns the output y of attention, [query tokens, q.heads * v.width].
 Var attention(const ScoreVars& scores, const HeadVars& v, const RuleVars& rule = {});
 HeadsBackward attention_into(const ScoreVars& scores, const HeadVars& v, const Heads& y,
                              const RuleVars& rule = {});

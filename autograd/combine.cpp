@@ -13,7 +13,8 @@ Tensor combined(Combination f, const Tensor& a, const Tensor& b) {
   return y;
 }
 
-/// Adds f(dy, v) to the gradient of x, summed over the axes along which x was broadcast.
+/// Sums f(dy, v) over the axes along which x was broadcast, and adds the result to the gradient of
+/// x. v is the value of the other operand.
 void add_combined(const Var& x, Combination f, const Tensor& dy, const Tensor& v) {
   if (!x.wants_grad()) return;
   if (x.shape() == dy.shape()) {

@@ -52,8 +52,8 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const RuleVars& rule
   return std::visit([&](const auto& r) { return dispatch({s, at, more}, r); }, rule);
 }
 
-/// P V, where groups of query heads share a key head. p is [query heads, queries, keys], and v is
-/// [key heads, keys, width].
+/// Returns the product P V of p [query heads, queries, keys] and v [key heads, keys, width]. Each
+/// key head is shared by a group of query heads.
 Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   const std::int64_t heads = p.shape()[0], queries = p.shape()[1], keys = p.shape()[2];
   const std::int64_t key_heads = v.shape()[0], width = v.shape()[2];
@@ -62,9 +62,9 @@ Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
 }
 
 /// Returns (1 - g) (I - g P-)^-1 x for x [heads, tokens, columns], where g is gamma and P- is the
-/// part of `weights` below the diagonal. All computations use the master type for two reasons. bf16
-/// would represent 1 - g by only a few bits, and the inverse multiplies an error of P- by up to
-/// 1 / (1 - g).
+/// part of `weights` below the diagonal. All computations use the master type (f32 or f64) for two
+/// reasons. bf16 would represent 1 - g by only a few bits, and the inverse multiplies an error of
+/// P- by up to 1 / (1 - g).
 Var chained(const Var& weights, const Var& gamma, const Var& x) {
   const DType type = gamma.value().dtype();
   const Var p = cast(weights, type), right = cast(x, type);
@@ -127,8 +127,9 @@ Var composed_deltaformer(const DeltaFormerVars& in) {
   return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
     // In DeltaFormer a query sees only earlier keys, so the key at its own position is hidden. The
-    // first query has no earlier key. Its own key is not hidden, because its softmax would be
-    // undefined otherwise. triangle() later removes this weight together with the diagonal.
+    // first query has no earlier key. Its own key is not hidden, because otherwise the softmax of
+    // this row would be undefined. The weight of this key is on the diagonal, which triangle() sets
+    // to 0.
     const Var p = weight_matrices(s, at, SoftmaxVars{}, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {
@@ -233,10 +234,10 @@ FalResult composed_fal(const FalVars& in) {
     }
     const Var kept = multiply(scores, constant(scores, scores.shape(), chosen));
 
-    // Row m of `next` is v_(m+1), the value after key m.
     const Var v = matrices(in.v, at.key, at.keys);
     const Shape last{in.v.heads, 1, in.v.width};
     const Tensor nothing = Tensor::zeros(v.backend(), last, v.value().dtype());
+    // Row m is the value v_(m+1), which a query with the matching key m reads. The last row is 0.
     const Var next = concat({narrow(v, 1, 1, at.keys - 1), nothing}, 1);
     const Var out = matmul(kept, next, {.out = v.value().dtype(), .math = Math::exact});
     return reshape(out, {in.q.heads, at.queries, in.v.width});

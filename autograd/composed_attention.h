@@ -9,8 +9,8 @@
 
 /// Attention mechanisms that are composed of products, softmax and triangular solves. They process
 /// one sequence at a time and store every matrix [queries, keys] in the master type. The fused
-/// mechanisms are tested against them. Because every step is differentiable, they can also be used
-/// to inspect or change weights.
+/// mechanisms are tested against them. Because every operation is differentiable, they can also be
+/// used to inspect or change weights.
 namespace longhand {
 
 /// A function that receives the attention weights P [heads, queries, keys] of one sequence and
@@ -42,7 +42,8 @@ Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma
 Var composed_deltaformer(const DeltaFormerVars& inputs);
 
 /// PaTH: softmax attention in which the tokens after a key, up to the query, reflect the key. Token
-/// t applies H_t = I - beta_t w_t w_t^T, so the score of key j for query i is
+/// t, with the vector w_t and the strength beta_t, applies the matrix H_t = I - beta_t w_t w_t^T.
+/// The score of key j for query i is therefore
 ///   q_i . H_i ... H_(j+1) k_j / sqrt(width);
 /// q, k, v and w have the same number of heads. beta is [rows of k, heads] and has the master type.
 /// If there are fewer queries than keys, the queries are the last tokens of the sequence.

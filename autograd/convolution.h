@@ -7,8 +7,8 @@ namespace longhand {
 
 struct ConvolutionOptions {
   /// `before` contains the rows of x that precede each sequence. `after` receives the last rows of
-  /// each sequence, for use as `before` in the next call. Both may be the same tensor. They have no
-  /// gradient: if one of them is given, no input may require a gradient.
+  /// each sequence, for use as `before` in the next call. `before` and `after` may be the same
+  /// tensor. They have no gradient: if one of them is given, no input may require a gradient.
   Tensor before = {}, after = {};
   /// True if no other operation uses the columns of x that this operation reads. The gradient of
   /// these columns is then assigned instead of added.

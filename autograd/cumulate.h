@@ -10,8 +10,8 @@ namespace longhand {
 /// to row i. If `reverse` is set, it is the sum from row i to the segment's last row.
 Var cumulate(const Var& x, const Segments& segments, bool reverse = false);
 /// Like cumulate(), for sequences that are processed in pieces. The running sums of a segment start
-/// at the segment's row of `memory`. This row then receives the sums at the segment's last token. x
-/// must not require a gradient.
+/// with the values in the segment's row of `memory`. This row then receives the sums at the
+/// segment's last token. x must not require a gradient.
 Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory);
 
 /// Returns ln max(2, n) for each query, [query tokens, columns] with equal columns. n is the number

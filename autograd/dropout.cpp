@@ -20,7 +20,8 @@ Dropout of(const DropoutDraw& draw, const Tensor& x, Target y) {
 Var dropout(const Var& x, const DropoutDraw& draw) {
   Tensor y = empty_like(x.value());
   y.backend()(of(draw, x.value(), y));
-  // Backward draws the same numbers again, so the step tensor must keep its value until then.
+  // The backward pass draws the same random numbers again, so the tensor `step` must keep its value
+  // until then.
   return record("dropout", {&x}, y, [draw, dx = x.sink()](const Tensor& dy) {
     dy.backend()(of(draw, dy, dx.target()));
   });

@@ -12,8 +12,8 @@ struct FeedForwardOptions {
   Var residual = {};
 };
 
-/// f(x up^T + up_bias) down^T + down_bias + residual, recorded as one operation. In backward, the
-/// derivative of f is fused into the product with `down`.
+/// f(x up^T + up_bias) down^T + down_bias + residual, recorded as one operation. In the backward
+/// pass, the derivative of f is fused into the product with `down`.
 Var feed_forward(const Var& x, const FeedForwardOptions& options);
 /// Computes the same result as feed_forward() by two matmul() calls.
 Var feed_forward_composed(const Var& x, const FeedForwardOptions& options);

@@ -59,14 +59,15 @@ Quotient quotient(const Operation& operation, Case& values, double& x, Backend& 
     x = left;
     const double below = run();
     x = at;
-    return (above - below) / (right - left);  // right - left is twice the step, as rounded
+    // right - left is nearly 2 * step: it is the difference of the arguments after rounding to f64.
+    return (above - below) / (right - left);
   };
   const double once = slope(h), twice = slope(2 * h);
   return {once, (4 * once - twice) / 3};
 }
 
-/// Compares the derivatives of one input in one case, computed by backward functions, with the
-/// difference quotients.
+/// For one input of one case, compares the derivatives that the backward functions computed with
+/// the difference quotients.
 void compare(const std::string& where, const Values& analytic, const std::vector<Quotient>& numeric,
              double rounding, GradcheckResult& result) {
   double largest = 0, squares = 0;

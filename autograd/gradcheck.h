@@ -10,8 +10,8 @@
 namespace longhand {
 
 struct GradcheckResult {
-  double worst = 0;   // largest error relative to the largest derivative of the input
-  double bound = 0;   // largest error of an entry, divided by the bound for the entry
+  double worst = 0;   // largest error of a derivative / largest derivative of the same input
+  double bound = 0;   // largest error of a derivative / bound for this error
   std::string where;  // the case, input and entry that determined `bound`
   std::int64_t cases = 0;
   std::int64_t entries = 0;  // number of compared derivatives

@@ -21,8 +21,8 @@ struct HeadVars {
 HeadVars all_columns(const Var& x, std::int64_t heads);
 
 /// The tensors that receive the gradients of q, k and v. Heads of the same tensor share one
-/// gradient tensor, to which columns outside the heads contribute 0. If `assign` is set, the
-/// columns of the heads in an existing gradient are overwritten instead of added to.
+/// gradient tensor, whose columns outside the heads do not change. If `assign` is set, the
+/// gradients replace the values in the columns of the heads instead of being added to them.
 struct HeadTargets {
   HeadsTarget q, k, v;
 };
@@ -32,8 +32,8 @@ HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, boo
 /// Operations whose names end in _into write their output to given columns and return a
 /// HeadsBackward, so that several operations can share one output tensor and one entry of the tape.
 /// The function is empty if no gradient is required. With `assign`, it overwrites the gradients of
-/// the input heads instead of adding to them. Callers set this if their heads together cover every
-/// column of a tensor.
+/// the input heads instead of adding to them. Callers set `assign` if the input heads of all their
+/// operations together cover every column of a tensor.
 using HeadsBackward = std::function<void(const Heads& dy, bool assign)>;
 
 /// Allocates a tensor [rows of q, q.heads * width] for the output heads of an operation.

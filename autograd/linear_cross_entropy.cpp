@@ -57,7 +57,7 @@ class Pass {
     return loss;
   }
 
-  Tensor dx, dweight;  // empty if not required
+  Tensor dx, dweight;  // gradients of x and weight; empty if not required
   Tensor total;        // [1]: the sum of the weights of all targets, at least 1e-30
 
  private:
@@ -124,7 +124,7 @@ class Pass {
   Backend& backend_;
   DType master_;
   Tensor one_;                          // the constant 1, if gradients are required
-  Tensor losses_, hits_, totals_;       // one entry per block of rows
+  Tensor losses_, hits_, totals_;       // loss, accuracy and total weight of each block of rows
   Tensor logits_, log_sum_, gathered_;  // values of the current block of rows
 };
 

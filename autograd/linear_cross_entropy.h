@@ -15,10 +15,11 @@ struct LinearCrossEntropyOptions {
 };
 
 /// Computes cross_entropy(x weight^T, targets) without storing the logits of all rows. The rows are
-/// processed in blocks. For each block, the logits, the loss and the contributions to both
-/// gradients are computed; the next block reuses the memory of the logits. The shapes are x [rows,
-/// in], weight [groups * classes, in] and targets i32 [n, groups], where n is the length of
-/// options.rows or, if this is empty, the number of rows of x.
+/// processed in blocks. For each block, the logits, the loss and the contributions to the gradients
+/// of x and weight are computed; the next block reuses the memory of the logits. The shapes are x
+/// [rows, in], weight [groups * classes, in] and targets i32 [n, groups]. Each row of targets has
+/// one class per group, and groups are independent choices. options.rows selects n rows of x; if it
+/// is empty, n is the number of rows of x.
 Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
                          const LinearCrossEntropyOptions& options = {});
 

@@ -15,8 +15,8 @@ struct LstmOptions {
   bool alone = false;
 };
 
-/// Returns y, [tokens, heads * n], where n is the number of hidden units of a head. The heads of x
-/// have 4 n columns, and u is [heads * 4 n, n].
+/// Returns y, [tokens, heads * n], where n is the number of hidden units of a head. Each head of x
+/// has 4 n columns, and u is [heads * 4 n, n].
 Var lstm(const HeadVars& x, const Segments& segments, const Var& u,
          const LstmOptions& options = {});
 

@@ -8,12 +8,12 @@
 namespace longhand {
 namespace {
 
-/// True if `a` is [batch, m, k] and b is a single matrix. The tensors of `a` and of the result are
-/// then read as matrices with batch * m rows.
+/// True if `a` is [batch, m, k] and b is a single matrix. Then `a` and the result are read as
+/// matrices with batch * m rows.
 bool is_flat(const Var& a, const Var& b) { return a.shape().rank() == 3 && b.shape().rank() == 2; }
 
-/// Adds the gradients of all inputs of a matmul() with the output c. `pre` is the value before the
-/// activation.
+/// Adds to the gradients of all inputs of a matmul(). dc is the gradient of its output, and `pre`
+/// is the argument of its activation.
 void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const Tensor& pre,
                      const Tensor& dc) {
   Backend& run = dc.backend();
@@ -41,7 +41,8 @@ void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const T
                .beta = into.add ? 1.0 : 0.0,
                .math = o.math});
   };
-  // With dz, the gradient before the activation, and op(), the transposition if it is requested,
+  // dz is the gradient of the activation's argument. op(a) is a or, if transpose_a is set, its
+  // transpose, and op(b) likewise. The gradient of a is
   //   da = alpha dz op(b)^T if op(a) = a;  da = alpha op(b) dz^T if op(a) = a^T.
   if (a.wants_grad()) {
     const Target da = a.sink().target();
@@ -51,7 +52,8 @@ void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const T
       product(dz, false, right, !o.transpose_b, da);
     }
   }
-  // With dz, the gradient before the activation, and op(), the transposition if it is requested,
+  // dz is the gradient of the activation's argument. op(b) is b or, if transpose_b is set, its
+  // transpose, and op(a) likewise. The gradient of b is
   //   db = alpha op(a)^T dz if op(b) = b;  db = alpha dz^T op(a) if op(b) = b^T.
   if (b.wants_grad()) {
     const Target db = b.sink().target();

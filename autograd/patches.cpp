@@ -12,9 +12,9 @@
 namespace longhand {
 namespace {
 
-/// Any row (or column) of pixels of a patch may be in the padding outside the image. For the pixel
-/// row with the index `offset` within each patch, this struct lists the patches along one axis of
-/// which this row is inside the image: the `count` patches from number `first` on.
+/// Because of the padding, some pixel rows (or columns) of a patch may be outside the image. For
+/// the pixel row with the index `offset` within a patch, this struct lists the patches in which
+/// this row is inside the image: along one axis, the `count` patches from number `first` on.
 struct Inside {
   std::int64_t first = 0, count = 0;
   std::int64_t pixel = 0;  // index in the image of the pixel row `offset` of patch `first`
@@ -31,9 +31,9 @@ Inside inside(std::int64_t extent, std::int64_t patches, std::int64_t offset,
 }
 
 /// Calls body(shape, steps_x, steps_y) for each of the size * size pixels of a patch. `shape` is
-/// [images, rows, columns, channels] of the patches in which this pixel is inside the image. The
-/// Steps (memory layouts, core/contract/steps.h) locate the pixel of each of these patches in the
-/// images x and in the patches y.
+/// [images, rows, columns, channels] of the patches in which this pixel is inside the image.
+/// steps_x and steps_y (memory layouts, core/contract/steps.h) locate this pixel of all these
+/// patches in the images x and in the patches y.
 template <class Body>
 void for_each_pixel(const Shape& x, const Shape& y, const PatchOptions& options, Body body) {
   const std::int64_t channels = x[3];

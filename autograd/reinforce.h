@@ -4,16 +4,18 @@
 
 namespace longhand {
 
-/// The attention weights to be increased, and by how much: a listed pair's weight is increased if
-/// it exceeds `threshold`. See core/contract/reinforce.h.
+/// The attention weights to be increased, and by how much. The weight of a listed pair of a query
+/// and a key is increased if it exceeds `threshold`. See core/contract/reinforce.h.
 struct Reinforcement {
-  Tensor pairs;    // i32 [n, 2]: row of the query, position of the key; empty: nothing changes
-  Tensor amounts;  // [q.heads], of the master type: the increase of each weight of a head
+  /// i32 [n, 2]: row of the query, position of the key. If empty, no weight is increased.
+  Tensor pairs;
+  /// [q.heads], of the master type: for each head, the number by which its weights are increased.
+  Tensor amounts;
   double threshold = 0;
 };
 
-/// Attention with increased weights. The operation has no backward pass, so it throws an Error if
-/// an input requires a gradient.
+/// Attention in which the weights of listed pairs are increased. The operation has no backward
+/// pass, so it throws an Error if an input requires a gradient.
 Tensor reinforced_attention(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by,
                             const Var& sink = {});
 void reinforced_attention_into(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by,

@@ -17,9 +17,9 @@ Var rope(const Var& x, const Tensor& positions, const Tensor& table, const RopeL
 Var rope_in_place(const Var& x, const Tensor& positions, const Tensor& table,
                   const RopeLayout& layout);
 
-/// The columns that rotate() rotates by angles that the model computes. The angles are [rows,
-/// groups * width/2], have the master type and may require a gradient. Head h, counted from
-/// `first_column`, has the angles of group h mod groups.
+/// The heads that rotate() rotates. They are stored side by side from column `first_column` on. The
+/// angles, which the model computes, are [rows, groups * width/2]. They have the master type and
+/// may require a gradient. Head h has the angles of group h mod groups.
 struct RotateLayout {
   std::int64_t first_column = 0, heads = 1, width = 0;
 };

@@ -9,8 +9,8 @@
 /// operations.
 namespace longhand {
 
-/// Where one sequence is in the rows of the queries and keys: its index, first query, number of
-/// queries, first key and number of keys.
+/// The location of one sequence in the rows of the queries and keys: index of the sequence, first
+/// query, number of queries, first key and number of keys.
 struct Sequence {
   std::int64_t number, query, queries, key, keys;
 };

@@ -18,10 +18,11 @@ thread_local Tape* current_tape = nullptr;
 
 struct Tape::Watch {
   const Tape* tape;
-  // The index of each watched leaf. The key is the address of the leaf's Sink::Slot.
+  // Maps the address of each watched leaf's Sink::Slot to the index of the leaf.
   std::unordered_map<const void*, std::size_t> number;
   // For each leaf, the index of the first record (recorded operation) that uses it. Backward
-  // processes this record last of all that use the leaf, so the leaf's gradient is then complete.
+  // processes records from the last to the first, so the leaf's gradient is complete after this
+  // record.
   std::vector<std::optional<std::size_t>> first_record;
   std::function<void(std::size_t leaf)> complete;
 };

@@ -13,10 +13,10 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
 /// A trial (see tolerance.h) changes each input by a standard normal number times trial_unit,
-/// relative to the input, and rounds it to f32. The root mean square of the whole change is taken
-/// to be 1.15 units. Rounding alone would change the input by 0.42 units (root mean square over all
-/// significands). To obtain the effect of rounding alone, the measured effect is therefore
-/// multiplied by 0.42 / 1.15.
+/// relative to the input, and rounds it to f32. The root mean square of the change and the rounding
+/// together is taken to be 1.15 trial_unit. Rounding alone would change the input by 0.42
+/// trial_unit (root mean square over all significands). To obtain the effect of rounding alone, the
+/// measured effect is therefore multiplied by 0.42 / 1.15.
 constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.15;
 
 double round_to(double value, DType type) {
@@ -36,8 +36,8 @@ double moved_f32(double value, Rng& rng) {
 
 Result read(const Tensor& x) { return {x.shape(), x.dtype(), x.to_doubles()}; }
 
-/// Runs the operation forward and backward, with fixed output gradients. If the generator `moves`
-/// is given, it changes these gradients at random by about the rounding error of f32.
+/// Runs the operation forward and backward, with fixed output gradients. If the random generator
+/// `moves` is given, the output gradients are changed at random by about the rounding error of f32.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,
             DType activations, Rng* moves) {
   const catalog::Call call = prepare(operation, values, backend, activations, true);

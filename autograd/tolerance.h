@@ -106,8 +106,8 @@ Results run(const catalog::Operation& operation, const catalog::Case& values, Ba
 catalog::Case rounded(const catalog::Operation& operation, const catalog::Case& values,
                       DType activations);
 
-/// How much every entry of the results deviates in each trial, a run in which the inputs change at
-/// random by about 2^-24 of their values.
+/// The deviations of every entry of the results in each trial. A trial is a run in which the inputs
+/// are changed at random by about 2^-24 of their values.
 struct Noise {
   /// Maps the name of a result to one vector of deviations per trial.
   using Deviations = std::map<std::string, std::vector<Values>>;
@@ -119,7 +119,7 @@ Noise noise(const catalog::Operation& operation, const catalog::Case& values, Ba
 /// ||got - expected|| / ||expected|| of each result of a float type.
 std::map<std::string, double> relative_errors(const Results& expected, const Results& got);
 
-/// A rectangle of entries of one result, which are compared together.
+/// A rectangle of entries of one result. Its entries are compared together.
 struct Block {
   std::string name;
   std::int64_t row, rows, column, columns;
@@ -152,7 +152,9 @@ class Comparison {
   /// numerator and the denominator are stored separately, so that several averages can be added.
   struct Average {
     double deviation = 0, size = 0, floor_variance = 0;
-    std::vector<double> all = std::vector<double>(trials), operands = all;  // one value per trial
+    /// `deviation` in each trial, a run with changed inputs. For `all`, every input is changed. For
+    /// `operands`, inputs that are always f32 are not changed.
+    std::vector<double> all = std::vector<double>(trials), operands = all;
     void add(const Average& other, double weight);
   };
   struct Column {
@@ -160,7 +162,7 @@ class Comparison {
     const Values& got;
     const std::vector<Values>& all;
     const std::vector<Values>& operands;
-    double floor;  // rounding error of saved sums, included in every sigma
+    double floor;  // standard deviation caused by the rounding of saved sums; part of sigma
     Values sigma;
   };
 
@@ -185,9 +187,9 @@ class Comparison {
   Worst worst_;
 };
 
-/// The results of the reference backend for some test cases of an op, with their Noise (deviations
-/// in trials). They are computed once, for all backends, types and units of rounding that are
-/// compared with them.
+/// The results of the reference backend for some test cases of an op, with their Noise (by how much
+/// rounding changes them). They are computed once. The results of any number of backends, also in
+/// different types and math modes, are compared with them.
 class Standard {
  public:
   Standard(const catalog::Operation& operation, std::vector<catalog::Case> cases,

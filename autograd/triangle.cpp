@@ -37,8 +37,8 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
     db.add(w);
     if (!a.wants_grad()) return;
     // The gradient of op(a), which is a or its transpose, is -w y^T, where w is the gradient of b.
-    // Only the triangle of a that was read receives it. If `unit` is set, the diagonal was not
-    // read.
+    // It is added only in the triangle of a that the forward pass read. If `unit` is set, the
+    // diagonal is not part of this triangle.
     const Tensor product = empty_like(a.value());
     run(Matmul{.a = o.transpose ? y : w,
                .b = o.transpose ? w : y,

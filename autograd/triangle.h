@@ -13,8 +13,8 @@ struct SolveOptions {
   bool upper = false, transpose = false, unit = false;
 };
 /// The solution y of op(a) y = b, where op(a) is a or, if `transpose` is set, its transpose. Only
-/// the lower (or `upper`) triangle of a is read. If `unit` is set, the diagonal of a is assumed to
-/// be 1.
+/// the lower triangle of a is read or, if `upper` is set, only the upper one. If `unit` is set, the
+/// diagonal of a is assumed to be 1.
 Var solve_triangular(const Var& a, const Var& b, const SolveOptions& options = {});
 
 }  // namespace longhand

@@ -25,8 +25,8 @@ class Sink {
   /// Adds dy to the gradient. The first contribution is stored without a copy, so the gradient
   /// shares the memory of dy until another contribution is added.
   void add(const Tensor& dy) const;
-  /// Adds dy to the gradient, summed over the axes along which the value was broadcast
-  /// (core/contract/steps.h).
+  /// Sums dy over the axes along which the value was broadcast (core/contract/steps.h), and adds
+  /// the result to the gradient.
   void add_repeated(const Tensor& dy) const;
   /// The gradient accumulated so far, or zeros if there is none. The caller may modify it in place.
   Tensor sum_in_place() const;
@@ -45,9 +45,8 @@ class Sink {
 class Var {
  public:
   Var() = default;
-  Var(Tensor value,
-      bool wants_grad =
-          false);  // NOLINT: implicit, so that operations accept a Tensor as a constant
+  // NOLINTNEXTLINE: implicit, so that operations accept a Tensor as a constant
+  Var(Tensor value, bool wants_grad = false);
 
   explicit operator bool() const { return static_cast<bool>(value_); }
   const Tensor& value() const { return value_; }

@@ -7,8 +7,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// Adds cases of one shape. Two have a window, three have one of the inputs tau, shift and sink,
-/// and one has forget gates. The last has tau, shift, sink, a window and another scale.
+/// Adds seven cases of one shape. Two have a window. Three have one of the inputs `tau`, `shift`
+/// and `sink`. One has forget gates. The last has all three inputs, a window and another scale.
 void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* keys_back : {"2", "5"}) {
     cases.push_back(head_case(rng, shape));
@@ -69,8 +69,8 @@ std::vector<Case> long_cases(Rng& rng) {
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases = medium_cases(rng);
   for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
-  // With at least 256 keys, math mode `fast` splits each operand of a product into two bf16 numbers
-  // on CPUs with AMX.
+  // A case with 300 keys. From 256 keys on, math mode `fast` splits each operand of a product into
+  // two bf16 numbers on CPUs with AMX.
   cases.push_back(
       head_case(rng, {.lengths = {40}, .width = 20, .v_width = 36, .key_lengths = {300}}));
   vary(cases, rng, large_heads()[1]);

@@ -15,7 +15,8 @@
 /// how to run it. `longhand op`, gradcheck and the parity tests use this table.
 namespace longhand::catalog {
 
-/// The type of an argument, depending on the type of the activations (f64, f32 or bf16).
+/// The role of an argument. Together with the type of the activations (f64, f32 or bf16), it
+/// decides the type of the argument.
 enum class Role {
   activation,  // has the type of the activations
   master,      // for parameters and statistics: f64 if activations are f64, otherwise f32
@@ -99,9 +100,10 @@ struct Operation {
   /// Returns further cases, on which backends are compared with each other. These cases are too
   /// large for difference quotients.
   std::function<std::vector<Case>(Rng&)> large = {};
-  /// Backward may read rounded sums that forward saved, such as y. The rounding error of one such
-  /// sum may enter one entry of a gradient several times. `error_terms` is an upper bound for the
-  /// total, as a multiple of the error of the sum. Tolerances (autograd/tolerance.h) include it.
+  /// The backward pass may read rounded sums that the forward pass saved, such as y. The rounding
+  /// error of one such sum may enter one entry of a gradient several times. In total the entry
+  /// changes by at most `error_terms` times the error of the sum. Tolerances (autograd/tolerance.h)
+  /// include this.
   double error_terms = 1;
   /// Only for ops with attention heads: returns a case with one sequence of `tokens` tokens and
   /// normally distributed q, k and v. If `gate` is above 0 and the op has forget gates, every
@@ -112,14 +114,14 @@ struct Operation {
 /// Returns all test cases of an op: those of Operation::cases, then those of Operation::large.
 std::vector<Case> all_cases(const Operation& operation, Rng& rng);
 
-/// The operations that one file of this folder defines. The file NAME.cpp defines the object
+/// The operations that one file of this folder defines. Each file NAME.cpp defines an object
 /// NAME_family. The build generates families(), which lists these objects.
 struct Family {
   std::vector<Operation> (*operations)();
 };
 std::span<const Family* const> families();
 
-/// All operations of the catalog. Those of one family are adjacent.
+/// All operations of the catalog. The operations of one family (one file) are adjacent.
 const std::vector<Operation>& operations();
 // Throws an Error that suggests similar names if the name is unknown.
 const Operation& find(std::string_view name);

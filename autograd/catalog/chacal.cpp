@@ -6,7 +6,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// A ChaCAL case with the given gamma, the weight of earlier outputs, of shape [1] or [heads].
+/// A case for ChaCAL. `gamma`, the weight of earlier outputs, has the shape [1] or [heads].
 Case chacal_case(Rng& rng, const HeadShape& shape, const HostTensor& gamma) {
   Case c = head_case(rng, shape);
   c.inputs["gamma"] = gamma;
@@ -28,7 +28,7 @@ std::vector<Case> varied(Rng& rng, const std::vector<HeadShape>& shapes) {
   return cases;
 }
 
-/// Adds one case with the input tau, one with shift and one with sink.
+/// Adds three cases: one with the input `tau`, one with `shift` and one with `sink`.
 void add_scored(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* const name : {"tau", "shift", "sink"}) {
     cases.push_back(scored(rng, head_case(rng, shape), {name}));

@@ -16,8 +16,8 @@ std::int64_t delta_attribute(const Case& c, const char* name) {
 
 /// A case for the delta rule. After the multiplication by 1 / sqrt(width), keys have length 1. They
 /// share a common direction, so later tokens overwrite part of what earlier tokens wrote to the
-/// memory. beta, the strength of a correction, is at most 1.9. The decay factor of a token is
-/// between 1/2 and 1.
+/// memory. beta, the strength with which a token corrects the memory, is at most 1.9. The decay
+/// factor of a token is between 1/2 and 1.
 Case delta_case(Rng& rng, const HeadShape& s, bool decays = true) {
   Case c = head_case(rng, s);
   HostTensor& k = s.gap < 0 ? c.inputs["k"] : c.inputs["q"];
@@ -56,9 +56,9 @@ std::vector<Case> small_delta(Rng& rng) {
 }
 
 /// Cases for composed_delta(), which stores running sums of the logarithms of decay factors. The
-/// parity test tolerates a rounding error of these sums as of any activation. In bf16 this error
-/// grows with the sums, so an error of 2% in a result is detected only if the sums are small. The
-/// additional cases therefore have short sequences or weak decay.
+/// parity test tolerates the rounding error of these sums, as it does for every activation. In bf16
+/// this error grows with the sums, so a result that is wrong by 2% is detected only if the sums are
+/// small. The additional cases therefore have short sequences or weak decay.
 std::vector<Case> medium_delta(Rng& rng) {
   std::vector<Case> cases = delta_cases(rng, medium_heads());
   for (const auto& [length, count, least] : {std::tuple{6, 40, -2.0}, {40, 16, -0.1}}) {
@@ -78,8 +78,8 @@ std::vector<Case> large_delta(Rng& rng) {
   std::vector<Case> cases = delta_cases(rng, medium_heads());
   for (Case& c : delta_cases(rng, large_heads())) cases.push_back(std::move(c));
   cases.push_back(delta_case(rng, {.lengths = {200, 64, 129}, .width = 8, .v_width = 8}));
-  // The decay is so strong that a memory is forgotten within one chunk, the tokens that a kernel
-  // processes together.
+  // The decay of this case is so strong that the memory is forgotten within one chunk (the tokens
+  // that a kernel processes together).
   cases.push_back(delta_case(rng, {.lengths = {150}, .width = 8, .v_width = 8}));
   cases.back().inputs["decay"] = uniforms(rng, {150, 1}, -9, 0);
   return cases;

@@ -3,13 +3,13 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
-/// The ops of DeltaFormer (core/contract/deltaformer.h). Their names do not contain `deltaformer`:
-/// they are chain, composed_chain and chain_continued.
+/// The ops of DeltaFormer (core/contract/deltaformer.h). They are named chain, composed_chain and
+/// chain_continued.
 namespace longhand::catalog {
 namespace {
 
-/// A case with as many key heads as query heads. Each query and head has a gain between `least` and
-/// `most`, the factor by which DeltaFormer multiplies a mean of earlier outputs.
+/// A case with as many key heads as query heads. Each query has one gain per head, between `least`
+/// and `most`. DeltaFormer multiplies a mean of earlier outputs by the gain.
 Case gain_case(Rng& rng, const HeadShape& shape, double least, double most) {
   Case c = ungrouped_case(rng, shape);
   c.inputs["gain"] = uniforms(rng, {total(shape.lengths), shape.heads}, least, most);

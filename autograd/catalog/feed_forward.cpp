@@ -12,8 +12,8 @@ struct FeedForwardExtents {
 };
 
 /// A feed-forward case. The weights have the standard deviation 1/sqrt(n), where n is the number of
-/// columns of the weight matrix. The argument of the activation f is then about 1 in size, where f
-/// is neither flat nor linear.
+/// columns of the weight matrix. The arguments of the activation f then have a size of about 1. In
+/// this range f is neither flat nor linear.
 Case layer(Rng& rng, const FeedForwardExtents& e, bool with_biases, bool with_residual,
            const char* f) {
   const auto deviation = [](std::int64_t in) {
@@ -44,8 +44,8 @@ std::vector<Case> layers(Rng& rng) {
   for (const char* f : {"gelu_tanh", "silu"}) {
     cases.push_back(layer(rng, {5, 6, 12, 6}, true, true, f));
   }
-  // cuBLASLt fuses GELU only if the saved rows of its argument have a multiple of 16 bytes. In
-  // these cases they have 24 and 16 entries, which satisfies this even in bf16.
+  // cuBLASLt fuses GELU only if each saved row of GELU's argument has a multiple of 16 bytes. In
+  // these cases a row has 24 or 16 entries, which are 48 or 32 bytes in bf16.
   cases.push_back(layer(rng, {5, 6, 24, 6}, true, true, "gelu_tanh"));
   cases.push_back(layer(rng, {9, 8, 16, 8}, false, false, "gelu_tanh"));
   return cases;

@@ -10,10 +10,11 @@ namespace longhand::catalog {
 /// the columns where the heads of q and k start. Without the argument k, the keys are in q's
 /// tensor. `grouped` is false for ops that require as many key heads as query heads.
 ScoreVars key_call(const Call& call, bool grouped = true);
-// Like key_call(), but also sets the scale, the factors tau and the shift of the scores.
+// Returns what key_call() returns, and also the parameters of the scores: the scale, the factor tau
+// of each query, and the shift (see shift_call()).
 ScoreVars score_call(const Call& call, bool grouped = true);
-SoftmaxVars softmax_call(const Call& call);  // returns softmax with the call's sink
-ScoreVars windowed_call(const Call& call);   // like score_call(), but also sets the window
+SoftmaxVars softmax_call(const Call& call);  // returns the softmax rule with the call's sink
+ScoreVars windowed_call(const Call& call);   // returns score_call() with the call's window
 /// Returns c, whose difference c_i - c_j is added to the score of query i and key j. c is the
 /// argument `shift`, the running sums of the argument `gates`, or the sum of the two. The result is
 /// empty if the call has neither argument.
@@ -46,9 +47,10 @@ std::vector<HeadShape> small_heads();
 std::vector<HeadShape> medium_heads();
 /// Shapes with sequences longer than the blocks in which kernels process tokens.
 std::vector<HeadShape> large_heads();
-/// Shapes with sequences so long that the rounding errors of single keys add up.
+/// Shapes with sequences so long that the rounding errors in sums over keys add up.
 std::vector<HeadShape> long_heads();
-/// A sequence so long that the rounding errors of single queries add up; see narrow().
+/// The shape for narrow(): one sequence so long that the rounding errors of its queries add up in
+/// the gradients of forget gates.
 HeadShape longest_head();
 /// Shapes with fewer queries than keys.
 std::vector<HeadShape> decoding_heads();
@@ -59,8 +61,8 @@ Case head_case(Rng& rng, const HeadShape& shape);
 /// Like head_case(), but for ops that require as many key heads as query heads. shape.key_heads is
 /// ignored.
 Case ungrouped_case(Rng& rng, HeadShape shape);
-/// Changes q and k of a case for ops that select keys by the sign of their score. Rounding must not
-/// change a sign. The product of the first entries of q and k therefore has an absolute value of at
+/// For ops that select keys by the sign of their score: changes q and k of a case so that rounding
+/// cannot change a sign. The product of the first entries of q and k has an absolute value of at
 /// least 9, and all other entries together contribute less than 3. The first entry is positive in a
 /// fraction `agreement` of the queries and in a fraction 1 - agreement of the keys. If agreement is
 /// 1, no score is positive.
@@ -73,17 +75,18 @@ Case gated(Rng& rng, Case c, double low, double high);
 /// Removes the values v from a case, for ops that only use scores.
 Case without_values(Case c);
 /// A case with short sequences in which every forget gate is e^-2. A score contains c_i - c_j,
-/// where c is the running sum of the logarithms of the gates. q . k cancels nine tenths of this
-/// difference. Many keys then have a weight well above 0, and a small relative error of c changes
-/// all these weights.
+/// where c is the running sum of the logarithms of the gates. The product of query and key cancels
+/// nine tenths of c_i - c_j. Many keys then have a weight well above 0, and a small relative error
+/// of c changes all these weights.
 Case balanced(Rng& rng);
 /// Two cases like those of balanced(), but without the values v.
 std::vector<Case> balanced_weights(Rng& rng);
 /// Changes a case with one long sequence: values v near 5, a window of 3 keys and forget gates near
 /// 1. In the gradients of scores, dS_ij = P_ij (dP_ij - D_i), the term D_i = dy_i . y_i is then
 /// much larger than the difference dP_ij - D_i. The gate of a token affects only the scores of
-/// later queries with earlier keys. These are few, so the rounding errors of all other dS would
-/// dominate the gradient of the gate if a kernel added them.
+/// later queries with earlier keys. Because of the window, there are few such scores. If a kernel
+/// also added the dS of other scores, their rounding errors would dominate the gradient of the
+/// gate.
 Case narrow(Rng& rng, Case c);
 /// The shape for Operation::of_length: two heads and one sequence of `tokens` tokens.
 HeadShape of_tokens(std::int64_t tokens);

@@ -20,9 +20,10 @@ Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
           {{"transpose_a", ta ? "1" : "0"}, {"transpose_b", tb ? "1" : "0"}}};
 }
 
-/// Replaces the entries by odd multiples of 1/4. bf16 represents these and their products exactly.
-/// An entry of a matrix product, the sum of five such products, is an odd multiple of 1/16. It is
-/// thus never so close to 0, the kink of relu, that rounding could change its sign.
+/// Replaces the entries by odd multiples of 1/4. bf16 represents these numbers and their products
+/// exactly. In a test case, each entry of the matrix product is a sum of five such products, so it
+/// is an odd multiple of 1/16. It is thus never so close to 0, the kink of relu, that rounding
+/// could change its sign.
 void make_odd(HostTensor& x) {
   for (double& value : x.values) value = (2 * std::round(2 * value) + 1) / 4;
 }
@@ -37,10 +38,10 @@ std::vector<Case> cases(Rng& rng) {
       for (const bool tb : {false, true}) all.push_back(product(rng, e, ta, tb));
     }
   }
-  // The product of a tensor of rank 3 and a matrix.
+  // A case that multiplies a tensor of rank 3 by a matrix.
   Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};
   all.push_back(shared);
-  // All combinations of an activation f, a bias and a residual.
+  // Cases with all combinations of an activation f, a bias and a residual.
   for (const char* f : {"none", "relu", "gelu", "gelu_tanh", "silu"}) {
     for (const bool bias : {false, true}) {
       for (const bool residual : {false, true}) {
@@ -58,8 +59,8 @@ std::vector<Case> cases(Rng& rng) {
       }
     }
   }
-  // cuBLASLt fuses GELU only if the saved rows of its argument have a multiple of 16 bytes. Rows of
-  // 24 entries satisfy this even in bf16.
+  // cuBLASLt fuses GELU only if each saved row of GELU's argument has a multiple of 16 bytes. In
+  // these cases a row has 24 entries, which are 48 bytes in bf16.
   for (const bool bias : {false, true}) {
     Case c = product(rng, {0, 9, 24, 5}, false, true);
     c.attributes["f"] = "gelu_tanh";

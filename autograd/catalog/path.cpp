@@ -6,8 +6,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// A case for PaTH attention, in which each token multiplies keys by I - beta w w^T. The vectors w
-/// have length 1, and beta is between 0.1 and 1.9.
+/// A case for PaTH attention, in which each token multiplies the keys of earlier tokens by the
+/// matrix I - beta w w^T. The vectors w have length 1, and beta is between 0.1 and 1.9.
 Case path_case(Rng& rng, const HeadShape& shape) {
   Case c = ungrouped_case(rng, shape);
   const std::int64_t tokens = total(shape.lengths);

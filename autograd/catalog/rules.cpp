@@ -7,7 +7,8 @@ namespace longhand::catalog {
 namespace {
 
 /// A case for one attention rule, with the input that only this rule has, such as `pull` of
-/// threshold relative attention. tau, the window and the shift are added if requested.
+/// threshold relative attention. If `tau` or `shift` is set, the case also has the input of that
+/// name. A query sees at most the last `window` keys, or all keys if `window` is 0.
 Case ruled(Rng& rng, const HeadShape& shape, const DescribedRule& rule, bool tau = false,
            const char* window = "0", bool shift = false) {
   Case c = head_case(rng, shape);

@@ -10,10 +10,10 @@ std::vector<Operation> stick_breaking_operations() {
                               "sigmoid(s_im)), s_ij = tau_i scale q_i . k_j + c_i - c_j",
                           .vars = [](const Call&) -> RuleVars { return StickBreakingVars{}; },
                           // Let D = dy . y for a query. The gradient of each of its scores s
-                          // contains sigmoid(s) times the rounding error of D. Kernels stop when
-                          // the product of all factors 1 - sigmoid(s) is below 2^-30. Until then
-                          // the sigmoids sum to at most about 30 ln 2 = 20.8, because
-                          // ln(1 - x) <= -x.
+                          // contains sigmoid(s) times the rounding error of D. A kernel processes
+                          // the keys of a query until the product of all factors 1 - sigmoid(s) is
+                          // below 2^-30. Until then the sigmoids sum to at most about 30 ln 2 =
+                          // 20.8, because ln(1 - x) <= -x.
                           .error_terms = 21});
 }
 

@@ -6,7 +6,8 @@
 
 namespace longhand {
 
-/// P_ij = sigmoid(s_ij - ln n_i), where n_i is the number of keys that query i sees.
+/// P_ij = sigmoid(s_ij - ln n_i), where s_ij is the score of key j for query i, and n_i is the
+/// number of keys that query i sees.
 Var weigh(const SequenceScores& s, const SigmoidVars&) {
   const Var scores = s.scores();
   std::vector<double> logs;  // ln(number of visible keys) of each query; equal for all heads

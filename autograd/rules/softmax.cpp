@@ -6,9 +6,9 @@
 namespace longhand {
 namespace {
 
-/// The softmax of the scores [heads, queries, keys] and of the sink, one more score per row without
-/// a value vector. The weight of the sink is not part of the result. `before` is the number of keys
-/// before the position of the first query.
+/// The softmax of each row of the scores [heads, queries, keys], extended by the sink: one more
+/// score per row, which has no value vector. The weight of the sink is not part of the result.
+/// `before` is the number of keys before the position of the first query.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
   const std::int64_t keys = scores.shape()[2];

@@ -5,9 +5,9 @@
 namespace longhand {
 namespace {
 
-/// Checks the tensors of an attention rule, such as SoftmaxRule. An argument of type Tensor must
-/// have the shape [query tokens, q.heads]. An argument of type Heads must have one row per query
-/// token and v_width entries per head.
+/// Checks the tensors of an attention rule, such as SoftmaxRule. in() and out() require the shape
+/// [query tokens, q.heads] for a Tensor. For Heads, they require one row per query token and
+/// v_width entries per head, where v_width is the width of the values.
 struct RuleCheck {
   HeadArguments& are;
   const Scores& s;
@@ -70,7 +70,7 @@ struct CheckTargets : CheckInputs {
   }
 };
 
-/// Passes every tensor of the attention rule in the variant `rule` to `visitor`.
+/// Passes every tensor of an attention rule to `visitor`. The variant `rule` contains the rule.
 template <class Variant>
 void each_tensor(const Variant& rule, const auto& visitor) {
   std::visit([&]<class Rule>(const Rule& r) { Rule::list(r, visitor); }, rule);

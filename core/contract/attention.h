@@ -12,17 +12,17 @@
 
 /// Causal attention: y_i = sum_j P_ij v_j. An attention rule, such as softmax, computes the weights
 /// P from the scores s. All arguments of type Heads (q, k, v, y, saved heads and gradients) share
-/// one element type. All plain Tensors of scores and rules have the corresponding master type: f64
-/// if the heads are f64, otherwise f32.
+/// one element type. All members of type Tensor in scores and rules have the master type: f64 if
+/// the heads are f64, otherwise f32.
 namespace longhand {
 
 /// A rule computes attention weights from scores. The struct of a rule contains the tensors that
 /// the rule reads, and the tensors that the forward pass saves for the backward pass. The saved
 /// tensors may be empty if no backward pass follows.
 ///
-/// The struct's function list(rule, visitor) passes every tensor to the visitor. Checks, allocation
-/// and the selection of one head treat all rules alike, so they use this function. For each tensor,
-/// it calls one of these functions of the visitor:
+/// The struct's function list(rule, visitor) passes every tensor to the visitor. Code that treats
+/// all rules alike uses it, for example to check or to allocate their tensors. For each tensor,
+/// list() calls one of these functions of the visitor:
 ///   of_head(name, x)      if x is an input with one number per head, which may be empty;
 ///   input(name, x)        if x is an input with one number per query and head;
 ///   saved(name, x)        if x is saved and has one number or one vector per query and head;
@@ -50,7 +50,8 @@ struct SoftmaxRule {
 struct StickBreakingRule {
   using Formulas = rules::Stick;
   using Gradient = struct StickBreakingGradient;
-  /// The rounding error of y, sum_j P_ij v_j - y_i. Saved only if y is bf16, and rounded to bf16.
+  /// The rounding error of the output y: sum_j P_ij v_j - y_i. It is saved only if y is bf16, and
+  /// its own type is bf16, too.
   Heads residue = {};
 
   static void list(auto& rule, const auto& visitor) { visitor.residue("residue", rule.residue); }
@@ -65,9 +66,9 @@ struct StickBreakingRule {
 struct TraRule {
   using Formulas = rules::Tra;
   using Gradient = struct TraGradient;
-  Tensor count_bias;            // [query tokens, q.heads], factor of the count of positive scores
-  Tensor log_denominator = {};  // [query tokens, q.heads]; 0 if all weights of the row are 0
-  Heads residue = {};           // the rounding error of y, as in StickBreakingRule
+  Tensor count_bias;            // [query tokens, q.heads], factor of the number of positive scores
+  Tensor log_denominator = {};  // [query tokens, q.heads]; 0 for a row whose weights are all 0
+  Heads residue = {};           // the rounding error of y, saved only if y is bf16
 
   static void list(auto& rule, const auto& visitor) {
     visitor.input("pull", rule.count_bias);
@@ -82,7 +83,7 @@ struct EntmaxRule {
   using Formulas = rules::Entmax;
   using Gradient = struct EntmaxGradient;
   Tensor threshold = {};  // [query tokens, q.heads], subtracted from half of each score
-  Heads root_mean = {};   // the mean of the values v_j, weighted by the square roots of P_ij
+  Heads root_mean = {};   // for each query i: mean of the v_j, weighted by the square root of P_ij
 
   static void list(auto& rule, const auto& visitor) {
     visitor.saved("threshold", rule.threshold);
@@ -103,8 +104,8 @@ struct SigmoidRule {
 using AttentionRule =
     std::variant<SoftmaxRule, StickBreakingRule, TraRule, EntmaxRule, SigmoidRule>;
 
-/// y_i = sum_j P_ij v_j, where `rule` computes the weights P from the scores. y and all saved Heads
-/// of the rule have q.heads heads of width v.width.
+/// y_i = sum_j P_ij v_j, where `rule` computes the weights P from the scores. y has q.heads heads
+/// of width v.width, and so have all Heads that the rule saves for the backward pass.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
@@ -120,7 +121,8 @@ struct Attention {
 
 /// The backward pass of softmax with the sink b and dP_ij = dy_i . v_j:
 ///   D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);  db = -sum_i exp(b - log_denominator_i) D_i.
-/// P_ij is computed again as exp(s_ij - log_denominator_i) from the score s_ij. Row i of dS sums to
+/// log_denominator_i, the logarithm of the denominator of row i, is saved by the forward pass. P_ij
+/// is computed again from the score s_ij as exp(s_ij - log_denominator_i). Row i of dS sums to
 /// exp(b - log_denominator_i) D_i, which is 0 without a sink.
 struct SoftmaxGradient {
   Tensor sink = {};
@@ -136,12 +138,13 @@ struct SoftmaxGradient {
   }
 };
 
-/// The backward pass of stick-breaking with scores s. Let dP_ij = dy_i . v_j, and let D_i be
-/// dy_i . (y_i + residue_i), the sum of P_im dP_im over all keys m. Then
+/// The backward pass of stick-breaking with scores s. Let dP_ij = dy_i . v_j. The sum of P_im dP_im
+/// over all keys m is D_i = dy_i . (y_i + residue_i), where residue_i is the rounding error of y_i.
+/// Then
 ///   dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im.
 /// The sum over m <= j is computed as D_i minus the terms of the later keys m > j. The difference
-/// is accurate only if D_i is the sum of exactly the terms that are subtracted. If the products for
-/// dP round dy to bf16, D_i is therefore computed from the rounded dy as well.
+/// is accurate only if D_i includes exactly the terms that are subtracted. If the products for dP
+/// round dy to bf16, D_i is therefore computed from the rounded dy as well.
 struct StickBreakingGradient {
   Heads y;
   Heads residue = {};
@@ -152,11 +155,12 @@ struct StickBreakingGradient {
   }
 };
 
-/// The backward pass of TraRule. In the logit of key j, a_i (`count_bias`) multiplies n_ij, the
-/// number of positive scores from key j to query i. With dP_ij = dy_i . v_j,
+/// The backward pass of TraRule, which adds a_i n_ij to each positive score s_ij. a_i is the
+/// query's `count_bias`, and n_ij is the number of positive scores from key j to query i. With
+/// dP_ij = dy_i . v_j and residue_i, the rounding error of y_i,
 ///   D_i = dy_i . (y_i + residue_i);  dS_ij = P_ij (dP_ij - D_i);  da_i = sum_j dS_ij n_ij.
 /// Often one key has nearly all of a row's weight. The difference dP_ij - D_i of this key is much
-/// smaller than D_i, so D_i must include the rounding error of y (`residue`).
+/// smaller than D_i, so D_i must include the rounding error of y_i.
 struct TraGradient {
   Tensor count_bias;
   Heads y;
@@ -173,7 +177,8 @@ struct TraGradient {
   }
 };
 
-/// The backward pass of entmax, with dP_ij = dy_i . v_j and w_ij, the square root of P_ij:
+/// The backward pass of entmax. Let w_ij be the square root of P_ij. The forward pass has saved
+/// root_mean_i, the mean of the values v_j weighted by w_ij. With dP_ij = dy_i . v_j,
 ///   D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i)
 struct EntmaxGradient {
   Tensor threshold;
@@ -193,11 +198,12 @@ struct SigmoidGradient {
 using AttentionGradient = std::variant<SoftmaxGradient, StickBreakingGradient, TraGradient,
                                        EntmaxGradient, SigmoidGradient>;
 
-/// Computes the gradients of q, k and v. `rule` computes the weights P and dS, the gradients of the
-/// scores. tau_i (Scores::multiplier) and scale are the factors of q_i . k_j in a score.
+/// Computes the gradients of q, k and v. `rule` computes P, the weights, and dS, the gradients of
+/// the scores. A score contains q_i . k_j multiplied by `scale` and by tau_i, the query's entry of
+/// Scores::multiplier.
 ///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;
 ///   dv_j = sum_i P_ij dy_i.
-/// With grouped keys, dk_j and dv_j are also summed over the query heads that read the key head.
+/// If several query heads read one key head, dk_j and dv_j are also summed over these query heads.
 struct AttentionBackward {
   static constexpr std::string_view name = "attention_backward";
   Scores scores;

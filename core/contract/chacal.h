@@ -14,19 +14,21 @@ namespace longhand {
 /// U_j = (1 - g) v_j + g y_j,
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i.
 /// If g = 0, y is the output of Attention up to rounding. The rounding may differ for two reasons.
-/// A backend may divide the keys of Attention into parts and add their sums. And in math modes
-/// other than exact, it may compute the products of Attention with other instructions.
+/// In Attention, a backend may divide the keys into parts, sum over each part separately and add
+/// these sums. And in math modes other than exact, it may compute the products of Attention with
+/// other instructions than the products of Chacal.
 ///
 /// Saves y and the logarithm of each row's softmax denominator (log_denominator). The scores must
 /// not have a window.
 ///
-/// If there are fewer queries than keys, y has no rows for the earlier positions. Their outputs are
-/// read from `earlier`, a cache with y's heads and one row per key. The rows of `earlier` for the
-/// new positions are not read. The caller fills them with Append.
+/// If there are fewer queries than keys, y has no rows for the positions before the first query.
+/// The outputs at these positions are read from `earlier`, a cache with y's heads and one row per
+/// key. The rows of `earlier` at the positions of the queries are not read. The caller fills them
+/// with the operation Append.
 struct Chacal {
   static constexpr std::string_view name = "chacal";
   Scores scores;
-  Tensor sink = {};  // [q.heads], one score without a value per head; empty: no sink
+  Tensor sink = {};  // [q.heads]: for each head, a score without a value; empty: no sink
   Heads v;
   Tensor gamma;  // [1] for all heads, or [q.heads]; f64 if q is f64, otherwise f32
   Heads earlier = {};
@@ -43,7 +45,7 @@ struct Chacal {
 ///   dS_ij = P_ij (dP_ij - W_i . y_i), where dP_ij = W_i . U'_j.
 /// U'_j is (1 - g) v_j + g y_j for j < i, and (1 - g) v_j for j = i. All other gradients follow
 /// from dS as in softmax attention. The gradient of the sink uses W_i . y_i in place of dy_i . y_i.
-/// W, A and B have one head per query head, even with grouped keys.
+/// W, A and B are computed for each query head, even if several query heads read one key head.
 struct ChacalBackward {
   static constexpr std::string_view name = "chacal_backward";
   Scores scores;

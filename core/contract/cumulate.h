@@ -6,17 +6,17 @@
 #include "core/segments.h"
 #include "core/tensor.h"
 
-/// Sums over the tokens, and counts of the tokens, up to a token's position in its sequence. All
-/// tensors are f32 or f64.
+/// Running sums over the tokens of each sequence, and running counts of these tokens. All tensors
+/// are f32 or f64.
 namespace longhand {
 
-/// y_ic is the sum of x_kc over the rows k <= i of the segment of row i. If `reverse` is set, it is
-/// the sum over the rows k >= i. Rows of y outside all segments become 0. The backward pass is the
-/// same operation with `reverse` inverted.
+/// y_ic is the sum of x_kc over the rows k <= i of the segment that contains row i. If `reverse` is
+/// set, the sum is over the rows k >= i of this segment. Rows of y outside all segments become 0.
+/// The backward pass is the same operation with `reverse` inverted.
 ///
 /// A sequence can be processed in pieces. The sums of a piece start at `before`, and the sums at
-/// its last row are written to `after`. `before` and `after` may be the same tensor. They are not
-/// supported in reverse.
+/// its last row are written to `after`. `before` and `after` may be the same tensor. They must be
+/// empty if `reverse` is set.
 struct Cumulate {
   static constexpr std::string_view name = "cumulate";
   Tensor x;  // [rows, columns]
@@ -28,8 +28,8 @@ struct Cumulate {
 };
 
 /// y_ic = ln max(2, n_i) in every column c. n_i is the number of keys up to the position of query
-/// i. If `whole` is set, n_i is the number of all keys of the segment. Scores are multiplied by y,
-/// and the factor ln 1 = 0 would make all scores equal, so n_i = 1 counts as 2.
+/// i. If `whole` is set, n_i is the number of all keys of the segment. n_i = 1 is replaced by 2,
+/// because scores are multiplied by y, and ln 1 = 0 would turn every score into 0.
 struct LogCounts {
   static constexpr std::string_view name = "log_counts";
   Segments queries, keys;

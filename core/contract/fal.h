@@ -5,8 +5,8 @@
 #include "core/contract/heads.h"
 
 /// First-After-Last heads find the last earlier key whose product with the query is positive, and
-/// read the value after that key. These products are computed in f32 (f64 for f64 tensors) in every
-/// math mode, because their sign decides which key is found.
+/// read the value of the token after this key. The products of queries and keys are computed in f32
+/// (f64 for f64 tensors) in every math mode, because their sign decides which key is found.
 namespace longhand {
 
 /// For the query at position p of its sequence:
@@ -22,11 +22,11 @@ struct Fal {
   Tensor match;
 };
 
-/// Only pairs of a query at position p and its matching key at position m (`match`) have gradients.
-/// For every query with m >= 0,
+/// The gradients come only from queries with a matching key. For every query at position p whose
+/// matching key is at position m >= 0 (`match`),
 ///   g = dy_p . v_(m+1);  dq_p = g k_m;  dk_m += g q_p;  dv_(m+1) += (q_p . k_m) dy_p.
-/// All other gradients are 0. The terms of dk and dv are added in the order of p and, with grouped
-/// keys, in the order of the query heads.
+/// All other gradients are 0. If several query heads read one key head, the terms of dk and dv are
+/// added in the order of the query heads, and for each head in the order of p.
 struct FalBackward {
   static constexpr std::string_view name = "fal_backward";
   Heads q, k, v;

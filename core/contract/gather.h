@@ -5,13 +5,13 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Reads and writes at given i32 indices. If an index is out of range, host backends throw an Error
-/// before anything is written. On a device, an entry read at such an index is NaN, and its gradient
-/// is dropped.
+/// Operations that read or write entries at given i32 indices. If an index is out of range, host
+/// backends throw an Error before anything is written. On a device, an entry that is read at such
+/// an index is NaN, and a gradient for such an index is dropped.
 namespace longhand {
 
-/// Row i of y is row ids_i of the table. table [vocabulary, n], ids [rows], y [rows, n]; y and the
-/// table may have different float types.
+/// Row i of y is row ids_i of the table. The shapes are table [vocabulary, n], ids [rows] and
+/// y [rows, n]. y and the table may have different float types.
 struct Embedding {
   static constexpr std::string_view name = "embedding";
   Tensor table, ids;
@@ -25,7 +25,7 @@ struct EmbeddingBackward {
   Target dtable;
 };
 
-/// y_ij = x_i,(index_ij). x [rows, n], index and y [rows, k]
+/// y_ij = x_i,(index_ij). The shape of x is [rows, n], and that of index and y is [rows, k].
 struct Gather {
   static constexpr std::string_view name = "gather";
   Tensor x, index;

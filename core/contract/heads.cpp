@@ -13,7 +13,8 @@ void check(const Append& op) {
     are.require(op.from.lengths()[s] <= op.to.lengths()[s], "segments", "segment ", s, " copies ",
                 op.from.lengths()[s], " new tokens into a cached segment of ", op.to.lengths()[s]);
   }
-  // The cache y may have another type than x, so a second HeadArguments checks y.
+  // HeadArguments requires the same type for all heads. The cache y may have another type than x,
+  // so a second HeadArguments checks y.
   HeadArguments cache(Append::name, op.y);
   cache.in("y", op.y, op.to.rows(), op.x.heads, op.x.width);
   are.require(op.y.data.address() != op.x.data.address(), "y", "expected other memory than x");

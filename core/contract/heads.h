@@ -41,8 +41,8 @@ struct HeadsTarget {
 /// With grouped keys, q has G times as many heads as k and v. Query head h reads the key head
 /// h / G.
 
-/// Copies heads into a cache. The rows of each segment of x are written to the last positions of
-/// the same segment of y:
+/// Copies heads x into a cache y. `from` contains the segments of x, and `to` those of y. The rows
+/// of each segment of x are written to the last positions of the same segment of y:
 ///   y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t)
 /// for every segment s, every t < from.length_s and every head. begin_s and length_s are the first
 /// row and the length of segment s. All other entries of y are unchanged. x and y may have

@@ -17,8 +17,8 @@ class HeadArguments {
  public:
   HeadArguments(std::string_view op, const Heads& q);
 
-  /// Requires `count` heads with at least `rows` rows and the type of the constructor's q. A
-  /// negative width allows any width.
+  /// Requires `count` heads, at least `rows` rows, and the type of the heads q that the constructor
+  /// received. If `width` is negative, the heads may have any width.
   void in(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
           std::int64_t width);
   void out(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
@@ -33,15 +33,15 @@ class HeadArguments {
                         const Segments& keys, bool backward);
   /// Checks all members of `scores`, including q and k.
   void scores(const Scores& scores, bool backward);
-  /// Checks the cached outputs of earlier positions. They are required if there are fewer queries
-  /// than keys.
+  /// Checks `earlier`, the cached outputs at the positions before the first query. They are
+  /// required if there are fewer queries than keys.
   void earlier(const Heads& earlier, const Segments& queries, const Segments& keys,
                std::int64_t heads, std::int64_t width);
   /// Requires as many queries as keys in every segment.
   void same_tokens(const Segments& queries, const Segments& keys) const;
   void out(const ScoreTargets& targets, const Scores& scores);
-  /// Checks the target of the gradient of `like`. It is an Error if there is a target but `like` is
-  /// empty.
+  /// Checks the target that receives the gradient of the tensor `like`. It is an Error if there is
+  /// a target but `like` is empty.
   void out(std::string_view name, const Target& target, const Tensor& like);
 
   DType type() const { return type_; }

@@ -16,8 +16,10 @@ namespace longhand {
 /// host backends and gives a loss of NaN on a device.
 ///   log_sum_ig = log sum_c exp logits_igc;
 ///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t);
-///   hits = 1/total sum w_ig [t is the class of the group's largest logit, the first if several].
-/// Saves log_sum [rows, groups] and total [1]. hits [1] may be empty.
+///   hits = 1/total sum w_ig hit_ig.
+/// hit_ig is 1 if t is the class with the largest logit of the group (the first such class if
+/// several logits are equal), otherwise 0. Saves log_sum [rows, groups] and total [1]. hits [1] may
+/// be empty.
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
   Tensor logits, targets, weights = {};
@@ -26,9 +28,9 @@ struct CrossEntropy {
 };
 
 /// For row i, group g and class c,
-///   dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c is the target]),
-/// where w_ig is the weight of the target, and total the sum of all weights. dlogits may share the
-/// memory of logits.
+///   dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - one_igc),
+/// where one_igc is 1 if c is the target, otherwise 0, w_ig is the weight of the target, and total
+/// is the sum of all weights. dlogits may share the memory of logits.
 struct CrossEntropyBackward {
   static constexpr std::string_view name = "cross_entropy_backward";
   Tensor logits, targets, weights = {};
@@ -37,7 +39,8 @@ struct CrossEntropyBackward {
   Target dlogits;
 };
 
-/// For logits x_i with weights w_i and targets t_i in [0, 1], which are f64 or f32 like the loss:
+/// Each logit x_i has a weight w_i and a target t_i in [0, 1]. The weights and targets have the
+/// same type as the loss.
 ///   total = sum w_i;  loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))).
 /// Saves total.
 struct BinaryCrossEntropy {

@@ -27,9 +27,9 @@ struct Matmul {
   double alpha = 1;
   Tensor bias = {};                  // empty: no bias
   std::optional<Activation> f = {};  // activation; default: identity
-  Tensor pre = {};                   // if not empty, receives the input of f
+  Tensor pre = {};                   // if not empty, receives z, the input of the activation f
   Tensor residual = {};              // empty: no residual
-  Tensor at = {};                    // the saved input of f; empty: forward epilogue
+  Tensor at = {};                    // z of the forward pass; empty: forward epilogue
   Tensor c;
   double beta = 0;
   std::optional<Math> math = {};  // default: the backend's math mode

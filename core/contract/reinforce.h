@@ -9,10 +9,11 @@ namespace longhand {
 /// Changes the output y of trained attention: for listed pairs of a query and a key, the weight
 /// grows by delta_h (`amounts` of head h) if it exceeds C (`threshold`). The weights of a row are
 /// not normalized again. Let R_i be the listed keys of query i that the query sees:
-///   y_i += delta_h sum of v_j over the j in R_i with P_ij > C
-/// P_ij = exp(s_ij - log_denominator_i) is the weight of key j, and s_ij is its score. A P_ij above
-/// 1, which rounding can cause, counts as 1. The comparison uses logarithms. If C = 0, all keys of
-/// R_i qualify; if C >= 1, none do. Heads with delta_h = 0 are skipped.
+///   y_i += delta_h sum of v_j over the j in R_i with P_ij > C.
+/// The weight of key j is P_ij = exp(s_ij - log_denominator_i), where s_ij is its score. A P_ij
+/// above 1, which rounding can cause, counts as 1. P_ij and C are compared by their logarithms. If
+/// C = 0, the output changes for all keys of R_i. If C >= 1, it changes for none. Heads with
+/// delta_h = 0 are skipped.
 ///
 /// A pair consists of the row of a query in q and the position of a key in the same sequence. All
 /// pairs of one query are adjacent in the list. A pair is ignored if its row does not exist or its
@@ -23,8 +24,10 @@ struct Reinforce {
   Scores scores;
   Tensor log_denominator;  // log of the softmax denominator of each row, saved by Attention
   Heads v;
-  Tensor pairs;    // i32 [pairs, 2]: row of the query in q, position of the key in its sequence
-  Tensor amounts;  // [q.heads], master type: delta_h, which is added to the weights of head h
+  Tensor pairs;  // i32 [pairs, 2]: row of the query in q, position of the key in its sequence
+  // [q.heads], f64 if q is f64, otherwise f32. For each head, the number that is added to the
+  // weights of the listed pairs; 0 leaves the head unchanged.
+  Tensor amounts;
   double threshold = 0;
   Heads y;  // the output of Attention, changed in place
 };

@@ -34,7 +34,8 @@ class Arguments {
   /// Checks an input of any type and shape.
   void any(std::string_view argument, const Tensor& tensor);
   void in(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
-  /// Checks an input of this shape. It may have any float type with the same master type as `type`.
+  /// Checks an input that must have the given shape. If `type` is f64, the input must be f64.
+  /// Otherwise, it may be f32 or bf16.
   void in_mixed(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
 
   void out(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type,

@@ -9,7 +9,7 @@ namespace longhand {
 
 Tensor rope_table(Backend& backend, DType dtype, std::int64_t longest,
                   std::span<const double> frequencies) {
-  constexpr std::int64_t most = std::int64_t{1} << 31;  // positions are i32
+  constexpr std::int64_t most = std::int64_t{1} << 31;  // number of positions that fit into i32
   LONGHAND_CHECK(longest >= 0 && longest <= most, "rope: expected 0 to 2^31 positions, got ",
                  longest);
   const std::size_t half = frequencies.size();
@@ -33,7 +33,8 @@ void check_heads(const Arguments& are, const Tensor& x, std::int64_t first_colum
               width, " columns from column ", first_column);
 }
 
-/// Checks that `angles` has columns for whole groups of heads. Returns its number of columns.
+/// Computes the number of groups of heads from the columns of `angles` and checks that it divides
+/// `heads`. Returns the number of columns that `angles` must have: width / 2 for each group.
 std::int64_t columns_of_angles(const Arguments& are, const Tensor& angles, std::int64_t heads,
                                std::int64_t width) {
   are.require(width > 0 && width % 2 == 0, "width", "expected an even number, got ", width);

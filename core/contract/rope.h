@@ -9,9 +9,9 @@
 namespace longhand {
 
 /// Rotary positions (RoPE). The heads 0 .. heads-1 of x have `width` columns each and begin at
-/// `first_column`. In each head the first `dims` entries are rotated in pairs. In row i, pair p is
-/// rotated by the angle t = positions_i * frequency_p. The pair (u, v) becomes
-///   u' = u cos t - v sin t;  v' = u sin t + v cos t
+/// `first_column`. In each head the first `dims` entries are rotated in pairs. Pair p has the
+/// frequency f_p. In row i, it is rotated by the angle t = positions_i f_p. The pair (u, v) becomes
+///   u' = u cos t - v sin t;  v' = u sin t + v cos t.
 /// Pair p consists of the entries p and p + dims/2 or, if `interleaved` is set, 2p and 2p + 1. All
 /// other columns of x are copied. rope_table() creates the table [longest, dims], which has one row
 /// per position: cos t in the first half of its columns and sin t in the second. If `inverse` is
@@ -25,14 +25,14 @@ struct Rope {
 };
 
 /// Rotates heads by angles that the model computes. The heads 0 .. heads-1 of x have `width`
-/// columns each and begin at `first_column`. Pair p of a head consists of the entries p and p +
-/// width/2. Head h belongs to group g = h mod the number of groups, so that queries and keys of the
-/// same group have the same angles. In row i, the pair is rotated as in Rope, by the angle in
-/// column g width/2 + p of row i of `angles`. All other columns of x are copied. If `inverse` is
-/// set, the rotation is by minus this angle. y may share the memory of x.
+/// columns each and begin at `first_column`. Pair p of a head consists of the entries p and
+/// p + width/2. Head h belongs to group g = h mod the number of groups, so that queries and keys of
+/// the same group have the same angles. In row i of x, the pair is rotated as in Rope, by the angle
+/// in row i and column g width/2 + p of `angles`. All other columns of x are copied. If `inverse`
+/// is set, the rotation is by minus this angle. y may share the memory of x.
 struct Rotate {
   static constexpr std::string_view name = "rotate";
-  Tensor x, angles;  // angles: [rows, groups * width/2], of the master type
+  Tensor x, angles;  // angles: [rows, groups * width/2], f64 if x is f64, otherwise f32
   std::int64_t first_column = 0, heads = 1, width = 0;
   bool inverse = false;
   Tensor y;
@@ -40,7 +40,7 @@ struct Rotate {
 
 /// Computes the gradient of the angles of Rotate from its output y and from dy. For row i, pair p
 /// of a head, and group g of heads,
-///   dangles_{i, g width/2 + p} = sum over the heads of group g of (dv' u' - du' v')
+///   dangles_{i, g width/2 + p} = sum over the heads of group g of (dv' u' - du' v'),
 /// where (u', v') is pair p of a head in y, and (du', dv') is the same pair in dy. The gradient of
 /// x is not computed here: it is Rotate of dy with `inverse`.
 struct RotateBackward {

@@ -9,11 +9,11 @@ namespace longhand {
 
 /// The scores of queries and keys. For a query i at position p of its sequence, a key j of the same
 /// sequence, and a head h (see Heads),
-///   s_ij = tau_i scale q_i . k_j + c_i - c_j
+///   s_ij = tau_i scale q_i . k_j + c_i - c_j,
 /// where tau_i is the `multiplier` of the query (1 if empty), c_j is the `decay` of the key (0 if
 /// empty), and c_i is the `decay` of the key at position p. The query sees the keys j <= p. If
 /// `window` is positive, it sees only those with j > p - window. Products are computed in the math
-/// mode `math`, and sums in the master type.
+/// mode `math`. Sums are f64 if q is f64, otherwise f32.
 struct Scores {
   Heads q, k;
   Segments queries, keys;
@@ -24,10 +24,11 @@ struct Scores {
   std::optional<Math> math = {};  // default: the backend's math mode
 };
 
-/// The targets for the gradients of Scores::multiplier (tau) and Scores::decay (c). A target is
-/// only allowed if the scores have the tensor. With dS as the gradient of the scores,
+/// The targets for the gradients of Scores::multiplier (tau) and Scores::decay (c). Each target
+/// must be empty if the corresponding tensor of the scores is empty. With dS as the gradient of the
+/// scores,
 ///   dtau_i = scale q_i . sum_j dS_ij k_j;
-///   dc_j = sum_m dS_jm - sum_i dS_ij;
+///   dc_j = sum_m dS_jm - sum_i dS_ij.
 /// Each entry of dS is added once and subtracted once, rounded in the same way. The sum of dc over
 /// a sequence is therefore 0 up to the rounding of the sums.
 struct ScoreTargets {

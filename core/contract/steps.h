@@ -13,8 +13,9 @@ namespace longhand {
 /// The index of an entry along each axis of a shape. Axes that the shape lacks have index 0.
 using Index = std::array<std::int64_t, Shape::max_rank>;
 
-/// The places of a tensor's entries in memory. The entry with index i_a along each axis a is
-/// element first + sum_a i_a along[a]. An axis with the step along[a] = 0 repeats the same entries.
+/// The places of a tensor's entries in memory. The entry with index i_a along each axis a is stored
+/// in element first + sum_a i_a along[a]. An axis with the step along[a] = 0 repeats the same
+/// entries.
 struct Steps {
   std::int64_t first = 0;
   Index along{};

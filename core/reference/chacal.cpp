@@ -8,8 +8,9 @@
 
 namespace longhand::reference {
 
-/// y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i, where U_j = (1 - g) v_j + g y_j and g is the head's
-/// gamma
+/// ChaCAL, with the softmax weights P and the head's gamma g. U_j is what later rows read instead
+/// of v_j:
+///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i;  U_j = (1 - g) v_j + g y_j
 void run(ReferenceBackend&, const Chacal& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), earlier(op.earlier);

@@ -15,8 +15,8 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
   std::int64_t number = 0;
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t c = 0; c < n; ++c) {
-      // Returns x of token t of the sequence. Tokens before the sequence have t < 0. `before`
-      // contains these tokens from t = 1 - taps on. Without `before`, their x is 0.
+      // Returns x of token t of the sequence. Tokens with t < 0 precede the sequence. The input
+      // `before` contains the last taps - 1 of these tokens. If `before` is empty, their x is 0.
       const auto at = [&](std::int64_t t) {
         if (t >= 0) return x(s.key + t, c / op.x.width, c % op.x.width);
         return op.before ? before(number, (taps - 1 + t) * n + c) : 0.0;
@@ -26,8 +26,8 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
         for (std::int64_t i = 0; i < taps; ++i) sum += weight(i, c) * at(t - i);
         y.put(s.key + t, c, sum);
       }
-      // `before` and `after` may be the same tensor. In ascending order, each entry is read before
-      // it is overwritten.
+      // `before` and `after` may be the same tensor. In ascending order of i, each entry of
+      // `before` is read before it is overwritten.
       for (std::int64_t i = 0; i < taps - 1; ++i) {
         after.put(number, i * n + c, at(s.keys - (taps - 1) + i));
       }

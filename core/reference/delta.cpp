@@ -36,9 +36,10 @@ struct DeltaTokens {
   }
 };
 
-/// Returns the memory of a head before each token of a sequence, and after the last token:
-///   S_t = a_t S_(t-1) + beta_t k_t w_t^T
-/// Here a_t = exp(decay_t), w_t is row t of `error`, and k_t includes the factor `scale`.
+/// Returns the memory of a head before each token of a sequence, and after the last token. The
+/// memory S_t after token t is
+///   S_t = a_t S_(t-1) + beta_t k_t w_t^T,
+/// where a_t = exp(decay_t), w_t is row t of `error`, and k_t includes the factor `scale`.
 std::vector<Memory> memories_of(const DeltaTokens& in, const Rows& error, const Sequence& s,
                                 std::int64_t h) {
   std::vector<Memory> memories{Memory(static_cast<std::size_t>(in.width * in.v_width), 0.0)};

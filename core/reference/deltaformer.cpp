@@ -78,9 +78,10 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
           dv.put(s.key + j, h, c, w);
           w_z += w * z(row, h, c);
           gw(j, c) = g * w;
-          // Adds the same products in the same order as the loop for gw_y below. If a row sees only
-          // one key, its z is y of that key. Then gw_y = gw_z, and the difference gw_y - gw_z, from
-          // which the gradient of the score is computed, is exactly 0.
+          // gw_i is the gain of row i times the gradient of v_i. z_i is the weighted mean of the
+          // earlier outputs that row i reads. dS_ij is computed below from gw_i . y_j - gw_i . z_i.
+          // If row i sees only key j, z_i is y_j, and this difference must be exactly 0. Both dot
+          // products are therefore summed in the same order, column by column.
           gw_z[j] += gw(j, c) * z(row, h, c);
         }
         dgain.put(row * heads + h, w_z);

@@ -23,8 +23,8 @@ double weigh_sparsely(std::span<double> row) {
 
 }  // namespace
 
-/// y_i = sum_j P_ij v_j;  root_mean_i = sum_j w_ij v_j / sum_j w_ij, where w_ij is the square root
-/// of P_ij
+/// Entmax attention, where w_ij is the square root of the weight P_ij:
+///   y_i = sum_j P_ij v_j;  root_mean_i = sum_j w_ij v_j / sum_j w_ij
 void run(ReferenceBackend&, const Attention& op, const EntmaxRule& rule) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v);
@@ -45,8 +45,9 @@ void run(ReferenceBackend&, const Attention& op, const EntmaxRule& rule) {
   });
 }
 
-/// D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i), where w_ij is the square root of P_ij,
-/// and root_mean_i is the mean of the values v_j with the weights w_ij
+/// The backward pass of entmax. w_ij is the square root of the weight P_ij, and root_mean_i is the
+/// mean of the values v_j, weighted by w_ij:
+///   D_i = dy_i . root_mean_i;  dS_ij = w_ij (dP_ij - D_i)
 void run(ReferenceBackend&, const AttentionBackward& op, const EntmaxGradient& rule) {
   const HeadRows root_mean(rule.root_mean), dy(op.dy);
   attend_backward(ScoreRows(op.scores), op, [&](const Query& query, RowGradient& row) {

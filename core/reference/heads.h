@@ -33,7 +33,7 @@ class HeadRows {
   std::int64_t columns_, first_, width_;
 };
 
-/// Heads to which results are written. If there is no tensor, nothing is written.
+/// A tensor of heads to which results are written. If the tensor is empty, put() does nothing.
 class HeadResult {
  public:
   explicit HeadResult(const HeadsTarget& y);
@@ -53,7 +53,7 @@ class Matrix {
       : columns_(columns), entries_(static_cast<std::size_t>(rows * columns), 0.0) {}
   double& operator()(std::int64_t i, std::int64_t c) { return entries_[i * columns_ + c]; }
   double operator()(std::int64_t i, std::int64_t c) const { return entries_[i * columns_ + c]; }
-  /// Writes every row i of the matrix to row first + i of head h.
+  /// Writes row i of the matrix to row first + i of head h, for every i.
   void put(const HeadResult& to, std::int64_t first, std::int64_t h) const;
 
  private:
@@ -69,7 +69,8 @@ struct Sequence {
 };
 std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
 
-/// Returns the dot product of row i of a in head h with row j of b in head g, over `width` entries.
+/// Returns the dot product of two rows of `width` entries: row i of head h of a, and row j of head
+/// g of b.
 double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
            std::int64_t g, std::int64_t width);
 

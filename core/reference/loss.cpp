@@ -20,14 +20,14 @@ void require_targets(std::string_view op, const Tensor& targets, std::int64_t cl
   }
 }
 
-/// sum / total, or 0 if `total` is 0.
+/// Returns sum / total, or 0 if `total` is 0.
 double mean(double sum, double total) { return total == 0 ? 0 : sum / total; }
 
 }  // namespace
 
-// Each row contains `groups` independent choices among `classes`. In the functions below, choice g
-// of a row has the index i = row * groups + g among the choices of all rows. The logit of choice i
-// for class c is entry i * classes + c of the logits.
+// Each row of logits contains `groups` independent choices among `classes` classes. In the
+// functions below, choice g of a row has the index i = row * groups + g among the choices of all
+// rows. The logit of choice i for class c is entry i * classes + c of the logits.
 
 void run(ReferenceBackend&, const CrossEntropy& op) {
   const std::int64_t classes = op.logits.columns() / op.groups;

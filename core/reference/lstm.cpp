@@ -60,7 +60,8 @@ void run(ReferenceBackend&, const LstmBackward& op) {
       const auto gate = [&](std::int64_t row, std::int64_t part, std::int64_t j) {
         return gates(row, (4 * head + part) * n + j);
       };
-      // The gradient of a = x + U h, the input of the gates, for the token after the current one.
+      // The input of the gates is a = x + U h, where h is the output of the preceding token. da is
+      // the gradient of `a` at the token after the current one.
       std::vector<double> da(static_cast<std::size_t>(4 * n), 0.0);
       std::vector<double> dc(static_cast<std::size_t>(n), 0.0);
       for (std::int64_t t = s.keys - 1; t >= 0; --t) {

@@ -18,7 +18,7 @@ void run(ReferenceBackend&, const Matmul& op) {
   };
 
   for (std::int64_t matrix = 0; matrix < batch; ++matrix) {
-    // row_a and row_b are the first rows of the two factors in the tensors a and b.
+    // row_a and row_b are the rows of a and b at which the two factors of this product begin.
     const std::int64_t row_a = matrix * (op.transpose_a ? k : m);
     const std::int64_t row_b = matrix * (op.transpose_b ? n : k);
     for (std::int64_t i = 0; i < m; ++i) {

@@ -23,8 +23,8 @@ void ReferenceBackend::download(void* host, const void* device, std::size_t byte
   if (bytes > 0) std::memcpy(host, device, bytes);
 }
 
-/// Calls run() for the operation Op. The file of Op's family, such as softmax.cpp, defines this
-/// function. Without that file, linking fails.
+/// Calls the function run() for the operation Op. The source file that implements Op, such as
+/// softmax.cpp, defines this function. Without that file, linking fails.
 template <class Op>
 void dispatch(ReferenceBackend& backend, const Op& op) {
   void run(ReferenceBackend&, const Op&);

@@ -4,12 +4,12 @@
 
 namespace longhand::reference {
 
-/// Implements the contract in plain loops, which are written to be read and audited. It uses one
-/// thread, supports the types f64, f32, i32 and u8, and computes every sum and formula in f64 in
-/// every math mode. No other backend supports f64, so gradients are checked on this backend, and
-/// the other backends are compared with it.
+/// Implements the contract (the list of operations that every backend has) in plain loops, which
+/// are written to be read and audited. It uses one thread, supports the types f64, f32, i32 and u8,
+/// and computes every sum and formula in f64 in every math mode. No other backend supports f64, so
+/// gradients are checked on this backend, and the other backends are compared with it.
 ///
-/// Each operation is a function run(ReferenceBackend&, const Op&) in the file of its family.
+/// Each operation is a function run(ReferenceBackend&, const Op&) in a file such as softmax.cpp.
 class ReferenceBackend : public Backend {
  public:
   explicit ReferenceBackend(BackendOptions options);

@@ -28,7 +28,7 @@ void run(ReferenceBackend&, const Rope& op) {
         const double sin_t = table(positions[i], half + p) * (op.inverse ? -1 : 1);
         const std::int64_t column_u = head + (op.interleaved ? 2 * p : p);
         const std::int64_t column_v = head + (op.interleaved ? 2 * p + 1 : p + half);
-        // Reads both entries of the pair before writing y, because y may share x's memory.
+        // Reads both entries of the rotated pair before writing y, because y may share x's memory.
         const double u = x(i, column_u), v = x(i, column_v);
         y.put(i, column_u, u * cos_t - v * sin_t);
         y.put(i, column_v, u * sin_t + v * cos_t);

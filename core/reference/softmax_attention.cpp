@@ -54,7 +54,7 @@ void run(ReferenceBackend&, const Attention& op, const SoftmaxRule& rule) {
 /// b, a score without a value:
 ///   dP_ij = dy_i . v_j;  D_i = dy_i . y_i;  dS_ij = P_ij (dP_ij - D_i);
 ///   dq_i = tau_i scale sum_j dS_ij k_j;  dk_j = scale sum_i tau_i dS_ij q_i;
-///   dv_j = sum_i P_ij dy_i;  db = -sum_i exp(b - log_denominator_i) D_i
+///   dv_j = sum_i P_ij dy_i;  db = -sum_i exp(b - log_denominator_i) D_i.
 /// P and the denominators are computed from the scores. The saved log_denominator is not read, so
 /// its rounding error has no effect. The saved y is read, so its rounding error changes D_i.
 void run(ReferenceBackend&, const AttentionBackward& op, const SoftmaxGradient& rule) {

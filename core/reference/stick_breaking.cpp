@@ -28,7 +28,7 @@ void run(ReferenceBackend&, const Attention& op, const StickBreakingRule&) {
          [](const Query&, std::span<double> row) { break_stick(row); });
 }
 
-/// dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
+/// dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im, where s are the scores
 void run(ReferenceBackend&, const AttentionBackward& op, const StickBreakingGradient&) {
   attend_backward(ScoreRows(op.scores, rules::Stick::own_key), op,
                   [](const Query&, RowGradient& row) {

@@ -10,8 +10,9 @@ namespace longhand::reference {
 namespace {
 
 /// Replaces the scores s_ij of row i by weights: the softmax of s_ij + a n_ij over the keys with
-/// positive scores, where n_ij is the number of these keys at the positions j .. i. Returns the
-/// logarithm of the denominator. If no score is positive, all weights and the returned value are 0.
+/// positive scores. `a` is the row's TraRule::count_bias, and n_ij is the number of keys with
+/// positive scores at the positions j .. i. Returns the logarithm of the denominator. If no score
+/// is positive, all weights and the returned value are 0.
 double weigh_positive(std::span<double> row, double a) {
   double count = 0;
   for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Tra::logit(*s, a, count);

@@ -30,7 +30,7 @@ struct Entmax {
     const V more = (squares - V(1.0)) / (sum + sum);
     return select(more > V(0.0), threshold + more, threshold);
   }
-  /// Returns the threshold t for which the weights max(x - t, 0)^2 of a row with `count` entries x
+  /// Returns the threshold t for which the weights max(x - t, 0)^2 of a row of `count` numbers x
   /// sum to 1.
   template <class V>
   static constexpr V threshold(const V* x, std::int64_t count) {

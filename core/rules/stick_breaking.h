@@ -17,9 +17,9 @@ struct Stick {
   /// an f32 number near 1, which is up to 2^-24.
   static constexpr float spent = 0x1p-30f;
 
-  /// `taken` is the share sigmoid(s) that a key with the score s receives of the weight that is
-  /// left. `kept` is the share 1 - sigmoid(s) that remains for earlier keys. Both have full
-  /// relative precision.
+  /// How a key with the score s divides the weight that is left. The key receives the share
+  /// `taken` = sigmoid(s), and the share `kept` = 1 - sigmoid(s) remains for earlier keys. Both
+  /// numbers have full relative precision.
   template <class V>
   struct Broken {
     V taken, kept;
@@ -41,12 +41,12 @@ struct Stick {
   static constexpr V weigh(V s, V& left) {
     return weigh(broken(s), left);
   }
-  /// Returns dS = P dP - sigmoid(s) rest, where s is the score of the key, and `rest` is the sum of
-  /// P dP over this key and all earlier keys. Before the first call, for the nearest key, `rest` is
-  /// dy . y, which is the sum over all keys. Each call subtracts its own term P dP. `rest` stays
-  /// accurate only if these terms are exactly the terms of which dy . y consists. Therefore p must
-  /// be the number by which v was multiplied to compute y. If the product with v rounds its
-  /// operands, p is the rounded P.
+  /// Returns dS = P dP - taken rest, where `taken` is the sigmoid of the key's score, and `rest` is
+  /// the sum of P dP over this key and all earlier keys. Before the first call, which is for the
+  /// nearest key, `rest` is dy . y, the sum of P dP over all keys. Each call subtracts the term
+  /// P dP of its key. So `rest` stays accurate only if dy . y is the sum of exactly these terms.
+  /// Therefore p must be the number by which v was multiplied to compute y. If the product with v
+  /// rounds its operands, p is the rounded P.
   template <class V>
   static constexpr V gradient(V taken, V p, V dp, V& rest) {
     const V part = p * dp, ds = part - taken * rest;

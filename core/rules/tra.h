@@ -8,8 +8,8 @@
 namespace longhand::rules {
 
 /// Threshold relative attention: a softmax over the keys with positive scores. The score of such a
-/// key is increased by `pull` times the number of positive scores from this key to the query, both
-/// included. The increased score is the logit of the key.
+/// key is increased by `pull` (TraRule::count_bias) times the number of keys with positive scores
+/// from this key to the query's own key, both included. The increased score is the key's logit.
 struct Tra {
   static constexpr bool own_key = true, leftward = true, exact_scores = true;
   static constexpr float unit = per_bit;
@@ -37,9 +37,9 @@ struct Tra {
   }
   /// Returns dS = P (dP - d), where d is dy . y of the row. If one key has the whole weight of its
   /// row, for example because no other key has a positive score, its dS must be exactly 0. The
-  /// logit of such a key equals `log_sum`, the logarithm of the sum of all weights of the row. The
-  /// test for equality works only if `logit` and `log_sum` have the same float type, since
-  /// otherwise rounding makes them differ.
+  /// logit of such a key equals `log_sum`, the logarithm of the row's softmax denominator. The test
+  /// for equality works only if `logit` and `log_sum` have the same float type, since otherwise
+  /// rounding makes them differ.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);

@@ -22,7 +22,8 @@
 /// substitution:
 ///   y_i = o / l + g sum_j P_ij y_j, over the keys j < i of the last block.
 ///
-/// A sink is treated like a key before all others: its score is the first level, and l begins at 1.
+/// A sink, which is a score without a value, is treated like a key before all others: its score is
+/// the first level, and l begins at 1.
 ///
 /// The columns of a head are processed in slices of 32, 64 or 128. A wider head has several slices
 /// of 128: its scores are summed over all slices of q and k, and each thread block computes one
@@ -37,7 +38,7 @@ namespace longhand::cuda {
 struct AttentionTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, earlier = {};
-  const float* sink = nullptr;  // may be null
+  const float* sink = nullptr;  // one sink (a score without a value) per head, or null
   float* log_sum = nullptr;
   std::int32_t key_slices = 1, value_slices = 1;
   const float* gamma = nullptr;
@@ -54,9 +55,9 @@ struct AttentionTask {
 };
 
 /// Variants of the forward kernel. whole: a thread block processes all keys that its queries see.
-/// part: it processes one part of these keys, and parts.cu combines the results of the parts.
-/// chacal: it processes all keys with the values of ChaCAL. It ends with a forward substitution,
-/// which computes the rows of y of its own queries one after another.
+/// part: a thread block processes one part of these keys, and parts.cu combines the results of the
+/// parts. chacal: a thread block processes all keys with the values of ChaCAL. It ends with a
+/// forward substitution, which computes y of its own queries one after another.
 enum class Walk { whole, part, chacal };
 
 inline constexpr int key_rows = 64;  // number of keys that a thread block processes at a time
@@ -85,8 +86,8 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
 /// may have on devices of compute capability 8.6, 8.9 and 12. The padding of row r of q contains
 /// four floats. The first is the factor by which the products q . k of query r are multiplied. The
 /// second is the shift (Scores::decay) of query r. The others are the shifts of key r of the
-/// current and of the previous block of keys. While a warp computes the current block of keys,
-/// other warps may still read the shifts of the previous one.
+/// current and of the previous block of keys. While a warp processes the current block of keys,
+/// other warps may still read the shifts of the previous block.
 template <class Product, int slice, int bands, Walk walk, bool shifted>
 struct AttentionBlock {
   using Element = typename Product::Element;
@@ -99,12 +100,12 @@ struct AttentionBlock {
   static constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
   static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-  // Types of the numbers that a thread has in registers. They are local variables of run(). As
-  // members of this struct, they would need more registers in a kernel that computes one tile after
-  // another.
+  // Types of the arrays that a thread keeps in registers. The arrays are local variables of run().
+  // If they were members of AttentionBlock, a kernel that computes one tile after another would
+  // need more registers.
   struct Sums {
-    // For each row of this thread: the weighted sum of values, the level that is subtracted from
-    // scores, and the sum of the weights.
+    // For each query of this thread. out: the weighted sum of the values. level: the number that is
+    // subtracted from the scores. sum: the sum of the weights.
     float out[bands][n][4], level[bands][2], sum[bands][2];
   };
   using Weights = float[bands][m][4];
@@ -113,20 +114,21 @@ struct AttentionBlock {
   const AttentionTask& task;
   const ScoresView& scores;
   const Tile tile;
-  // part: this block's slice of y; key_part: its part of the keys (parts.cu)
+  // part: index of this block's slice of the columns of y; key_part: index of its part of the keys
+  // (parts.cu)
   const int head, part, key_part;
   const SegmentView at;
   // In shared memory. q: the queries. ring: one or two pairs of tiles, each with a block of keys
   // and their values.
   Element *const q, *const ring;
-  const int rows;         // number of queries
+  const int rows;         // number of queries in the tile
   const int start, stop;  // the queries have the positions start .. stop - 1
-  // first_row: row of the tile's first query among all queries; first_key: row of the segment's
-  // first key among all keys
+  // first_row: row of the tile's first query in the tensor of queries; first_key: row of the
+  // segment's first key in the tensor of keys
   const int first_row, first_key;
   const int key_head, first_value;
   const int warp_row;                     // index of the warp's first row in the tile
-  const int first_of_warp, last_of_warp;  // positions of the warp's queries
+  const int first_of_warp, last_of_warp;  // positions of the warp's first and last query
   const bool busy;                        // false if the warp has no query
   const float g;                          // ChaCAL's gamma for this head; 0 for softmax attention
   int first_block, until;  // this thread block processes the keys first_block .. until - 1
@@ -244,8 +246,9 @@ struct AttentionBlock {
     return min(begin + key_rows, walk != Walk::part && begin < start ? start : until);
   }
 
-  /// Starts to copy the rows of x (keys or values) of the block of keys that begins at key `begin`,
-  /// if there is such a block.
+  /// Starts to copy rows of x to shared memory, where x is the keys or the values. The rows are
+  /// those of the block of keys that begins at key `begin`. Copies nothing if `begin` is beyond the
+  /// last key of this thread block.
   __device__ __forceinline__ void bring(Element* to, const HeadsView& x, int begin,
                                         int column) const {
     if (begin < until) {
@@ -272,9 +275,10 @@ struct AttentionBlock {
     of_row(r)[2 + turn] = key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
   }
 
-  /// Waits until the current block of keys is in shared memory, and its values too if `both` is
-  /// set. Then starts the next copies: of the next block of keys and its values if `both` is set,
-  /// otherwise of the current block's values. For ChaCAL, it copies only the keys.
+  /// Waits until the current block of keys is in shared memory. If `both` is set, also waits for
+  /// the values of this block, and then starts to copy the next block of keys and its values. If
+  /// `both` is not set, starts to copy the values of the current block. For ChaCAL, the function
+  /// copies only the keys of the current block.
   __device__ __forceinline__ void receive_keys(Element* k, Element* v, Element* next, int begin,
                                                int end) const {
     if (chacal) {
@@ -385,8 +389,9 @@ struct AttentionBlock {
     }
   }
 
-  /// In rows with a negative factor, negates the factor and the products in p. The largest product
-  /// then belongs to the largest score.
+  /// The score of a key is the row's `factor` times the product q . k in p. In rows with a negative
+  /// factor, negates the factor and the products. The largest product of a row then belongs to its
+  /// largest score.
   __device__ __forceinline__ static void make_positive(Weights& p, Factors& factor) {
 #pragma unroll
     for (int t = 0; t < bands; ++t) {
@@ -427,7 +432,7 @@ struct AttentionBlock {
 
   /// Limits the exponents of the weights. The level of a row is subtracted from all its scores. If
   /// the largest score of a row in p is more than `slack` above the level, this score becomes the
-  /// level, and the sums of the row are multiplied accordingly.
+  /// new level. The sums of the row are then multiplied by 2^(old level - new level).
   __device__ __forceinline__ static void raise_levels(const Weights& p, const Factors& factor,
                                                       Sums& sums) {
     float top[bands][2];
@@ -496,11 +501,11 @@ struct AttentionBlock {
     __syncthreads();
   }
 
-  /// Stores y and log_sum. If the block processed only a part of the keys, stores the members of
-  /// `sums` instead.
+  /// Stores y and log_sum. If the block processed only a part of the keys, stores its unfinished
+  /// sums and levels instead.
   __device__ __forceinline__ void finish(const Sums& sums, const Weights& p) const {
-    // Thread 0 has written *kept(). If this part has no keys, no barrier has followed yet, so one
-    // is required before *kept() is read.
+    // Thread 0 has written *kept() to shared memory. If this block's part has no keys, no barrier
+    // has followed yet, so one is required before other threads read *kept().
     if constexpr (walk == Walk::part) __syncthreads();
     const int lane = lane_register(), row = warp_row + lane / 4;
     const Kept of = *kept();

@@ -3,8 +3,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// Computes dots[row, head] = x . (y + residue), where the entries of x are rounded as `Product`
-/// rounds them. Each dot product is computed by one warp.
+/// Computes dots[row, head] = x . (y + residue), where `residue` is the rounding error of y, or
+/// empty. The entries of x are rounded as `Product` rounds them. One warp computes one dot product.
 template <class Product>
 __global__ void row_dots_kernel(HeadsView x, HeadsView y, HeadsView residue, std::int64_t rows,
                                 std::int32_t heads, float* dots) {

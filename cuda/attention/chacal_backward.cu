@@ -49,8 +49,8 @@ struct ChacalBlock {
   const SegmentView& at;
   const int first, rows;                   // the tile has the keys first to first + rows - 1
   const int head, key_head, part, column;  // column: first column of this block's slice of the head
-  // In shared memory. k: the tile's keys. q: a tile of queries, and then the same rows of the
-  // solution W.
+  // In shared memory. k: the tile's keys. q: a tile of queries, which is later overwritten by the
+  // solution W for these queries.
   Element *const k, *const q;
   const int warp, row;  // row: index of this thread's first key in the tile
   const bool busy;      // false if the warp has no key
@@ -81,8 +81,8 @@ struct ChacalBlock {
         first_shift(scores.shift_of(at.key + first, head)) {}
 
   /// Computes the solution W of ChaCAL's backward system for this tile, and stores the tile's part
-  /// of dgamma. `done` points to the tile's word in the array `progress` (tickets.h). The words of
-  /// the later tiles follow it.
+  /// of dgamma. `done` points to a word that becomes 1 when W of this tile is finished. It is
+  /// followed by the words of the later tiles in the array `progress` (tickets.h).
   __device__ __forceinline__ void run(const std::int32_t* done, float* dgamma) const {
     float b[n][4], shift[2];
     load_shifts(shift);
@@ -204,9 +204,9 @@ struct ChacalBlock {
   }
 
   /// Solves W_s = dy_s + gamma sum_(i > s) P_is W_i for the rows s of one tile, from the last row
-  /// to the first. On entry, row s of `sums` is the part of the sum whose i are in later tiles. The
-  /// terms of the tile's own rows i are added, where P_is is links[i][s], and row s is replaced by
-  /// W_s. Each thread handles one column and returns its part of dgamma.
+  /// to the first. On entry, row s of `sums` contains the terms of the sum whose rows i are in
+  /// later tiles. The function adds the terms of the tile's own rows i, with P_is = links[i][s],
+  /// and replaces row s by W_s. Each thread handles one column and returns its part of dgamma.
   __device__ __forceinline__ float substitute_back(float* sums, const float* links,
                                                    const float* diagonal) const {
     const int own_column = static_cast<int>(threadIdx.x);

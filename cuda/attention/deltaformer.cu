@@ -5,10 +5,10 @@
 
 /// DeltaFormer (core/contract/deltaformer.h), row by row. A block computes one head of one segment.
 /// It processes the rows one after another, and the keys of a row 128 at a time. Each thread
-/// computes the score of one key, and then one column of the weighted sum. The backward pass first
-/// computes W = dv, the gradients of the values, from the last row to the first, in the same way.
-/// Then all rows of dq and dk are independent of one another. Scratch memory is O(tokens). Products
-/// and sums are f32 in every math mode.
+/// computes the score of one key, and then columns of the weighted sum of the earlier outputs. The
+/// backward pass first computes W = dv, the gradients of the values, in the same way, but from the
+/// last row to the first. Then all rows of dq and dk are independent of one another. Scratch memory
+/// is O(tokens). Products and sums are f32 in every math mode.
 namespace longhand::cuda {
 namespace {
 
@@ -19,7 +19,8 @@ constexpr int row_splits = 16;
 struct DeltaFormerTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, read = {}, earlier = {}, dy = {};
   HeadsView dq = {}, dk = {}, dv = {};
-  HeadsView w = {};  // gradient of each token's value, times the token's gain, in f32
+  // gradient of each token's value, times the token's gain (DeltaFormer::gain), in f32
+  HeadsView w = {};
   SegmentsView segments = {};
   const float* gain = nullptr;
   float *log_sum = nullptr, *dots = nullptr, *dgain = nullptr;
@@ -59,12 +60,12 @@ __device__ __forceinline__ float block_max(float x, float* scratch) {
 
 __global__ void __launch_bounds__(attention_threads) deltaformer_forward(DeltaFormerTask task) {
   __shared__ BlockScratch space;
-  float* const sums = shared_memory<float>();  // weighted sum of y, [v.width]
+  float* const sums = shared_memory<float>();  // weighted sum of earlier outputs y, [v.width]
   const int head = static_cast<int>(blockIdx.x) % task.heads;
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
   const int thread = static_cast<int>(threadIdx.x), width = task.v.width;
   for (int t = 0; t < at.queries; ++t) {
-    const int keys = at.offset() + t;  // number of earlier keys
+    const int keys = at.offset() + t;  // number of keys before query t
     const std::int64_t row = at.query + t;
     float highest = -__builtin_inff(), sum = 0;
     for (int c = thread; c < width; c += attention_threads) sums[c] = 0;

@@ -11,9 +11,9 @@
 /// searches for the thresholds of its rows. It computes the scores again in each step of the
 /// search. Then it computes the weights from the thresholds. The backward pass computes
 ///   dS_ij = w_ij (dP_ij - D_i),
-/// where w_ij is the square root of the weight P_ij, and D_i is the mean of dP_ij, weighted by
-/// w_ij. D is computed by the same products as dP, in the same order. So dP - D is exactly 0 for a
-/// key that has all of a row's weight.
+/// where w_ij is the square root of the weight P_ij, and D_i is the mean of dP_ij over j, weighted
+/// by w_ij. If one key has all of a row's weight, D_i equals dP_ij of this key. The kernels compute
+/// D with the same instructions as dP, in the same order, so that dP_ij - D_i is then exactly 0.
 namespace longhand::cuda {
 
 using namespace walks;
@@ -21,15 +21,17 @@ using rules::Entmax;
 
 namespace {
 
-/// The state of one query in the forward pass. In the member functions, s[key * stride] are the
-/// products q . k of the keys begin .. begin + count - 1, and x is half of a score.
+/// The state of one query in the forward pass. In the member functions, s[n * stride] is the
+/// product q . k of key begin + n, for n < count, and x is half of a score.
 struct EntmaxQuery : Query<Entmax> {
   float threshold = -std::numeric_limits<float>::max();
-  // sums of w and of w^2 for this threshold, where w is the square root of a weight
+  // For this threshold. roots: the sum of the square roots of the weights; squares: the sum of the
+  // weights.
   float roots = 0, squares = 0;
   int number = 0;  // number of keys with a positive weight for this threshold
 
-  /// Raises the threshold to half of the largest score of the keys begin .. begin + count - 1.
+  /// Raises the threshold to half of the largest score of the keys begin .. begin + count - 1, if
+  /// that is higher.
   __device__ void raise(const ScoresView& scores, int begin, int count, const float* s,
                         int stride) {
     for (int key = 0; key < count; ++key) {
@@ -60,10 +62,10 @@ struct EntmaxQuery : Query<Entmax> {
   }
 };
 
-/// Searches for the threshold of this thread's query, for which its weights sum to 1. Newton's
-/// method starts below the threshold. `walks` is false if the thread has no query. each_block(body)
-/// calls body(begin, count) for each block of keys. During this call, s[key * stride] are the
-/// products of this thread's query with the keys of the block.
+/// Searches for the threshold at which the weights of this thread's query sum to 1. Newton's method
+/// starts below this threshold. `walks` is false if the thread has no query. each_block(body) calls
+/// body(begin, count) for each block of keys. During this call, s[n * stride] is the product of
+/// this thread's query with key begin + n.
 template <class EachBlock>
 __device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView& scores,
                                const float* s, int stride, const EachBlock& each_block) {
@@ -86,7 +88,7 @@ __device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView&
 }
 
 /// Computes y and the tensors that entmax saves for the backward pass, `threshold` and `root_mean`.
-/// Both may be empty.
+/// These two tensors may be empty.
 template <class Product>
 __global__ void __launch_bounds__(attention_threads,
                                   blocks_on(90, std::is_same_v<Product, ExactProduct> ? 2 : 0) +
@@ -178,7 +180,7 @@ __global__ void __launch_bounds__(attention_threads,
 
 /// Computes D_i = dy_i . root_mean_i, where root_mean_i is the mean of the values, weighted by the
 /// square roots of the weights of query i. The instructions and the order of the sums are those
-/// with which dP is computed, so that dP - D can be exactly 0. dots: D, [rows, heads].
+/// with which dP is computed, so that dP - D can be exactly 0. Stores D in `dots`, [rows, heads].
 template <class Product>
 __global__ void __launch_bounds__(attention_threads)
     mean_dots(HeadsView dy, HeadsView root_mean, std::int64_t all_rows, int heads, int value_slices,

@@ -33,7 +33,8 @@ struct FalTask {
   float* pairs = nullptr;
 };
 
-/// tile[r][c] = x(row + r, head, first + c) for r < count, and 0 in the other rows.
+/// Copies rows of one head of x to shared memory: tile[r][c] = x(row + r, head, first + c) for
+/// r < count. The other rows of the tile become 0.
 __device__ __forceinline__ void stage_rows(float* tile, const HeadsView& x, std::int64_t row,
                                            int count, int head, int first) {
   constexpr int pieces = fal_slice / 8;
@@ -162,16 +163,17 @@ __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task)
 /// A query that selected a key of the tile, or the key just before the tile.
 struct Choice {
   std::int32_t row = 0;   // the query's row in its segment
-  std::int32_t slot = 0;  // index of the selected key; 0 is the key just before the tile
+  std::int32_t slot = 0;  // 1 + the selected key's index in the tile; 0: the key before
 };
 
 /// For each query that selected a key m, adds dscore q to dk_m and score dy to dv_(m+1), where
 /// score is q . k_m, and dscore is its gradient. A block computes the rows of dk and dv of one tile
 /// of keys, and fal_slice of their columns. The terms are added in the order of the query heads
-/// that read this key head and, for each head, in the order of the queries. Without the launch
-/// bound of 8 blocks, the compiler would spill registers to make room for 13 blocks.
+/// that read this key head and, for each head, in the order of the queries. The launch bound of 8
+/// blocks per multiprocessor keeps the compiler from spilling registers, as it would to make room
+/// for 13 blocks.
 __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task) {
-  __shared__ float sums[2][fal_rows][fal_slice];  // sums for dk and for dv
+  __shared__ float sums[2][fal_rows][fal_slice];  // sums[0]: rows of dk; sums[1]: rows of dv
   __shared__ Choice choices[fal_threads];
   __shared__ int counts[fal_warps];
   const int key_head = static_cast<int>(blockIdx.y),

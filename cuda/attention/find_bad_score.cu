@@ -5,8 +5,9 @@
 namespace longhand::cuda {
 namespace {
 
-/// Finds the first NaN or infinite score of each query and stores key * heads + head of this score
-/// in first[row]. Stores -1 if all scores of the query are finite.
+/// Finds the first NaN or infinite score of each query. Stores its key and head as the number
+/// key * heads + head in first[row], where `row` is the query's row. Stores -1 if all scores of the
+/// query are finite.
 __global__ void __launch_bounds__(inspect_threads)
     bad_scores_kernel(ScoresView scores, bool own_key, std::int64_t* first) {
   const Tile tile =
@@ -27,8 +28,8 @@ __global__ void __launch_bounds__(inspect_threads)
   if (lane_index() == 0) first[at.query + t] = found;
 }
 
-/// Stores (segment, position, key, head) of the first NaN or infinite score in `found`, or -1 four
-/// times if there is none. Runs as one warp.
+/// Stores four numbers in `found`: the segment, query position, key position and head of the first
+/// NaN or infinite score. If there is no such score, all four are -1. The kernel runs as one warp.
 __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, std::int64_t rows,
                                 std::int32_t* found) {
   const int lane = lane_index();
@@ -58,7 +59,7 @@ __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, st
 void run(CudaBackend& backend, const FindBadScore& op) {
   const Scores& s = op.scores;
   const std::int64_t rows = s.q.data.rows();
-  // The kernels use this memory as one 64-bit word per row, which occupies two i32 entries.
+  // The kernels store one 64-bit word per query in this tensor. Each word occupies two i32 entries.
   const Tensor first(backend, {std::max<std::int64_t>(1, 2 * rows)}, DType::i32);
   auto* const words = static_cast<std::int64_t*>(first.address());
   launch(backend.stream(), tile_slots(rows, s.queries.count(), inspect_warps), inspect_threads, 0,

@@ -18,10 +18,11 @@
 /// they are still in shared memory when it needs them.
 namespace longhand::cuda {
 
-/// The task of two kernels that compute dq, dk, dv and the gradients of Scores::multiplier and
-/// decay, as described in AttentionBackward. P is computed from log_sum. If `gamma` is set, the
-/// gradients are those of ChacalBackward. Then dy contains W, the solution of ChaCAL's backward
-/// system, row_dots contains W_i . y_i, and the values at earlier keys are (1 - gamma) v + gamma y.
+/// The arguments of the two kernels that compute dq, dk, dv and the gradients of Scores::multiplier
+/// and Scores::decay, as described in AttentionBackward. P is computed from log_sum. If `gamma` is
+/// set, the gradients are those of ChacalBackward. Then dy contains W, the solution of ChaCAL's
+/// backward system, row_dots contains W . y of each query, and (1 - gamma) v + gamma y replaces v
+/// for the keys before the query.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
@@ -71,19 +72,20 @@ constexpr std::size_t tiles_bytes(int steps) {
          static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
 }
 /// True if an H100 multiprocessor has room for three blocks that each have buffers for the operands
-/// of two steps. With two buffers, the operands of a step are loaded while the previous step is
-/// computed.
+/// of two steps, which are iterations of the kernel's main loop. With two buffers, the operands of
+/// a step are loaded while the previous step is computed.
 template <class Product, int slice>
 constexpr bool can_go_ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
-/// True if the kernels are also compiled with a buffer for the operands of only one step. A
-/// multiprocessor with 100 KiB of shared memory has room for two blocks of this variant, but for
-/// only one block with buffers for two steps.
+/// True if the kernels are also compiled with a buffer for the operands of only one step, which is
+/// an iteration of the main loop. A multiprocessor with 100 KiB of shared memory has room for two
+/// blocks of this variant, but for only one block with buffers for two steps.
 template <class Product, int slice>
 constexpr bool can_stay =
     tiles_bytes<Product, slice>(4) > 49 << 10 && tiles_bytes<Product, slice>(2) <= 49 << 10;
 
-/// Calls body(ahead, bytes). `ahead` is true if a block has buffers for the operands of two steps.
-/// `bytes` is the size of the block's shared memory.
+/// Calls body(ahead, bytes). `ahead` is true if a block has two buffers, so that it can load the
+/// operands of the next step of its loop during the current step. `bytes` is the size of the
+/// block's shared memory.
 template <class Product, int slice, class Body>
 void choose_steps(const DeviceFacts& device, Body&& body) {
   if constexpr (can_go_ahead<Product, slice>) {

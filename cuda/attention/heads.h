@@ -18,15 +18,16 @@ struct HeadsView {
   void* at = nullptr;
   std::int64_t columns = 0;
   std::int32_t width = 0;
-  bool half = false;  // true for bf16, false for f32
+  bool half = false;  // true if the entries are bf16, false if they are f32
   // true if 16-byte accesses are possible: within each head's row, every group of eight entries
   // begins at a multiple of 16 bytes
   bool aligned = false;
-  // only for results: true if they are added to the contents instead of replacing them
+  // For a matrix that a kernel writes: true if new values are added to the entries of the matrix,
+  // false if they replace the entries.
   bool add = false;
 
   explicit __host__ __device__ operator bool() const { return at != nullptr; }
-  /// True if rows can be copied as T, 16 bytes at a time.
+  /// True if the entries have the type T and can be copied 16 bytes at a time.
   template <class T>
   __device__ bool lies_as() const {
     return aligned && half == std::is_same_v<T, bf16>;
@@ -38,7 +39,8 @@ HeadsView view(const HeadsTarget& x);
 
 /// The rows of one segment in the tensors of queries and keys; see core/contract/heads.h.
 struct SegmentView {
-  // query: first row of the segment among all queries; key: first row among all keys
+  // query: the segment's first row in the tensor of queries; key: its first row in the tensor of
+  // keys
   std::int64_t query = 0, key = 0;
   std::int32_t queries = 0, keys = 0;
   __device__ int offset() const { return keys - queries; }
@@ -66,9 +68,9 @@ inline std::int64_t tile_slots(std::int64_t rows_in_all, std::int64_t segments, 
   return rows_in_all / rows + segments;
 }
 
-/// Finds the tile of a slot (a place for one tile in the launch grid; see Tile). Its segment is the
-/// last one whose slots begin at or before `slot`. If the slot has no tile, `first` of the result
-/// is beyond the segment's last row. A warp searches 32 segments at a time.
+/// Finds the tile of a slot (a place for one tile in the launch grid; see Tile). The tile's segment
+/// is the last segment whose slots begin at or before `slot`. If the slot has no tile, the member
+/// `first` of the result is beyond the segment's last row. A warp searches 32 segments at a time.
 __device__ __forceinline__ Tile tile_at(const std::int32_t* begins, int count, int rows,
                                         std::int64_t slot) {
   const int lane = lane_index();
@@ -114,7 +116,7 @@ __device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, 
 }
 
 /// The dot product of head h of row i of x and head g of row j of y, returned to all lanes of the
-/// warp. Entries of x are rounded by `rounded`.
+/// warp. The function `rounded` is first applied to each entry of x.
 template <class Rounded>
 __device__ __forceinline__ float warp_dot(const HeadsView& x, std::int64_t i, int h,
                                           const HeadsView& y, std::int64_t j, int g,

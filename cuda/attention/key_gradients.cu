@@ -11,20 +11,21 @@ struct alignas(16) QueryFacts {
 };
 
 /// Computes dk and dv for one tile of keys:
-///   dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i;
-/// tau is Scores::multiplier. For ChaCAL, dy is the solution W of its backward system, and dv_j is
-/// also multiplied by 1 - gamma. The sums include all query heads that read key head blockIdx.y.
-/// Scores are transposed: each row is a key. If the scores have shifts (Scores::decay), the block
-/// also computes the gradients of its keys' shifts for each query head. The steps of the block are
-/// member functions, in the order in which run() calls them.
+///   dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i,
+/// where tau is Scores::multiplier. For ChaCAL, dy is the solution W of its backward system, and
+/// dv_j is also multiplied by 1 - gamma. The sums include all query heads that read key head
+/// blockIdx.y. Scores are transposed: each row is a key. If the scores have shifts (Scores::decay),
+/// the block also computes the gradients of its keys' shifts for each query head. The steps of the
+/// block are member functions, in the order in which run() calls them.
 template <class Product, int slice, bool shifted, bool ahead>
 struct KeyBlock {
   using Element = typename Product::Element;
   static constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   static constexpr int stride = Product::stride(slice);
-  /// The numbers of the queries of this step and of the next step.
+  /// The QueryFacts of the queries of the current step of the main loop and of the next step.
   using Facts = QueryFacts[2][step];
-  // the shifts (Scores::decay) of the queries of this step and of the next step
+  // the shifts (Scores::decay) of the queries of the current step of the main loop and of the next
+  // step
   using QueryShifts = float[2][shifted ? step : 1];
   using Products = float[m][4];
   /// c: the shifts (Scores::decay) of this thread's two keys; sums: for each of these keys, the sum
@@ -40,15 +41,15 @@ struct KeyBlock {
   const int key_head, part;
   const Tile tile;
   const SegmentView at;
-  // In shared memory. k and v: the tile's keys and values. ring: queries and dy of one or two
-  // steps.
+  // In shared memory. k and v: the tile's keys and values. ring: the queries, and their dy, of one
+  // or two steps of the main loop.
   Element *const k, *const v, *const ring;
   const int rows;       // number of keys in the tile; not positive if this block has no tile
   const int warp, row;  // row: index of this thread's first key in the tile
-  const int own;        // offset of the warp's first row in a tile of shared memory
+  const int own;        // offset, in entries, of the warp's first row in a tile
   const bool busy;      // false if the warp has no key
-  // first_query .. last_query - 1 include all queries that see a key of this tile. The block
-  // processes them for one query head after another.
+  // The queries first_query .. last_query - 1 include all queries that see a key of this tile. The
+  // block processes them once for each query head, first_head .. last_head - 1.
   const int first_query, last_query, first_head, last_head;
   const int parts;
   const bool single;  // true if the heads are at most one slice wide
@@ -113,7 +114,8 @@ struct KeyBlock {
       } else {
         multiply_slices(s, dp, q, head, begin);
       }
-      // All warps have passed a barrier since they read this half of `facts` in the previous step.
+      // In the previous iteration, all warps read facts[1 - turn]. They have passed a barrier since
+      // then, so it can be overwritten.
       if (static_cast<int>(threadIdx.x) < step) {
         facts[1 - turn][threadIdx.x] = coming;
         if constexpr (shifted) query_shifts[1 - turn][threadIdx.x] = coming_shift;
@@ -171,7 +173,7 @@ struct KeyBlock {
     if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
   }
 
-  /// The numbers of the query that this thread loads for a step that begins at query `begin`.
+  /// The QueryFacts of the query that this thread loads for the step that begins at query `begin`.
   __device__ __forceinline__ QueryFacts facts_of(int head, int begin) const {
     const int r = static_cast<int>(threadIdx.x);
     if (r >= min(step, at.queries - begin) || head >= last_head) return QueryFacts{};
@@ -241,8 +243,8 @@ struct KeyBlock {
     }
   }
 
-  /// Replaces the products s by tau dS, where tau is Scores::multiplier, and the products dp by P
-  /// or, for ChaCAL, by (1 - gamma) P.
+  /// Replaces the products s = k . q by tau dS, where tau is Scores::multiplier. Replaces the
+  /// products dp = v . dy by P or, for ChaCAL, by (1 - gamma) P.
   __device__ __forceinline__ void compute_gradients(Products& s, Products& dp, Shifts& shifts,
                                                     int begin, int turn, float g) const {
 #pragma unroll
@@ -261,8 +263,8 @@ struct KeyBlock {
         }
       }
     }
-    // A mask is required if a query comes before the tile's last position, if the step or the tile
-    // is incomplete, or if there is a window.
+    // A mask is applied if the first query is not after the tile's last key, if there are fewer
+    // queries than `step` or fewer keys than tile_rows, or if attention has a window.
     const int first_position = at.offset() + begin, count = at.queries - begin;
     if (first_position < tile.first + rows || count < step || rows < tile_rows ||
         scores.window > 0) {
@@ -291,9 +293,9 @@ struct KeyBlock {
     }
   }
 
-  /// Sets P and dS to 0 for queries that do not see a key. For ChaCAL, also corrects dS if query
-  /// and key have the same position. Their dP is smaller than the computed product by gamma times
-  /// the query's `dot` (gradients.h).
+  /// Sets P and dS to 0 where a query does not see a key. For ChaCAL, also corrects dS where query
+  /// and key have the same position. There, dP is the computed product v . dy minus gamma times the
+  /// query's `dot` (gradients.h).
   __device__ __forceinline__ void mask(Products& s, Products& dp, int first_position, int turn,
                                        float g) const {
     const int column = first_position + 2 * lane_column();

@@ -8,18 +8,19 @@
 /// Softmax attention for few queries with many keys, as in decoding. The keys of a tile of queries
 /// are divided into parts. For each query, the thread block of part p stores a level b_p, which is
 /// near the maximum score, and the sums over the keys j of this part (attend.h)
-///   l_p = sum_j 2^(s_j - b_p);  o_p = sum_j 2^(s_j - b_p) v_j
+///   l_p = sum_j 2^(s_j - b_p);  o_p = sum_j 2^(s_j - b_p) v_j,
 /// where s_j is the score of key j times log2 e. A second kernel computes
 ///   b = max_p b_p;  w_p = 2^(b_p - b);  l = sum_p w_p l_p;
-///   y = sum_p w_p o_p / l;  log_sum = (b + log2 l) ln 2
+///   y = sum_p w_p o_p / l;  log_sum = (b + log2 l) ln 2.
 /// The parts are added in order. A sink, which is a score without a value, is added like one more
 /// part whose o_p is 0. The keys of a segment are divided at multiples of 64, so a short segment
 /// may have empty parts.
 namespace longhand::cuda {
 namespace {
 
-constexpr std::int64_t wanted_blocks = 256;  // in the whole grid; about two per multiprocessor
-// Minimum number of keys per part, if all segments have equal shares of the rows of k.
+// Desired number of blocks in the grid, about two per multiprocessor.
+constexpr std::int64_t wanted_blocks = 256;
+// Desired minimum number of keys per part of a segment of average length.
 constexpr std::int64_t least_keys = 128;
 // Keys are divided only if segments have at most this many queries on average.
 constexpr std::int64_t queries_of_warp = 16;
@@ -61,7 +62,7 @@ __global__ void join_kernel(AttentionTask task, HeadsView y) {
     float total[8] = {};
     for (int p = 0; p < task.key_parts; ++p) {
       const Pair<float> of = stats[p * entries];
-      if (of.second == 0) continue;  // no key of part p is visible; task.y may be unset
+      if (of.second == 0) continue;  // part p has no visible key; task.y may be unset
       float o[8];
       load_eight(o, task.y, p * task.query_rows + row, head, c);
       const float weight = power_of_two(of.first - base);

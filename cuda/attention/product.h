@@ -10,7 +10,7 @@
 /// lane contains the entries
 ///   (g, 8 i + 2 t), (g, 8 i + 2 t + 1), (g + 8, 8 i + 2 t), (g + 8, 8 i + 2 t + 1)
 ///
-///   dots   c [16, 8 n] += a b^T;  rows of a and of b have `width` entries, in shared memory
+///   dots   c [16, 8 n] += a b^T;  a [16, width] and b [8 n, width] are in shared memory
 ///   mix    c [16, 8 n] += p b;    p [16, 8 m] is in registers in the layout of c,
 ///                                 b [8 m, 8 n] is in shared memory
 ///

@@ -4,7 +4,7 @@ namespace longhand::cuda {
 namespace {
 
 /// A thread block that computes the gradients of one tile of queries,
-///   r_i = scale sum_j dS_ij k_j;  dq_i = tau_i r_i;  dtau_i = q_i . r_i
+///   r_i = scale sum_j dS_ij k_j;  dq_i = tau_i r_i;  dtau_i = q_i . r_i,
 /// where tau_i is the multiplier of query i's scores (Scores::multiplier). The block computes one
 /// slice of the columns of r_i and dq_i, and the terms of dtau_i from these columns. Its steps are
 /// member functions, in the order in which run() calls them.
@@ -13,12 +13,12 @@ struct QueryBlock {
   using Element = typename Product::Element;
   static constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   static constexpr int stride = Product::stride(slice);
-  /// The shifts (Scores::decay) of the keys of the current step, and of the keys of the previous
-  /// step, which other warps may still read.
+  /// The shifts (Scores::decay) of the keys of the current and of the previous step of the main
+  /// loop. Other warps may still read the shifts of the previous step.
   using KeyShifts = float[2][shifted ? step : 1];
-  /// Numbers of the two queries whose rows this thread holds. factor: multiplies q . k. d: the dot
-  /// product dy . y (task.row_dots). shift: Scores::decay. row_sums: this thread's part of the sum
-  /// of the query's row of dS.
+  /// Numbers of the two queries whose rows this thread holds. factor: the factor of q . k in a
+  /// score. d: the dot product dy . y (task.row_dots). shift: the shift (Scores::decay). row_sums:
+  /// this thread's part of the sum of the query's row of dS.
   struct Queries {
     float factor[2], log_sum[2], d[2], shift[2] = {0, 0}, row_sums[2] = {0, 0};
   };
@@ -30,8 +30,8 @@ struct QueryBlock {
   const int head, part, key_head;
   const Tile tile;
   const SegmentView at;
-  // In shared memory: the queries of the tile, their dy, and one or two buffers for the keys and
-  // values of a step (ring).
+  // In shared memory. q: the queries of the tile. dy: the rows of dy of these queries. ring: one or
+  // two buffers, each for the keys and values of one step of the main loop.
   Element *const q, *const dy, *const ring;
   const int rows;         // number of queries; not positive if this block has no tile of queries
   const int start, stop;  // the queries have the positions start .. stop - 1
@@ -219,9 +219,9 @@ struct QueryBlock {
     }
   }
 
-  /// Sets dS to 0 for keys that a query does not see. For ChaCAL, dP of a query's own key is less
-  /// by gamma D than the computed product, so P gamma D is subtracted from dS. D is the query's
-  /// entry of task.row_dots (gradients.h).
+  /// Sets dS to 0 for keys that a query does not see. For ChaCAL, also corrects dS of the query's
+  /// own key. There, dP is the computed product dy . v minus gamma D, where D is the query's entry
+  /// of task.row_dots (gradients.h), so P gamma D is subtracted from dS.
   __device__ __forceinline__ void mask(Products& s, const Products& p, const Queries& of,
                                        int begin) const {
     const int column = begin + 2 * lane_column();

@@ -20,7 +20,7 @@ struct Pairs {
   __device__ bool begins(std::int64_t n) const { return n == 0 || row(n) != row(n - 1); }
 };
 
-/// The segment that contains a query's row.
+/// Index of the segment that contains the query in row `row`.
 __device__ __forceinline__ int segment_of(const SegmentsView& segments, std::int32_t row) {
   int low = 0, high = segments.count;
   while (high - low > 1) {

@@ -42,9 +42,9 @@ __device__ __forceinline__ void scale_rows(float (&out)[n][4], const float* fact
   }
 }
 
-/// Stores this warp's rows of y = factor * out. If the task has a residue, also stores the rounding
-/// errors of these rows, which y has because it is stored as bf16. `rows` is a buffer in shared
-/// memory for the warp's rows. `row` is the row of the warp's first query in y.
+/// Stores this warp's rows of y = factor * out. If task.residue is set, also stores there the
+/// errors that result from rounding these rows of y to bf16. `rows` is a buffer in shared memory
+/// for the warp's rows. `row` is the row of the warp's first query in y.
 template <class Product, int n>
 __device__ __forceinline__ void store_with_residue(typename Product::Element* rows,
                                                    const ForwardTask& task, std::int64_t row,
@@ -70,7 +70,8 @@ __global__ void __launch_bounds__(attention_threads)
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = steps / 8;
   // For each query, the factor by which its row of the output `out` must be multiplied. The query's
-  // walker returns it from weigh() after each step, and from share() after the last key.
+  // state (`walker`) returns this factor from weigh() for each block of keys, and from share()
+  // after the last key.
   __shared__ float factors[tile_rows];
   Element* const q = shared_memory<Element>();
   Element *const k = q + tile_entries<Product>, *const v = k + step_entries<Product>;

@@ -26,8 +26,8 @@ struct RuleGradientTask {
   float* row_sums = nullptr;  // row sums of dS, [query rows, heads]; null if dshift is not required
   std::int32_t key_slices = 1, value_slices = 1;
   std::int64_t query_rows = 0;
-  // State of each query's walker after the keys processed so far, [slices, query rows, heads]; only
-  // for rules whose weights depend on later keys.
+  // State of each query after the keys processed so far, [slices, query rows, heads]. Used only for
+  // rules whose weights depend on later keys.
   Pair<float>* states = nullptr;
   std::int32_t* progress = nullptr;
 };
@@ -43,9 +43,10 @@ struct GradientSums {
   float ds = 0, products = 0;
 };
 
-/// Processes `count` keys of one query, beginning with key `begin` of the segment. Entry n * stride
-/// belongs to key begin + n. Replaces the products q . k in `s` by P, and dP in `dp` by dS. P and
-/// dS become 0 for keys that the query does not see. Adds the terms of these keys to `sums`.
+/// Processes `count` keys of one query, from key begin + count - 1 down to key `begin`. Entry
+/// n * stride of `s` and of `dp` belongs to key begin + n. Replaces the products q . k in `s` by P,
+/// and dP in `dp` by dS. P and dS become 0 for keys that the query does not see. Adds the terms of
+/// all these keys to `sums`.
 template <class Product, class Walker>
 __device__ void weigh_gradients(Walker& walker, const ScoresView& scores, int begin, int count,
                                 float* s, float* dp, int stride, GradientSums& sums) {
@@ -206,8 +207,9 @@ struct KeyTileBlock {
         busy(row < tile.rows),
         has_shift(task.dshift && tile.part == 0) {}
 
-  /// `done` points to the number of steps that are finished for this tile of keys. `behind` points
-  /// to the same number for the tile of the next 64 keys, or is null if this is the last tile.
+  /// Computes and stores dk and dv of the tile. In each step it processes 32 queries. `done` points
+  /// to the number of steps that are finished for this tile of keys. `behind` points to the same
+  /// number for the tile of the next 64 keys, or is null if this is the last tile.
   __device__ __forceinline__ void run(std::int32_t* done, const std::int32_t* behind) const {
     float dk[1][n][4], dv[1][n][4];
     clear(dk[0]);
@@ -223,8 +225,8 @@ struct KeyTileBlock {
       float shift_sum = 0;
       for (int begin = first_query; begin < last_query; begin += steps) {
         const int number = g * steps_of_head + begin / steps;
-        // True if no state of these queries must be loaded: the rule passes no states on, or no
-        // later tile has keys that queries of this step see.
+        // True if the walk of these queries begins in this tile of keys: either the weights of the
+        // rule do not depend on later keys, or no query of this step sees a key of a later tile.
         const bool first_of_walk =
             !leftward || !behind || begin < first_query_of(tile.first + tile_rows);
         if (!first_of_walk) wait_for(behind, number + 1);
@@ -265,8 +267,8 @@ struct KeyTileBlock {
     fetch<Product, tile_rows>(v, task.v, at.key + tile.first, tile.rows, tile.key_head, of);
   }
 
-  /// Address, in task.states, of the walker's state for this thread's query. Blocks with other keys
-  /// also read and write this state.
+  /// Address, in task.states, of the state of this thread's query. Blocks with other keys also read
+  /// and write this state.
   __device__ __forceinline__ volatile Pair<float>* state_of(int head, int begin) const {
     const std::int64_t query = at.query + begin + thread;
     return task.states + ((tile.part * task.query_rows + query) * scores.heads + head);
@@ -282,8 +284,8 @@ struct KeyTileBlock {
     to->second = state.second;
   }
 
-  /// Adds the terms of a step's queries to dk and dv. If has_shift is set, adds the sum of dS over
-  /// these queries, for this thread's key, to shift_sum.
+  /// Adds the terms of 32 queries, from query `begin` on, to dk and dv. If has_shift is set, also
+  /// sums dS of this thread's key over these queries, and adds the sum to shift_sum.
   __device__ __forceinline__ void add_step(float (&dk)[1][n][4], float (&dv)[1][n][4],
                                            float& shift_sum, Walker& walker, int head,
                                            int begin) const {

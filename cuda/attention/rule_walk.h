@@ -17,8 +17,8 @@
 /// need. In both passes, a walker has
 ///   Tensors       a struct of pointers to the rule's own tensors
 ///   start(scores, tensors, entry)
-///                 Reads the rule's numbers for the query. `entry` is the index of the query in
-///                 tensors of shape [query tokens, heads].
+///                 Reads the rule's inputs for the query, such as TraRule::count_bias. `entry` is
+///                 the index of the query in tensors of shape [query tokens, heads].
 ///   finished()    True if the query needs no further keys.
 /// The forward pass (rule_forward.h) calls
 ///   weigh(scores, begin, count, s, stride)
@@ -26,8 +26,8 @@
 ///                 s[n * stride] belongs to key begin + n.
 ///   normalized    True if the weights must be divided by their sum, which is known only after
 ///                 the last key. weigh() then returns the factor by which the sum of P v over the
-///                 keys processed before must be multiplied. share() returns the factor for the
-///                 sum over all keys.
+///                 keys processed before must be multiplied. After the last key, share() returns
+///                 1 / (sum of the weights), by which the sum over all keys must be multiplied.
 ///   save(tensors, entry)
 ///                 Stores the tensors that the backward pass needs.
 /// The backward pass (rule_gradients.h) calls
@@ -38,13 +38,13 @@
 ///   store_gradients(tensors, entry)
 ///                 Stores the gradients of the rule's own tensors.
 ///   state(), resume(state)
-///                 The state after the keys processed so far, with which another block continues.
-///                 Only rules whose weights depend on later keys (leftward = true) have these two
-///                 functions.
+///                 state() returns the state after the keys processed so far. resume() restores it
+///                 in another block, which continues with the next keys. Only rules whose weights
+///                 depend on later keys (leftward = true) have these two functions.
 namespace longhand::cuda::walks {
 
-// slice: columns per slice of a head. steps: number of keys per step in a block of queries, and of
-// queries per step in a block of keys.
+// slice: columns per slice of a head. steps: number of rows that a thread block processes per step.
+// The rows are keys if the block has a tile of queries, and queries if it has a tile of keys.
 constexpr int slice = 64, steps = 32;
 
 /// The weight of a key, and the gradient of its score.
@@ -52,16 +52,19 @@ struct Gradient {
   float p, ds;
 };
 
-/// The base class of all walkers: the position of a query, the keys that it sees, and their scores.
-/// Rule is the struct of the attention rule's formulas (core/rules/rule.h).
+/// The base class of all walkers, each of which is the state of one query. It contains the position
+/// of the query and computes the scores of the keys that the query sees. Rule is the struct of the
+/// attention rule's formulas (core/rules/rule.h).
 template <class Rule>
 struct Query {
   using Formulas = Rule;
-  float factor = 0;  // the factor by which the products q . k are multiplied
+  float factor = 0;  // factor of the product q . k in a score; includes Rule::unit
   int position = -1;
-  bool there = false;             // false if the block has no query for this thread
-  float shift = 0;                // the shift (Scores::decay) at the query's position
-  const float* shifts = nullptr;  // the shifts of the segment's keys, `heads` apart; may be null
+  bool there = false;  // false if the block has no query for this thread
+  float shift = 0;     // the shift (Scores::decay) at the query's position
+  // The shifts of the keys of the segment: shifts[j * heads] is the shift of key j. Null if the
+  // scores have no shifts.
+  const float* shifts = nullptr;
 
   __device__ void find(const ScoresView& scores, const SegmentView& at, int query, int head) {
     there = query < at.queries;

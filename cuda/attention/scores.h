@@ -22,7 +22,8 @@ struct ScoresView {
   // tau: Scores::multiplier, one factor per query. shift: Scores::decay, one term per key. Each may
   // be null.
   const float *tau = nullptr, *shift = nullptr;
-  std::int32_t heads = 1, group = 1;  // number of query heads; query heads per key head
+  // heads: number of query heads. group: number of query heads per key head.
+  std::int32_t heads = 1, group = 1;
 
   /// The multiplier tau of the scores of a query's row. Returns 1 if the scores have no multiplier,
   /// or if there is no such row (`there` is false).
@@ -72,8 +73,8 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
   }
 }
 
-/// Loads `slice` columns of one head into shared memory,
-///   tile[r][c] = x(row + r, head, first + c)  for r < count
+/// Loads `slice` columns of one head into shared memory:
+///   tile[r][c] = x(row + r, head, first + c)  for r < count.
 /// The rows count .. rows - 1 of the tile, and its columns beyond the head's width, become 0. If
 /// the entries of x need no conversion, stage() only starts asynchronous copies. The tile is then
 /// ready after commit_copies(), wait_for_copies(), settle() and a barrier.
@@ -83,7 +84,8 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
   using Element = typename Product::Element;
   if (x.lies_as<Element>()) {
     constexpr int size = Pack<Element>::size, pieces = slice / size;
-    constexpr int step = attention_threads / pieces;  // rows per pass
+    // number of rows that the block copies in one iteration of the loop below
+    constexpr int step = attention_threads / pieces;
     static_assert(rows % step == 0);
     const int first_row = static_cast<int>(threadIdx.x) / pieces;
     const int column = static_cast<int>(threadIdx.x) % pieces * size;
@@ -127,8 +129,8 @@ __device__ __forceinline__ void settle(typename Product::Element* tile, const He
   }
 }
 
-/// Stores this warp's rows of a result, each multiplied by a factor,
-///   y(row + r, head, first + c) = factor_r out(r, c)  for r < count
+/// Stores this warp's rows of a result, each multiplied by a factor:
+///   y(row + r, head, first + c) = factor_r out(r, c)  for r < count.
 /// The products are first written to `rows`, a buffer of 16 * bands rows in shared memory that no
 /// other warp accesses. From there they are stored eight entries at a time.
 template <class Product, int bands, int n>

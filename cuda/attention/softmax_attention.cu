@@ -4,8 +4,8 @@
 #include "cuda/attention/inspect.h"
 #include "cuda/attention/parts.h"
 
-/// Softmax attention (core/contract/attention.h). This file chooses and launches the kernels. The
-/// kernels are in attend.h, parts.cu and gradients.h, because ChaCAL shares them.
+/// Softmax attention (core/contract/attention.h). This file chooses and launches the kernels. Their
+/// code is in attend.h and gradients.h, which ChaCAL shares, and in parts.cu.
 namespace longhand::cuda {
 namespace {
 
@@ -50,7 +50,7 @@ constexpr int most_bands = std::is_same_v<Product, ExactProduct> ? 1
 
 struct SoftmaxWeights {
   static constexpr bool own_key = rules::Softmax::own_key;
-  const float* sink;  // may be null
+  const float* sink;  // one sink (a score without a value) per head, or null
   __device__ void weigh(const ScoreRow& row) const {
     float top = sink ? sink[row.head] : -INFINITY;
     for (int j = row.first; j < row.end; ++j) top = fmaxf(top, row.at[j]);

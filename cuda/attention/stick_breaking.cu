@@ -15,7 +15,8 @@ namespace {
 
 struct StickWalker : Query<Stick> {
   struct Tensors {
-    const float* row_dots = nullptr;  // dy . (y + residue); only in the backward pass
+    // dy . (y + residue), where residue is the rounding error of y; only in the backward pass
+    const float* row_dots = nullptr;
   };
   float left = 0;  // weight that is left for the remaining keys
   float rest = 0;  // backward pass: the sum of P dP over the remaining keys

@@ -89,8 +89,8 @@ template <int slice>
 constexpr std::size_t substitution_bytes = sizeof(float) * tile_rows*(sums_stride<slice> +
                                                                       links_stride + 1);
 
-/// y_r += sum_(s < r) links[s][r] y_s, from the first row to the last, where y_r is row r of
-/// `sums`. Each thread handles one column.
+/// Computes y_r += sum_(s < r) links[s][r] y_s from the first row to the last, where y_r is row r
+/// of `sums`. Each thread handles one column.
 template <int slice>
 __device__ void substitute(float* sums, const float* links, int rows) {
   const int column = static_cast<int>(threadIdx.x);

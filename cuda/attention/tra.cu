@@ -16,20 +16,25 @@ namespace {
 struct TraWalker : Query<Tra> {
   struct Tensors {
     const float* count_bias = nullptr;
-    float* log_denominator = nullptr;  // written in the forward pass, if it is not null
-    // The members below are only for the backward pass.
-    const float* row_dots = nullptr;  // dy . (y + residue) of each query and head
-    float* dcount_bias = nullptr;     // gradient of count_bias; may be null
-    bool add = false;                 // true: add to dcount_bias instead of replacing its values
+    // Logarithm of each row's softmax denominator. The forward pass writes it unless it is null.
+    float* log_denominator = nullptr;
+    // Backward pass only: dy . (y + residue) of each query and head, where residue is the rounding
+    // error of y.
+    const float* row_dots = nullptr;
+    // Backward pass only: receives the gradient of count_bias. Null if it is not required.
+    float* dcount_bias = nullptr;
+    // Backward pass only: true if the gradient is added to dcount_bias, false if it replaces it.
+    bool add = false;
   };
   static constexpr bool normalized = true;
-  float bias = 0;      // the query's entry of count_bias, times log2 e
+  float bias = 0;      // TraRule::count_bias of this query, times log2 e
   float positive = 0;  // number of keys with a positive score so far
   // Forward pass: the largest logit so far (level), and the sum of 2^(logit - level) so far
   // (total).
   float level = 0, total = 0;
-  // Backward pass: the log_denominator that the forward pass saved, the dot product
-  // dy . (y + residue) (d), and the gradient of the query's count bias so far (bias_gradient).
+  // Backward pass. log_denominator: saved by the forward pass. d: the dot product
+  // dy . (y + residue), where residue is the rounding error of y. bias_gradient: the gradient of
+  // the query's count_bias, summed over the keys so far.
   float log_denominator = 0, d = 0, bias_gradient = 0;
 
   __device__ void start(const ScoresView&, const Tensors& tensors, std::int64_t entry) {

@@ -18,8 +18,8 @@ void put(const Target& y, std::int64_t i, double value) {
 }
 
 /// Computes the gradient of each head's sink, a score without a value:
-///   dsink = -sum_i exp(sink - log_sum_i) dots_i
-/// log_sum_i is the logarithm of the softmax denominator of row i, and dots_i is dy_i . y_i.
+///   dsink = -sum_i exp(sink - log_sum_i) dots_i,
+/// where log_sum_i is the logarithm of the softmax denominator of row i, and dots_i is dy_i . y_i.
 void sink_gradients(const Backward& b, const float* dots) {
   const std::int64_t heads = b.log_sum.columns(), rows = b.log_sum.rows();
   const float *const sink = b.sink.data<float>(), *const logs = b.log_sum.data<float>();
@@ -32,7 +32,7 @@ void sink_gradients(const Backward& b, const float* dots) {
   }
 }
 
-/// Adds `sums`, the sum of each query's row of dS, to the gradient of Scores::decay at the query's
+/// Adds the sum of each query's row of dS (`sums`) to the gradient of Scores::decay at the query's
 /// position.
 void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
   const std::int64_t heads = s.q.heads;
@@ -43,8 +43,8 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
   }
 }
 
-/// Executes one backward pass: divides the work into items (a range of keys for one or more heads),
-/// allocates the memory that items share, runs the items and adds their partial sums.
+/// Executes one backward pass: divides the work into items (each a range of keys for one or more
+/// heads), allocates the memory that the items share, runs the items and adds their partial sums.
 template <class T>
 class BackwardPass {
  public:
@@ -80,16 +80,16 @@ class BackwardPass {
  private:
   using Kernels = AttentionGradientKernels<T>;
   struct Segment {
-    // Index in the work list of the item for head 0 and the segment's last range of keys. It is
-    // used only if the segment has several ranges.
+    // The work list contains the segment's items one after another. This is the index of the first
+    // one. It is used only if the keys of the segment are divided into several ranges.
     std::size_t first_item;
     std::int64_t parts, parts_before;
-    std::int64_t sums, solved_rows;  // where the segment begins in all_sums_, all_solved_rows_
+    std::int64_t sums, solved_rows;  // offsets of the segment in all_sums_ and all_solved_rows_
   };
 
   /// Adds the work items of each segment to the list, from the last range of keys to the first. An
-  /// item waits for the item with the same head and the next later range. Threads seldom wait,
-  /// because the items of all heads for one range are adjacent in the list.
+  /// item waits for the item of the same head whose range of keys follows its own range. Threads
+  /// seldom wait, because the items of all heads for one range are adjacent in the list.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
@@ -215,9 +215,9 @@ class BackwardPass {
     const SegmentShape& shape = task.shape;
     const Segment& segment = segments_[item.segment];
     const bool several = segment.parts > 1;
-    // `number` is the index of this work item, and `next` is that of the item with the next later
-    // range of keys. If a panel of queries sees keys of both ranges, item `next` must process the
-    // panel first.
+    // `number` is the index of this work item, and `next` is the index of the item whose range of
+    // keys follows this item's range. If a panel of queries sees keys of both ranges, item `next`
+    // must process the panel first.
     const std::size_t number =
         segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads_ + h);
     const std::size_t next = number - static_cast<std::size_t>(heads_);
@@ -261,12 +261,13 @@ class BackwardPass {
 
   WorkList list_;
   std::vector<Segment> segments_;
-  // totals over all segments: ranges of keys, floats in all_sums_, floats in all_solved_rows_
+  // Totals over all segments. parts_: number of ranges of keys. sums_: number of floats in
+  // all_sums_. solved_rows_: number of floats in all_solved_rows_.
   std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;
 
   Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
-  // One partial sum of the gradient of gamma for each segment, range of keys and query head. They
-  // are added at the end in a fixed order.
+  // For each segment, range of keys and query head, a partial sum of the gradient of gamma. At the
+  // end, the partial sums are added in a fixed order.
   std::vector<float> dgamma_;
 };
 

@@ -6,10 +6,10 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The backward pass of ChaCAL. P are the weights of softmax attention, and g is the head's gamma.
-/// These sums are computed from the last row to the first:
-///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;
+/// These vectors are computed from the last row to the first:
+///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j.
 /// The gradients of the values and of gamma are
-///   dv_j = (1 - g) A_j;  dg = sum_j (B_j . y_j - A_j . v_j)
+///   dv_j = (1 - g) A_j;  dg = sum_j (B_j . y_j - A_j . v_j).
 /// The gradients of the scores are those of softmax attention with W_i in place of dy_i, and with
 /// U_j = (1 - g) v_j + g y_j in place of v_j.
 struct ChacalGradients : SoftmaxGradients {

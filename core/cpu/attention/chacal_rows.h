@@ -11,16 +11,17 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 struct ChacalRows : SoftmaxRows {
   static constexpr bool solves = true;
 
-  /// Returns what later rows read in place of v_j: (1 - gamma) v_j + gamma y_j. The outputs y_j of
-  /// these keys are already computed.
+  /// Returns the vectors that later rows read at the keys j in place of the values v_j:
+  /// (1 - gamma) v_j + gamma y_j. The outputs y_j at these keys are already computed.
   template <class T>
   static ChacalSource<T> values(const AttentionRows<T>& task, const Source<T>& v,
                                 const Source<T>& y) {
     return {v, y, task.gamma};
   }
 
-  /// Completes the sums for y of `count` rows, without dividing them by the softmax denominator.
-  /// Replaces v of each row by what later rows read, (1 - gamma) v + gamma y.
+  /// For each of `count` rows i, completes the weighted sum over the keys. The output y_i is this
+  /// sum divided by the softmax denominator, but the sum is stored undivided. Replaces v_i by
+  /// (1 - gamma) v_i + gamma y_i, which later rows read.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {

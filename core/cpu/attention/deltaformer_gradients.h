@@ -7,7 +7,7 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The backward pass of DeltaFormer. P are the weights of softmax attention over earlier keys only,
 /// g_i is the gain of row i, and z_i = sum_j P_ij y_j. From the last row to the first,
-///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j;  dv_j = W_j;  dg_j = W_j . z_j
+///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j;  dv_j = W_j;  dg_j = W_j . z_j.
 /// The gradients of the scores are those of softmax attention, dS_ij = P_ij (dP_ij - D_i), but with
 /// dP_ij = g_i W_i . y_j and D_i = g_i W_i . z_i.
 struct DeltaFormerGradients : SoftmaxGradients {
@@ -63,8 +63,8 @@ struct DeltaFormerGradients : SoftmaxGradients {
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>&) {}
 
-  /// Adds dv_j = dy_j + B_j of one head to all_value_sums. B_j is the part of the gradient of y_j
-  /// that comes from later rows. It is in value_sums.
+  /// Adds dv_j = dy_j + B_j of one head to all_value_sums. B_j, which is stored in value_sums, is
+  /// the part of the gradient of y_j that comes from later rows.
   template <class T, class Product>
   static void end_head(const AttentionGradients<T>& task, const GradientSpace<Product>& space,
                        std::int64_t head, std::int64_t count) {

@@ -6,7 +6,7 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// DeltaFormer. A row reads the outputs y_j at earlier keys j:
-///   z_i = sum_(j<i) P_ij y_j;  y_i = v_i + g_i z_i
+///   z_i = sum_(j<i) P_ij y_j;  y_i = v_i + g_i z_i.
 /// P are the softmax weights over the earlier keys, and g_i is the gain of row i. The first row of
 /// a sequence has no earlier key, so its z_i is 0.
 struct DeltaFormerRows : SoftmaxRows {

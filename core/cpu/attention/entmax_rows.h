@@ -6,29 +6,29 @@
 #include "core/cpu/attention/single.h"
 #include "core/rules/entmax.h"
 
-/// The forward pass of entmax. The weight of a key is max(0, score / 2 - threshold)^2. Half of each
-/// score of a panel of queries is stored in the strip, [key][query]. Newton's method then finds the
-/// threshold of each row, at which its weights sum to 1. The first estimate is the row's maximum
-/// minus 1, and no estimate exceeds the threshold. A key below the current estimate therefore has
-/// weight 0, and later steps skip this key. Blocks of keys without a weight are skipped when values
-/// are summed.
+/// The forward pass of entmax. The weight of a key is max(0, score / 2 - threshold)^2. The halved
+/// scores of a panel of queries with all keys are stored in an array [key][query], the strip.
+/// Newton's method then finds the threshold of each row, at which its weights sum to 1. The first
+/// estimate is the row's largest halved score minus 1, and no estimate exceeds the threshold. A key
+/// whose halved score is below the current estimate therefore has weight 0, and later Newton steps
+/// skip this key. If no key of a block has a weight, the block is skipped when values are summed.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The scratch memory for one panel of queries.
+/// The scratch memory of the entmax kernel, for one panel of queries.
 template <class Product>
 struct StripSpace {
   float *keys, *values;  // one block of keys and values, packed for products (pack.h)
-  float *p, *w;          // p: packed weights of one block. w: their square roots
-  // queries: the packed queries, [depth][panel]. outputs, means: for each query, the sums of the
-  // values weighted by p and by w.
+  float *p, *w;          // p: packed weights of one block of keys. w: square roots of the weights
+  // queries: the packed queries, [depth][panel]. outputs: for each query, the sum of the values
+  // weighted by p. means: for each query, the sum of the values weighted by w.
   float *queries, *outputs, *means;
-  float* counts;  // [panel]: number of keys that have a weight
-  // [panel] each. times: factor of the scores. maxima: maximum of the halved scores, later the
-  // threshold. sums: sum of the square roots of the weights.
+  float* counts;  // [panel]: for each query, the number of keys with a nonzero weight
+  // One number per query. times: factor of its scores. maxima: maximum of its halved scores, later
+  // its threshold. sums: sum of the square roots of its weights.
   float *times, *maxima, *sums;
   // Scores::decay of the panel's queries (shifts) and of one block of keys (key_shifts)
   float *shifts, *key_shifts;
-  float* strip;  // half of each score of the panel with all its keys, [keys][panel]
+  float* strip;  // halved scores of the panel's queries with all keys, [keys][panel]
   // indices of the keys that may have a weight for at least one query of a SIMD vector
   std::int32_t* rows;
   std::int64_t depth, key_stride, value_stride, floats;
@@ -107,7 +107,7 @@ class EntmaxRows {
   }
 
   /// Computes the scores of a block of keys and stores half of each, or minus infinity if the query
-  /// does not see the key. Updates the maximum of each query.
+  /// does not see the key. Updates each query's maximum of the stored numbers.
   void score(std::int64_t j) {
     const Sight there = sight(j);
     pack_left<Product>(source(task_.k, j, there.keys, shape_.width), there.keys, shape_.width,
@@ -190,8 +190,8 @@ class EntmaxRows {
     mix_keys<Product>(space_.w, space_.values, space_.value_stride, there, space_.means, width);
   }
 
-  /// Computes and packs the weights of a block of keys and their square roots. Returns true if any
-  /// weight is not 0.
+  /// Computes the weights of a block of keys and the square roots of these weights, and packs both.
+  /// Returns true if any weight is not 0.
   bool weigh(const Sight& there, const float* s) {
     Mask some = Vec(0.0f) > Vec(0.0f);
     for (std::int64_t t = 0; t < n_; t += lanes) {
@@ -203,7 +203,7 @@ class EntmaxRows {
         Vec w = rules::Entmax::weight(load(s + r * panel + t), threshold);
         const Mask has = w > Vec(0.0f);
         some = some | has;
-        w = select(alone & has, Vec(1.0f), w);  // if a row has only one weight, it is 1
+        w = select(alone & has, Vec(1.0f), w);  // a row's only nonzero weight is exactly 1
         sum += w;
         return w;
       };
@@ -244,9 +244,9 @@ class EntmaxRows {
   std::int64_t row_ = 0, n_ = 0, first_key_ = 0, last_key_ = 0;
 };
 
-/// Entmax of a single query. First computes the scores of all keys and stores them in the scratch,
-/// after the sums for the output y. Then sums the values of those blocks in which a key has a
-/// weight.
+/// Entmax of a single query. First computes the scores of all keys. They are stored in the scratch
+/// memory, behind the sums for the output y. Then sums the weighted values of each block of keys in
+/// which a key has a weight.
 template <class T>
 class EntmaxSingle : SingleRow<T, rules::Entmax> {
   using Base = SingleRow<T, rules::Entmax>;
@@ -300,7 +300,7 @@ class EntmaxSingle : SingleRow<T, rules::Entmax> {
   }
 };
 
-/// The kernels of entmax. The functions `begin` and `before` do nothing, because `own` processes
+/// The kernels of entmax. AttentionKernels::begin and `before` do nothing, because `own` processes
 /// all keys that a chunk of queries sees.
 template <class T, class Product>
 inline constexpr AttentionKernels<T> entmax_kernels{

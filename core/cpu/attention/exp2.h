@@ -26,8 +26,9 @@ namespace attention {
   const Vec lowest(-126.0f);
   return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));
 }
-/// Lower limit of the part of a row's weight that stick-breaking has not yet assigned to keys.
-/// Products with a smaller number could be subnormal, and subnormal numbers are slow.
+/// Stick-breaking distributes the weight 1 of each row over the keys. If the weight that is left
+/// becomes smaller than this number, this number is used instead. Products with a smaller number
+/// could be subnormal, and subnormal numbers are slow.
 inline constexpr float least_left = 0x1p-90f;
 
 inline constexpr float log2_of_e = 1.44269504088896340736f;

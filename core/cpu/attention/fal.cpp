@@ -7,8 +7,8 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per item of the forward pass
-constexpr std::int64_t key_range = 4096;                  // keys per item of the backward pass
+constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per forward work item
+constexpr std::int64_t key_range = 4096;                  // keys per backward work item
 constexpr std::int64_t no_window = std::int64_t{1} << 40;
 
 /// Divides each segment into work items of `step` rows. The last rows of a segment come first in
@@ -34,8 +34,8 @@ WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
   return list;
 }
 
-/// Returns how to store the rows of the heads y. Non-temporal stores are used if y is large, y is
-/// overwritten and not added to, and the rows of each head consist of whole cache lines.
+/// Returns how a kernel stores the rows of the heads y. It uses non-temporal stores if y is large,
+/// y is overwritten and not added to, and the rows of each head consist of whole cache lines.
 Store store_to_heads(const Heads& y, bool add) {
   if (!y) return {.add = add};
   const auto size = static_cast<std::int64_t>(size_of(y.data.dtype()));

@@ -5,19 +5,19 @@
 #include "core/cpu/isa.h"
 
 /// First-After-Last. The match of query i is the last key j < i with q_i . k_j > 0. Most matches
-/// are near, so each query first tests the last `reach` keys before it, four keys at a time.
-/// Queries without a match among these keys search all earlier keys. This search computes the
-/// scores of a panel of queries with one block of keys at a time, in tiles. A vector of queries
-/// stops when all its queries have a match. Even if no query has a match, the search costs little
-/// more than a matrix product. The order in which the terms of a score are summed depends only on
-/// the distance between query and key. A match is therefore independent of the division of work, of
-/// caches and of the number of threads.
+/// are near their query, so each query first tests the 8 keys before it (`reach`), four keys at a
+/// time. If a query has no match among these keys, its panel of queries also searches the earlier
+/// keys. This search computes the scores of the panel with one block of keys at a time, in tiles.
+/// The queries of a SIMD vector are skipped when all of them have a match. Even if no query has a
+/// match, the search costs little more than a matrix product. The order in which the terms of a
+/// score are summed depends only on the distance between query and key. A match is therefore
+/// independent of the division of work, of caches and of the number of threads.
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
 constexpr std::int64_t reach = 8;
-constexpr std::int64_t ahead = 8;  // prefetch distance in rows
+constexpr std::int64_t ahead = 8;  // number of rows between a prefetched row and the current row
 
 struct Space {
   float *keys, *turned, *scores, *ones, *found;
@@ -54,8 +54,8 @@ class Search {
   }
 
  private:
-  /// Tests the last `reach` keys before each query. Returns true if every query has a match or has
-  /// no earlier keys to search.
+  /// For each query, tests the 8 keys before it (`reach`). Returns true if every query has a match
+  /// or has no other earlier keys.
   bool near() {
     bool all = true;
     for (std::int64_t t = 0; t < n_; ++t) {
@@ -136,8 +136,9 @@ class Search {
     }
   }
 
-  /// For each query of a vector that has no match yet: if any of the keys [r, end) has a positive
-  /// score, stores the last such key as the match.
+  /// Processes a vector of queries, t to t + lanes - 1, that may have a match among the keys
+  /// [r, end) of a block. For each query without a match, stores the last of these keys with a
+  /// positive score as its match, if there is such a key.
   void take(std::int64_t r, std::int64_t end, std::int64_t t, std::int64_t begin,
             const Sight& sight) {
     const float* const scores = space_.scores + t;

@@ -4,8 +4,8 @@
 #include "core/cpu/attention/rows.h"
 
 /// The backward pass of First-After-Last, where each query has chosen one earlier key, its match.
-/// The first step lists the queries that chose each key, ordered by head and position. Then one
-/// pass over the keys writes each row of the gradients once, when its sum is complete.
+/// First, the queries that chose each key are listed, ordered by head and position. Then a loop
+/// over the keys writes each row of the gradients once, when its sum is complete.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T>
@@ -29,8 +29,8 @@ class FalGradientWork {
 
   void run() {
     list();
-    // The loop begins one key before the range, because dv of key j sums over the queries that
-    // chose key j - 1.
+    // The loop begins one key before the range of keys, because dv of key j sums over the queries
+    // that chose key j - 1.
     const std::int64_t all = starts_[end_ - begin_ + 1];
     for (std::int64_t m = begin_ - 1; m < end_; ++m) {
       const std::int64_t slot = m - begin_ + 1;
@@ -51,8 +51,8 @@ class FalGradientWork {
     const SegmentShape& shape = task_.shape;
     const std::int64_t slots = end_ - begin_ + 1;
     for (std::int64_t s = 0; s < slots + 2; ++s) starts_[s] = 0;
-    // Queries before the range cannot have chosen one of its keys: a match is always before its
-    // query.
+    // A query always chooses an earlier key. Queries before the range of keys therefore cannot have
+    // chosen one of its keys.
     const std::int64_t first = most(0, begin_ - shape.offset);
     const auto each = [&](auto&& body) {
       for (std::int64_t h = 0; h < task_.heads; ++h) {
@@ -80,7 +80,7 @@ class FalGradientWork {
   }
 
   /// Prefetches the rows of the key and of the query that are `ahead` positions after key m. Most
-  /// queries choose a key close to them, so the rows of this query are needed soon too. This
+  /// queries choose a key close to them, so the loop over the keys needs both soon. This
   /// function must be inlined: the compiler removes calls of a function that only prefetches,
   /// because it assumes that the function has no effect.
   [[gnu::always_inline]] void fetch_after(std::int64_t m) const {
@@ -95,8 +95,8 @@ class FalGradientWork {
   }
 
   /// Writes the gradients that depend on the queries that chose key m: dk_m, dv_(m+1) and the dq of
-  /// these queries. (A query that chose key m reads v_(m+1).) If key m or m + 1 is outside this
-  /// range of keys, its gradients are left to the call for the other range.
+  /// these queries. (A query that chose key m reads v_(m+1).) If key m or m + 1 is outside the
+  /// range of keys, its gradients are not written, because another range contains the key.
   void write_key(std::int64_t m, const std::int32_t* numbers, std::int64_t count) {
     // The readers of a key are the queries that chose this key. Few keys have more than three
     // readers. The branch predictor cannot predict the number of readers, so only one branch
@@ -151,8 +151,8 @@ class FalGradientWork {
     }
   }
 
-  /// Adds sum_r times[r] x[r][c] to sums[c] for each column c, in the order of r. The first call
-  /// for a key starts from 0. The last call stores the total in y instead of `sums`.
+  /// Adds the sum of times[r] x[r][c] over the n rows r to sums[c], for each column c. The first
+  /// call for a key starts from 0. The last call stores the total in y instead of `sums`.
   template <int n>
   static void add_up(const float* times, const T* const* x, bool first, bool last, float* sums,
                      T* y, std::int64_t width, Store how) {

@@ -10,7 +10,8 @@ namespace {
 /// for all of them.
 constexpr std::int64_t rows = 4 * attention_panel;
 
-/// Executes one forward pass: divides the work into items and runs them.
+/// Executes one forward pass: divides the work into items (each a range of query rows for one or
+/// more heads) and runs them.
 template <class T>
 class ForwardPass {
  public:
@@ -49,8 +50,8 @@ class ForwardPass {
   using Kernels = AttentionKernels<T>;
 
   /// Adds the work items of each segment to the list, from the last rows to the first, because
-  /// later rows cost more. If rows depend on the outputs of earlier rows, the order is from the
-  /// first to the last.
+  /// later rows cost more. In ChaCAL and DeltaFormer, rows depend on the outputs of earlier rows,
+  /// so the order is from the first rows to the last.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);

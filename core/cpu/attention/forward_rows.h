@@ -11,21 +11,22 @@
 ///   Formula            the formulas of the rule in core/rules/
 ///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
-///   share              returns the factor of a row's finished sums
-///   log_sum            returns the number of each row that is saved for the backward pass
+///   share              returns the factor that turns a row's weighted sum into its output
+///   log_sum            returns the number that is saved for the backward pass, for each row
 ///   Query              the state of a single query (single.h)
 /// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first: the
 /// chunk's own keys, then the earlier blocks. With the members `spent` and `bound`, they find out
 /// when no earlier key can have a weight in any row, and stop.
 ///
 /// ChaCAL and DeltaFormer have the member `solves`. They multiply the weights not by v but by
-/// solved values, which depend on the outputs of earlier rows (ChaCAL: (1 - gamma) v + gamma y,
-/// DeltaFormer: y). Their function `values` returns the solved values of keys whose outputs are
-/// already computed. Their function `solve` computes the outputs at a panel's own keys, row by row.
+/// vectors that depend on the outputs y of earlier rows (ChaCAL: (1 - gamma) v + gamma y,
+/// DeltaFormer: y). These vectors are called solved values. The function `values` returns them for
+/// keys whose outputs are already computed. The function `solve` computes the outputs at a panel's
+/// own keys, row by row.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// True if the rule multiplies its weights not by v but by solved values, which depend on the
-/// outputs of earlier rows (ChaCAL, DeltaFormer). Products on tile registers do not support this.
+/// True if the rule multiplies its weights not by v but by vectors that depend on the outputs of
+/// earlier rows (ChaCAL, DeltaFormer). Products on tile registers do not support this.
 template <class Product, class Rule>
 inline constexpr bool solves = !Product::tiled && requires {
   Rule::solves;
@@ -51,7 +52,7 @@ class Rows {
   void before(std::int64_t from, std::int64_t to) {
     if constexpr (Formula::leftward) return;  // leftwards() processes all keys before the chunk
     const InUse<Product> in_use;
-    // the first key that a query of the chunk sees
+    // the first key that any query of the chunk sees
     const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;
     for (std::int64_t j = from; j < to; j += block) {
       const std::int64_t count = least(block, to - j);
@@ -105,7 +106,7 @@ class Rows {
                shifts_of(other), values_of(other));
       }
     }
-    // the first key that a query of the chunk sees
+    // the first key that any query of the chunk sees
     const std::int64_t seen = most(0, shape_.offset + begin_ - shape_.window + 1);
     bound_scores(seen);
     for (std::int64_t end = shape_.offset + begin_; end > seen && !spent();) {
@@ -121,8 +122,9 @@ class Rows {
     for (std::int64_t row = begin_; row < end_; row += panel) finish(row);
   }
 
-  /// Calls bound() of the rule for each panel of queries, if the rule has this function. It
-  /// computes upper bounds of the scores of all keys before the chunk.
+  /// Calls bound() of the rule for each panel of queries, if the rule has this function. bound()
+  /// computes, for each query, a number from which spent() decides whether a key before the chunk
+  /// can still have a weight.
   void bound_scores(std::int64_t seen) {
     if constexpr (requires { Rule::bounds; }) {
       const std::int64_t before = shape_.offset + begin_;
@@ -152,8 +154,8 @@ class Rows {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
   /// Returns the keys j to j + count - 1 as left operands of the products with queries. Products in
-  /// f32 read wide f32 keys directly, because their rows are long and contiguous. All other keys
-  /// are packed first.
+  /// f32 read wide f32 keys directly, because the rows of such keys are long and contiguous. All
+  /// other keys are packed first.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -206,9 +208,9 @@ class Rows {
                              shape_.value_width, space_.values);
   }
 
-  /// Packs the solved values of `count` keys beginning at key j, which take the place of v. They
-  /// are computed from the outputs at these keys. Outputs before the first query are in `earlier`,
-  /// all others are in y.
+  /// Packs the vectors that ChaCAL and DeltaFormer multiply by the weights instead of v, for
+  /// `count` keys beginning at key j. They are computed from the outputs at these keys. Outputs at
+  /// positions before the first query are read from `earlier`, all others from y.
   void pack_solved(std::int64_t j, std::int64_t count) {
     const std::int64_t width = shape_.value_width;
     const HeadRows<const T> y{task_.y.at, task_.y.stride};
@@ -223,8 +225,9 @@ class Rows {
     return {count, queries(row), shape_.offset + row - j - less, shape_.window - less};
   }
 
-  /// Computes the scores and weights of a block of keys for a panel of queries. If this changes the
-  /// maximum of a softmax, multiplies the panel's sums so far by the factors `shrink`.
+  /// Computes the scores and weights of a block of keys for a panel of queries. If the block
+  /// changes the running maximum of a softmax, multiplies each query's weighted sum so far by the
+  /// query's entry of `shrink`.
   void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
@@ -249,9 +252,10 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// Multiplies the weights p of the last block by its values and adds the result to the panel's
-  /// sums. On tile registers, this is done only after the scores of the next block are computed:
-  /// the product would otherwise have to wait until p, which was just stored, can be loaded.
+  /// Multiplies the weights p of the last weighed block of keys by its values and adds the result
+  /// to the panel's weighted sums. On tile registers, this is done only after the scores of the
+  /// next block are computed: the product would otherwise have to wait until p, which was just
+  /// stored, can be loaded.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,
@@ -259,8 +263,9 @@ class Rows {
     waiting_.values = nullptr;
   }
 
-  /// Computes the outputs of a panel for ChaCAL or DeltaFormer, tile by tile. After each tile, the
-  /// values v of its keys are replaced by the solved values that later rows read.
+  /// Computes the outputs of a panel for ChaCAL or DeltaFormer, tile by tile. After each tile, v at
+  /// its rows is replaced by the vectors that later rows read: (1 - gamma) v + gamma y for ChaCAL,
+  /// y for DeltaFormer.
   void solve(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
@@ -328,7 +333,8 @@ class Rows {
     if (rest != 0) store_first(y + whole, load(sum + whole) * times, rest);
   }
 
-  /// Writes the rounding errors of an output row, y = factor * sum.
+  /// Writes the rounding error of each entry of an output row: factor * sum minus its value rounded
+  /// to the type of y.
   void write_residue(const float* sum, float factor, T* residue) const {
     for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
       const Vec y = load(sum + c) * Vec(factor);

@@ -8,30 +8,32 @@
 /// it processes in panels of 64 rows.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-// Initial value of a row's running maximum of scores. It is finite, because the difference of two
-// infinite maxima would be NaN.
+// Initial value of the running maximum of a row's scores. It is finite, because the difference of
+// two infinite maxima would be NaN.
 inline constexpr float lowest = -1e38f;
 
 /// The buffers of one kernel call. The constructor divides the scratch memory `at` among them. If
 /// `at` is null, it only computes their total size `floats`.
 template <class Product>
 struct Space {
-  // packed keys and values: either those of one block of 64 keys, or those at the positions of the
-  // chunk's queries
+  // The packed keys and values, either of one block of 64 keys, or of all keys at the positions of
+  // the chunk of queries that the call computes.
   float *keys, *values;
-  // The scores of a block of keys with a panel of queries, f32 [block][panel], and the weights p of
-  // these keys as packed words (product.h), [block / Product::depth][panel].
+  // scores: the scores of a block of 64 keys and a panel of 64 queries, f32 [block][panel]. p: the
+  // weights of these keys as packed words (product.h), [block / Product::depth][panel].
   float *scores, *p;
-  // ChaCAL and DeltaFormer: the vectors that later rows read instead of v (forward_rows.h), for the
-  // keys at the positions of a panel's queries, f32 [panel][value_stride]
+  // ChaCAL and DeltaFormer only: the vectors that later rows read instead of v (forward_rows.h).
+  // There is one for each query of a panel, f32 [panel][value_stride].
   float* solved;
-  // for each panel of the chunk: the packed queries, [depth][panel], and the sums over keys of
-  // weight times value
+  // queries: the packed queries of each panel of the chunk, [depth][panel]. outputs: for each
+  // query, the sum of weight times value over the keys processed so far.
   float *queries, *outputs;
-  // products on tile registers only: the finished sums of a panel, [panel][value_stride]
+  // Products on tile registers only: the contents of `outputs` for one panel, transposed so that
+  // each query has one row, [panel][value_stride].
   float* rows;
   // One number per query. times: factor of its scores. maxima: its maximum score so far. sums: the
-  // sum of its weights so far. shrink: factor that corrects the sums when the maximum grows.
+  // sum of its weights so far. shrink: the factor by which its sums so far are multiplied when its
+  // maximum grows.
   float *times, *maxima, *sums, *shrink;
   // The shifts c (Scores::decay), which change the score of query i and key j by c_i - c_j: one per
   // query of the chunk, and one per packed key.

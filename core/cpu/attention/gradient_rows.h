@@ -5,10 +5,10 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The part of the backward pass that reads and writes rows of queries. Before the keys are
-/// processed for a panel of queries, it reads q and dy of the panel, reads tau (a factor of each
-/// query's scores) and computes D_i = dy_i . y_i. Afterwards it writes dq and dtau, or saves the
-/// partial sums for dq until the next range of keys is processed.
+/// The part of the backward pass that reads and writes rows of queries. For each panel of queries,
+/// it first reads q, dy and tau (a factor of each query's scores) and computes D_i = dy_i . y_i.
+/// After a range of keys has been processed for the panel, it writes dq and dtau. If further ranges
+/// of keys follow, it saves the partial sums for dq instead.
 template <class T, class Product, class Rule>
 class GradientRows {
  public:
@@ -45,18 +45,18 @@ class GradientRows {
       store(space_.times + t, Vec(early()));
       store(space_.scale + t, scale * load(space_.tau + t));
     }
-    // If a query sees only one key and the weights of its row sum to 1, P = 1 for any score. The
-    // gradient of the score must then be exactly 0, so the factor of dS is set to 0. With a sink
-    // (an extra score without a value), P is less than 1.
+    // If the weights of a row sum to 1 and its query sees only one key, P = 1 for any score of this
+    // key. The gradient dS of the score must then be exactly 0, so the factor `times` of dS is set
+    // to 0. With a sink (an extra score without a value), P is less than 1.
     if (Rule::normalized && !task_.sink) {
       if (shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
       if (shape_.window == 1) clear(space_.times, panel);
     }
 
     const auto q = source(rows.q(), row, n, key_width_);
-    // pack_right runs before pack_transposed, because it reads q row by row. If rows are far apart
-    // in memory, this loads them into the caches faster than reading q column by column, as
-    // pack_transposed does.
+    // pack_right reads q row by row, and pack_transposed reads it column by column. pack_right runs
+    // first: if the rows of q are far apart in memory, this order loads them into the caches
+    // faster.
     if (task_.tau) {
       pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
                           space_.key_stride);
@@ -68,9 +68,9 @@ class GradientRows {
     Rule::start(rows);
   }
 
-  /// Reads dy. If products round dy to bf16, D_i = dy_i . y_i must also be computed from the
-  /// rounded dy. Otherwise dP and D in dS = P (dP - D) would not match, and the row sums of dS
-  /// would be wrong.
+  /// Reads dy. If the matrix products round dy to bf16, dy is rounded here as well, so that
+  /// D_i = dy_i . y_i is computed from the same numbers as dP. Otherwise dP and D in dS = P (dP -
+  /// D) would not match, and the row sums of dS would be wrong.
   void read_gradients(const Panel& rows) {
     const auto dy = source(rows.of_values(task_.dy), 0, rows.count, value_width_);
     if constexpr (Product::rounds && Product::parts == 1) {
@@ -82,9 +82,9 @@ class GradientRows {
   }
 
   /// Computes D_i = dy_i . y_i for the rows of a panel and packs dy. ChaCAL and DeltaFormer use W,
-  /// the solution of their triangular system (chacal_gradients.h), instead of dy. If packing does
-  /// not round, D and the transposed dy are multiplied by the factor of dS (`times`) here, so that
-  /// dS = P (dP - D) already includes it.
+  /// the solution of their triangular system (chacal_gradients.h), instead of dy. If the products
+  /// do not round to bf16, D and the transposed dy are multiplied by `times`, the factor of dS.
+  /// Then dP, D and dS = P (dP - D) include this factor.
   void turn_gradients(const Panel& rows, bool last) {
     const std::int64_t n = rows.count;
     const HeadRows<const T> means = Rule::mean(task_);

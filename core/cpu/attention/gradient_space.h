@@ -9,37 +9,44 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// Scratch memory of the backward pass, for a range of consecutive keys and one panel of queries.
 template <class Product>
 struct GradientSpace {
-  // The packed keys and values of the range. Products sum along the rows of keys_left and
-  // values_left, and over the rows of keys_right, which is stored block by block. For ChaCAL and
-  // DeltaFormer, values_left contains the vectors that rows read instead of v (forward_rows.h).
+  // The packed keys and values of the range. keys_left and values_left are packed for the scores
+  // and dP, whose products sum over columns. keys_right is packed block by block for dq, whose
+  // product sums over keys. For ChaCAL and DeltaFormer, values_left contains the vectors that rows
+  // read instead of v (forward_rows.h).
   float *keys_left, *keys_right, *values_left;
-  // The sums for dk and dv of the range. For ChaCAL and DeltaFormer, value_sums belongs to one
-  // query head, and all_value_sums contains dv summed over the query heads.
+  // key_sums, value_sums: dk and dv of the range, summed over the queries so far. For ChaCAL and
+  // DeltaFormer, value_sums belongs to one query head, and all_value_sums is dv summed over all
+  // query heads.
   float *key_sums, *value_sums;
   float* all_value_sums;
   // Buffers for one panel of queries. queries, gradients: q and dy, packed for products that sum
   // over queries. turned, turned_gradients: q and dy, transposed and packed. gradient_rows: dy in
-  // f32. query_sums: the sums for dq. ChaCAL and DeltaFormer replace dy by W, the solution of their
-  // triangular system.
+  // f32. query_sums: dq, summed over the keys so far. ChaCAL and DeltaFormer replace dy by W, the
+  // solution of their triangular system.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  float* query_rows;  // products on tile registers only: query_sums with one row per query
-  // f32 [key][query], a block of 64 by 64. p contains the scores, then P unless P is only stored
-  // packed. ds contains dP, then dS unless dS is only stored packed.
+  // Products on tile registers only: query_sums, transposed so that each query has one row.
+  float* query_rows;
+  // Two blocks of 64 by 64 f32 numbers, [key][query]. p contains first the scores and later P. ds
+  // contains first dP and later dS. If P or dS is stored only as packed words, it does not replace
+  // the scores or dP.
   float *p, *ds;
-  // P and dS of a block, packed as words of `depth` numbers (product.h). p_rows and ds_rows have
-  // one row of panel / depth words per key. ds_keys has panel / depth rows with one word per query.
+  // P (p_rows) and dS (ds_rows, ds_keys) of a block, packed as words of `depth` numbers
+  // (product.h). p_rows and ds_rows have one row of panel / depth words per key. ds_keys has
+  // panel / depth rows with one word per query.
   float *p_rows, *ds_rows, *ds_keys;
   // One number per query. scale: factor of its scores. times: factor of its dS. logs: the number
   // subtracted from its scores, for softmax the base-2 log of the denominator. row_sums: sum of its
   // dS over the keys. sums: D_i = dy_i . y_i.
   float *scale, *times, *logs, *sums, *row_sums;
-  float *tau, *shifts;  // for each query: factor and shift of its scores (tau, c in scores.h)
+  float *tau, *shifts;  // for each query: the factor tau and the shift c of its scores (scores.h)
   float* turned_means;  // entmax only: EntmaxRule::root_mean, transposed and packed
-  // TRA only. bounds: a number per query that shows when earlier keys can be skipped (Tra::bound).
-  // Its inputs include the largest norm of a key and the smallest shift of a key.
+  // TRA only. bounds: one number per query, which shows when earlier keys can be skipped
+  // (Tra::bound). longest_key, least_shift: the largest norm and the smallest shift of a key, from
+  // which `bounds` is computed.
   float *bounds, *longest_key, *least_shift;
-  // One number per query. pulls, log_sums: TRA's pull, and the log of its softmax denominator.
-  // walked: the numbers that stick-breaking and TRA update at every key (see walked_numbers).
+  // One number per query. pulls: for TRA, the term that each positive score adds to a score.
+  // log_sums: for TRA, the logarithm of the softmax denominator. walked: for stick-breaking and
+  // TRA, the numbers that are updated at every key (see walked_numbers).
   float *pulls, *log_sums, *walked[walked_numbers];
   // For each key of the range: its shift (Scores::decay), and a SIMD vector of partial sums of dS
   // over queries, for the gradient of the shift.
@@ -117,7 +124,7 @@ struct GradientPanel {
   HeadRows<const T> of_values(HeadRows<const T> x) const {
     return {x.row(row) + head * task.shape.value_width, x.stride};
   }
-  /// The head's column of a tensor [rows, heads]. Null if x is null.
+  /// Returns this head's column of x, a tensor [rows, heads]. Null if x is null.
   HeadRows<const float> column(HeadRows<const float> x) const {
     return x ? HeadRows<const float>{x.at + head, x.stride} : x;
   }

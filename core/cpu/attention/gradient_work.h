@@ -11,17 +11,18 @@
 /// first. For each block of keys, a rule (softmax_gradients.h and similar files) computes P and dS
 /// from the scores and dP. Each block requires five matrix products.
 ///
-/// The gradients are sums over P and dS. tau_i is a factor of the scores of query i.
+/// The gradients are sums of terms with P and dS, where tau_i is a factor of the scores of query i.
 ///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j;
-/// dS also includes the factor `scale` of all scores, unless sums of dS without this factor are
+/// Here dS includes the factor `scale` of all scores, unless sums of dS without this factor are
 /// needed. In that case `scale` multiplies the finished sums.
 ///
-/// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first. From
-/// one range to the next, `walked` stores their state of each row (see walked_numbers).
+/// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first.
+/// Between two ranges of keys, `walked` stores the numbers that these rules keep for each row
+/// (walked_numbers in kernels.h).
 ///
 /// Rules with the member `solves` (ChaCAL, DeltaFormer) replace dy by W, the solution of a
-/// triangular system. The range that contains the keys at a panel's own positions computes W from
-/// the last row to the first and stores it in `solved_rows`.
+/// triangular system. W of a panel is computed, from the last row to the first, together with the
+/// range of keys at the panel's own positions. `solved_rows` stores W for the other ranges.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T, class Product, class Rule>
@@ -98,8 +99,8 @@ class Work : GradientRows<T, Product, Rule> {
   void panel_of(std::int64_t head, std::int64_t row) {
     const Panel rows{task_, space_, head, row, least(panel, shape_.queries - row)};
     const std::int64_t position = shape_.offset + row;
-    // True if the panel sees no key of a later range. Of all ranges, this one then processes the
-    // panel first.
+    // True if the panel sees no key after this range. Ranges are processed from the last to the
+    // first, so this range is then the first one for the panel.
     const bool first = position + rows.count - 1 < task_.end;
     const bool last = position + 1 - shape_.window >= task_.begin || task_.begin == 0;
     const InUse<Product> in_use;
@@ -136,8 +137,8 @@ class Work : GradientRows<T, Product, Rule> {
       }
     }
     const std::int64_t stop = solve ? position : least(task_.end, position + rows.count);
-    // First key of the block whose products with P and dS are postponed until the scores of the
-    // next block are computed (Rows::mix explains why), or -1.
+    // Index of the first key of the waiting block, or -1. The products of this block's P and dS are
+    // computed only after the scores of the next block (Rows::mix explains why).
     std::int64_t waiting = -1;
     for (std::int64_t j = task_.begin; j < stop; j += block) {
       const Sight there = sight(row, j, least(block, stop - j));
@@ -258,11 +259,12 @@ class Work : GradientRows<T, Product, Rule> {
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
-  /// Computes W, which replaces dy, for the rows of a panel from the last to the first, by the
-  /// formulas of ChaCAL or DeltaFormer (chacal_gradients.h, deltaformer_gradients.h). W_j depends
-  /// on B_j = sum_(i>j) P_ij W_i. Before the call, value_sums contains the terms of B_j for rows i
-  /// of later panels. After the call, value_sums contains the sums from which the rule computes dv,
-  /// and `gradients` contains W. For DeltaFormer, W means gain times W here.
+  /// Computes W, which replaces dy, for the rows of a panel, from the last to the first. The
+  /// formulas are in chacal_gradients.h and deltaformer_gradients.h. W_j depends on
+  /// B_j = sum_(i>j) P_ij W_i. Before the call, value_sums contains the terms of B_j for rows i of
+  /// later panels. After the call, value_sums contains the sums from which the rule computes dv,
+  /// and `gradients` contains W. For DeltaFormer, each row of W is multiplied by the gain of the
+  /// row here.
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;
@@ -274,8 +276,9 @@ class Work : GradientRows<T, Product, Rule> {
     Rule::start_solve(rows);
     for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
       const std::int64_t after = least(r + tile_rows, n);
-      // If more rows follow, the rows r .. after - 1 are a full tile. `after` is then a multiple of
-      // tile_rows, and thus of `depth`.
+      // Adds the terms of the panel's later rows, from row `after` on, to the sums of the rows
+      // r .. after - 1. If there are later rows, r .. after - 1 is a full tile, so `after` is a
+      // multiple of tile_rows, and thus of `depth`.
       if (after < n) {
         row_tile<Product>({space_.p_rows + r * p_row + after / depth, p_row, 1},
                           space_.gradients + after / depth * stride, stride,

@@ -24,8 +24,9 @@ struct HeadRows {
   T* row(std::int64_t i) const { return at + i * stride; }
 };
 
-/// Number of queries in a panel, which kernels process together. It is the same for all instruction
-/// sets. The ranges of rows and keys that threads process begin at multiples of this number.
+/// Number of queries in a panel. Kernels process all queries of a panel together. The number is the
+/// same for all instruction sets. The ranges of rows and keys that threads process begin at
+/// multiples of it.
 inline constexpr std::int64_t attention_panel = 64;
 
 /// Stick-breaking and TRA are leftward rules: they process the keys of a row from the last to the
@@ -58,7 +59,8 @@ struct AttentionRows {
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
-  HeadRows<const float> pull = {};  // TRA only: TraRule::count_bias, one row per query
+  // TRA only: the term that each positive score adds to a score, one row per query
+  HeadRows<const float> pull = {};
   float scale;
   float gamma = 0;                  // ChaCAL only
   HeadRows<const float> gain = {};  // DeltaFormer only, one row per query
@@ -86,26 +88,26 @@ struct AttentionGradients {
   HeadRows<const T> q, k, v, y, dy;
   HeadRows<const T> residue = {};  // rounding error of y; null if y was not rounded
   HeadRows<const float> log_sum;
-  HeadRows<const float> tau, shift, pull;  // each may be null
+  HeadRows<const float> tau, shift, pull;  // each is null if the scores do not use it
   bool sink = false;
   float scale;
   HeadRows<T> dq, dk, dv;          // each is null if it is not required
   HeadRows<float> dtau;            // null if it is not required
-  HeadRows<float> dshift;          // one row per key: minus the sum of dS over queries
+  HeadRows<float> dshift;          // one row per key: the sum of -dS over queries
   HeadRows<float> dots, row_sums;  // dots: D_i = dy_i . y_i; row_sums: sum of dS over keys
   HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;
   float* dq_sums = nullptr;
-  // state of stick-breaking and TRA, stored from one range of keys to the next:
-  // [heads][queries][walked_numbers]
+  // The numbers that stick-breaking and TRA keep for each row between two ranges of keys,
+  // [heads][queries][walked_numbers].
   float* walked = nullptr;
   HeadRows<const T> read = {};      // DeltaFormer: z_i = sum_j P_ij y_j
   HeadRows<const float> gain = {};  // only for DeltaFormer
   HeadRows<float> dgain = {};
   bool add_dgain = false;
   const float* gamma = nullptr;  // ChaCAL only: gamma of the task's first query head
-  std::int64_t gamma_step = 0;   // distance to gamma of the next head; 0 if all heads share one
+  std::int64_t gamma_step = 0;   // distance between the gammas of two heads; 0 if they share one
   float* solved_rows = nullptr;
   float* dgamma = nullptr;  // [heads]: gradients of gamma, only the terms of this task
 
@@ -143,7 +145,8 @@ struct AttentionKernels {
 /// panel to the first.
 template <class T>
 struct AttentionGradientKernels {
-  // True if a segment with several ranges of keys requires the buffer AttentionGradients::walked.
+  // True for stick-breaking and TRA. If a segment has several ranges of keys, they require the
+  // buffer AttentionGradients::walked.
   bool leftward;
   std::int64_t range;  // maximum number of keys in a range
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
@@ -228,7 +231,7 @@ struct FalKernels {
   /// Computes y and `match` of the queries [begin, end). `begin` is a multiple of attention_panel.
   void (*rows)(const FalRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch);
   /// Number of floats of scratch that `gradients` needs for at most `range` keys. `readers` is the
-  /// number of queries of all query heads that share a key head.
+  /// number of queries of one key head, summed over the query heads that share it.
   std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range,
                                    std::int64_t readers);
   /// Writes dk and dv of the keys [begin, end), and dq of the queries that chose one of these keys.

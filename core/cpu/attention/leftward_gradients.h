@@ -4,9 +4,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The state of stick-breaking or TRA, whose weights depend on later keys, for a SIMD vector of
-/// queries. `known` and `sum` are the two numbers that each key updates (walked_numbers in
-/// kernels.h). The other members are constant inputs.
+/// The state of stick-breaking or TRA for a SIMD vector of queries. Keys are processed from the
+/// last to the first. `known` and `sum` are the two numbers that each key updates (walked_numbers
+/// in kernels.h). The other members do not change.
 struct Walk {
   Vec known, sum;
   Vec pull, log, log_sum, d;

@@ -49,7 +49,7 @@ constexpr std::int64_t key_block(std::int64_t width) {
   return Product::parts * (block / Product::depth) * row;
 }
 
-/// The rows of a head as vectors of f32, with zeros beyond the last row and column.
+/// Reads the rows of a head as SIMD vectors of f32. Entries beyond the last row or column are 0.
 template <class T>
 struct Source {
   HeadRows<const T> x;
@@ -64,7 +64,8 @@ struct Source {
   }
 };
 
-/// The vectors that later rows of ChaCAL read instead of v_j: (1 - gamma) v_j + gamma y_j.
+/// The vectors that later rows of ChaCAL read instead of v_j: (1 - gamma) v_j + gamma y_j. gamma is
+/// a number between 0 and 1 for each head.
 template <class T>
 struct ChacalSource {
   Source<T> v, y;
@@ -161,10 +162,10 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   pack_right<Product>(x, rows, width, to, packed_width(width));
 }
 
-/// Packs the transpose of x: to[c][t] is word c of row t, and a row of `to` has `panel` words. If
-/// `times` is not null and the product does not round, row t is multiplied by times[t]. In `to`,
-/// columns after the last row of x are 0 up to the end of their SIMD vector. Later columns are not
-/// written.
+/// Packs the transpose of x: to[c][t] is word c of row t of x. A row of `to` has `panel` words. If
+/// `times` is not null and the product does not round operands to bf16, row t of x is multiplied by
+/// times[t]. Words for t beyond the last row of x are 0 up to the end of a SIMD vector. Words after
+/// this vector are not written.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

@@ -11,7 +11,7 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// Sums over more than this many words (32 bits: one f32 or two bf16 entries) are computed in
-/// pieces, so that the columns of the right operand stay in the first-level cache.
+/// pieces, so that the part of the right operand in use stays in the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
 /// Computes s[r][t] = sum_c left[r][c] right[c][t] for keys r and queries t. Tiles of s in which no
@@ -43,9 +43,9 @@ Range words_around(Range entries) {
   return {entries.begin / Product::depth, (entries.end + Product::depth - 1) / Product::depth};
 }
 
-/// Adds the weighted sum of the rows of all keys r to each query t: out[t] += sum_r p(r, t)
-/// values[r]. p is packed: the word [r / depth][t] contains the entries of `depth` consecutive
-/// keys.
+/// Adds a weighted sum over the keys r to the row of each query t:
+/// out[t] += sum_r p(r, t) values[r]; the weights p are packed: the word [r / depth][t] contains
+/// the entries of `depth` consecutive keys.
 template <VectorProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
               float* out, std::int64_t width) {
@@ -59,9 +59,9 @@ void mix_keys(const float* p, const float* values, std::int64_t stride, const Si
   }
 }
 
-/// Adds the weighted sum of the rows of all queries t to each key r: out[r] += sum_t p(r, t)
-/// rows[t]. p is packed: the word [r][t / depth] contains the entries of `depth` consecutive
-/// queries.
+/// Adds a weighted sum over the queries t to the row of each key r:
+/// out[r] += sum_t p(r, t) rows[t]; the weights p are packed: the word [r][t / depth] contains the
+/// entries of `depth` consecutive queries.
 template <VectorProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
@@ -109,9 +109,9 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
   }
 }
 
-/// True if the factor of the scores is applied to the products and not to the queries. TRA requires
-/// this: if the terms of a product cancel, their sum must be exactly 0. Terms that were each
-/// multiplied by a factor and rounded would not cancel exactly.
+/// True if the factor of the scores multiplies the dot products q . k and not the queries. TRA
+/// requires this: if the terms of a dot product cancel, their sum must be exactly 0. Terms that
+/// were each multiplied by a factor and rounded would not cancel exactly.
 template <class Product, class Formula>
 inline constexpr bool scaled_late = Product::rounds || Formula::exact_scores;
 

@@ -18,8 +18,8 @@ struct Forward {
   const Scores& scores;
   const Heads &v, &y;
   Tensor sink = {}, pull = {};
-  Tensor log_sum = {};  // saved: the log of each row's denominator (entmax: the threshold)
-  Heads mean = {};      // saved by entmax: EntmaxRule::root_mean
+  Tensor log_sum = {};  // saved: the log of each row's softmax denominator (entmax: threshold)
+  Heads mean = {};      // saved by entmax: mean of v, weighted by the square roots of P
   Heads residue = {};   // saved in bf16 by stick-breaking and TRA: the rounding error of y
   // ChaCAL and DeltaFormer: the outputs at positions before the first query
   Heads earlier = {};
@@ -35,7 +35,8 @@ struct Backward {
   const Heads &v, &dy;
   const HeadsTarget &dq, &dk, &dv;
   ScoreTargets dscores = {};
-  // y, or for entmax EntmaxRule::root_mean. Its dot product with dy is D_i, a term of dS.
+  // y, or for entmax the mean of v weighted by the square roots of P. Its dot product with dy is
+  // D_i, a term of dS.
   Heads mean = {};
   Heads residue = {};
   Tensor log_sum = {}, sink = {}, pull = {};
@@ -47,8 +48,8 @@ struct Backward {
   Target dgain = {};
 };
 
-/// Returns the arguments that every forward (or backward) operation has. The caller adds the
-/// arguments of its mechanism.
+/// forward_of returns the arguments that all forward operations have in common, and backward_of
+/// those of all backward operations. The caller adds the arguments of its mechanism.
 template <class Op>
 Forward forward_of(const Op& op) {
   return {.scores = op.scores, .v = op.v, .y = op.y};
@@ -64,9 +65,9 @@ Backward backward_of(const Op& op) {
           .dscores = op.dscores};
 }
 
-/// The kernels of a forward pass. If `solving` is not null, the output of a row depends on outputs
-/// of earlier rows, and `solving` computes it. The kernels `plain` then compute only the heads of
-/// ChaCAL with gamma = 0.
+/// The kernels of a forward pass. For ChaCAL and DeltaFormer, whose outputs depend on the outputs
+/// of earlier rows, `solving` computes the outputs. `plain` then computes only the heads of ChaCAL
+/// with gamma = 0. For other mechanisms, `solving` is null.
 template <class T>
 struct ForwardKernels {
   const AttentionKernels<T>& plain;
@@ -117,14 +118,15 @@ void attend(CpuBackend& backend, const Pass& pass) {
   attend<Mechanism>(crew_of(backend), backend.math(pass.scores.math), pass);
 }
 
-/// Selects the instruction set for softmax: removes tile registers from `crew` unless products on
-/// them are worthwhile. `longest` is the length of the longest sequence.
+/// Returns the threads of `crew` and the instruction set for a softmax pass. The instruction set
+/// includes tile registers only if matrix products on them save time, which depends on `math` and
+/// `longest`, the length of the longest sequence.
 Crew softmax_crew(const Crew& crew, Math math, std::int64_t longest);
 /// Returns the same threads with an instruction set that has no tile registers.
 Crew without_tiles(const Crew& crew);
 
 /// A function that replaces a row of scores by its weights. `row` contains only the scores of keys
-/// that the query sees. `query` is the row of the query in the tensors.
+/// that the query sees. `query` is the index of the query's row in the tensors.
 using WeighRow = FunctionRef<void(std::span<float> row, std::int64_t query, std::int64_t head)>;
 /// Writes the weights of all rows, for inspection. If `own_key` is false, a query does not see the
 /// key at its own position.

@@ -5,17 +5,17 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Extends the range `seen` of keys by tile_rows keys at either end, because products may also read
-/// P and dS of these keys. Both ends are rounded outwards to even numbers, because P and dS are
-/// stored for two keys at a time.
+/// Extends the range `seen` of keys by tile_rows keys at both ends, because products may also read
+/// P and dS of the added keys. Both ends are then rounded outwards to even numbers, because P and
+/// dS are stored for two keys at a time.
 inline Range widened(Range seen, std::int64_t keys) {
   const Range wide =
       Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));
   return {wide.begin & ~1, (wide.end + 1) & ~1};
 }
 
-/// Stores P (p0 and p1) and dS (d0 and d1) of the keys r and r + 1, for the vector of queries from
-/// t on, in the layouts that the products read.
+/// Stores P (p0 and p1) and dS (d0 and d1) of the keys r and r + 1, for the SIMD vector of queries
+/// that begins at query t, in the layouts that the products read.
 template <class Product, bool make_p, bool make_ds>
 [[gnu::always_inline]] inline void put_gradients(const GradientSpace<Product>& space, int r,
                                                  std::int64_t t, Vec p0, Vec p1, Vec d0, Vec d1) {

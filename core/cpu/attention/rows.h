@@ -41,8 +41,8 @@ float dot(const A* a, const B* b, std::int64_t n) {
   return sum(even + odd);
 }
 
-/// Stores the vector x in the columns of y from c on. Columns from `width` on are not written. If
-/// how.add is true, x is added to y.
+/// Stores the SIMD vector x in the row y, beginning at column c. Columns from `width` on are not
+/// written. If how.add is true, x is added to y.
 template <class T>
 [[gnu::always_inline]] inline void put(Vec x, T* y, std::int64_t c, std::int64_t width, Store how) {
   if (width - c >= lanes) {
@@ -90,7 +90,7 @@ void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
   for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
 }
 
-/// The largest Euclidean norm of the rows [begin, end), rounded up by about 0.1%.
+/// The largest Euclidean norm of the rows [begin, end) of x, rounded up by about 0.1%.
 template <class T>
 float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t end,
                   std::int64_t width) {
@@ -102,7 +102,7 @@ float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t e
   return 1.001f * __builtin_sqrtf(most);
 }
 
-/// The smallest entry of the rows [begin, end) of a column, or 0 if x is null.
+/// The smallest entry of the column x in the rows [begin, end), or 0 if x is null.
 inline float least_entry(const HeadRows<const float>& x, std::int64_t begin, std::int64_t end) {
   if (!x) return 0;
   float least = *x.row(begin);

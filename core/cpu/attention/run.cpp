@@ -29,8 +29,8 @@ Scores in_f32(Backend& backend, Scores scores) {
 
 }  // namespace
 
-/// Calls run() of the rule, which the rule's file (for example tra.cpp) defines. If that file is
-/// missing, linking fails.
+/// Calls the function run() that the rule's source file, for example tra.cpp, defines. Without that
+/// file, linking fails.
 template <class Op, class Rule>
 void dispatch(CpuBackend& backend, const Op& op, const Rule& rule) {
   void run(CpuBackend&, const Op&, const Rule&);

@@ -5,8 +5,8 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/tile.h"
 
-/// Computes which keys of a block each query sees. Products and loops use this to skip scores that
-/// no query sees.
+/// Computes which keys of a block each query sees. Products and loops use this to skip the scores
+/// of keys that no query sees.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 struct Range {
@@ -43,8 +43,8 @@ struct Sight {
   }
   bool empty() const { return keys_of(0, queries).empty(); }
 
-  /// Number of neighbouring queries for which a range of visible keys is computed once. It is at
-  /// least tile_rows.
+  /// Number of neighbouring queries for which one common range of visible keys is computed. It is
+  /// at least tile_rows.
   static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
 
   /// Returns a mask of the queries t to t + lanes - 1, true for queries that see key r.

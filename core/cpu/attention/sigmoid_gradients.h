@@ -5,8 +5,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The backward pass of sigmoid attention: dS = P (1 - P) dP. Unlike softmax, dS does not contain
-/// dy . y.
+/// The backward pass of sigmoid attention: dS = P (1 - P) dP. Unlike in softmax, dS does not depend
+/// on dy . y.
 struct SigmoidGradients : SoftmaxGradients {
   using Formula = rules::Sigmoid;
   static constexpr bool normalized = false;

@@ -4,8 +4,9 @@
 #include "core/cpu/attention/rows.h"
 
 /// Attention of one query, as in decoding. The keys and values are read once and in place, and each
-/// SIMD vector contains neighbouring columns of one row. Packing the keys and values for a panel of
-/// queries would cost several times as much. Sums are accumulated key by key, in blocks of 64 keys.
+/// SIMD vector contains neighbouring columns of one row. Packing the keys and values, as for a
+/// panel of queries, would take several times as long. Sums are accumulated key by key, in blocks
+/// of 64 keys.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr std::int64_t single_block = panel;
@@ -114,7 +115,7 @@ class SingleRow {
   template <int n, bool ragged>
   [[gnu::always_inline]] void mix(std::int64_t j, std::int64_t count, std::int64_t c) {
     Vec sums[n];
-    // number of columns in the last of the n vectors
+    // number of columns in the last of the n SIMD vectors of y
     const int rest = static_cast<int>(value_width_ - c) - (n - 1) * lanes;
     for (int i = 0; i < n; ++i) sums[i] = load(outputs_ + c + i * lanes);
     for (std::int64_t r = 0; r < count; ++r) {
@@ -137,7 +138,7 @@ class SingleRow {
 ///   start(...)    sets the initial state
 ///   weigh(s)      replaces the scores of a block by weights; returns a factor for the sums so far
 ///   spent()       true if no key that is not yet processed can have a weight
-///   share()       the factor of the finished sums
+///   share()       the factor that turns the finished sums into y (softmax: 1 / denominator)
 ///   save(...)     writes what the backward pass needs, if `saves`
 template <class T, class Query>
 class Single : SingleRow<T, typename Query::Formula> {

@@ -78,8 +78,8 @@ struct SoftmaxGradients {
   static constexpr std::int64_t lone_query = 0;
 
   /// Returns P = 2^(s - log) of a score s, with the logarithm `log` of the softmax denominator to
-  /// the base 2. x is s before the shifts are added and, if the product rounds its operands, before
-  /// it is multiplied by `scale`.
+  /// the base 2. The argument x is s without the shifts. If the product rounds its operands, x is
+  /// also without the factor `scale`.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
     const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;

@@ -5,7 +5,7 @@
 
 /// Softmax of a panel of 64 queries. The scores s include the factor log2(e). Each query has a
 /// running maximum m, a running sum l of weights, and a running sum y of weighted values. A block
-/// of keys changes m to m' and updates both sums:
+/// of keys changes m to m' and updates l and y:
 ///   m' = max(m, max_j s_ij);  l = 2^(m - m') l + sum_j 2^(s_ij - m');
 ///   y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
 namespace longhand::cpu::LONGHAND_ISA::attention {
@@ -93,7 +93,8 @@ struct SoftmaxRows {
   using Query = SoftmaxQuery;
 
   /// Initializes the running maximum of the scores and the running sum of the weights of each row.
-  /// If there is a sink (a score without a value), both start as if it were the first score.
+  /// If there is a sink (a score without a value), the maximum and the sum start as if the sink
+  /// were the first score.
   template <class T>
   static void start(const PanelRows<T>& rows) {
     const float* const sink = rows.task.sink;
@@ -156,8 +157,8 @@ struct SoftmaxRows {
   /// argument is the row's sum of unnormalized weights.
   static float share(float sum) { return 1.0f / sum; }
 
-  /// Returns ln(2^m sum), the logarithm of the softmax denominator, from a row's maximum score m
-  /// (to the base 2) and its sum of unnormalized weights.
+  /// Returns ln(2^m sum), the logarithm of the softmax denominator, where m is the row's maximum
+  /// score times log2(e), and `sum` is the row's sum of unnormalized weights.
   static Vec log_sum(Vec m, Vec sum) { return fma(m, Vec(ln_of_2), log(sum)); }
   /// Like log_sum, but returns 0 for a row in which no key has a weight, so that `sum` is 0.
   static Vec log_sum_or_zero(Vec m, Vec sum) {

@@ -9,21 +9,21 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// A tile of rows in the forward pass of ChaCAL or DeltaFormer. Row i and key i are the same token.
-/// At the start, `outputs` already includes all keys before the tile.
+/// At the start, `outputs` already includes the terms of all keys before the tile.
 struct SolveTile {
   const float* p;     // p[j * panel + i]: unnormalized weight of key j for row i
   const float* sums;  // softmax denominator of each row
-  // outputs: the sum over earlier keys of weight times solved value. solved: v of each row, which
-  // is replaced by the row's solved value, (1 - gamma) v + gamma y for ChaCAL and y for
-  // DeltaFormer.
+  // solved: initially v of each row. It is replaced by what later rows read,
+  // (1 - gamma) v + gamma y for ChaCAL and y for DeltaFormer. outputs: for each row, the sum over
+  // earlier keys of the weight times the vector in `solved`.
   float *outputs, *solved;
   std::int64_t stride, width, row;  // row: index of the tile's first query in the segment
 };
 
-/// Processes `count` rows from the first to the last. step(i, sum, v) receives v_i and the sum over
-/// all keys j < i of the unnormalized weight P_ij times the solved value of key j. It may add a
-/// term of key i to the sum. It returns the solved value of key i: (1 - gamma) v_i + gamma y_i for
-/// ChaCAL, y_i for DeltaFormer.
+/// Processes `count` rows from the first to the last. Let u_j be what later rows read at key j:
+/// (1 - gamma) v_j + gamma y_j for ChaCAL, y_j for DeltaFormer. step(i, sum, v) receives v_i and
+/// the sum over all keys j < i of P_ij u_j, with unnormalized weights P. It may add a term of key i
+/// to `sum`. It returns u_i.
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveTile& tile, int count, const Step& step) {
   for (std::int64_t c = 0; c < tile.width; c += lanes) {
@@ -45,11 +45,11 @@ template <class Step>
 /// A tile of rows in the backward pass of ChaCAL or DeltaFormer. Row j and key j are the same
 /// token. For each row, w_j is computed from dy_j and b_j = sum_(i>j) P_ij w_i. For ChaCAL, w_j is
 /// dy_j + gamma b_j. For DeltaFormer, it is gain_j (dy_j + b_j). At the start, b_j already includes
-/// all rows i after the tile.
+/// the terms of all rows i after the tile.
 struct SolveGradientTile {
   const float* p;              // p[j * panel + i]: weight of key j for row i
-  float* sums;                 // of each row j: the sum over later rows i of P_ij times row i of w
-  float* w;                    // dy of each row, which the solution of the system replaces
+  float* sums;                 // for each row j: the sum over later rows i of P_ij times row i of w
+  float* w;                    // initially dy of each row; replaced by w of the row
   std::int64_t stride, first;  // first: index of the tile's first row in the panel
 };
 

@@ -6,9 +6,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Stick-breaking: each row distributes the weight 1 over its keys, from the last to the first.
-/// `known` is the weight that is left. `sum` is the dot product dy . y of the row minus the sum of
-/// P dP over the keys processed so far.
+/// The backward pass of stick-breaking. Each row distributes the weight 1 over its keys, from the
+/// last to the first. In the struct Walk, `known` is the weight that is left. `sum` is the dot
+/// product dy . y of the row minus the sum of P dP over the keys processed so far.
 struct StickBreakingGradients : SoftmaxGradients {
   using Formula = rules::Stick;
 
@@ -24,8 +24,9 @@ struct StickBreakingGradients : SoftmaxGradients {
   }
   template <class Product>
   static Vec gradient(Walk& walk, Vec s, Vec dp, Vec& p) {
-    // If `known`, the weight left for the remaining keys, is negligible, so is the exact `sum`. The
-    // computed `sum` then contains only rounding errors.
+    // `known` is the weight left for the remaining keys, and `sum` is the sum of P dP over these
+    // keys. If `known` is negligible, so is the exact value of `sum`, and the computed value
+    // contains only rounding errors.
     walk.sum = select(walk.known < Vec(Formula::spent), Vec(0.0f), walk.sum);
     walk.known = max(walk.known, Vec(least_left));
     const auto broken = Formula::broken(s);

@@ -34,7 +34,7 @@ inline constexpr AttentionKernels<T> forward_kernels{
       Single<T, typename Rule::Query>(task, row, at).run();
     }};
 
-/// Maximum number of keys in a range, the keys that one task of the backward pass covers. Queries
+/// Maximum number of keys in a range. A task of the backward pass covers one range of keys. Queries
 /// are packed once per range. With products on SIMD vectors, ranges of a quarter of this length
 /// were 10% slower for heads of width 768 and not faster for narrow heads. With products on tile
 /// registers, packing takes a larger share of the time, so ranges are twice as long as with
@@ -62,9 +62,10 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
     },
     [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
 
-/// The kernels of a rule's forward pass, and below those of its backward pass, with products on
-/// SIMD vectors and not on tile registers. They use f32 products for Math::exact and Math::fast,
-/// and bf16 products for Math::bf16 unless the rule requires exact scores.
+/// Kernels with products on SIMD vectors and not on tile registers: forward_on_vectors for the
+/// forward pass of a rule, gradients_on_vectors for its backward pass. They use f32 products for
+/// Math::exact and Math::fast, and bf16 products for Math::bf16 unless the rule requires exact
+/// scores.
 template <class T, class Rule,
           class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
 inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{

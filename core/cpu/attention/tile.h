@@ -9,11 +9,12 @@
 /// operand, and multiplies it by SIMD vectors of the right operand.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The number of rows of a scratch matrix is a multiple of this number.
+/// Number of rows of the tiles in which results are computed. The number of rows of every scratch
+/// matrix is rounded up to a multiple of it.
 inline constexpr int tile_rows = 8;
 
-// The sums of a tile, register_rows by register_vectors vectors, fill 24 of 32 vector registers, or
-// 12 of 16.
+// The innermost product keeps its sums in registers: register_rows rows of register_vectors SIMD
+// vectors. They fill 24 of 32 vector registers, or 12 of 16.
 inline constexpr int register_rows = registers == 32 ? 8 : 4;
 inline constexpr int register_vectors = 3;
 

@@ -24,9 +24,9 @@
 /// b_low is less than 2^-16 of the product.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-inline constexpr int side = 16;  // rows and columns of a tile of sums
-// Side of the squares of scores that are computed together, and also the number of entries that one
-// tile product sums over.
+inline constexpr int side = 16;  // number of rows, and of columns, of a tile of sums
+// Number of rows, and of columns, of the squares of scores that are computed together. It is also
+// the number of entries that one tile product sums over.
 inline constexpr int square = 32;
 // Number of words (pairs of bf16) that one tile product sums over.
 inline constexpr std::int64_t granule = square / 2;
@@ -38,7 +38,7 @@ struct Tiled {
   using Registers = Registers_;
   static constexpr int depth = 2, parts = Parts;
   static constexpr bool rounds = true, tiled = true;
-  /// Distance, in words, from the high parts of a block of P or dS to its low parts.
+  /// Distance, in words, from the high bf16 parts of a block of P or dS to its low bf16 parts.
   static constexpr std::int64_t apart = block * panel / depth;
 
   static void begin() { Registers().configure(); }
@@ -105,9 +105,9 @@ struct Tiled {
 #endif
 };
 
-/// Returns the SIMD vector of packed words that begins at word c of row t. If operands have a high
-/// and a low part, it returns one vector for each part. A row of bf16 numbers already consists of
-/// packed words. It is loaded directly, unless the operands also have low parts.
+/// Returns the SIMD vector of packed words that begins at word c of row t. If operands are split
+/// into high and low bf16 parts, it returns one vector for each part. If they are not split, a row
+/// of bf16 numbers already consists of packed words and is loaded directly.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {
@@ -119,7 +119,7 @@ template <class Product, class Rows>
 }
 
 /// Packs a left operand of score_tiles(): word c of row t is stored at to[t][part][c], where part 0
-/// is high and part 1 is low.
+/// contains the high and part 1 the low bf16 parts of the entries.
 template <TiledProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -133,8 +133,8 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
 }
 
 /// Packs a right operand of mix_queries(): for even t, the word to[part][t / 2][c] contains column
-/// c of the rows t and t + 1, where part 0 is high and part 1 is low. The number of rows is rounded
-/// up to a multiple of `square`.
+/// c of the rows t and t + 1, where part 0 contains the high and part 1 the low bf16 parts of the
+/// entries. The number of rows is rounded up to a multiple of `square`.
 template <TiledProduct Product, class Rows>
 void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                 std::int64_t stride) {
@@ -148,9 +148,9 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// Packs the transpose of x: word c of row t is stored at to[part][c][t], where part 0 is high and
-/// part 1 is low. The unnamed argument, a factor for each row, is not used, because the factors
-/// multiply the products instead.
+/// Packs the transpose of x: word c of row t is stored at to[part][c][t], where part 0 contains the
+/// high and part 1 the low bf16 parts of the entries. The unnamed argument, a factor for each row,
+/// is not used, because the factors multiply the products instead.
 template <TiledProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
                      float* to) {
@@ -176,7 +176,8 @@ void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const
 
 /// Packs the keys (or values) x for products that sum over keys, one block of 64 keys after the
 /// other. For even r, the word to[c][part][r / 2] of a block contains column c of its keys r and
-/// r + 1. Entries after the last key are 0.
+/// r + 1, where part 0 contains the high and part 1 the low bf16 parts of the entries. Entries
+/// after the last key are 0.
 template <TiledProduct Product, class Rows>
 void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   constexpr std::int64_t half = block / 2, row = Product::parts * half;
@@ -201,9 +202,10 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   }
 }
 
-/// An operand of a product on tile registers. All distances are in words: `row` to the next row of
-/// a tile, `granule` to the next tile along the summed dimension, and `part` from the high to the
-/// low parts.
+/// An operand of a product on tile registers. Its entries are split into a high and a low bf16
+/// part, or have only a high part. All distances are in words: `row` to the next row of a tile,
+/// `granule` to the next tile along the summed dimension, and `part` from the high parts to the low
+/// parts of the entries.
 struct TileOperand {
   const float* at;
   std::int64_t row, granule, part;
@@ -300,8 +302,8 @@ inline bool in_sight(const Sight& sight, std::int64_t r, std::int64_t t) {
   return keys.begin < r + square && keys.end > r;
 }
 
-/// Sums over more than this many words are computed in pieces, so that both operands stay in the
-/// first-level cache.
+/// Sums over more than this many words (pairs of bf16 entries) are computed in pieces, so that both
+/// operands stay in the first-level cache.
 inline constexpr std::int64_t tile_depth_piece = 64;
 
 /// Computes s[r][t] = sum_c left[r][c] right[c][t] for the key r and the query t, in all squares of
@@ -323,8 +325,9 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// Sums over the keys r: out[c][t] += sum_r p(r, t) values(r, c) for column c and query t. p is
-/// packed: for even r, the word [r / 2][t] contains the entries of the keys r and r + 1.
+/// Adds a weighted sum over the keys r: out[c][t] += sum_r p(r, t) values(r, c) for column c and
+/// query t. The weights p are packed: for even r, the word [r / 2][t] contains the entries of the
+/// keys r and r + 1.
 template <TiledProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t, const Sight& sight, float* out,
               std::int64_t width) {
@@ -342,8 +345,9 @@ void mix_keys(const float* p, const float* values, std::int64_t, const Sight& si
   }
 }
 
-/// Sums over the queries t: out[r][c] += sum_t p(r, t) rows(t, c) for key r and column c. p is
-/// packed: for even t, the word [r][t / 2] contains the entries of the queries t and t + 1.
+/// Adds a weighted sum over the queries t: out[r][c] += sum_t p(r, t) rows(t, c) for key r and
+/// column c. The weights p are packed: for even t, the word [r][t / 2] contains the entries of the
+/// queries t and t + 1.
 template <TiledProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
@@ -361,8 +365,8 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Sets the first `width` words of each of the first `rows` rows of a packed block of P or dS to 0,
-/// in its high and its low parts. Rows are `row` words apart.
+/// Sets words of a packed block of P or dS to 0: the first `width` words of each of the first
+/// `rows` rows, in the high and in the low bf16 parts. Rows are `row` words apart.
 template <class Product>
 void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t width) {
   for (std::int64_t i = 0; i < Product::parts; ++i) {
@@ -370,10 +374,10 @@ void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t
   }
 }
 
-/// Called before words of P or dS are written. Sets all words that tile products read to 0, unless
-/// every score of the block is visible, because words without a visible score are not written. For
-/// key r and query t, the layout of `across` is [r / 2][t], and that of each of `rows` is
-/// [r][t / 2].
+/// Called before packed words of P or dS are written. Words without a visible score are not
+/// written, but tile products read them. Unless every score of the block is visible, sets all words
+/// that tile products read to 0. For key r and query t, the layout of `across` is [r / 2][t], and
+/// that of each of `rows` is [r][t / 2].
 template <TiledProduct Product, class... Words>
 void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);

@@ -6,9 +6,10 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Threshold relative attention (core/rules/tra.h). The keys of a query are processed from the last
-/// to the first. `known` is the number of positive scores so far. `sum` is the sum so far for the
-/// gradient of `pull`, the factor of this number in the logits.
+/// The backward pass of threshold relative attention (core/rules/tra.h). The keys of a query are
+/// processed from the last to the first. In the struct Walk, `known` is the number of positive
+/// scores so far, and `pull` is the factor of this number in the logits. `sum` is the gradient of
+/// `pull`, summed over the keys so far.
 struct TraGradients : SoftmaxGradients {
   using Formula = rules::Tra;
   static constexpr bool bounds = true;
@@ -37,8 +38,8 @@ struct TraGradients : SoftmaxGradients {
   }
 
   /// Computes space.bounds, from which spent() decides whether earlier keys can have a weight. For
-  /// each row, it is Tra::bound() of an upper bound of the row's scores with earlier keys, minus
-  /// log_sum, the logarithm of the row's softmax denominator.
+  /// each row, it is Tra::bound(highest, ...) - log_sum, where `highest` is an upper bound of the
+  /// row's scores with earlier keys, and log_sum is the logarithm of the row's softmax denominator.
   template <class T, class Product>
   static void bound(const GradientPanel<T, Product>& rows) {
     const AttentionGradients<T>& task = rows.task;

@@ -7,8 +7,9 @@
 namespace longhand::cpu {
 namespace {
 
-/// Minimum cost, in multiplications, of a chunk, the work that is passed to a thread at once. Such
-/// a chunk takes some tens of microseconds, much longer than passing it to the thread.
+/// Minimum cost of a chunk, in multiplications. A chunk is the work that is passed to a thread at
+/// once. A chunk of this cost takes some tens of microseconds, much longer than passing it to the
+/// thread.
 constexpr double chunk_cost = 2e6;
 
 }  // namespace

@@ -40,7 +40,7 @@ struct WorkList {
   void run(ThreadPool& threads, FunctionRef<void(const WorkItem&, int worker)> body) const;
 
  private:
-  double open_ = 0;  // cost of the chunk that is not yet ended
+  double open_ = 0;  // cost of the items in the chunk that is not yet ended
 };
 
 /// Returns how many heads a work item should contain, so that computing the item takes much longer
