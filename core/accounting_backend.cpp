@@ -35,14 +35,15 @@ class AccountingBackend : public Backend {
   void synchronize() override {}
 };
 
-/// Computes nothing, because only allocations are counted.
+/// Executes an operation of the accounting backend: computes nothing, because this backend only
+/// counts allocations.
 template <class Op>
 void dispatch(AccountingBackend&, const Op&) {}
 
 }  // namespace
 
 std::shared_ptr<Backend> make_accounting_backend(BackendOptions options) {
-  options.checked = false;  // tensors have no values that could be checked
+  options.checked = false;  // this backend's tensors have no values to check
   return std::make_shared<Forwarding<AccountingBackend>>(options);
 }
 

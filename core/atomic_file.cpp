@@ -35,8 +35,8 @@ AtomicFile::AtomicFile(Folder folder, std::string name)
     : folder_(std::move(folder)), name_(std::move(name)) {
   buffer_.reserve(buffer_size);
   static std::atomic<unsigned> count{0};
-  // The name can be in use only if a process with the same process id was killed while it wrote a
-  // file in this folder.
+  // Tries names for the temporary file until one is free. A name can be taken only if an earlier
+  // process with the same process id was killed while it wrote a file in this folder.
   do {
     temporary_ = text(temporary_prefix, ::getpid(), '-', count++, ".tmp");
     file_ = folder_.open(temporary_, O_WRONLY | O_CREAT | O_EXCL);

@@ -43,7 +43,8 @@ class AtomicFile {
   std::vector<std::byte> buffer_;  // collects small writes
 };
 
-/// True if `file_name` is the name of a temporary file, which a killed process may have left.
+/// True if `file_name` is the name of a temporary file of AtomicFile. A process that is killed may
+/// leave such a file behind.
 bool is_temporary(std::string_view file_name);
 
 /// Writes `text` to `target`. The file appears completely or not at all.

@@ -24,7 +24,7 @@ namespace longhand {
 /// operator() first checks shapes and types and throws an Error if they are wrong. These checks are
 /// the same for all backends, so a backend's run() receives only valid operands. A caller includes
 /// the header of each operation that it calls. The following list is the only list of operations.
-/// Code for all operations includes core/contract/all.h and iterates over this list
+/// Code that handles all operations includes core/contract/all.h and iterates over this list
 /// (core/forwarding.h).
 using Contract = std::tuple<
     struct Fill, struct Copy, struct Scale, struct Combine, struct Rearrange, struct Activate,
@@ -60,9 +60,9 @@ class Runs<std::tuple<Op, Rest...>> : public Runs<std::tuple<Rest...>> {
 };
 
 struct BackendOptions {
-  int threads = 0;         // size of the ThreadPool (core/parallel.h); 0: its default
+  int threads = 0;         // number of threads; 0: the default of ThreadPool (core/parallel.h)
   Math math = Math::fast;  // math mode of products that specify no mode
-  bool checked = false;    // attention checks its scores and reports NaN and infinity
+  bool checked = false;    // attention throws an Error if a score is NaN or infinite
 };
 
 /// A computation that is repeated. The operations and the memory are the same each time, but the
@@ -106,14 +106,15 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  /// True if the backend can record operations and replay them faster. repeat() then returns a
-  /// recorder. Otherwise it returns null.
+  /// True if the backend can record operations and replay them faster. In this case, repeat()
+  /// returns a new Repeat, otherwise null.
   virtual bool repeats() const { return false; }
   virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
-  /// Replaces the list of tensors that keep their values; see SteadyValues.
+  /// Declares that the values of these tensors do not change until the next call of steady(). Only
+  /// SteadyValues calls this function.
   virtual void steady(const std::vector<Tensor>& /*values*/) {}
-  /// Describes each device except the host's processor in one line. The first device is the device
-  /// in use.
+  /// Returns a description in one line for each device other than the host's processor. The first
+  /// one is the device in use.
   virtual std::vector<std::string> devices() const { return {}; }
 
   /// Called with the name of every operation before it is executed; for tests and profiles.

@@ -55,7 +55,7 @@ struct Quotient {
   }
 };
 
-/// Maximum of both; NaN if either is NaN.
+/// The maximum of a and b; NaN if either is NaN.
 struct Largest {
   static constexpr auto kind = Combination::largest;
   template <class V>
@@ -64,7 +64,7 @@ struct Largest {
   }
 };
 
-/// Minimum of both; NaN if either is NaN.
+/// The minimum of a and b; NaN if either is NaN.
 struct Smallest {
   static constexpr auto kind = Combination::smallest;
   template <class V>
@@ -100,7 +100,7 @@ struct Equal {
   }
 };
 
-/// a if b is not 0. Otherwise 0, even if a is NaN.
+/// Keeps a if b is not 0. Otherwise, the result is 0, even if a is NaN.
 struct Kept {
   static constexpr auto kind = Combination::kept;
   template <class V>
@@ -109,7 +109,7 @@ struct Kept {
   }
 };
 
-/// a if b is 0. Otherwise 0, even if a is NaN.
+/// Keeps a if b is 0. Otherwise, the result is 0, even if a is NaN.
 struct Dropped {
   static constexpr auto kind = Combination::dropped;
   template <class V>

@@ -6,8 +6,7 @@
 
 namespace longhand {
 
-/// The texts between the commas of a list. If there is no comma, the whole text is one item, even
-/// if it is empty.
+/// Splits a list at its commas. A list without a comma is one item, even if it is empty.
 inline std::vector<std::string_view> at_commas(std::string_view list) {
   std::vector<std::string_view> items;
   for (;;) {

@@ -15,8 +15,8 @@ static_assert(std::endian::native == std::endian::little, "words are read as the
 
 using Table = std::array<std::uint32_t, 256>;
 
-/// tables[k][b] is the remainder of byte b followed by k zero bytes. With these tables, eight bytes
-/// are processed in one step.
+/// tables[k][b] is the CRC remainder of byte b followed by k zero bytes. With these tables, eight
+/// bytes are processed in one step.
 constexpr std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {

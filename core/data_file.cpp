@@ -19,7 +19,7 @@
 namespace longhand {
 namespace {
 
-constexpr std::size_t read_at_once = 1 << 20;  // bytes read at a time
+constexpr std::size_t read_at_once = 1 << 20;  // bytes per read
 
 /// The state of a file. Every write changes the times of the file, and therefore its state.
 using State = std::array<std::int64_t, 5>;  // device, inode, size, mtime and ctime in nanoseconds
@@ -74,8 +74,9 @@ FileSum sum_of(const FileDescriptor& file, const std::filesystem::path& path, st
   return sum;
 }
 
-/// The checksum of a file in this state. Results are cached unless the last write was very recent,
-/// because another write could then leave the same times.
+/// Returns the checksum of a file whose size, times and other metadata are `state`. The checksum is
+/// cached for this state unless the last write was less than two seconds ago. A further write could
+/// then leave the same times, and the cached checksum would be wrong.
 FileSum known_sum(const FileDescriptor& file, const std::filesystem::path& path,
                   const State& state) {
   static std::mutex mutex;

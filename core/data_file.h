@@ -42,7 +42,8 @@ class DataFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   FileSum sum_;
-  mutable std::atomic<std::uint64_t> times_;  // hash of the file state at the last comparison
+  // Hash of the file's size, times and other metadata when they were last compared.
+  mutable std::atomic<std::uint64_t> times_;
   mutable std::mutex comparing_;
 };
 

@@ -15,8 +15,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A part of a message: any value with an operator<<. One function, which is not a template, joins
-/// the parts. This keeps the code of the many checks small.
+/// A part of an error message: any value with an operator<<. One function, which is not a template,
+/// joins the parts. This keeps the compiled code of each LONGHAND_CHECK small.
 class MessagePart {
  public:
   // NOLINTBEGIN(google-explicit-constructor): callers list the parts of a message
@@ -52,8 +52,8 @@ template <class... Pieces>
 
 }  // namespace longhand
 
-/// If the condition is false, throws an Error with the joined message. The check is active in every
-/// build type.
+/// If the condition is false, throws an Error. Its message consists of the other arguments, one
+/// after another. The check is active in every build type.
 #define LONGHAND_CHECK(condition, ...)      \
   do {                                      \
     if (!(condition)) [[unlikely]]          \

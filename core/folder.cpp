@@ -23,7 +23,8 @@ namespace {
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::vector<std::string> names_in(int descriptor, const fs::path& path) {
-  // The folder is opened again, because duplicated descriptors would share one read position in it.
+  // The folder is opened again, because a descriptor duplicated with dup() would share its read
+  // position with `descriptor`.
   const int own = ::openat(descriptor, ".", folder_flags);
   DIR* const folder = own < 0 ? nullptr : ::fdopendir(own);
   if (!folder && own >= 0) ::close(own);
@@ -38,7 +39,8 @@ std::vector<std::string> names_in(int descriptor, const fs::path& path) {
   return names;
 }
 
-/// Returns false and sets errno if an entry could not be removed.
+/// Removes a file, or a folder with all of its contents. Returns false and sets errno if an entry
+/// could not be removed.
 bool remove_all(int parent, const std::string& name, const fs::path& path) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
   if (errno != EISDIR && errno != EPERM) return false;
@@ -101,7 +103,7 @@ FileDescriptor Folder::open(const std::string& name, int flags, unsigned mode) c
 }
 
 FileDescriptor Folder::create_file(const std::string& name) const {
-  ::unlinkat(descriptor(), name.c_str(), 0);  // if this fails, creating the file below fails
+  ::unlinkat(descriptor(), name.c_str(), 0);  // if this fails, open_file() throws
   return open_file(name, O_WRONLY | O_CREAT | O_EXCL, Links::refuse);
 }
 

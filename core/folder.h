@@ -19,10 +19,10 @@ class Folder {
   explicit Folder(std::filesystem::path path);
   /// Opens a folder. Creates it and its parents if they are missing.
   static Folder make(const std::filesystem::path& path);
-  /// A folder inside this folder. It is created if it is missing.
+  /// Opens a folder inside this folder. Creates it if it is missing.
   Folder make_folder(const std::string& name) const;
-  /// A folder below this folder. The path is opened component by component. A component that is a
-  /// link or ".." is refused.
+  /// Opens a folder below this folder. The path is opened component by component. A component that
+  /// is a link or ".." is refused.
   Folder below(const std::filesystem::path& relative) const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -40,7 +40,8 @@ class Folder {
   /// Creates an empty file for writing. An existing file, pipe or link with this name is removed
   /// first, so that nothing is written to the target of a link.
   FileDescriptor create_file(const std::string& name) const;
-  /// The contents of a regular file with at most `most` bytes. No value if the file is missing.
+  /// Returns the contents of a regular file, or no value if the file is missing. Throws an Error if
+  /// the file has more than `most` bytes.
   std::optional<std::string> read(const std::string& name, std::size_t most,
                                   Links links = Links::follow) const;
   bool contains(const std::string& name) const;
@@ -49,7 +50,8 @@ class Folder {
   /// Renames an entry. If the target exists, it is replaced. A target that is a file is replaced
   /// atomically.
   void rename(const std::string& from, const std::string& to) const;
-  /// Exchanges two names atomically. Returns false if the file system does not support this.
+  /// Exchanges the names of two entries atomically. Returns false if the file system does not
+  /// support this.
   bool exchange(const std::string& one, const std::string& other) const;
   /// Removes a file, or a folder with all of its contents. Does nothing if there is no such name.
   void remove(const std::string& name) const;

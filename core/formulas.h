@@ -5,10 +5,10 @@
 #include <optional>
 #include <string_view>
 
-/// The elementwise formulas with one operand. A formula is a struct with two templates on the value
-/// type. The same code therefore runs on double and float (in the reference backend, and in CUDA
-/// with --expt-relaxed-constexpr) and on cpu::<isa>::Vec. For Vec, the functions exp, tanh, select,
-/// ... are found by argument-dependent lookup.
+/// The elementwise formulas with one operand. A formula is a struct with two function templates,
+/// value(x) and derivative(x), on the type of x. The same code therefore runs on double and float
+/// (in the reference backend, and in CUDA with --expt-relaxed-constexpr) and on cpu::<isa>::Vec.
+/// For Vec, the functions exp, tanh, select, ... are found by argument-dependent lookup.
 ///
 /// A new formula needs a struct in this file, a name in the enum Activation and an entry in the
 /// list Formulas.
@@ -30,7 +30,7 @@ enum class Activation : std::uint8_t {
 std::string_view name_of(Activation activation);
 std::optional<Activation> activation_from_name(std::string_view name);
 
-/// condition ? yes : no. If T is a vector, the choice is made for each lane.
+/// Returns condition ? yes : no. Vector types have their own overload, which chooses for each lane.
 template <class T>
 constexpr T select(bool condition, T yes, T no) {
   return condition ? yes : no;
@@ -46,7 +46,7 @@ constexpr T sigmoid(T x) {
 
 namespace formula {
 
-/// x
+/// x; the derivative is 1.
 struct Identity {
   static constexpr auto kind = Activation::identity;
   static constexpr std::string_view name = "identity";
@@ -66,7 +66,7 @@ struct Relu {
   static constexpr std::string_view name = "relu";
   template <class V>
   static constexpr V value(V x) {
-    return select(x < V(0.0), V(0.0), x);  // with this order of arguments, NaN is preserved
+    return select(x < V(0.0), V(0.0), x);  // preserves NaN, because NaN < 0 is false
   }
   template <class V>
   static constexpr V derivative(V x) {
@@ -116,8 +116,10 @@ struct GeluTanh {
   template <class V>
   static constexpr V derivative(V x) {
     using std::tanh;
+    // For |x| > 16, tanh is 1 or -1, and the derivative is constant. Clamping x prevents overflow
+    // of x^2.
     const V near = select(x > V(16.0), V(16.0), select(x < V(-16.0), V(-16.0), x));
-    const V t = tanh(inner(near));  // constant for |x| > 16; clamping x prevents overflow of x^2
+    const V t = tanh(inner(near));
     const V slope = V(sqrt_2_over_pi) * (V(1.0) + V(3.0 * cubic) * near * near);
     return V(0.5) * (V(1.0) + t) + V(0.5) * near * (V(1.0) - t * t) * slope;
   }
@@ -148,7 +150,7 @@ struct Sigmoid {
   }
   template <class V>
   static constexpr V derivative(V x) {
-    // 1 - s is computed as sigmoid(-x), which avoids cancellation if s is near 1.
+    // 1 - sigmoid(x) is computed as sigmoid(-x), which avoids cancellation if sigmoid(x) is near 1.
     return sigmoid(x) * sigmoid(-x);
   }
 };
@@ -236,8 +238,8 @@ constexpr bool in_order(TypeList<F...>) {
 static_assert(in_order(Formulas{}), "Formulas and Activation name the same formulas in one order");
 }  // namespace detail
 
-/// Calls body(Formula{}) for the formula with this name. The body can therefore be a template on
-/// the formula.
+/// Calls body(Formula{}), where Formula is the struct in the type list whose member `kind` has this
+/// value. The formula is then known at compile time, so the body can be a template on its type.
 template <class Kind, class Body, class First, class... Rest>
 constexpr decltype(auto) with_formula(Kind kind, Body&& body, TypeList<First, Rest...>) {
   if constexpr (sizeof...(Rest) == 0) {

@@ -13,9 +13,10 @@ void forward_to(Base& base, const Op& op) {
   dispatch(base, op);
 }
 
-/// Implements run() of the class Base for every operation of the contract. run() calls
-/// dispatch(Base&, op), which is found in Base's namespace. If another thread is running an
-/// operation, run() throws an Error.
+/// Implements the virtual functions run(op) of a backend class Base, one for every operation of the
+/// contract (core/contract/all.h). Each of them calls dispatch(Base&, op), which is found in Base's
+/// namespace. If another thread is running an operation on this backend, run() throws an Error.
+/// Example:
 ///
 ///   class Named : public Backend {...};  // a backend without its operations
 ///   template <class Op>

@@ -33,16 +33,16 @@ void f16(const std::byte* block, float* y) { *y = half(block); }
 
 // Formats with blocks of 32 numbers. A block contains a factor d, in some formats a shift m, and 32
 // integers q. If the integers have four or five bits, 16 bytes store their low four bits: the low
-// halves of the bytes belong to the first 16 numbers, and the high halves to the last 16. If there
-// is a fifth bit, the fifth bits are in a separate word before these bytes.
+// halves of the bytes belong to the first 16 numbers, and the high halves to the last 16. If the
+// integers have five bits, a 32-bit word before these bytes stores the fifth bits.
 
-/// x = d q, q from -128 to 127.
+/// GGUF type Q8_0. A number is d q, where d is the block's factor and q is from -128 to 127.
 void q8_0(const std::byte* block, float* y) {
   const float d = half(block);
   for (int i = 0; i < 32; ++i) y[i] = d * static_cast<float>(at<std::int8_t>(block + 2 + i));
 }
 
-/// x = d (q - 8), q from 0 to 15.
+/// GGUF type Q4_0. A number is d (q - 8), where d is the block's factor and q is from 0 to 15.
 void q4_0(const std::byte* block, float* y) {
   const float d = half(block);
   for (int i = 0; i < 16; ++i) {
@@ -51,7 +51,8 @@ void q4_0(const std::byte* block, float* y) {
   }
 }
 
-/// x = d q + m.
+/// GGUF type Q4_1. A number is d q + m, where d is the block's factor, m is its shift, and q is
+/// from 0 to 15.
 void q4_1(const std::byte* block, float* y) {
   const float d = half(block), m = half(block + 2);
   for (int i = 0; i < 16; ++i) {
@@ -62,7 +63,7 @@ void q4_1(const std::byte* block, float* y) {
 
 int fifth(std::uint32_t bits, int i) { return static_cast<int>((bits >> i) & 1) << 4; }
 
-/// x = d (q - 16), q from 0 to 31.
+/// GGUF type Q5_0. A number is d (q - 16), where d is the block's factor and q is from 0 to 31.
 void q5_0(const std::byte* block, float* y) {
   const float d = half(block);
   const auto bits = at<std::uint32_t>(block + 2);
@@ -72,7 +73,8 @@ void q5_0(const std::byte* block, float* y) {
   }
 }
 
-/// x = d q + m.
+/// GGUF type Q5_1. A number is d q + m, where d is the block's factor, m is its shift, and q is
+/// from 0 to 31.
 void q5_1(const std::byte* block, float* y) {
   const float d = half(block), m = half(block + 2);
   const auto bits = at<std::uint32_t>(block + 4);
@@ -82,11 +84,12 @@ void q5_1(const std::byte* block, float* y) {
   }
 }
 
-// Formats with blocks of 256 numbers, x = d f q - d' s. A block has eight parts of 32 numbers. Each
-// part has a six-bit factor f and a six-bit shift s, which are packed into twelve bytes. For the
-// first four parts, f and s are the low six bits of bytes 0 to 7. For the last four parts, the low
-// four bits of f and s are in bytes 8 to 11, and their high two bits are the high two bits of bytes
-// 0 to 7.
+// Formats with blocks of 256 numbers. A number is d f q - d' s, where q is an integer and d and d'
+// are two factors of the block. A block has eight parts of 32 numbers. Each part has a six-bit
+// factor f and a six-bit shift s. The f and s of all parts are packed into twelve bytes. For the
+// first four parts, f is the low six bits of bytes 0 to 3, and s is those of bytes 4 to 7. For the
+// last four parts, the low four bits of f and s are the low and high halves of bytes 8 to 11. Their
+// high two bits are the high two bits of bytes 0 to 3 (f) and of bytes 4 to 7 (s).
 
 struct Part {
   float factor, shift;
@@ -102,7 +105,9 @@ Part part_of(const std::byte* block, const std::byte* packed, int i) {
   return {half(block) * static_cast<float>(f), half(block + 2) * static_cast<float>(s)};
 }
 
-/// Of each 32 bytes, the low halves contain part 2k, and the high halves contain part 2k + 1.
+/// GGUF type Q4_K, with integers of four bits. A block has eight parts of 32 numbers. The k-th
+/// group of 32 bytes stores part 2k in the low halves of its bytes and part 2k + 1 in the high
+/// halves.
 void q4_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -114,8 +119,8 @@ void q4_k(const std::byte* block, float* y) {
   }
 }
 
-/// Like q4_k, with a fifth bit. There are 32 more bytes: bit i of byte l is the fifth bit of number
-/// l of part i.
+/// GGUF type Q5_K: like q4_k(), but with integers of five bits. The fifth bits are in 32 more
+/// bytes: bit i of byte l belongs to number l of part i. A part has 32 numbers.
 void q5_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -128,10 +133,10 @@ void q5_k(const std::byte* block, float* y) {
   }
 }
 
-/// x = d f (q - 32), with one signed byte f per 16 numbers. A block has two halves of 128 numbers.
-/// The four quarters of a half share 64 bytes, which store the low four bits of q: two quarters use
-/// the low halves of these bytes, and two use the high halves. The high two bits of q are in 32
-/// more bytes.
+/// GGUF type Q6_K. A number is d f (q - 32), where d is the block's factor, f is a signed byte for
+/// each 16 numbers, and q has six bits. A block has two halves of 128 numbers. The four quarters of
+/// a half share 64 bytes, which store the low four bits of q: two quarters use the low halves of
+/// these bytes, and two use the high halves. The high two bits of q are in 32 more bytes.
 void q6_k(const std::byte* block, float* y) {
   const float d = half(block + 208);
   for (int i = 0; i < 256; ++i) {

@@ -17,11 +17,12 @@ struct GgufType {
   void (*decode)(const std::byte* block, float* numbers);
 };
 
-/// The type with this code: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K.
-/// Null if the code means another type.
+/// Returns the element type with this code if it is F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0,
+/// Q5_1, Q4_K, Q5_K or Q6_K, otherwise null.
 const GgufType* gguf_type(std::uint32_t code);
 
-/// Decodes numbers.size() numbers, beginning with number `first` of the blocks.
+/// Decodes numbers.size() numbers. The first of them has the index `first` among all numbers of the
+/// blocks.
 void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::int64_t first,
                  std::span<double> numbers);
 

@@ -21,8 +21,8 @@ static_assert(std::endian::native == std::endian::little, "numbers are read as t
 constexpr std::string_view magic = "GGUF";
 constexpr std::uint32_t string_type = 8, array_type = 9;
 
-/// Size in bytes of a number of each type, in the order of the type codes: u8, i8, u16, i16, u32,
-/// i32, f32, bool, -, -, u64, i64, f64.
+/// Size in bytes of a value of each type, in the order of the type codes: u8, i8, u16, i16, u32,
+/// i32, f32, bool, string, array, u64, i64, f64. The size of strings and arrays varies (here 0).
 constexpr std::array<std::size_t, 13> sizes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 /// Reads the bytes of a file in order.
@@ -122,7 +122,7 @@ Shape read_shape(Cursor& cursor, const std::string& subject) {
   LONGHAND_CHECK(rank <= Shape::max_rank, subject, "expected at most ", Shape::max_rank,
                  " axes, got ", rank);
   std::array<std::int64_t, Shape::max_rank> extents{};
-  for (std::uint32_t axis = rank; axis-- > 0;) {  // the file lists the fastest axis first
+  for (std::uint32_t axis = rank; axis-- > 0;) {  // in the file, the first axis varies fastest
     const auto extent = cursor.number<std::uint64_t>();
     LONGHAND_CHECK(std::in_range<std::int64_t>(extent), subject,
                    "expected extents below 2^63, got ", extent);

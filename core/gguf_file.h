@@ -32,7 +32,7 @@ class GgufFile {
 
   struct Entry {
     std::string name;
-    Shape shape;  // from the slowest axis to the fastest axis
+    Shape shape;  // row-major: unlike in the file, the last axis varies fastest
     const GgufType* type;
     std::span<const std::byte> bytes;
   };
@@ -63,8 +63,8 @@ class GgufFile {
   template <class T>
   const T& as(std::string_view key, std::string_view wanted) const;
   void read(std::span<const std::byte> bytes);
-  /// Sets the bytes of each entry. Offsets count from the start of `data`, the part after the
-  /// header.
+  /// Sets the member `bytes` of each entry. `offsets` count from the start of `data`, which is the
+  /// part of the file after the header.
   void place_entries(std::span<const std::byte> data, std::span<const std::uint64_t> offsets);
 
   MappedFile file_;

@@ -18,7 +18,7 @@ namespace {
 
 /// Writes the shortest digits that are read as the same number, always with a point or an exponent.
 void write_real(std::string& out, double value) {
-  std::array<char, 32> shortest;  // has the form d.ddde-dd
+  std::array<char, 32> shortest;  // the value as text, for example 1.25e-07
   const auto written = std::to_chars(shortest.data(), shortest.data() + shortest.size(), value,
                                      std::chars_format::scientific);
   std::string_view text(shortest.data(), static_cast<std::size_t>(written.ptr - shortest.data()));

@@ -92,8 +92,8 @@ class Json {
   const Json* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const Json& operator[](std::string_view name) const;
-  /// The member with this name. If it is missing, it is added. A null value first becomes an
-  /// object.
+  /// Returns the member with this name. If it is missing, it is added. If this Json is null, it
+  /// first becomes an object.
   Json& operator[](std::string_view name);
 
   /// Numbers are compared by value. Two objects are equal only if their members are in the same

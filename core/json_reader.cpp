@@ -32,8 +32,9 @@ std::optional<Integer> whole(std::string_view digits) {
   return read.ptr == end && read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-/// Returns no value if the number is too large for a double, and 0 if it is too small. The two
-/// cases are distinguished by a wider type.
+/// Converts digits to a double. Returns no value if the number is too large for a double, and 0 if
+/// it is too small. from_chars() reports the same error in both cases, so the number is then read
+/// as a long double.
 std::optional<double> real(std::string_view digits) {
   const char* const end = digits.data() + digits.size();
   double value = 0;
@@ -44,10 +45,12 @@ std::optional<double> real(std::string_view digits) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// Index of the first character, at or after `place`, that ends the string or starts an escape.
+/// Index of the first character, at or after `place`, that is not plain: it ends the string, starts
+/// an escape or is a control character.
 std::size_t end_of_plain(std::string_view text, std::size_t place) {
   // Checks eight bytes at once. Most strings are short, so the processor would often mispredict the
-  // end of a loop over single characters. The lowest set bit marks the first such character.
+  // end of a loop over single characters. The lowest bit of `special` that is set marks the first
+  // character that is not plain.
   constexpr std::uint64_t ones = 0x0101010101010101u, high_bits = 0x80 * ones;
   std::uint64_t eight = 0;
   for (; place + sizeof eight <= text.size(); place += sizeof eight) {
@@ -230,7 +233,7 @@ std::int64_t JsonReader::integer() {
   return *value;
 }
 
-/// The grammar is -? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?
+/// The grammar of a number is -? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?
 std::string_view JsonReader::number() {
   if (!at_number()) expected("a value");
   const std::size_t start = place_;

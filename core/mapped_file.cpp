@@ -21,8 +21,9 @@
 namespace longhand {
 namespace {
 
-/// The files that are currently mapped, for the signal handler. If the table is full, further files
-/// are not in it, and the handler cannot name them.
+/// A file that is currently mapped. The handler of SIGBUS searches a table of these entries for the
+/// file's name. If the table is full, further files are not in it, and the handler cannot name
+/// them.
 struct Mapping {
   std::atomic<bool> is_taken{false};
   std::atomic<const std::byte*> begin{nullptr};
@@ -70,7 +71,7 @@ extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {
     put(": was cut short by another program while it was read\n");
     ::_exit(1);
   }
-  ::signal(signal, SIG_DFL);  // the instruction then runs again and ends the process
+  ::signal(signal, SIG_DFL);  // the faulting instruction runs again and ends the process
 }
 
 }  // namespace

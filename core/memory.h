@@ -29,7 +29,8 @@ class MemorySource {
 std::unique_ptr<MemorySource> host_memory();
 
 struct MemoryUse {
-  // Bytes in use. A request counts with the size of its class, even if its block is larger.
+  // Bytes in use: the sum of all requests, each rounded up to its size class, even if the request
+  // received a larger block.
   std::size_t live = 0;
   std::size_t peak = 0;    // maximum of `live`
   std::size_t cached = 0;  // bytes of unused blocks that are kept for reuse
@@ -37,8 +38,8 @@ struct MemoryUse {
 
 /// Keeps released blocks for later requests of the same size class. There are eight classes per
 /// power of two, so a class is at most 12.5% larger than the request. All training steps request
-/// the same sizes, so only the first step allocates memory from the source. If there is no unused
-/// block of the class of a large request, the request receives an unused block of up to twice its
+/// the same sizes, so only the first step allocates memory from the source. If a request of at
+/// least 1 MiB finds no unused block of its class, it receives an unused block of up to twice its
 /// size. The gradients of a step can then reuse the memory of its activations.
 class CachingAllocator {
  public:
@@ -63,7 +64,8 @@ class CachingAllocator {
   using Idle = std::map<std::size_t, std::vector<void*>>;  // unused blocks by size
 
   void drop_cached_locked();
-  /// Finds an unused block for a request of class `own`. Returns the block, or null, and its size.
+  /// Finds an unused block for a request whose size class has `own` bytes. Returns the block and
+  /// the block's size, or null and 0.
   std::pair<void*, std::size_t> take_cached(Idle& from, std::size_t own);
 
   std::string owner_;
@@ -72,20 +74,20 @@ class CachingAllocator {
   Idle free_, free_reserved_;
   /// Sizes of the blocks in use that are larger than the size class of their request.
   std::map<void*, std::size_t> larger_;
-  /// For each reserved block, the number of ReservedBlocks that contain it.
+  /// For each block in a set of class ReservedBlocks, the number of such sets that contain it.
   std::map<void*, int> reserved_;
-  std::set<void*> reserved_live_;  // reserved blocks that are in use
-  // While a ReservedBlocks::Use exists, new blocks are added to this set.
+  std::set<void*> reserved_live_;  // blocks in use that belong to a set of class ReservedBlocks
+  // The set to which every allocated block is added while a ReservedBlocks::Use exists.
   std::set<void*>* joining_ = nullptr;
   MemoryUse use_;
 };
 
-/// A set of memory blocks with which a computation can be repeated without new allocations. While a
-/// Use exists, every allocated block is added to the set. Afterwards, the block may be lent again
-/// only to requests during a Use, of this set or of another one: computations with a Use run one
-/// after another, so they may share blocks. The block is not lent to other tensors, because the
-/// next repetition would overwrite them. When the set is destroyed, its blocks become available to
-/// all requests, except those that are also in another set.
+/// A set of memory blocks with which a computation can be repeated without new allocations. While
+/// an object of class Use exists, every allocated block is added to the set. Afterwards, the block
+/// may be lent again only while a Use of this set or of another set exists. Computations with a Use
+/// run one after another, so they may share blocks. The block is not lent to other tensors, because
+/// the next repetition of the computation would overwrite them. When the set is destroyed, its
+/// blocks become available to all requests, except those that are also in another set.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}
@@ -102,7 +104,7 @@ class ReservedBlocks {
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     /// Throws an Error if a block that was allocated during a Use is still in use, because the next
-    /// repetition would overwrite it.
+    /// repetition of the computation would overwrite it.
     void check() const;
 
    private:

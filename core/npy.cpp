@@ -34,7 +34,8 @@ struct Array {
   std::string_view bytes;
 };
 
-/// The little-endian number of `size` bytes at `at`. The caller ensures that these bytes exist.
+/// Reads the little-endian number of `size` bytes at offset `at`. The caller ensures that these
+/// bytes exist.
 std::uint64_t little(std::string_view bytes, std::size_t at, std::size_t size) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -47,8 +48,8 @@ void put_little(std::string& out, std::uint64_t value, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i, value >>= 8) out += static_cast<char>(value & 255);
 }
 
-/// The text of a key's value in a header such as {'descr': '<f8', 'shape': (2, 3), }. The text ends
-/// at the next key.
+/// Returns the text of a header from the value of a key up to the end of the header. A header is,
+/// for example, {'descr': '<f8', 'shape': (2, 3), }.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& where) {
   const std::size_t found = header.find(text('\'', key, "':"));
   LONGHAND_CHECK(found != std::string_view::npos, where, ": expected ", key, " in its header");
@@ -108,7 +109,8 @@ Array read_npy(std::string_view file, const std::string& name, const std::string
   return array;
 }
 
-/// The members of a zip file, as listed in the directory at its end.
+/// Reads the arrays of an .npz file, which is a zip file. The directory at its end lists the
+/// arrays.
 std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   constexpr std::size_t end_size = 22, entry_size = 46, local_size = 30;
   const std::size_t from = file.size() > 65557 ? file.size() - 65557 : 0;
@@ -121,7 +123,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
                  ": expected less than 4 GiB and fewer than 65535 arrays");
   struct Member {
     std::string name, where;
-    std::uint64_t begin, end;  // range of the member's local header and data
+    std::uint64_t begin, end;  // byte range of the array's local header and data
     std::string_view bytes;
     std::uint64_t sum;
   };
@@ -151,8 +153,8 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
     members.push_back(
         {std::move(name), where, local, local + skip + size, file.substr(local + skip, size), sum});
   }
-  // Members must not overlap. If they could, 65,534 arrays could share the same bytes of a small
-  // file.
+  // The arrays in the file must not overlap. Otherwise 65,534 arrays could share the same bytes,
+  // and a small file would need very much memory.
   std::ranges::sort(members, {}, &Member::begin);
   std::vector<Array> arrays;
   std::uint64_t covered = 0;

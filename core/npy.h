@@ -39,7 +39,8 @@ class ArrayFile {
   const SafetensorsFile& arrays() const { return arrays_; }
 
  private:
-  std::vector<std::byte> bytes_;  // converted from NumPy's format
+  // The arrays in the safetensors format if the file has NumPy's format, otherwise empty.
+  std::vector<std::byte> bytes_;
   SafetensorsFile arrays_;
 };
 

@@ -94,8 +94,8 @@ Numbers read_array(const std::filesystem::path& path, const std::string& array) 
           std::string(reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size())};
 }
 
-/// IDX: two zero bytes, the type, the number of axes, the extents as big-endian words of 4 bytes,
-/// then the entries, big-endian.
+/// Reads an IDX file. It contains two zero bytes, the type, the number of axes, the extents as
+/// big-endian words of 4 bytes, and the entries, also big-endian.
 Numbers read_idx(const std::filesystem::path& path) {
   std::string file = read_text(path, largest_file);
   const std::string where = path.string();
@@ -224,7 +224,7 @@ Numbers read_columns(const std::filesystem::path& table, const std::vector<std::
 Classes read_classes(const std::filesystem::path& table, const std::string& column) {
   TableFile file(table);
   const std::size_t place = file.column(column);
-  std::map<std::string, std::int32_t> numbers;  // name and order of appearance
+  std::map<std::string, std::int32_t> numbers;  // names, numbered in the order of appearance
   Classes classes;
   while (const auto row = file.next()) {
     const std::string& name = (*row)[place];
@@ -235,7 +235,9 @@ Classes read_classes(const std::filesystem::path& table, const std::string& colu
                    ": expected at most ", most_classes, " different classes");
     classes.rows.push_back(at->second);
   }
-  std::vector<std::int32_t> sorted(numbers.size());  // class of each number
+  // For each name, its class, which is its index in ascending order. The names are numbered in the
+  // order of appearance.
+  std::vector<std::int32_t> sorted(numbers.size());
   for (const auto& [name, number] : numbers) {
     sorted[static_cast<std::size_t>(number)] = static_cast<std::int32_t>(classes.names.size());
     classes.names.push_back(name);

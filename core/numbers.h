@@ -26,14 +26,15 @@ class Numbers {
   const Shape& shape() const { return shape_; }
   std::int64_t size() const { return shape_.size(); }
   std::int64_t count() const { return shape_.front(); }  // extent of the first axis
-  std::int64_t row_size() const;                         // number of entries per index of that axis
+  std::int64_t row_size() const;                         // entries per index of the first axis
 
   double operator[](std::int64_t entry) const;
-  /// Appends entry `row` of the first axis to `out`.
+  /// Appends the numbers of one row to `out`. A row is all numbers at one index of the first axis.
   void append_row(std::int64_t row, std::vector<double>& out) const;
-  /// A copy of the given rows.
+  /// Copies the rows with these indices on the first axis.
   Numbers select(std::span<const std::int64_t> rows) const;
-  /// The entries as classes. Throws an Error unless each is a whole number from 0 to 2^31 - 1.
+  /// Returns the entries as class numbers. Throws an Error unless each entry is a whole number from
+  /// 0 to 2^31 - 1.
   std::vector<std::int32_t> to_classes() const;
 
  private:
@@ -42,19 +43,21 @@ class Numbers {
   std::shared_ptr<const std::string> bytes_ = std::make_shared<std::string>();
 };
 
-/// Reads the array of a .npy file, an array of a .npz or .safetensors file, or an IDX file, the
-/// format of the MNIST data (uncompressed; any other extension). If a file contains several arrays,
-/// `array` is the name of one. A file that is truncated or damaged is refused, and the memory is at
-/// most a small multiple of the file's size.
+/// Reads an array from a file. The extensions .npy, .npz and .safetensors mean these formats. A
+/// file with any other extension must be an uncompressed IDX file, the format of the MNIST data. If
+/// the file contains several arrays, `array` is the name of the one to read. A truncated or damaged
+/// file is refused. The memory is at most a small multiple of the file's size.
 Numbers read_numbers(const std::filesystem::path& path, const std::string& array = {});
 
-/// Reads columns of a table (core/table_file.h) in which every cell is a number. [rows, columns]
+/// Reads columns of a table (core/table_file.h) in which every cell is a number. The result has the
+/// shape [rows, columns].
 Numbers read_columns(const std::filesystem::path& table, const std::vector<std::string>& columns);
 
-/// A column of words, as numbers. Class k is the k-th name in ascending order.
+/// A column of words, converted to class numbers. Class k is the word names[k], and `names` is in
+/// ascending order.
 struct Classes {
   std::vector<std::string> names;
-  std::vector<std::int32_t> rows;  // class of each row
+  std::vector<std::int32_t> rows;  // class in each row of the column
 };
 inline constexpr std::size_t most_classes = 65'536;
 Classes read_classes(const std::filesystem::path& table, const std::string& column);

@@ -8,11 +8,12 @@
 
 namespace longhand {
 
-/// Detects that two threads call one object at the same time. A thread may make a call during its
-/// own call.
+/// Detects that two threads call an object at the same time. During a call, the same thread may
+/// call the object again.
 class OneThread {
  public:
-  /// Exists during a call. The constructor throws an Error if another thread is in a call.
+  /// Marks the object as in use by this thread, from construction to destruction. The constructor
+  /// throws an Error if another thread is using the object.
   class Call {
    public:
     Call(OneThread& object, std::string_view owner, std::string_view name) : object_(object) {
@@ -34,7 +35,7 @@ class OneThread {
   };
 
  private:
-  std::atomic<std::thread::id> running_{};  // the thread that is in a call; default: none
+  std::atomic<std::thread::id> running_{};  // the thread that is using the object; default: none
 };
 
 }  // namespace longhand

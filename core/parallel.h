@@ -38,30 +38,31 @@ int usable_cores();
 /// the number of threads. An idle thread takes the next chunk. If each chunk writes its own
 /// results, the bits are the same for any number of threads.
 ///
-/// The threads are those of OpenMP, or the library's own (-DLONGHAND_THREADS=pool). The linker
-/// chooses: parallel_openmp.cpp or parallel_pool.cpp is compiled.
+/// The threads are those of OpenMP or, with the build option -DLONGHAND_THREADS=pool, the library's
+/// own. Either parallel_openmp.cpp or parallel_pool.cpp is compiled.
 class ThreadPool {
  public:
-  /// 0: one thread per usable core. OpenMP uses OMP_NUM_THREADS instead if it is set.
+  /// If `threads` is 0, there is one thread per usable core. OpenMP uses the environment variable
+  /// OMP_NUM_THREADS instead if it is set.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_; }
-  /// The size of a ThreadPool(threads). Starts no thread.
+  /// Returns the number of threads that a ThreadPool(threads) would have. Starts no thread.
   static int count_of(int threads);
 
   /// Calls body(chunk, worker) once for each chunk in [0, chunks). `worker` is the number of the
-  /// calling thread, in [0, threads()). Returns when all chunks are done, and rethrows the first
-  /// exception. Not reentrant.
+  /// thread that calls body, in [0, threads()). Returns when all chunks are done, and rethrows the
+  /// first exception. Not reentrant.
   void run(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int worker)> body);
 
   static std::string_view implementation();  // "OpenMP" or "pool"
 
  private:
   struct Team;
-  static int default_count();  // the size of a ThreadPool(0)
+  static int default_count();  // number of threads of a ThreadPool(0)
   [[noreturn]] static void fail_to_start(int threads, std::size_t started,
                                          const std::system_error& error);
 
@@ -69,10 +70,11 @@ class ThreadPool {
   std::unique_ptr<Team> team_;
 };
 
-/// For the beginning of main(): idle threads of OpenMP shall poll briefly before they sleep. GCC's
-/// OpenMP lets them poll for milliseconds, which slows other programs on the same cores. It reads
-/// this setting while the program is loaded, so the setting is put into the environment and the
-/// program starts again. Does nothing if the environment already has a setting.
+/// Limits how long idle threads of OpenMP poll before they sleep. main() must call this function
+/// first. By default, GCC's OpenMP polls for milliseconds, which slows other programs on the same
+/// cores. OpenMP reads the limit from the environment while the program is loaded. This function
+/// therefore sets the environment variable and starts the program again. Does nothing if the
+/// environment already has a limit.
 void limit_polling(char** arguments);
 
 /// Divides [0, count) into pieces of `grain` elements, of which the last may be shorter, and calls

@@ -25,8 +25,8 @@ void watch_forks() {
   static_cast<void>(watched);
 }
 
-/// Starts `count` threads at once and joins them. libgomp ends the process if it cannot start a
-/// thread. After this check it usually can.
+/// Checks that `count` threads can exist at once: starts and joins them. If libgomp, GCC's OpenMP,
+/// cannot start a thread, it ends the process. After this check it can usually start them.
 void check_that_threads_start(int count, const auto& not_started) {
   std::vector<std::thread> started;
   std::mutex gate;
@@ -47,7 +47,7 @@ void check_that_threads_start(int count, const auto& not_started) {
 
 }  // namespace
 
-struct ThreadPool::Team {};  // OpenMP keeps the threads
+struct ThreadPool::Team {};  // empty, because OpenMP owns the threads
 
 int ThreadPool::default_count() { return omp_get_max_threads(); }
 
@@ -67,7 +67,8 @@ ThreadPool::~ThreadPool() = default;
 std::string_view ThreadPool::implementation() { return "OpenMP"; }
 
 void ThreadPool::run(std::int64_t chunks, FunctionRef<void(std::int64_t, int)> body) {
-  // Inside a parallel region of the calling program, the other cores have work already.
+  // Inside a parallel region of the calling program, the other cores already have work. All chunks
+  // then run on the calling thread.
   if (threads_ == 1 || chunks <= 1 || omp_in_parallel() != 0 || threads_are_missing) {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(chunk, 0);
     return;
@@ -92,11 +93,12 @@ void ThreadPool::run(std::int64_t chunks, FunctionRef<void(std::int64_t, int)> b
 
 void limit_polling(char** arguments) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  // This many polls take some tens of microseconds, so that no thread sleeps between the operations
-  // of a training step.
+  // 4000 polls take some tens of microseconds, so that no thread sleeps between the operations of a
+  // training step.
   if (::setenv("GOMP_SPINCOUNT", "4000", 0) != 0) return;
   ::execv("/proc/self/exe", arguments);
-  // Without /proc the program goes on with OpenMP's own setting.
+  // This line is reached only without /proc. The program then continues with OpenMP's default
+  // limit.
 }
 
 }  // namespace longhand

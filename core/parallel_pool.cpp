@@ -25,8 +25,8 @@ void pause() {
 #endif
 }
 
-/// Keeps the calling thread off one core. Linux often wakes a worker on the core of the thread that
-/// woke it. The worker would then wait until that thread pauses, while other cores are idle.
+/// Keeps the calling thread off a given core. Linux often wakes a worker on the core of the thread
+/// that woke it. The worker would then wait until that thread pauses, while other cores are idle.
 class ElsewhereThan {
  public:
   ElsewhereThan() { known_ = sched_getaffinity(0, sizeof(all_), &all_) == 0; }
@@ -47,7 +47,8 @@ class ElsewhereThan {
 
 }  // namespace
 
-/// The threads besides the caller's. An idle thread first polls for work and then sleeps.
+/// The threads of a pool besides the calling thread. An idle thread first polls for work and then
+/// sleeps.
 struct ThreadPool::Team {
   explicit Team(int threads);
   ~Team() { join(); }
@@ -61,14 +62,15 @@ struct ThreadPool::Team {
   void take_chunks(std::uint64_t job, int worker);
 
   std::vector<std::thread> workers_;
-  bool keep_apart_ = false;  // workers avoid the caller's core; false if there are few cores
+  // True if workers avoid the caller's core. False if there are fewer cores than threads.
+  bool keep_apart_ = false;
   std::atomic<int> caller_core_{-1};
   std::mutex mutex_;
   std::condition_variable wake_;
-  /// The upper half is the number of the job, and the lower half is its next chunk. A thread takes
-  /// a chunk by incrementing the ticket with compare-and-exchange, so it cannot take a chunk of a
-  /// finished job. Between jobs the lower half is `closed`. Only then are body_ and chunks_
-  /// changed.
+  /// The upper half is the number of the job, which is one call of run(). The lower half is the
+  /// next chunk of this job. A thread takes a chunk by incrementing the ticket with
+  /// compare-and-exchange, so it cannot take a chunk of a finished job. Between jobs the lower half
+  /// is `closed`. Only then are body_ and chunks_ changed.
   std::atomic<std::uint64_t> ticket_{closed};
   static constexpr std::uint64_t closed = 0xffffffffu;
   std::atomic<const Body*> body_{nullptr};

@@ -7,8 +7,8 @@ namespace longhand {
 
 inline constexpr int philox_rounds = 10;
 
-/// One round: multiply, exchange and xor. Always inlined, because kernels for several instruction
-/// sets use it (core/cpu/isa.h).
+/// One round of the Philox generator: multiply, exchange and xor. Always inlined, because kernels
+/// for several instruction sets use it (core/cpu/isa.h).
 [[gnu::always_inline]] constexpr void philox_round(std::uint32_t& c0, std::uint32_t& c1,
                                                    std::uint32_t& c2, std::uint32_t& c3,
                                                    std::uint32_t k0, std::uint32_t k1) {
@@ -20,15 +20,15 @@ inline constexpr int philox_rounds = 10;
   c3 = static_cast<std::uint32_t>(p);
 }
 
-/// Computes the key of the next round.
+/// Computes the key of the next Philox round.
 [[gnu::always_inline]] constexpr void raise_philox_key(std::uint32_t& k0, std::uint32_t& k1) {
   k0 += 0x9E3779B9u;
   k1 += 0xBB67AE85u;
 }
 
 /// Philox4x32-10 maps a 128-bit counter and a 64-bit key to four 32-bit words (Salmon et al. 2011).
-/// The generator has no state. Word n of a stream depends only on the stream's name and n, so it is
-/// the same on every backend and for any number of threads.
+/// The generator has no state. Word n of a random stream (core/rng.h) depends only on the stream's
+/// name and on n, so it is the same on every backend and for any number of threads.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
                                               std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < philox_rounds; ++round) {

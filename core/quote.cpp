@@ -25,9 +25,9 @@ std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;   // overlong
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;   // overlong encoding
   if (first == 0xed && byte(1) >= 0xa0) return 0;  // surrogates
-  if (first == 0xf0 && byte(1) < 0x90) return 0;   // overlong
+  if (first == 0xf0 && byte(1) < 0x90) return 0;   // overlong encoding
   if (first == 0xf4 && byte(1) >= 0x90) return 0;  // above U+10FFFF
   return length;
 }

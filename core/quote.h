@@ -14,8 +14,8 @@ std::string printable(std::string_view text);
 /// Applies printable() to each line and keeps the line breaks.
 std::string printable_lines(std::string_view text);
 
-/// The text in double quotes, made safe by printable() and cut after 60 characters. The name is not
-/// "quoted", because argument-dependent lookup would prefer std::quoted.
+/// The text in double quotes, made safe by printable() and cut after 60 characters. The function is
+/// not called quoted(), because argument-dependent lookup would prefer std::quoted.
 std::string quote(std::string_view text);
 
 }  // namespace longhand

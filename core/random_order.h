@@ -10,17 +10,18 @@ namespace longhand {
 /// is stored.
 ///
 /// A Feistel network permutes the numbers of 2h bits, where h is the smallest value for which all
-/// numbers below `count` have at most 2h bits. Round r maps (left, right) to (right, left xor
-/// f(right)), where f(right) is the first word of the stream (seed, purpose, 16 epoch + r, right).
-/// If the result is not less than `count`, it is mapped again until it is (cycle walking). On
-/// average, this takes less than four mappings.
+/// numbers below `count` have at most 2h bits. Round r maps the two halves of a number from (left,
+/// right) to (right, left xor f(right)), where f(right) is the first word of the random stream
+/// named (seed, purpose, 16 epoch + r, right), see core/rng.h. If the result is not less than
+/// `count`, it is mapped again, until a result is less (cycle walking). On average, this takes less
+/// than four mappings.
 class RandomOrder {
  public:
   RandomOrder(std::uint64_t count, std::uint64_t seed, Purpose purpose, std::uint64_t epoch);
 
   /// Entry `place` of the permutation; `place` must be less than count.
   std::uint64_t operator[](std::uint64_t place) const;
-  /// A number in [0, 1) that depends on seed, purpose and epoch only.
+  /// A random number in [0, 1) that depends only on seed, purpose and epoch.
   double shift() const { return Rng(seed_, purpose_, 16 * epoch_ + rounds, 0).uniform(); }
 
  private:
@@ -30,7 +31,7 @@ class RandomOrder {
 
   std::uint64_t count_, seed_, epoch_;
   Purpose purpose_;
-  int half_;  // h
+  int half_;  // half the number of bits of the numbers that are permuted
 };
 
 }  // namespace longhand

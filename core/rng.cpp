@@ -9,9 +9,11 @@
 namespace longhand {
 namespace {
 
-constexpr std::uint32_t lanes = 64;  // number of blocks that vector instructions compute together
+/// Number of Philox blocks (of four words each) that are computed together with vector
+/// instructions.
+constexpr std::uint32_t lanes = 64;
 
-/// Computes the blocks of `lanes` consecutive counters.
+/// Computes the Philox blocks (of four words each) of `lanes` consecutive counters.
 void philox_lanes(const std::array<std::uint32_t, 4>& counter, std::array<std::uint32_t, 2> k,
                   std::uint32_t* words) {
   std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];

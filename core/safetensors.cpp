@@ -28,8 +28,8 @@ struct Type {
   std::optional<DType> dtype;
 };
 
-/// All element types of the format. BOOL is a separate entry, although it is stored like u8,
-/// because it is not a number.
+/// All element types of the safetensors format. BOOL is a separate entry, although it is stored
+/// like u8, because it is not a number.
 constexpr std::array<Type, 22> types{{{"F64", 64, DType::f64},   {"F32", 32, DType::f32},
                                       {"BF16", 16, DType::bf16}, {"I32", 32, DType::i32},
                                       {"U8", 8, DType::u8},      {"F16", 16, {}},
@@ -46,7 +46,7 @@ std::string_view type_name(DType dtype) {
   return std::ranges::find(types, std::optional(dtype), &Type::dtype)->name;
 }
 
-/// The beginning of a message about a tensor.
+/// The beginning of an error message about a tensor.
 std::string subject(const std::string& file, std::string_view name) {
   return text(file, ": tensor ", quote(name), ": ");
 }
@@ -67,8 +67,9 @@ std::uint64_t byte_count(const SafetensorsItem& item) {
   return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
 }
 
-/// The tensor's entry, whose bytes are in `data`. Throws an Error if type, shape and offsets do not
-/// agree with each other or with the file.
+/// Converts a tensor's record in the header to an entry that refers to the tensor's bytes in
+/// `data`. Throws an Error if type, shape and offsets do not agree with each other or with the
+/// file.
 SafetensorsEntry checked_entry(const std::string& file, SafetensorsRecord& record,
                                std::span<const std::byte> data) {
   const auto type = std::ranges::find(types, record.type, &Type::name);
@@ -207,8 +208,8 @@ std::vector<std::int32_t> SafetensorsFile::to_i32(std::string_view name) const {
 
 namespace {
 
-/// The items in the order of their bytes in the file. Wide types come first, so all tensors are
-/// aligned.
+/// The tensors to write, in the order of their bytes in the file. Wide types come first, so all
+/// tensors are aligned.
 std::vector<const SafetensorsItem*> in_file_order(std::span<const SafetensorsItem> items) {
   std::vector<const SafetensorsItem*> order(items.size());
   std::ranges::transform(items, order.begin(), [](const SafetensorsItem& item) { return &item; });
@@ -219,7 +220,8 @@ std::vector<const SafetensorsItem*> in_file_order(std::span<const SafetensorsIte
 
 struct NewHeader {
   std::string text;
-  /// Index of the checksums of the tensors, which are zeros until the tensors are written.
+  /// Position in `text` at which the checksums of the tensors begin. The checksums are zeros until
+  /// the tensors are written.
   std::size_t sums_begin;
 };
 

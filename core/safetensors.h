@@ -19,11 +19,11 @@
 namespace longhand {
 
 /// The safetensors format. A file consists of
-///   8 bytes: the header's length n, little-endian
+///   8 bytes: the header's length n, little-endian;
 ///   n bytes: the header, JSON padded with spaces,
 ///     {"__metadata__": {"key": "text", ...},
-///      "NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
-///   the tensors' bytes, little-endian and row-major
+///      "NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...};
+///   the tensors' bytes, little-endian and row-major.
 /// The offsets cover all bytes after the header without gap or overlap.
 
 /// A tensor in a file. Its bytes may begin at any address, so they must be copied. Reading them
@@ -63,7 +63,7 @@ class SafetensorsFile {
   /// Throws an Error if the bytes of a tensor do not match their checksum.
   void check_sums() const;
 
-  /// The tensors in the order of their bytes.
+  /// The tensors in the order of their bytes in the file.
   std::span<const SafetensorsEntry> entries() const& { return entries_; }
   std::span<const SafetensorsEntry> entries() const&& = delete;  // the span would outlive the file
   const SafetensorsEntry* find(std::string_view name) const;  // null if the file has no such tensor
@@ -72,7 +72,8 @@ class SafetensorsFile {
   /// type.
   const SafetensorsEntry& at(std::string_view name) const;
 
-  /// Like at() above. Also throws an Error if the element type or the shape differs.
+  /// Like at(name). Also throws an Error if the tensor's element type is not `dtype` or its shape
+  /// is not `shape`.
   const SafetensorsEntry& at(std::string_view name, DType dtype, const Shape& shape) const;
 
   /// The values of an integer tensor (I32, I64, U8, BOOL). Throws an Error if a value does not fit

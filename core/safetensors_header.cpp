@@ -120,7 +120,7 @@ class HeaderReader {
     return value;
   }
 
-  /// The beginning of a message about the current tensor.
+  /// The beginning of an error message about the current tensor.
   std::string subject() const {
     return text(file_, ": tensor ", quote(header_.records.back().name), ": ");
   }

@@ -18,10 +18,11 @@ struct SafetensorsIndex {
   static constexpr std::size_t max_bytes = 64 << 20;
   static constexpr std::size_t max_files = 1000;
 
-  std::vector<std::string> files;  // each file once, in the order of first occurrence
-  /// Name of each tensor and index of its file.
+  // Names of the files, each once, in the order in which the index first mentions them.
+  std::vector<std::string> files;
+  /// Name of each tensor, and the position of its file in `files`.
   std::vector<std::pair<std::string, std::size_t>> tensors;
-  std::optional<std::int64_t> total;  // total_size, if it is a valid integer
+  std::optional<std::int64_t> total;  // total_size of the index, if it is a valid integer
 
   /// Throws a one-line Error that begins with `source` if the text is not a valid index.
   static SafetensorsIndex parse(std::string_view json, const std::string& source);

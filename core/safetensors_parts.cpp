@@ -31,9 +31,9 @@ std::uint64_t data_bytes(const SafetensorsItem& item) {
   return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
 }
 
-/// Upper bound for the number of bytes of a file's header. It includes lengths, brackets, padding
-/// and metadata and, for each tensor, its name, checksum, dtype, four extents and two offsets of 20
-/// digits.
+/// Upper bounds for the number of bytes in a file's header. The overload for metadata counts the
+/// metadata, lengths, brackets and padding. The overload for a tensor counts its name, checksum,
+/// dtype, four extents and two offsets, and 20 digits for each number.
 std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
   std::uint64_t bytes = 128;
   for (const auto& [key, value] : metadata) {
@@ -99,7 +99,7 @@ const SafetensorsEntry& SafetensorsParts::at(std::string_view tensor, DType dtyp
 }
 
 void SafetensorsParts::check_exact() const {
-  // The tensors of a single file were already checked against its header.
+  // part_ is empty if there is a single file. Its tensors were already checked against its header.
   if (part_.empty()) return;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < files_.size(); ++i) {

@@ -12,7 +12,7 @@ namespace longhand {
 
 /// Tensors in one file, NAME.safetensors, or in several parts with an index. Parts are usual for
 /// large models:
-///   NAME-00001-of-00003.safetensors, ...
+///   NAME-00001-of-00003.safetensors, ...;
 ///   NAME.safetensors.index.json: {"metadata": {"total_size": BYTES OF ALL TENSORS},
 ///                                 "weight_map": {"TENSOR": "NAME-00001-of-00003.safetensors",
 ///                                 ...}}
@@ -54,26 +54,28 @@ class SafetensorsParts {
 
   std::string name_;
   std::vector<SafetensorsFile> files_;
-  // For each tensor, the index of its file. Empty if there is a single file.
+  // For each tensor, the position of its file in files_. Empty if there is a single file.
   std::map<std::string, std::size_t, std::less<>> part_;
-  std::optional<std::int64_t> total_;  // as stated in the index
+  std::optional<std::int64_t> total_;  // size of all tensors in bytes, as stated in the index
 };
 
-/// Distributes items over parts. A part, including its header, has at most `most` bytes. If `most`
-/// is 0, there is a single part. Throws an Error if an item is too large for a part, or if there
-/// would be too many parts.
+/// Distributes tensors over several files, called parts. A part, including its header, has at most
+/// `most` bytes. If `most` is 0, there is a single part. Throws an Error if a tensor is too large
+/// for a part, or if there would be too many parts.
 std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     const std::string& name, std::span<const SafetensorsItem> items,
     const std::map<std::string, std::string, std::less<>>& metadata, std::uint64_t most);
 
-/// An entry of the index: a tensor, the name of its file, and its size in bytes.
+/// An entry of the index, which lists the files of all tensors: the name of a tensor, the name of
+/// its file, and the tensor's size in bytes.
 struct IndexedTensor {
   std::string name, file;
   std::uint64_t bytes = 0;
 };
-/// Writes the parts in `some`. There are `parts` parts in total, and the first part in `some` has
-/// the number `first`, counted from 0. Returns the index entries of all tensors that were written.
-/// Whoever writes the last part must also write the index.
+/// Writes some of the files (parts) over which tensors were distributed. There are `parts` files in
+/// total, and some[0] is written to file number `first`, counted from 0. Returns the index entries
+/// of all tensors that were written. The caller that writes the last file must also write the
+/// index.
 std::vector<IndexedTensor> write_parts(
     const Folder& folder, const std::string& name,
     std::span<const std::vector<SafetensorsItem>> some,

@@ -38,7 +38,7 @@ class Segments {
 
   std::span<const std::int32_t> begins() const;
   std::span<const std::int32_t> lengths() const;
-  /// The begins as an i32 tensor [count] in the backend's memory.
+  /// The begins of all sequences as an i32 tensor of count() entries in the backend's memory.
   const Tensor& begin() const { return begin_; }
   const Tensor& length() const { return length_; }
 

@@ -21,7 +21,7 @@ std::string TableFile::place() const { return text(name_, ':', line_); }
 
 std::size_t TableFile::column(const std::string& name) const {
   const auto found = std::ranges::find(columns_, name);
-  constexpr std::size_t shown = 10;  // names in the message
+  constexpr std::size_t shown = 10;  // maximum number of column names in the error message
   std::string known;
   for (std::size_t i = 0; i < std::min(shown, columns_.size()); ++i) {
     known += (known.empty() ? "" : ", ") + quote(columns_[i]);

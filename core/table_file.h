@@ -25,7 +25,8 @@ class TableFile {
   /// The next row, with as many cells as there are columns. No value at the end. Empty lines are
   /// skipped. Throws an Error that names the file and the line if a row is broken.
   std::optional<std::vector<std::string>> next();
-  /// The file's name and the number of the row's first line, for messages: "table.csv:7".
+  /// For messages, the file's name and the number of the line at which the last row that was read
+  /// begins: "table.csv:7".
   std::string place() const;
 
  private:

@@ -22,7 +22,8 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// The tensor as an item to be written to a file. Its bytes pass through host memory in pieces.
+/// Makes an item for write_safetensors() from a tensor. When the item is written, the tensor's
+/// bytes are copied to host memory in pieces.
 SafetensorsItem item_of(std::string name, Tensor tensor);
 
 /// Writes a safetensors file. The file appears completely or not at all.

@@ -14,10 +14,10 @@ namespace longhand {
 /// The contents of a regular file with at most `most` bytes. If the file has more bytes, throws an
 /// Error after `most` bytes were read. The size that the file system reports is not used.
 std::string read_text(const std::filesystem::path& path, std::size_t most);
-/// Like read_text() above, for an open file. Messages begin with `name`.
+/// Like read_text(path, most), but for an open file. Error messages begin with `name`.
 std::string read_text(const FileDescriptor& file, const std::string& name, std::size_t most);
-/// Like read_text() above, for a file that the user names on the command line. It may also be a
-/// pipe.
+/// Like read_text(path, most), but for a file that the user names on the command line. The file may
+/// also be a pipe.
 std::string read_text_or_pipe(const std::filesystem::path& path, std::size_t most);
 
 /// Reads the lines of a file or pipe. If a line is longer than `longest` bytes, throws an Error
@@ -30,7 +30,8 @@ class LineReader {
 
   /// The next line without its line break. It is valid until the next call. No value at the end.
   std::optional<std::string_view> next();
-  std::int64_t number() const { return number_; }  // number of the last line; the first is 1
+  /// Number of the line that next() returned last. The first line has the number 1.
+  std::int64_t number() const { return number_; }
   /// True after the last line if this line does not end with a line break, for example because the
   /// program that wrote it was killed.
   bool cut() const { return cut_; }

@@ -9,14 +9,14 @@ namespace longhand {
 namespace {
 
 struct Sequence {
-  // The number of bytes of the code point. If it is not valid, the number of bytes that could begin
-  // a valid code point.
+  // The number of bytes of a valid code point. If the code point is not valid, the number of bytes
+  // that could begin a valid one.
   std::size_t length;
   bool whole;
 };
 
-/// The sequence at `place`. The valid range of the second byte depends on the first byte, which
-/// excludes overlong forms, surrogates and code points above U+10FFFF.
+/// Examines the UTF-8 sequence at `place`. The valid range of its second byte depends on its first
+/// byte. These ranges exclude overlong forms, surrogates and code points above U+10FFFF.
 Sequence sequence_at(std::string_view text, std::size_t place) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(place);

@@ -9,8 +9,8 @@ namespace longhand {
 /// Index of the first byte that is not part of valid UTF-8; npos if the whole text is valid.
 std::size_t find_broken_utf8(std::string_view text);
 
-/// Replaces each invalid sequence by U+FFFD. As Unicode recommends, each longest sequence of bytes
-/// that could begin a code point is replaced by one U+FFFD.
+/// Replaces invalid bytes by U+FFFD. As Unicode recommends, an incomplete code point is replaced by
+/// one U+FFFD, however many bytes it has.
 std::string replace_broken_utf8(std::string_view text);
 
 void append_utf8(std::string& out, char32_t code_point);
@@ -32,7 +32,7 @@ inline CodePoint decode_utf8(const char* text) {
   return {(first & 7) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
 }
 
-/// True if the byte continues a code point.
+/// True if the byte is a continuation byte, which is not the first byte of a code point.
 inline bool continues_utf8(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 /// The number of code points of a valid text.

@@ -13,8 +13,8 @@
 namespace longhand::cpu {
 
 /// Number of elements in a chunk of work. A chunk is large enough to outweigh the synchronization
-/// and small enough to balance the load. `grain` is a multiple of 64, so that chunks of an aligned
-/// tensor are aligned.
+/// of threads and small enough to balance their load. `grain` is a multiple of 64, so that chunks
+/// of an aligned tensor are aligned.
 inline constexpr std::int64_t grain = 16384;
 
 inline std::int64_t rows_per_chunk(std::int64_t columns) {
@@ -37,14 +37,15 @@ inline Store store_to(const Target& y, std::int64_t unit = grain) {
   return {.add = y.add, .stream = !y.add && aligned && tensor.bytes() >= stream_from};
 }
 
-/// Disables non-temporal stores if y is x, because the lines of y are then already in the cache.
+/// Disables non-temporal stores if y has the same memory as x. In this case, reading x has already
+/// loaded the cache lines of y.
 inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
   if (y.tensor.same_memory(x)) how.stream = false;
   return how;
 }
 
-/// Calls f(float{}) or f(bf16{}), depending on `type`. On this backend, all activations have one of
-/// these types.
+/// Calls f(float{}) or f(bf16{}), depending on `type`. On the CPU backend, all activations have one
+/// of these types.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {
   if (type == DType::bf16) return f(bf16{});

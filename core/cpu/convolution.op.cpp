@@ -18,10 +18,10 @@ struct ConvolutionRows {
 
 template <class T>
 struct ConvolutionKernels {
-  /// Computes y for the tokens [begin, end).
+  /// Forward pass: computes the rows of y for the tokens [begin, end).
   void (*forward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, T* y);
-  /// Computes the gradients of the columns [begin, end) for all tokens. Each of dx and dweight may
-  /// be null. The gradient of the weight is added to the contents of dweight.
+  /// Backward pass: computes dx and dweight in the columns [begin, end) for all tokens. dx or
+  /// dweight may be null. The gradient of the weight is added to the contents of dweight.
   void (*backward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, const T* dy,
                    T* dx, std::int64_t dx_stride, Store dx_how, float* dweight);
 };
@@ -36,7 +36,7 @@ namespace LONGHAND_ISA {
 namespace {
 
 constexpr int most_taps = 8;
-// Number of tokens whose contributions are added to each other before their sum is added to
+// The contributions of this many tokens to dweight are summed first. Then their sum is added to
 // dweight.
 constexpr std::int64_t together = 64;
 
@@ -120,7 +120,7 @@ const ConvolutionKernels<bf16>& kernels<ConvolutionKernels<bf16>, Isa::LONGHAND_
 namespace longhand::cpu {
 namespace {
 
-/// Number of columns per chunk of the backward pass. As floats, they fill one cache line.
+/// Number of columns per chunk of the backward pass. A cache line contains 16 floats.
 constexpr std::int64_t columns_together = 16;
 
 template <class T, class Op>
@@ -136,8 +136,8 @@ ConvolutionRows<T> rows_of_segment(const Op& op, std::int64_t segment) {
           .before = nullptr};
 }
 
-/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, the remaining inputs
-/// are copied from `before`, or set to 0 if `before` is null.
+/// Stores the last taps - 1 inputs of a sequence in `after`. If the sequence has fewer tokens, the
+/// missing inputs are copied from in.before, or set to 0 if in.before is null.
 template <class T>
 void keep_tail(const ConvolutionRows<T>& in, float* after) {
   const std::int64_t tail = in.taps - 1;

@@ -36,7 +36,7 @@ void CpuBackend::steady(const std::vector<Tensor>& values) {
   kept_panels_.begin(std::move(bytes));
 }
 
-/// Discards the cached packed panels of tensors that an operation overwrites.
+/// Discards the cached packed copies (KeptPanels) of the tensors that an operation overwrites.
 template <class Op>
 void forget_panels(CpuBackend& backend, const Op& op) {
   const auto forget = [&](const Tensor& x) {
@@ -49,8 +49,8 @@ void forget_panels(CpuBackend& backend, const Op& op) {
   }
 }
 
-/// run() is defined in the source file of the family of Op. If a definition is missing, linking
-/// fails.
+/// Executes the operation `op` by calling run(backend, op). The source file for each kind of
+/// operation defines this function. If a definition is missing, linking fails.
 template <class Op>
 void dispatch(CpuBackend& backend, const Op& op) {
   void run(CpuBackend&, const Op&);

@@ -10,10 +10,10 @@ namespace longhand::cpu {
 /// The fast implementation of the contract for f32 and bf16. By default, it uses all cores and the
 /// strongest supported instruction set.
 ///
-/// An operation is a function run(CpuBackend&, const Op&) in the source file of its family. The
-/// function divides its work into chunks, which depend only on the operands' shapes, and passes
-/// ranges to the kernels that kernels_for(isa()) selects. Results have the same bits for any number
-/// of threads.
+/// An operation is a function run(CpuBackend&, const Op&). Related operations are in one source
+/// file, such as norm/norm.cpp. The function divides its work into chunks, which depend only on the
+/// operands' shapes, and passes them to the kernels that kernels_for(isa()) selects. Results have
+/// the same bits for any number of threads.
 class CpuBackend : public Backend {
  public:
   CpuBackend(BackendOptions options, Isa isa);
@@ -44,8 +44,8 @@ class CpuBackend : public Backend {
 
 namespace longhand {
 
-/// Makes a backend with the kernels of the given instruction set. make_cpu_backend(options) selects
-/// the strongest supported set.
+/// Makes a backend with the kernels of the given instruction set. make_cpu_backend(options) without
+/// this argument uses choose_isa().
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa);
 
 }  // namespace longhand

@@ -9,8 +9,9 @@
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
 
-/// Each segment is processed by one thread. Using several threads is not worthwhile, because the
-/// work per token is small compared with attention.
+/// Cumulative sums and counts over the tokens of a sequence. Each sequence is processed by one
+/// thread. Dividing a sequence among threads is not worthwhile, because the work per token is small
+/// compared with attention.
 namespace longhand::cpu {
 namespace {
 

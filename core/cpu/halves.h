@@ -6,8 +6,8 @@
 #define LONGHAND_HAS_BF16_PAIRS
 #endif
 
-/// Converts f32 operands of products to bf16. Values are rounded or split into two parts, and pairs
-/// of them are packed in 32-bit words.
+/// Converts f32 operands of products to bf16. Values are rounded, or split into two bf16 parts. Two
+/// bf16 values can be packed in a 32-bit word.
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// f32 values split into two bf16 values: the rounded value and the remainder. Each bf16 value is
@@ -40,7 +40,8 @@ struct SplitLanes {
   __builtin_memcpy(to, &half, sizeof half);
 }
 
-/// Packs two rows into words: x into the lower halves, and `next` into the upper halves.
+/// Packs the bf16 values of two rows into 32-bit words: those of x into the lower halves, and those
+/// of `next` into the upper halves.
 [[gnu::always_inline]] inline WordLanes pairs_of(Vec x, Vec next) {
   const WordLanes low = reinterpret_cast<WordLanes>(x.v),
                   high = reinterpret_cast<WordLanes>(next.v);

@@ -13,8 +13,8 @@
 /// are in the namespace longhand::cpu::LONGHAND_ISA. Without this namespace, the linker could use
 /// an inline function that was compiled with wide instructions in code for a processor without
 /// them. For the same reason, the file includes no header with inline code outside that namespace,
-/// except <cstdint> and similar headers. The file exports one table of function pointers per
-/// family:
+/// except <cstdint> and similar headers. The file exports one table of function pointers for each
+/// family of related operations:
 ///
 ///   // norm/kernels.h, compiled normally
 ///   struct NormKernels { void (*forward)(const Forward& rows, ...); };
@@ -45,12 +45,12 @@ bool supports(Isa isa, std::string_view* reason = nullptr);
 std::span<const Isa> isas_of_this_processor();
 std::vector<Isa> supported_isas();
 
-/// The instruction set that LONGHAND_CPU names. By default, the strongest supported set. Throws an
-/// Error if the named set is unknown or not supported.
+/// The instruction set that the environment variable LONGHAND_CPU names, by default the strongest
+/// supported set. Throws an Error if the named set is unknown or not supported.
 Isa choose_isa();
 
 template <class Table, Isa isa>
-const Table& kernels();  // specialized in the family's *.simd.cpp
+const Table& kernels();  // specialized in the *.simd.cpp or *.op.cpp that defines the kernels
 
 /// The strongest instruction set for which a table has its own kernels. The default is avx512.
 /// Tables with kernels for avx512bf16 or amx declare `static constexpr Isa strongest = Isa::amx;`,
@@ -67,7 +67,7 @@ constexpr bool is_arm64 = true;
 constexpr bool is_arm64 = false;
 #endif
 
-/// The strongest set in this build. cmake/longhand.cmake may exclude stronger sets.
+/// The strongest instruction set in this build. cmake/longhand.cmake may exclude stronger sets.
 #if defined(LONGHAND_STRONGEST_ISA)
 constexpr Isa strongest_built = Isa::LONGHAND_STRONGEST_ISA;
 #elif defined(__x86_64__)

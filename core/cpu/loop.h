@@ -48,10 +48,11 @@ struct Part {
   void stream(T* to, Vec a) const {
     store_first(to, a, n);
   }
-  Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // Sets all other lanes to 0.
+  Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // lanes from n on become 0
 };
 
-/// Calls body(i, Whole or Part) for i = 0, lanes, 2 * lanes, ... below n.
+/// Calls body(i, v) for i = 0, lanes, 2 * lanes, ... below n. v loads and stores a full vector
+/// (Whole), or the rest of the n entries (Part).
 template <class Body>
 [[gnu::always_inline]] inline void for_each_vector(std::int64_t n, Body&& body) {
   std::int64_t i = 0;
@@ -59,8 +60,9 @@ template <class Body>
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// Sums term(i, Whole or Part) over a row. Returns a vector with one partial sum per lane. Four
-/// independent sums hide the latency of additions. The term of a Part must be 0 in unused lanes.
+/// Sums term(i, v) over the n entries of a row, where v loads a full vector (Whole) or the rest of
+/// the row (Part). Returns a vector with one partial sum per lane. Four independent sums hide the
+/// latency of additions. The term of a Part must be 0 in unused lanes.
 template <class Term>
 [[gnu::always_inline]] inline Vec sum_over(std::int64_t n, Term&& term) {
   Vec a(0.0), b(0.0), c(0.0), d(0.0);
@@ -76,7 +78,7 @@ template <class Term>
   return (a + b) + (c + d);
 }
 
-/// The maximum of x. NaNs are ignored. The result is -infinity for n = 0.
+/// The maximum of the n entries of x. NaNs are ignored. The result is -infinity for n = 0.
 template <class T>
 [[gnu::always_inline]] inline float largest_of(const T* x, std::int64_t n) {
   constexpr float lowest = -__builtin_inff();

@@ -9,15 +9,19 @@ namespace longhand::cpu {
 /// delta::product computes 8 rows at a time.
 inline constexpr int lstm_together = 8;
 
-/// The rows of one sequence. `before` and `after` are the initial and the final h and c, [2 n].
-/// Either may be null.
+/// One sequence of one LSTM head. `before` and `after` are the initial and the final state: the
+/// vectors h and c of n entries each, one after the other. `before` or `after` may be null.
 template <class T>
 struct LstmSequence {
   std::int64_t tokens = 0;
   HeadRows<const T> x = {}, dy = {};
   HeadRows<T> y = {}, dx = {};
-  HeadRows<float> gates = {}, cells = {};  // if not null, written by forward; read by backward
-  HeadRows<float> da = {}, earlier = {};   // backward pass only: dx and h_(t-1) in f32
+  // The gates and the cell states c of all tokens. The forward pass saves them, unless these
+  // pointers are null. The backward pass reads them.
+  HeadRows<float> gates = {}, cells = {};
+  // For the backward pass only, in f32: row t of `da` receives dx of token t, and row t of
+  // `earlier` receives the state h before token t.
+  HeadRows<float> da = {}, earlier = {};
   const float* before = nullptr;
   float* after = nullptr;
 };
@@ -26,15 +30,16 @@ template <class T>
 struct LstmRows {
   LstmSequence<T> each[lstm_together];
   std::int64_t n;
-  const float* u;  // packed matrix U
+  const float* u;  // the head's recurrent matrix U, packed by LstmKernels::pack
   bool add;        // add to dx instead of overwriting it
 };
 
 template <class T>
 struct LstmKernels {
   std::int64_t (*scratch)(std::int64_t n);
-  /// pack() packs a head's matrix U, [4 n, n], for the forward (transposed) or the backward pass.
-  /// packed() returns the size of the packed matrix in floats.
+  /// pack() packs the recurrent matrix U of a head, [4 n, n]. `transposed` is true for the forward
+  /// pass and false for the backward pass. packed() returns the size of the packed matrix in
+  /// floats.
   std::int64_t (*packed)(std::int64_t n);
   void (*pack)(const float* u, std::int64_t n, bool transposed, float* to);
   void (*forward)(const LstmRows<T>& rows, float* scratch);
@@ -56,8 +61,9 @@ namespace {
 using delta::Matrix;
 using delta::padded;
 
-/// Matrices with one row per sequence. A row of `a` contains the gates i, f, o and g, one after
-/// another, each padded to the stride of h.
+/// The state of an LSTM head as matrices with one row per sequence: the vectors h and c, and the
+/// products U h (`a`), from which the gates are computed. A row of `a` contains one part for each
+/// of the gates i, f, o and g, padded to the stride of h.
 struct LstmSpace {
   Matrix h, c, a;
   explicit LstmSpace(float* at, std::int64_t p)
@@ -142,7 +148,9 @@ void lstm_forward(const LstmRows<T>& rows, float* scratch) {
 template <class T>
 void lstm_backward(const LstmRows<T>& rows, float* scratch) {
   const std::int64_t n = rows.n, p = padded(n);
-  const LstmSpace space(scratch, p);  // h, c and a contain dh, dc and da of the next token
+  // Here, `space` contains gradients that come from the next token: those of the state h, of the
+  // cell c, and of the inputs `a` of the gates.
+  const LstmSpace space(scratch, p);
   for (std::int64_t i = 0; i < LstmSpace::floats(p); ++i) scratch[i] = 0;
   const Matrix u{const_cast<float*>(rows.u), p};
   for (std::int64_t t = longest_of(rows) - 1; t >= 0; --t) {
@@ -211,8 +219,8 @@ const LstmKernels<bf16>& kernels<LstmKernels<bf16>, Isa::LONGHAND_ISA>() {
 namespace longhand::cpu {
 namespace {
 
-/// The segments in order of descending length, so that segments that are processed together have
-/// similar lengths.
+/// The indices of the segments in order of descending length, so that segments that are processed
+/// together have similar lengths.
 std::vector<std::int64_t> lstm_order(const Segments& segments) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(segments.count()));
   std::iota(order.begin(), order.end(), 0);
@@ -222,8 +230,8 @@ std::vector<std::int64_t> lstm_order(const Segments& segments) {
   return order;
 }
 
-/// Calls kernel(rows) for every head and every group of segments. fill(segment, head, sequence)
-/// initializes one sequence of a group.
+/// Calls kernel(rows, scratch) for every head and every group of lstm_together segments.
+/// fill(segment, head, sequence) initializes one sequence of a group.
 template <class T, class Kernel, class Fill>
 void lstm_walk(CpuBackend& backend, const LstmKernels<T>& kernels, const Segments& segments,
                const Tensor& u, std::int64_t heads, bool transposed, const Kernel& kernel, bool add,

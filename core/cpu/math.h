@@ -12,11 +12,11 @@
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr double log2_e = 1.44269504088896340736;
-/// ln 2 with only 15 significant bits, so that n * ln2_high is exact for |n| < 512.
+/// ln 2 with only 15 significant bits, so that n * ln2_high is exact in f32 for integers |n| < 512.
 inline constexpr double ln2_high = 0.693145751953125;
 inline constexpr double ln2_low = 0.69314718055994530942 - ln2_high;
 
-/// c0 + c1 x + c2 x^2 + ...
+/// The polynomial c0 + c1 x + c2 x^2 + ..., where c1, c2, ... are the arguments `rest`.
 template <class... Coefficients>
 [[gnu::always_inline]] inline Vec polynomial(Vec x, double c0, Coefficients... rest) {
   if constexpr (sizeof...(rest) == 0) {
@@ -26,13 +26,14 @@ template <class... Coefficients>
   }
 }
 
-/// p 2^n for integral n in [-300, 300], rounded once.
+/// Returns p 2^n, rounded once, for an integer n in [-300, 300]. n_int is the same integer as n.
 [[gnu::always_inline]] inline Vec scale_by_power(Vec p, Vec n, IntVec n_int) {
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON) || \
     defined(LONGHAND_ISA_IS_AVX2)
   (void)n;
-  const IntVec half =
-      n_int >> 1;  // 2^half and 2^(n - half) are normal numbers, and p 2^half is exact
+  // p is multiplied by 2^half and then by 2^(n - half). Both powers are normal numbers, and the
+  // first product is exact.
+  const IntVec half = n_int >> 1;
   const Vec a = from_bits((half + IntVec(127)) << 23);
   const Vec b = from_bits((n_int - half + IntVec(127)) << 23);
   return p * a * b;
@@ -47,9 +48,10 @@ struct ReducedExp {
   Vec n, p;
   IntVec n_int;
 };
-/// The argument reduction of exp. x is in [-105, 89] or NaN.
+/// Computes n and p such that e^x = 2^n (1 + p), where |ln(1 + p)| <= ln 2 / 2. x is NaN or in
+/// [-105, 89].
 [[gnu::always_inline]] inline ReducedExp reduce_exp(Vec x) {
-  // Adding 1.5 * 2^23 rounds x to an integer, which is then in the low bits of the sum.
+  // Adding 1.5 * 2^23 rounds x / ln 2 to an integer, which is then in the low bits of the sum.
   const Vec magic(12582912.0);
   const Vec shifted = fma(x, Vec(log2_e), magic);
   const Vec n = shifted - magic;
@@ -59,13 +61,14 @@ struct ReducedExp {
 }
 
 [[gnu::always_inline]] inline Vec exp(Vec x) {
-  // Outside these bounds, the result is 0 or infinity. The order of the arguments makes min and max
-  // preserve NaN.
+  // For x outside the bounds -105 and 89, the result is 0 or infinity. The order of the arguments
+  // makes min and max preserve NaN.
   const ReducedExp e = reduce_exp(min(Vec(89.0), max(Vec(-105.0), x)));
   return scale_by_power(e.p + Vec(1.0), e.n, e.n_int);
 }
 
-/// e^x - 1 = 2^n p + (2^n - 1). x is in [-80, 80] or NaN. For small x, n is 0 and the result is p.
+/// Returns e^x - 1 for x in [-80, 80] or NaN. With e^x = 2^n (1 + p) from reduce_exp(), the result
+/// is 2^n p + (2^n - 1). For small x, n is 0 and the result is p.
 [[gnu::always_inline]] inline Vec exp_minus_1(Vec x) {
   const ReducedExp e = reduce_exp(x);
   const Vec power = from_bits((e.n_int + IntVec(127)) << 23);
@@ -91,8 +94,8 @@ struct ReducedExp {
   return select((x > Vec(0.0)) & (x < infinity), result, select(x < Vec(0.0), nan, special));
 }
 
-/// ln(1 + x) for x >= 0. Let u be 1 + x rounded to f32. The result is computed as ln u + (x - (u -
-/// 1)) / u.
+/// Returns ln(1 + x) for x >= 0. It is computed as ln u + (x - (u - 1)) / u, where u is 1 + x
+/// rounded to f32.
 [[gnu::always_inline]] inline Vec log1p(Vec x) {
   const Vec u = Vec(1.0) + x;
   const Vec lost = x - (u - Vec(1.0));
@@ -128,7 +131,7 @@ struct ReducedExp {
 /// four parts, and n times each part is subtracted from x. Three of the parts are so short that
 /// these products are exact. For |x| >= 2^14, libm is used.
 [[gnu::always_inline]] inline void sine_cosine(Vec x, Vec& sine, Vec& cosine) {
-  const Vec magic(12582912.0);  // as in reduce_exp
+  const Vec magic(12582912.0);  // adding 1.5 * 2^23 rounds to an integer, as in reduce_exp()
   const Vec shifted = fma(x, Vec(0.63661977236758134308), magic);
   const Vec n = shifted - magic;
   Vec r = fma(n, Vec(-0x1.92p0), x);

@@ -6,16 +6,18 @@
 
 namespace longhand::cpu {
 
-/// One query of one head, and its pairs (query, key). The query sees the keys from `first` to
-/// `last` of its segment.
+/// One query of one head, and its (query, key) pairs in the list Reinforce::pairs. The query sees
+/// the keys from `first` to `last` of its segment.
 template <class T>
 struct ReinforcedQuery {
   HeadRows<const T> k, v;  // rows start at the segment's first key
   const T* q;
   T* y;
   std::int64_t width, value_width, first, last;
-  HeadRows<const float> shift;  // cumulative shifts c of the segment's keys; may be null
-  float factor, log_sum;        // factor: scale of the scores times tau
+  HeadRows<const float> shift;  // Scores::decay of the segment's keys; may be null
+  // `factor` multiplies the dot product of query and key. log_sum is the logarithm of the softmax
+  // denominator of the query.
+  float factor, log_sum;
   float log_threshold, amount;
   const std::int32_t* pairs;
   std::int64_t count;
@@ -35,7 +37,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// True if the weight of a key exceeds the threshold.
+/// True if the query sees the key and the key's attention weight exceeds Reinforce::threshold.
 template <class T>
 bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   if (key < task.first || key > task.last) return false;
@@ -45,8 +47,9 @@ bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   return (log_weight < 0 ? log_weight : 0) > task.log_threshold;
 }
 
-/// Processes 64 pairs at a time: first sets a bit for every pair whose weight exceeds the
-/// threshold, then sums the values of these pairs.
+/// Processes 64 (query, key) pairs at a time: first sets a bit for every pair whose weight exceeds
+/// the threshold, then sums the values of the keys in these pairs and adds task.amount times the
+/// sum to y.
 template <class T>
 void query(const ReinforcedQuery<T>& task) {
   for (std::int64_t begin = 0; begin < task.count; begin += 64) {
@@ -97,12 +100,12 @@ const ReinforceKernels<bf16>& kernels<ReinforceKernels<bf16>, Isa::LONGHAND_ISA>
 namespace longhand::cpu {
 namespace {
 
-/// The segment that contains a query's row.
+/// The index of the segment that contains row `row` of the queries.
 std::int64_t segment_of(const Segments& queries, std::int32_t row) {
   return std::ranges::upper_bound(queries.begins(), row) - queries.begins().begin() - 1;
 }
 
-/// Processes the given pairs of one query for all heads.
+/// Executes Reinforce for the given (query, key) pairs of one query and for all heads.
 template <class T>
 void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op, float log_threshold,
                      const std::int32_t* pairs, std::int64_t count) {

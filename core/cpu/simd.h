@@ -23,12 +23,12 @@ namespace longhand::cpu::LONGHAND_ISA {
 
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON)
 inline constexpr int lanes = 4;
-#define LONGHAND_SIMD_FOUR_LANES  // undefined at the end of this file
+#define LONGHAND_SIMD_FOUR_LANES  // removed by #undef at the end of this file
 #elif defined(LONGHAND_ISA_IS_AVX2)
 inline constexpr int lanes = 8;
 #else
 inline constexpr int lanes = 16;
-#define LONGHAND_SIMD_AVX512  // undefined at the end of this file
+#define LONGHAND_SIMD_AVX512  // removed by #undef at the end of this file
 #endif
 
 /// Number of vector registers of the instruction set.
@@ -88,7 +88,7 @@ struct Vec {
   Vec(FloatLanes lanes_of) : v(lanes_of) {}
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  /// Subtracting +0 keeps the sign of -0.
+  /// Sets all lanes to the same number. +0 is subtracted and not added, because -0 + 0 is +0.
   explicit Vec(Number all) : v(static_cast<float>(all) - FloatLanes{}) {}
 
   friend Vec operator+(Vec a, Vec b) { return a.v + b.v; }
@@ -109,7 +109,7 @@ struct Vec {
 inline Vec select(Mask mask, Vec yes, Vec no) { return mask.v ? yes.v : no.v; }
 inline IntVec select(Mask mask, IntVec yes, IntVec no) { return mask.v ? yes.v : no.v; }
 
-/// Reinterpret the bits of a vector.
+/// Reinterprets the bits of each float as an integer. from_bits() is the inverse.
 inline IntVec bits(Vec a) { return reinterpret_cast<IntLanes>(a.v); }
 inline Vec from_bits(IntVec a) { return reinterpret_cast<FloatLanes>(a.v); }
 
@@ -184,7 +184,7 @@ inline IntVec lane_indices() {
   for (int i = 0; i < lanes; ++i) v[i] = i;
   return v;
 }
-/// True in the first n lanes.
+/// A mask that is true in the first n lanes only.
 inline Mask first(int n) { return lane_indices() < IntVec(n); }
 
 // Memory access. Addresses need no alignment unless stated otherwise.
@@ -228,7 +228,8 @@ inline void store(bf16* to, Vec a) {
   __builtin_memcpy(static_cast<void*>(to), &half, sizeof half);
 }
 
-/// Rounds a to the pointer's element type, as if a were stored in that type and loaded again.
+/// Rounds a to the element type of the pointer, as if a were stored in this type and loaded again.
+/// The pointer only selects the type and may be null.
 inline Vec round_to(const float*, Vec a) { return a; }
 inline Vec round_to(const bf16*, Vec a) { return widen(narrow(a)); }
 

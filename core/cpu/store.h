@@ -4,9 +4,10 @@ namespace longhand::cpu {
 
 /// How a kernel writes its results.
 struct Store {
-  bool add = false;  // add to the existing contents instead of overwriting them
-  // Use non-temporal stores. This requires that every row, or every chunk, starts on a 64-byte
-  // boundary.
+  // True if results are added to the contents of the destination instead of overwriting them.
+  bool add = false;
+  // True if non-temporal stores are used. Then every piece that a kernel writes at once, which is a
+  // row or a chunk of rows, must start on a 64-byte boundary.
   bool stream = false;
 };
 

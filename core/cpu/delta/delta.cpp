@@ -8,7 +8,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Makes one work item per segment and head. Items run in parallel. The tokens of an item are
+/// Makes one work item per segment and key head. Items run in parallel. The tokens of an item are
 /// processed in order.
 WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of_token) {
   WorkList list;
@@ -24,7 +24,7 @@ WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of
   return list;
 }
 
-/// Number of multiplications per token in a full chunk.
+/// Estimates the number of multiplications per token for one key head and its `group` query heads.
 double delta_cost(const Heads& k, std::int64_t v_width, std::int64_t group) {
   const auto wide = static_cast<double>(k.width + delta_chunk);
   return wide * static_cast<double>(v_width + delta_chunk) * static_cast<double>(1 + group);

@@ -4,13 +4,16 @@
 #include "core/cpu/loop.h"
 #include "core/cpu/math.h"
 
-/// The delta rule in chunks. Let S be the state before a chunk, c_i the sum of the decays of the
-/// chunk's tokens up to token i, E_ij = e^(c_i - c_j), and * the elementwise product. The tokens of
-/// the chunk write U = diag(beta) W, where
-///   (I + A diag(beta)) W = V - diag(e^c) K S,  A = strictly lower part of E * K K^T
-/// and then the outputs Y and the next state S' are
-///   Y = diag(e^c) Q S + O U,  O = lower part of E * Q K^T
-///   S' = e^(c_n) S + K^T diag(e^(c_n - c)) U
+/// The delta rule (core/contract/delta.h) in chunks of n tokens. Q, K and V are the queries, keys
+/// and values of a chunk. S is the memory before the chunk, c_i is the sum of the chunk's decays up
+/// to token i, E_ij = e^(c_i - c_j), beta_i is the strength with which token i writes
+/// (Delta::beta), and * is the elementwise product. Row i of W is the error of token i (w_i in the
+/// contract). W is the solution of
+///   (I + A diag(beta)) W = V - diag(e^c) K S;  A = strictly lower part of E * K K^T.
+/// The tokens write U = diag(beta) W to the memory. The outputs Y and the memory S' after the chunk
+/// are
+///   Y = diag(e^c) Q S + O U;  O = lower part of E * Q K^T;
+///   S' = e^(c_n) S + K^T diag(e^(c_n - c)) U.
 namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
@@ -22,8 +25,8 @@ using Entries = delta::Part;
 
 constexpr std::int64_t chunk = delta_chunk;
 
-/// Allocates matrices in the scratch memory. If `at` is null, only counts the floats that they
-/// need.
+/// Allocates matrices in the scratch memory `at`. If `at` is null, only counts the floats that the
+/// matrices need.
 class DeltaSpace {
  public:
   explicit DeltaSpace(float* at = nullptr) : at_(at) {}
@@ -42,16 +45,20 @@ class DeltaSpace {
   std::int64_t used_ = 0;
 };
 
-/// The quantities of a chunk that the forward and the backward pass both need.
+/// The matrices and vectors of a chunk of tokens that the forward and the backward pass both need.
 struct DeltaChunk {
-  // rows: `tokens`, rounded up to a multiple of `unit`
+  // `first` is the first token of the chunk. `rows` is the number of its tokens, rounded up to a
+  // multiple of delta::unit.
   std::int64_t first = 0, tokens = 0, rows = 0;
-  Matrix k, k_transposed, between, keys, reads;  // between is E, keys is -A, reads is O
-  // since[i] = e^c_i, the decay from the start of the chunk to token i. until[i] = e^(c_n - c_i),
-  // the decay from token i to the end of the chunk.
+  // Entry (i, j) of `between` is the decay factor from token j to token i, or 0 if j > i. With the
+  // keys K, the queries Q and the elementwise product *, `keys` is the part of -between * K K^T
+  // below the diagonal, and `reads` is between * Q K^T.
+  Matrix k, k_transposed, between, keys, reads;
+  // since[i] is the decay factor from the start of the chunk to token i. until[i] is the decay
+  // factor from token i to the end of the chunk.
   float *beta, *since, *until;
-  float *high, *low;  // c_i = high_i + low_i
-  float decay = 1;    // e^c_n
+  float *high, *low;  // high[i] + low[i] is the sum of the chunk's decays up to token i
+  float decay = 1;    // the decay factor of the whole chunk
 
   DeltaChunk(DeltaSpace& space, std::int64_t w)
       : k(space.matrix(chunk, w)),
@@ -66,8 +73,8 @@ struct DeltaChunk {
         low(space.floats(chunk)) {}
 };
 
-/// Copies rows of a head to `to`, multiplied by `factor`. Entries of `to` that have no source are
-/// set to 0.
+/// Copies rows of a head to `to`, multiplied by `factor`. Entries of `to` beyond the tokens and the
+/// width of the head are set to 0.
 template <class T>
 void read_rows(const HeadRows<const T>& x, std::int64_t first, std::int64_t tokens,
                std::int64_t rows, std::int64_t width, float factor, const Matrix& to) {
@@ -96,14 +103,14 @@ void write_rows(const Matrix& from, std::int64_t tokens, std::int64_t width, flo
   }
 }
 
-/// Returns the rows of head g of the group. x refers to the rows of head 0, and every head has
-/// `width` columns.
+/// Returns the rows of query head g among the query heads that read one key head. x contains the
+/// rows of query head 0. The heads are side by side and have `width` columns each.
 template <class T>
 HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
 }
 
-/// Loads the chunk's keys and decays.
+/// Loads the keys, decays and beta of the chunk that begins at token `first`.
 template <class T>
 void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
   c.first = first;
@@ -128,7 +135,8 @@ void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
   c.decay = c.since[c.rows - 1];
 }
 
-/// Computes the decays E between tokens, and -A from the products of keys.
+/// Computes c.between, the decay factor from each token to each later token, and c.keys, the
+/// products of the tokens' keys times these factors (see DeltaChunk).
 void relate(DeltaChunk& c, std::int64_t width) {
   delta::transpose(c.k, c.rows, c.k.stride, c.k_transposed);
   for (std::int64_t i = 0; i < c.rows; ++i) {
@@ -151,7 +159,8 @@ void relate(DeltaChunk& c, std::int64_t width) {
   }
 }
 
-/// y = E * (a b). E contains the decays between tokens. Its entries above the diagonal are 0.
+/// y = c.between * (a b), where a b is a matrix product and * is the elementwise product. c.between
+/// contains the decay factors between tokens and is 0 above the diagonal.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth,
              const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -162,8 +171,9 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Like weighed() above. Also adds sign scores * (a b) to `flow`. flow_ij is that part of the
-/// gradient with respect to c_i - c_j that comes from the score of tokens i and j.
+/// Like weighed() above. Also adds sign scores * (a b) to `flow`, where * is the elementwise
+/// product. flow_ij becomes the gradient with respect to the sum of the decays between tokens j and
+/// i, as far as it comes from the score of these two tokens.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -176,16 +186,22 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Computes the gradients of the decays. The chunk's initial state and each token contribute to
-/// later tokens and to the next state. The decay of token t multiplies those contributions whose
-/// source is the initial state or a token before t, and whose target is the next state or a token
-/// from t on. ddecay_t is the sum of the terms of all these contributions. The terms are in `flow`
-/// (token to token), `from_memory` (state to token), `to_next` (token to state) and `held` = e^c_n
-/// <S, dS'> (state to state). No result is computed as a difference of larger sums, because it
+/// Computes `ddecay`, the gradients of the decays of a chunk. The memory before the chunk and each
+/// token contribute to later tokens and to the memory after the chunk. Each contribution has a
+/// decay factor. The arguments contain the gradients with respect to the logarithms of these
+/// factors:
+///   flow          contributions from token to token;
+///   from_memory   from the memory before the chunk to a token;
+///   to_next       from a token to the memory after the chunk;
+///   held          from the memory before the chunk to the memory after it.
+/// The decay of token t is part of the factor of a contribution if the source is the memory or a
+/// token before t, and the target is the memory or a token from t on. ddecay_t is the sum of the
+/// gradients for these contributions. It is not computed as a difference of larger sums, because it
 /// would lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
-  Vec columns[chunk / lanes];  // columns[j]: sum of flow[i][j] over all rows i >= t
+  // The sum of each column of `flow` over the rows >= t, where t decreases in the loop below.
+  Vec columns[chunk / lanes];
   for (Vec& sum : columns) sum = Vec(0.0f);
   double asked = 0, told = static_cast<double>(held);
   for (std::int64_t i = 0; i < c.tokens; ++i) {
@@ -205,7 +221,8 @@ void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory
   }
 }
 
-/// memory = decay * memory + K^T written
+/// Updates the memory after a chunk: memory = c.decay memory + K^T written. The rows of K are the
+/// chunk's keys. The rows of `written` are what its tokens write, decayed until the chunk's end.
 void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, std::int64_t rows) {
   for (std::int64_t i = 0; i < rows * memory.stride; i += lanes) {
     store(memory.at + i, Vec(c.decay) * load(memory.at + i));
@@ -214,10 +231,11 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
                  c.tokens, true);
 }
 
-constexpr std::int64_t solved = 8;  // number of rows that are solved together
+constexpr std::int64_t solved = 8;  // rows of a triangular system that are solved as one block
 
-/// Solves for W by forward substitution (see the top of this file). `right` contains the right-hand
-/// side, which W replaces. `written` receives U.
+/// Solves the triangular system for the errors of a chunk's tokens by forward substitution (see the
+/// top of this file). `right` contains the right-hand side and receives the errors. `written`
+/// receives each error times beta of its token, which is what the token writes.
 void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written) {
   const std::int64_t columns = right.stride;
   for (std::int64_t block = 0; block < c.rows; block += solved) {
@@ -238,8 +256,9 @@ void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written)
   }
 }
 
-/// Backward substitution: adds to du the contributions of later tokens of the chunk. Then sets `dw`
-/// to diag(beta) du.
+/// Solves the transposed triangular system by backward substitution. Row i of du is the gradient of
+/// what token i writes. The contributions of later tokens of the chunk are added to this row. Row i
+/// of dw, the gradient of the error of token i, is set to beta of this token times the result.
 void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   const std::int64_t columns = du.stride;
   for (std::int64_t block = c.rows - solved; block >= 0; block -= solved) {
@@ -261,7 +280,7 @@ void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   }
 }
 
-/// Copies a state [width, v_width] to padded rows. If `from` is null, the state is 0.
+/// Copies a memory [width, v_width] to the padded rows of `to`. If `from` is null, the memory is 0.
 void read_memory(const float* from, std::int64_t width, std::int64_t v_width, const Matrix& to,
                  std::int64_t rows) {
   const HeadRows<const float> all{from, v_width};
@@ -334,14 +353,16 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 }
 
 struct BackwardSpace {
-  std::int64_t w, v;  // padded width of keys and of values
+  std::int64_t w, v;  // w: padded width of keys; v: padded width of values
   DeltaChunk c;
-  Matrix d, turned;  // d: gradient of the state after the chunk; turned: transpose of a state or d
+  // `d` is the gradient of the memory after the chunk. `turned` is the transpose of `d`, or of the
+  // memory before the chunk.
+  Matrix d, turned;
   Matrix error, written, dw, du, dy, across;
   Matrix q, dq, dk_row, dk_column;  // [tokens, width]
   Matrix products, flow;            // [tokens, tokens]
   float *from_memory, *to_next, *ddecay;
-  float* memories;  // for each chunk, the state before the chunk
+  float* memories;  // the memory before each chunk, one after another
 
   BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t width, std::int64_t v_width)
       : w(padded(width)),
@@ -384,7 +405,8 @@ void begin_backward(const DeltaGradients<T>& head, std::int64_t first, BackwardS
   delta::scale_rows(s.error, s.c.beta, s.c.rows, s.error.stride, s.written);
 }
 
-/// Computes the state before each chunk.
+/// Computes again the memory of the delta rule before each chunk of tokens, which the forward pass
+/// does not save.
 template <class T>
 void restore_memories(const DeltaGradients<T>& head, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;
@@ -400,8 +422,10 @@ void restore_memories(const DeltaGradients<T>& head, BackwardSpace& s) {
   }
 }
 
-/// Gradients through the next state S' = e^(c_n) S + K^T diag(e^(c_n - c)) U, where `held` is S and
-/// s.d is dS'. Multiplies s.d by e^(c_n).
+/// Computes the gradients that come through the memory of the delta rule after a chunk: those of
+/// the keys and of what the tokens write. Initially, s.d is the gradient of the memory after the
+/// chunk. It is then multiplied by c.decay, because this memory contains c.decay times `held`, the
+/// memory before the chunk.
 template <class T>
 void through_next_state(const DeltaGradients<T>& head, const Matrix& held, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;
@@ -425,7 +449,8 @@ void through_next_state(const DeltaGradients<T>& head, const Matrix& held, Backw
   }
 }
 
-/// Gradients through the outputs Y = diag(e^c) Q S + O U. Adds to dU, dK and dS.
+/// Computes the gradients that come through the outputs of a chunk of tokens. Stores dq, and adds
+/// to the gradients of what the tokens write, of the keys and of the memory before the chunk.
 template <class T>
 void through_outputs(const DeltaGradients<T>& head, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;
@@ -455,7 +480,8 @@ void through_outputs(const DeltaGradients<T>& head, BackwardSpace& s) {
   }
 }
 
-/// Gradients through W, the solution of (I + A diag(beta)) W = V - diag(e^c) K S.
+/// Computes the gradients that come through the triangular system for the errors of a chunk's
+/// tokens. Stores dv, and adds to the gradients of the keys and of the memory before the chunk.
 template <class T>
 void through_solution(const DeltaGradients<T>& head, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;
@@ -484,7 +510,8 @@ void through_solution(const DeltaGradients<T>& head, BackwardSpace& s) {
   delta::product(delta::transposed(c.k), Entries::all, s.dw, s.d, 0, w, v, c.tokens, true);
 }
 
-/// Writes the gradients of beta, of the decays and of the keys. `kept` is <S, dS'>.
+/// Stores the gradients of beta, of the decays and of the keys. `kept` is the dot product of the
+/// memory before the chunk and the gradient of the memory after the chunk.
 template <class T>
 void write_gradients(const DeltaGradients<T>& head, float kept, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;

@@ -6,12 +6,12 @@
 
 namespace longhand::cpu {
 
-/// Maximum number of tokens in a chunk.
+/// Maximum number of tokens that the kernels of the delta rule process together, as one chunk.
 inline constexpr std::int64_t delta_chunk = 64;
 
-/// One key head of a segment and the `group` query heads that read it. Query head g begins at
-/// column g * width of q and dq, and at column g * v_width of y and dy. beta and decay have one
-/// number per token. `decay` may be null.
+/// The inputs of the delta rule for one key head of a segment and the `group` query heads that read
+/// it. Query head g begins at column g * width of q and dq, and at column g * v_width of y and dy.
+/// beta and decay have one number per token. `decay` may be null.
 template <class T>
 struct DeltaInput {
   std::int64_t tokens, width, v_width, group;
@@ -25,9 +25,9 @@ struct DeltaForward {
   DeltaInput<T> in;
   HeadRows<const T> v;
   HeadRows<T> y;
-  HeadRows<float> error;  // may be null
-  const float* before;    // may be null
-  float* after;           // may be null or equal to `before`
+  HeadRows<float> error;  // receives the errors for the backward pass (see Delta); may be null
+  const float* before;    // the memory before the first token; null: 0
+  float* after;           // receives the last memory; may be null or equal to `before`
 };
 
 template <class T>
@@ -35,16 +35,16 @@ struct DeltaGradients {
   DeltaInput<T> in;
   HeadRows<const T> dy;
   HeadRows<const float> error;
-  HeadRows<T> dq, dk, dv;  // may be null
+  HeadRows<T> dq, dk, dv;  // each may be null if this gradient is not required
   Store dq_how, dk_how, dv_how;
-  HeadRows<float> dbeta, ddecay;  // may be null
+  HeadRows<float> dbeta, ddecay;  // each may be null if this gradient is not required
   Store dbeta_how, ddecay_how;
 };
 
 template <class T>
 struct DeltaKernels {
-  /// Number of floats of scratch memory. For the backward pass, segments have at most `tokens`
-  /// tokens.
+  /// forward_scratch() and backward_scratch() return the number of floats of scratch memory that a
+  /// call of forward() or backward() needs. `tokens` is the maximum number of tokens of a segment.
   std::int64_t (*forward_scratch)(std::int64_t width, std::int64_t v_width);
   std::int64_t (*backward_scratch)(std::int64_t tokens, std::int64_t width, std::int64_t v_width);
   void (*forward)(const DeltaForward<T>& head, float* scratch);

@@ -15,7 +15,7 @@ struct Matrix {
   float* row(std::int64_t i) const { return at + i * stride; }
 };
 
-/// A left operand of a product. Its entry (i, k) is at[i * row + k * step].
+/// A left operand of a matrix product. Its entry (i, k) is at[i * row + k * step].
 struct Left {
   const float* at;
   std::int64_t row, step;
@@ -23,8 +23,9 @@ struct Left {
 inline Left plain(const Matrix& a) { return {a.at, a.stride, 1}; }
 inline Left transposed(const Matrix& a) { return {a.at, 1, a.stride}; }
 
-/// The part of the left operand that is not zero. The kernel reads whole tiles. All entries outside
-/// this part that are within `unit` of the diagonal must therefore be stored as 0.
+/// The part of a product's left operand that may be nonzero: all entries or one triangle. The
+/// kernel reads whole tiles, which may extend beyond a triangle. Therefore, entries outside the
+/// triangle must be 0 if they are within `unit` of the diagonal.
 enum class Part { all, lower, upper };
 
 template <int rows, int vectors>
@@ -58,8 +59,8 @@ template <int rows, int vectors>
   }
 }
 
-/// c = a b, or c += a b if `add`, for the rows [from, to) and the first `columns` columns of c. The
-/// sum is over k < depth. to - from must be a multiple of 8.
+/// Computes c = a b, or c += a b if `add` is true, for the rows [from, to) and the first `columns`
+/// columns of c. The first `depth` columns of a are used. to - from must be a multiple of 8.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
   constexpr int few = registers == 32 ? 8 : 4, wide = registers == 32 ? 4 : 2;
@@ -77,7 +78,7 @@ inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, 
   for (; column < columns; column += lanes) strip.template operator()<few, 1>(column);
 }
 
-/// to_ji = from_ij
+/// Transposes a matrix with the given numbers of rows and columns: to_ji = from_ij.
 inline void transpose(const Matrix& from, std::int64_t rows, std::int64_t columns,
                       const Matrix& to) {
   for (std::int64_t i = 0; i < rows; i += lanes) {
@@ -100,7 +101,7 @@ inline void transpose(const Matrix& from, std::int64_t rows, std::int64_t column
   }
 }
 
-/// to_i = factors[i] x_i for each row i. `to` may be x itself.
+/// Multiplies each row i of x by factors[i] and stores the result in `to`, which may be x itself.
 inline void scale_rows(const Matrix& x, const float* factors, std::int64_t rows,
                        std::int64_t columns, const Matrix& to) {
   for (std::int64_t i = 0; i < rows; ++i) {

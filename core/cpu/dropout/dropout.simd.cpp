@@ -7,11 +7,11 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-// Number of Philox blocks of four words that are generated together.
+// Number of blocks of four random words that the Philox generator computes together.
 constexpr std::int64_t blocks = 64;
 
-/// Draws the dropout factors of `4 * blocks` consecutive entries. A factor is 0 or `kept`.
-/// factors[i] is the factor of entry 4 * first + i.
+/// Draws the dropout factors of `4 * blocks` consecutive entries. A factor is 0 for a dropped entry
+/// and otherwise stream.kept. factors[i] is the factor of entry 4 * first + i.
 void draw_factors(const DropoutStream& stream, std::uint32_t first, float* factors) {
   std::uint32_t c0[blocks], c1[blocks], c2[blocks], c3[blocks];
   for (std::uint32_t i = 0; i < blocks; ++i) {

@@ -37,7 +37,7 @@ void run(CpuBackend& backend, const Fill& op) {
 void run(CpuBackend& backend, const Copy& op) {
   if (op.y.same_memory(op.x) && op.x.dtype() == op.y.dtype()) return;
   const std::int64_t n = op.x.size();
-  if (!is_float(op.y.dtype())) {  // x has the same type as y
+  if (!is_float(op.y.dtype())) {  // integers: x has the same type as y
     const auto* from = static_cast<const std::byte*>(op.x.address());
     auto* to = static_cast<std::byte*>(op.y.address());
     parallel_for(backend.threads(), static_cast<std::int64_t>(op.x.bytes()), 4 * grain,

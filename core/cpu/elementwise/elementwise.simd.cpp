@@ -44,7 +44,7 @@ void gate_backward(const T* x, const T* dy, T* dx, Store how, std::int64_t rows,
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t first = row * 2 * width, second = first + width;
     for_each_vector(width, [&](auto j, auto v) {
-      // Both halves are loaded before dx is stored, because dx may be x.
+      // Both halves of the row of x are loaded before dx is stored, because dx may be x.
       const Vec gated = v.load(x + first + j), by = v.load(x + second + j);
       const Vec d = v.load(dy + row * width + j);
       out.put(first + j, v, d * F::derivative(gated) * by);

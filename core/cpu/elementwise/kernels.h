@@ -14,7 +14,8 @@ template <class T>
 struct ElementwiseKernels {
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
 
-  /// The kernels of one formula. The array `formulas` is in the order of the enum Activation.
+  /// The kernels of one activation function. The array `formulas` is in the order of the enum
+  /// Activation.
   struct Formula {
     void (*activate)(const T* x, T* y, Store how, std::int64_t n);
     void (*activate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t n);
@@ -25,7 +26,8 @@ struct ElementwiseKernels {
   };
   Formula formulas[Formulas::size];
 
-  /// `bias` or `residual` may be null.
+  /// y = x + bias + residual, where the same bias is added to every row. `bias` or `residual` may
+  /// be null.
   void (*add_bias)(const T* x, const float* bias, const T* residual, T* y, Store how,
                    std::int64_t rows, std::int64_t columns);
 

@@ -25,10 +25,11 @@ void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::str
   if (!sound) longhand::require_indices(op, argument, indices, bound);
 }
 
-/// The rows of a batch, sorted stably by their ids.
+/// Rows sorted by their ids. The id of a row is the index of a row of the embedding table. Rows
+/// with equal ids keep their order.
 struct Sorted {
-  std::vector<std::int64_t> order;  // row indices
-  // The rows with this id are order[first[id]], ..., order[first[id + 1] - 1].
+  std::vector<std::int64_t> order;  // the indices of the rows, sorted by id
+  // The rows with a certain id are order[first[id]], ..., order[first[id + 1] - 1].
   std::vector<std::int64_t> first;
 };
 
@@ -45,8 +46,8 @@ Sorted sort_by_id(const std::int32_t* ids, std::int64_t rows, std::int64_t vocab
   return s;
 }
 
-/// Adds each chunk of rows of dy to a table of its own. Then adds all of these tables and stores
-/// the result in dtable.
+/// Computes dtable, the gradient of an embedding table. Divides the rows of dy into chunks and adds
+/// the rows of each chunk to a separate table. Then adds all of these tables.
 template <class T>
 void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -62,9 +63,9 @@ void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& o
   sums.combine(threads, isa, 1);
 }
 
-/// Sorts the rows of dy by id and divides the vocabulary into chunks. For each chunk, the rows of
-/// dy with its ids are summed. Chunks have about equal work, which is one unit per row of dy and
-/// per row of the table.
+/// Computes dtable, the gradient of an embedding table. Sorts the rows of dy by id and divides the
+/// rows of the table into chunks. For each chunk, those rows of dy are added whose ids are in it.
+/// Chunks have about equal work: the number of rows of dy plus the number of rows of the table.
 template <class T>
 void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);

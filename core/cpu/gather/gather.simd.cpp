@@ -40,7 +40,8 @@ void gather(const T* x, const std::int32_t* index, T* y, std::int64_t rows, std:
   }
 }
 
-/// Sums the contributions to a row in f32, and rounds each sum once.
+/// The backward pass of gather(). Sums the contributions to a row of dx in f32, and rounds each sum
+/// once to the type of dx.
 template <class T>
 void gather_backward(const std::int32_t* index, const T* dy, T* dx, bool add, float* sums,
                      std::int64_t rows, std::int64_t n, std::int64_t k) {
@@ -53,14 +54,15 @@ void gather_backward(const std::int32_t* index, const T* dy, T* dx, bool add, fl
   }
 }
 
-/// Each lane keeps its maximum and the index of the maximum. Only a strictly larger entry replaces
-/// the maximum, so each lane keeps the first of several equal maxima.
+/// Finds the largest entry of each row. Each vector lane keeps the maximum of its entries and the
+/// index of the maximum. Only a strictly larger entry replaces the maximum, so each lane keeps the
+/// first of several equal maxima.
 template <class T>
 void argmax(const T* x, std::int32_t* y, std::int64_t rows, std::int64_t n) {
   for (std::int64_t i = 0; i < rows; ++i) {
     const T* row = x + i * n;
     // Comparisons with NaN are false. If the first entry is NaN, it therefore remains the maximum,
-    // as in the reference loop.
+    // as in the loop of the reference backend.
     const float front = value_of(row[0]);
     if (front != front) {
       y[i] = 0;

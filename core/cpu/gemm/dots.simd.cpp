@@ -16,12 +16,14 @@ template <bool Round, class T>
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
-/// Prefetch distance of B in bytes. B is read sequentially, but at the end of a column, the
-/// hardware prefetcher does not fetch the next column in time.
+/// Prefetch distance, in bytes, of the right operand B. B is read sequentially, but at the end of a
+/// column, the hardware prefetcher does not fetch the next column in time.
 constexpr std::int64_t ahead = 1024;
-constexpr int partial_sums = 4;  // independent sums, which hide the latency of additions
+/// Number of partial sums per dot product. They are independent, to hide the latency of additions.
+constexpr int partial_sums = 4;
 
-/// Computes M entries of a column of c. The order of summation does not depend on M.
+/// Computes M entries of a column of c: dot products of M rows of A with one column of B. The order
+/// of summation does not depend on M.
 template <int M, bool Round, class T>
 void dot_column(const Dots& d, const float* a, const T* b, float* c) {
   constexpr std::int64_t step = partial_sums * lanes, step_bytes = step * sizeof(T);
@@ -60,7 +62,9 @@ template <bool Round, class T>
 void dots_of(const Dots& d) {
   const T* b = static_cast<const T*>(d.b);
   for (std::int64_t j = 0; j < d.cols; ++j, b += d.ldb) {
-    std::int64_t i = 0;  // after the first pair of rows, the column is in the first-level cache
+    // Two rows of A are processed at a time. The first pair brings the column of B into the
+    // first-level cache.
+    std::int64_t i = 0;
     for (; i + 2 <= d.rows; i += 2) {
       dot_column<2, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
     }

@@ -24,7 +24,8 @@ void store_some(void* row, bool is_bf16, std::int64_t at, Vec value, int n) {
   n == lanes ? store(to, value) : store_first(to, value, n);
 }
 
-/// Row i of a matrix of f32 or bf16; null if `data` is null.
+/// The address of row i of a matrix of f32 or bf16 with leading dimension `ld`. It is null if
+/// `data` is null.
 const void* row_of(const void* data, bool is_bf16, std::int64_t ld, std::int64_t i) {
   return data ? static_cast<const char*>(data) + i * ld * (is_bf16 ? 2 : 4) : nullptr;
 }

@@ -22,7 +22,7 @@ void* at(void* data, DType type, std::int64_t index) {
   return static_cast<std::byte*>(data) + size_in(type, index);
 }
 
-/// A range of rows of A, columns of B, or k.
+/// A range of rows of A, of columns of B, or of indices along k.
 struct Range {
   std::int64_t begin, end;
   std::int64_t size() const { return end - begin; }
@@ -32,7 +32,7 @@ Range piece(std::int64_t index, std::int64_t step, std::int64_t total) {
 }
 
 /// True if the kernels write c with non-temporal stores. They can do so only if k is processed in a
-/// single pass.
+/// single pass, so that c is written once and never read.
 bool streams(const Gemm& g, const GemmPlan& plan) {
   constexpr std::int64_t line = 64 / sizeof(float);
   const auto address = reinterpret_cast<std::uintptr_t>(g.c.data);
@@ -41,8 +41,8 @@ bool streams(const Gemm& g, const GemmPlan& plan) {
          static_cast<std::size_t>(g.batch * g.m * g.n) * sizeof(float) >= stream_from;
 }
 
-/// Executes one product: reserves the scratch memory, and then packs, multiplies and finishes each
-/// part of the plan.
+/// Executes one matrix product as its GemmPlan requires: reserves the scratch memory, packs the
+/// operands, multiplies them block by block, and computes c from the sums.
 class GemmRun {
  public:
   GemmRun(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace)
@@ -64,7 +64,8 @@ class GemmRun {
     find_kept();
     if (!plan_.share_b && !kept_)
       b_bytes_ = padded(round_up(plan_.task_cols, format_.nr) * panel_units * bytes);
-    // The leading dimension is not a power of two, so that rows are in different sets of the cache.
+    // The leading dimension of the buffer for sums is not a power of two, so that its rows are in
+    // different sets of the cache.
     ld_sums_ = plan_.task_cols + 16;
     const std::int64_t block = plan_.direct ? 0 : plan_.task_rows * ld_sums_ * 4;
     const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
@@ -103,8 +104,8 @@ class GemmRun {
   }
 
  private:
-  /// Looks for B in the cache of packed panels. Cached panels have the same layout as shared
-  /// panels.
+  /// Looks for B in the cache of packed operands (KeptPanels). A cached B has the same layout as a
+  /// B that is packed in advance for all tasks.
   void find_kept() {
     KeptPanels* const all = workspace_.kept();
     if (!all || g_.batch != 1 || g_.m > KeptPanels::most_rows || plan_.b_in_place) return;
@@ -156,9 +157,10 @@ class GemmRun {
     return (before * padded_width + index * units(k_size)) * format_.unit_bytes;
   }
 
-  /// Computes the sums of rows x cols over the range `ks`, one block of k at a time. The first
-  /// block stores alpha a b + beta sums in `sums`. Each later block adds its alpha a b. If B is
-  /// shared, `group` is the range of columns of B that is packed in advance for several tasks.
+  /// Multiplies the rows `rows` of A by the columns `cols` of B over the range `ks` of k, one block
+  /// of k at a time. The first block computes sums = alpha a b + beta sums. Each later block adds
+  /// its alpha a b. If B is packed in advance for several tasks, `group` is the range of the
+  /// columns that are packed.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
                 float beta, int worker, Range group) {
     std::byte* scratch = workspace_.of_worker(worker);
@@ -256,7 +258,7 @@ class GemmRun {
 
   std::byte* shared_a() { return workspace_.packed() + shared_b_bytes_; }
 
-  /// Computes the final values of c from the sums of a block.
+  /// Applies the epilogue (bias, activation, residual) to the sums of a block and stores them in c.
   void finish(std::int64_t batch, Range rows, Range cols, const float* sums, std::int64_t ld) {
     const Epilogue& e = g_.epilogue;
     const auto corner = [&](const auto& matrix) {
@@ -286,7 +288,7 @@ class GemmRun {
                        .beta = g_.beta});
   }
 
-  /// Executes one task: computes rows x cols of c over all of k.
+  /// Executes one task: computes the rows `rows` and columns `cols` of c, summed over all of k.
   void make(std::int64_t batch, Range rows, Range cols, int worker, Range group) {
     const Range all{0, g_.k};
     if (plan_.direct) {

@@ -34,17 +34,22 @@ struct GemmResult {
   std::int64_t batch_stride = 0;
 };
 
-/// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c. But if `at` is given, c = alpha
-/// op(a) op(b) f'(at) + beta c. Arguments that are omitted have null data.
+/// What is done with the product op(a) op(b), where op() is the identity or the transpose. f is an
+/// activation function. If `at` is omitted:
+///   z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c.
+/// If `at` is given, with the elementwise product *:
+///   c = (alpha op(a) op(b)) * f'(at) + beta c.
+/// Arguments that are omitted have null data.
 struct Epilogue {
   const float* bias = nullptr;
   std::optional<Activation> f = {};
-  GemmResult pre = {};  // receives z, unless omitted
+  GemmResult pre = {};  // receives z, the input of f, unless omitted
   GemmOperand residual = {}, at = {};
 };
 
-/// op(a) is m x k, op(b) is k x n, c is m x n. With beta = 0, c is not read. c must not overlap a
-/// or b. `residual` and `at` may be c itself.
+/// A batch of matrix products with an epilogue. op(a), which is a or its transpose, is m x k, op(b)
+/// is k x n, and c is m x n. With beta = 0, c is not read. c must not overlap a or b. `residual`
+/// and `at` may be c itself.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmOperand a, b;
@@ -54,16 +59,17 @@ struct Gemm {
   Math math = Math::exact;
 };
 
-/// Scratch memory that grows as needed and is reused: one piece per worker, and two pieces shared
-/// by all workers.
+/// Scratch memory that grows as needed and is reused: one buffer per worker thread, and two buffers
+/// that all workers share.
 class GemmWorkspace {
  public:
-  /// `kept` caches the packed panels of steady operands; null: no panels are cached.
+  /// `kept` caches the packed panels of operands whose values do not change (SteadyValues). If it
+  /// is null, no panels are cached.
   explicit GemmWorkspace(KeptPanels* kept = nullptr) : kept_(kept) {}
   GemmWorkspace(const GemmWorkspace&) = delete;
   GemmWorkspace& operator=(const GemmWorkspace&) = delete;
 
-  /// Grows the pieces to at least these sizes. Their contents are lost.
+  /// Grows the buffers to at least these sizes. Their contents may be lost.
   void reserve(int workers, std::size_t bytes_each, std::size_t packed_bytes,
                std::size_t partial_bytes);
   std::byte* of_worker(int worker) { return workers_[static_cast<std::size_t>(worker)].data; }
@@ -91,7 +97,9 @@ class GemmWorkspace {
   KeptPanels* kept_;
   std::vector<Buffer> workers_;
   Buffer packed_, partial_;
-  struct alignas(64) Stretch {  // occupies one cache line
+  // The tasks [next, end) of one worker that are not yet started. Each Stretch has its own cache
+  // line.
+  struct alignas(64) Stretch {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
@@ -101,8 +109,8 @@ class GemmWorkspace {
 
 struct GemmKernels;
 
-/// Computes the product. The blocking depends only on the shape, so the bits are the same for any
-/// number of threads.
+/// Computes the matrix product g. The division into blocks does not depend on the number of
+/// threads, so neither do the bits of the result.
 void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace);
 /// Like gemm() above, but with the given table of kernels.
 void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace);

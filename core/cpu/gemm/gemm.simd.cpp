@@ -3,8 +3,9 @@
 
 namespace longhand::cpu {
 
-/// The kernels of all instruction sets up to avx512. Each stronger instruction set copies the table
-/// of the next weaker set and replaces some of its kernels: see paired.simd.cpp and tiles.simd.cpp.
+/// The matrix product kernels of all instruction sets up to avx512. Each stronger instruction set
+/// copies the table of the next weaker set and replaces some of its kernels: see paired.simd.cpp
+/// and tiles.simd.cpp.
 template <>
 const GemmKernels& kernels<GemmKernels, Isa::LONGHAND_ISA>() {
   using namespace LONGHAND_ISA;

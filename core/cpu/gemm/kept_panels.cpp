@@ -55,8 +55,8 @@ KeptPanels::Panels* KeptPanels::find(const Operand& operand, std::size_t bytes) 
   return data ? &panels_.emplace(operand, Panels{.data = data}).first->second : nullptr;
 }
 
-/// Allocates from blocks of at least 2 MiB, for which the system uses large pages. With small
-/// pages, a kernel would access a new page every few steps of k.
+/// Allocates memory for packed panels from blocks of at least 2 MiB, for which the system uses
+/// large pages. With small pages, a kernel would access a new page every few steps along k.
 std::byte* KeptPanels::room(std::size_t bytes) {
   constexpr std::size_t least = std::size_t{2} << 20, most = std::size_t{32} << 20, line = 64;
   bytes = (bytes + line - 1) / line * line;

@@ -13,16 +13,16 @@ namespace longhand::cpu {
 
 struct PanelFormat;
 
-/// Caches the packed panels of those operands B whose values are constant for some time
-/// (SteadyValues in core/backend.h). Such an operand is packed only once, not for each product. The
-/// panels use memory of the backend, which end() returns.
+/// Caches the packed panels of those right operands B of matrix products whose values are constant
+/// for some time (SteadyValues in core/backend.h). Such an operand is packed only once, not for
+/// each product. The panels use memory of the backend, which end() returns.
 class KeptPanels {
  public:
   /// Maximum size of the cache in bytes. Operands for which no memory is left are packed for each
   /// product.
   static constexpr std::size_t most_bytes = SteadyValues::most_kept_bytes;
-  /// Maximum number of rows of a product that uses the cache. For more rows, packing B takes only a
-  /// few percent of the product's time.
+  /// Maximum number of rows of the left operand in products that use the cache. For more rows,
+  /// packing B takes only a few percent of the product's time.
   static constexpr std::int64_t most_rows = 2048;
 
   explicit KeptPanels(CachingAllocator& memory) : memory_(memory) {}
@@ -30,8 +30,8 @@ class KeptPanels {
   KeptPanels(const KeptPanels&) = delete;
   KeptPanels& operator=(const KeptPanels&) = delete;
 
-  /// Declares that the contents of these bytes do not change until end() or forget().
   using Bytes = std::pair<const std::byte*, std::size_t>;
+  /// Declares that the contents of the bytes `steady` do not change until end() or forget().
   void begin(std::vector<Bytes> steady);
   void end();
   /// Declares that these bytes are about to change. Discards the panels of all operands that
@@ -50,7 +50,7 @@ class KeptPanels {
   };
   struct Panels {
     std::byte* data = nullptr;
-    bool packed = false;  // set to true by the code that packs the panels
+    bool packed = false;  // whether `data` is filled; set by the code that packs the operand
   };
   /// Returns the memory for the panels of an operand. All calls for the same operand return the
   /// same memory. Returns null if the operand's values may change or if the cache is full.
@@ -63,7 +63,8 @@ class KeptPanels {
   std::vector<Bytes> steady_;  // byte ranges that do not change, sorted by address
   std::map<Operand, Panels> panels_;
   std::vector<std::pair<void*, std::size_t>> blocks_;
-  std::size_t total_ = 0, left_ = 0;  // bytes of all blocks, and free bytes of the last block
+  // total_ is the number of bytes in all blocks, and left_ that of free bytes in the last block.
+  std::size_t total_ = 0, left_ = 0;
 };
 
 }  // namespace longhand::cpu

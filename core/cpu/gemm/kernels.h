@@ -14,9 +14,11 @@
 /// bytes, so the same loops process both.
 namespace longhand::cpu {
 
-/// Packs `count` rows of A, or columns of B, into panels. They have length `k_count`. The last
-/// panel is padded with zeros, and so is each panel along k (see PanelFormat::granule). Element (k,
-/// i) of the source is data[i ld + k] if k_contiguous, otherwise data[k ld + i].
+/// The arguments for packing rows of A, or columns of B, into panels: the rows or columns from
+/// `first` to first + count - 1, and of each the elements from k_first to k_first + k_count - 1.
+/// The last panel is padded with zeros, and so is each panel along k (see PanelFormat::granule).
+/// Element k of row or column i is
+///   data[i ld + k] if k_contiguous is true, otherwise data[k ld + i].
 struct PackJob {
   const void* data;
   bool is_bf16;
@@ -27,10 +29,11 @@ struct PackJob {
   void* out;
 };
 
-/// c = alpha a b + beta c for rows x cols of c. The strides of a and b count units, and ldc counts
-/// elements. Unit k of row i in panel p of A is at a + p a_panel + i a_row + k a_unit, where a_row
-/// or a_unit is 1. Unit k of column j in panel p of B is at b + p b_panel + j + k b_unit. An
-/// operand whose memory already has such a layout is used in place.
+/// The arguments for computing c = alpha a b + beta c in a block of `rows` rows and `cols` columns
+/// of c. The strides of a and b count units of four bytes or more, and ldc counts elements. Unit k
+/// of row i in panel p of A is at a + p a_panel + i a_row + k a_unit, where a_row or a_unit is 1.
+/// Unit k of column j in panel p of B is at b + p b_panel + j + k b_unit. An operand whose memory
+/// already has such a layout is used in place, without packing.
 struct BlockProduct {
   std::int64_t rows, cols, units;
   const void* a;
@@ -40,28 +43,28 @@ struct BlockProduct {
   float* c;
   std::int64_t ldc;
   float alpha, beta;
-  bool stream =
-      // Write c with non-temporal stores. Requires f32 rows on 64-byte boundaries, and beta = 0.
-      false;
+  // Write c with non-temporal stores. Requires rows of c on 64-byte boundaries, and beta = 0.
+  bool stream = false;
 };
 
 struct PanelFormat {
   int mr, nr;
-  int k_per_unit;      // number of elements of k in a unit: 1 or 2
+  int k_per_unit;      // number of elements along k in a unit: 1 or 2
   int granule;         // the number of units along k is padded to a multiple of this
   int unit_bytes;      // bytes per unit: 4, or 8 if each element is stored as a high and a low part
-  int block_units;     // number of units of k for which a panel of A fits in the first-level cache
+  int block_units;     // number of units along k with which a panel of A fits in the L1 cache
   int block_rows;      // number of rows of A packed at a time
   int most_task_cols;  // maximum number of columns of c per task
-  bool in_place_f32;   // use both operands in place if they are f32
-  bool in_place_bf16_rows;  // use A in place if it is bf16 and contiguous along k, and k is even
+  bool in_place_f32;   // f32 operands may be used in place, without packing
+  // A may be used without packing if it is bf16 and contiguous along k, and k is even.
+  bool in_place_bf16_rows;
   void (*pack_a)(const PackJob&);
   void (*pack_b)(const PackJob&);
   void (*multiply)(const BlockProduct&);
 };
 
-/// Computes rows of a block of c from complete sums; see Epilogue in gemm.h. Pointers refer to the
-/// first element of the block. `sums` may be c itself.
+/// The arguments for computing a block of c from `sums`, the products summed over all of k; see
+/// Epilogue in gemm.h. Pointers refer to the first element of the block. `sums` may be c itself.
 struct EpilogueBlock {
   std::int64_t rows, cols;
   const float* sums;
@@ -84,14 +87,14 @@ struct EpilogueBlock {
   float beta;
 };
 
-/// Computes c = alpha a b + beta c in f32 for a few rows of A. `a` contains floats [rows][k]. The
-/// columns of B are contiguous along k and are used in place. Most of the time is needed to read B
-/// from memory.
+/// The arguments for computing c = alpha a b + beta c in f32 for a few rows of A, as dot products.
+/// `a` contains floats [rows][k]. The columns of B are contiguous along k and are used in place.
+/// Most of the time is needed to read B from memory.
 struct Dots {
   std::int64_t rows, cols, k;
   const float* a;
   const void* b;
-  bool b_bf16, round;  // round: round the elements of b to bf16
+  bool b_bf16, round;  // b_bf16: the type of b is bf16; round: round the elements of b to bf16
   std::int64_t ldb;
   float* c;
   std::int64_t ldc;
@@ -101,10 +104,10 @@ struct Dots {
 struct GemmKernels {
   static constexpr Isa strongest = Isa::amx;
 
-  const PanelFormat* format[3];  // index: the math mode
-  const PanelFormat* small[3];   // formats for products with too few rows or columns for tiles
+  const PanelFormat* format[3];  // one format for each math mode (Math)
+  const PanelFormat* small[3];   // formats for products that are too small for tile registers
   void (*dots)(const Dots&);
-  /// Converts A to floats [rows][k]. If `round`, rounds them to bf16.
+  /// Converts A to floats [rows][k]. If `round` is true, rounds the floats to bf16.
   void (*rows_of_a)(const PackJob&, bool round);
   void (*epilogue)(const EpilogueBlock&);
   /// out[i] = parts[0][i] + parts[1][i] + ..., added in this order.

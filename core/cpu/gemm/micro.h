@@ -4,10 +4,11 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// The innermost loops. They compute a tile of c in registers, with one step along k at a time.
+/// The innermost loops of matrix products. They compute a tile of the result c in registers, with
+/// one step along k at a time.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Returns sum + a b for f32 units.
+/// One step along k with operands in f32: apply() returns sum + a b in each lane.
 struct PlainStep {
   [[gnu::always_inline]] static FloatLanes apply(FloatLanes a, FloatLanes b, FloatLanes sum) {
     return fma(Vec(a), Vec(b), Vec(sum)).v;
@@ -15,7 +16,8 @@ struct PlainStep {
 };
 
 #if defined(LONGHAND_HAS_BF16_PAIRS)
-/// Returns sum + a0 b0 + a1 b1 for units of two bf16 values.
+/// One step along k with two bf16 values, 0 and 1, in each lane of the operands: apply() returns
+/// sum + a_0 b_0 + a_1 b_1 in each lane.
 struct PairStep {
   [[gnu::always_inline]] static FloatLanes apply(FloatLanes a, FloatLanes b, FloatLanes sum) {
     return reinterpret_cast<FloatLanes>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum),
@@ -47,12 +49,13 @@ struct MicroJob {
   int cols;
   float alpha, beta;
   bool stream;
-  Ahead ahead;  // prefetches later rows of A
+  Ahead ahead;  // the cache lines of later rows of A to prefetch
 };
 
-/// c[M][cols] = alpha a b + beta c, with M rows and (V - 1) * lanes < cols <= V * lanes. If Rows is
-/// true, the units of each row of A are contiguous (a_unit = 1). Otherwise, the units of
-/// consecutive rows at the same index of k are contiguous (a_row = 1).
+/// Computes c = alpha a b + beta c for a tile of M rows and job.cols columns of c. The columns fill
+/// V vectors, of which only the last may be partly empty. If Rows is true, the units of each row of
+/// A are contiguous (a_unit = 1). Otherwise, the units of consecutive rows at the same index of k
+/// are contiguous (a_row = 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
   // Fully unrolled: indexing the accumulators at run time would spill all of them to memory.
@@ -75,8 +78,8 @@ void micro(const MicroJob& job) {
     b += b_unit;
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
-      // Only every third row has a pointer. The two rows after it are addressed relative to this
-      // pointer. In this way, all pointers fit into registers.
+      // Only every third row of A has a pointer. The two rows after it are addressed relative to
+      // this pointer. In this way, all pointers fit into registers.
       const FloatLanes x =
           Rows ? broadcast(group[i / 3] + (i % 3) * a_row + offset) : broadcast(a + i);
       for (int v = 0; v < V; ++v) sum[i][v] = Step::apply(x, row[v], sum[i][v]);
@@ -100,9 +103,9 @@ void micro(const MicroJob& job) {
       }
     }
   };
-  // The steps first prefetch c, which is needed at the end, and then the next rows of A (`ahead`).
-  // Each step prefetches only one line. If more requests were outstanding than the core supports,
-  // the loads of this tile would be delayed.
+  // The steps along k first prefetch the tile of c, which is needed at the end, and then the next
+  // rows of A (`ahead`). Each step prefetches only one cache line. If more requests were
+  // outstanding than the core supports, the loads for this tile would be delayed.
   Ahead ahead = job.ahead;
   for (int pass = job.stream ? V : 0; left > 0; ++pass) {
     if (pass < V) {

@@ -4,14 +4,15 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// Functions that copy operands into panels. They also transpose, convert and pad with zeros.
+/// Functions that copy operands of matrix products into panels (see kernels.h). They also
+/// transpose, convert and pad with zeros.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Converts elements of a source to units (see kernels.h). `along` reads the next n elements of one
-/// row and returns `lanes` units that are adjacent along k. `across` reads the elements of n rows
-/// at one index of k and returns one unit for each of these rows. If per_unit is 2, the second
-/// argument of `across` points to the elements at the next index of k, or is null if there is no
-/// next index.
+/// PlainUnits, RoundedUnits and PairedUnits convert elements of an operand to units (see
+/// kernels.h). along() reads the next n elements of one row and returns `lanes` units that are
+/// adjacent along k. across() reads the elements of n rows at one index of k and returns one unit
+/// for each of these rows. If per_unit is 2, the second argument of across() points to the elements
+/// at the next index of k, or is null if there is no next index.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -58,7 +59,7 @@ template <int Distance, int... I>
   swap_quarters<1>(rows, all);
 }
 
-/// Stores the first N lanes.
+/// Stores the first N lanes of v.
 template <int N>
 [[gnu::always_inline]] inline void store_lanes(float* to, FloatLanes v) {
   if constexpr (N >= lanes) {
@@ -70,9 +71,9 @@ template <int N>
   }
 }
 
-/// Transposes `steps` units of at most `lanes` rows: unit u of row i is stored in out[u W + i]. If
-/// Whole is true, all rows and units exist. A store may then write beyond Rows, because the next
-/// unit overwrites the additional entries.
+/// Transposes a part of a panel with W rows: `steps` units of Rows rows, at most `lanes` of each.
+/// Unit u of row i is stored in out[u W + i]. If Whole is true, no row and no unit is missing. A
+/// store may then write more than Rows entries, because the next unit overwrites the surplus.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
@@ -93,7 +94,7 @@ template <class Units, int W, int Rows, bool Whole, class T>
   }
 }
 
-/// Packs panels of W rows of A or columns of B. The source is contiguous along k.
+/// Packs panels of W rows of A, or of W columns of B, that are contiguous along k in the source.
 template <class Units, int W, class T>
 void pack_along(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.first * job.ld + job.k_first;
@@ -103,8 +104,8 @@ void pack_along(const PackJob& job, float* out) {
   for (std::int64_t panel = 0; panel < job.count; panel += W) {
     const T* row = source + panel * job.ld;
     const std::int64_t left = job.count - panel;
-    // Number of units that may be stored with full vectors. The last unit of the panel is not one
-    // of them, because a full store would write beyond the panel.
+    // Number of elements along k that may be stored with full vectors. If a panel is narrower than
+    // a vector, the last element is excluded, because a full store would write beyond the panel.
     const std::int64_t reach = W < lanes ? job.k_count - 1 : job.k_count;
     const std::int64_t whole = left >= W ? reach / per_vector * lanes : 0;
     std::int64_t u = 0;
@@ -132,13 +133,14 @@ void pack_along(const PackJob& job, float* out) {
   }
 }
 
-/// Packs panels from a source in which neighbouring rows of A or columns of B are contiguous.
+/// Packs panels of W rows of A, or of W columns of B, from a source in which the elements of
+/// neighbouring rows or columns at the same index of k are contiguous.
 template <class Units, int W, class T>
 void pack_across(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.k_first * job.ld + job.first;
   const std::int64_t units = (job.k_count + Units::per_unit - 1) / Units::per_unit;
   constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
-  // Prefetch distance in steps along k. Each step may access a new page.
+  // Prefetch distance in steps along k. Each step may access a new page of memory.
   constexpr std::int64_t ahead = 8;
   for (std::int64_t u = 0; u < units; ++u) {
     const std::int64_t k = u * Units::per_unit;
@@ -156,8 +158,8 @@ void pack_across(const PackJob& job, float* out) {
 #pragma GCC unroll 8
       for (int w = 0; w < W; w += lanes) {
         const bool whole = w + lanes <= W;
-        // A full store may write into the place of the next unit, because that unit is stored
-        // later. Only the last unit requires a masked store.
+        // A store of a full vector may write into the place of the next unit, because that unit is
+        // stored later. Only the last unit along k requires a store of fewer lanes.
         const int n = whole || i + w + lanes <= job.count ? lanes : tail;
         const FloatLanes v = Units::across(row + i + w, next ? next + i + w : nullptr, n);
         whole || u + 1 < units ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);

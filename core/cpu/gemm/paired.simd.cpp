@@ -7,8 +7,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Units of two bf16 values that are adjacent along k. The first value is in the lower half of the
-/// word.
+/// Converts elements of an operand to units of two bf16 values that are adjacent along k. The first
+/// value is in the lower half of the 32-bit unit.
 struct PairedUnits {
   static constexpr int per_unit = 2;
 
@@ -54,14 +54,14 @@ struct PairedUnits {
   }
 };
 
-/// The format with units of two bf16 values.
+/// The format of packed operands whose units are two bf16 values.
 const PanelFormat paired_format{.mr = mr,
                                 .nr = nr,
                                 .k_per_unit = 2,
                                 .granule = 1,
                                 .unit_bytes = 4,
                                 .block_units = 512,
-                                // 8 tiles of 14 rows, or 18 tiles of 6 rows and one of 4
+                                // 8 tiles of 14 rows
                                 .block_rows = 112,
                                 .most_task_cols = 2048,
                                 .in_place_f32 = false,

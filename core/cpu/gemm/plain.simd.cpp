@@ -9,7 +9,7 @@ extern const PanelFormat plain_format{.mr = mr,
                                       .granule = 1,
                                       .unit_bytes = 4,
                                       .block_units = 512,
-                                      // 8 tiles of 14 rows, or 18 tiles of 6 rows and one of 4
+                                      // 8 tiles of 14 rows, or (rounded up) 19 tiles of 6 rows
                                       .block_rows = 112,
                                       .most_task_cols = 2048,
                                       .in_place_f32 = true,
@@ -24,7 +24,7 @@ extern const PanelFormat rounded_format{.mr = mr,
                                         .granule = 1,
                                         .unit_bytes = 4,
                                         .block_units = 512,
-                                        // 8 tiles of 14 rows, or 18 tiles of 6 rows and one of 4
+                                        // 8 tiles of 14 rows, or (rounded up) 19 tiles of 6 rows
                                         .block_rows = 112,
                                         .most_task_cols = 2048,
                                         .in_place_f32 = false,

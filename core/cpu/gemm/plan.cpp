@@ -9,27 +9,29 @@ namespace {
 /// is for rows of A and the sums. For the first-level cache, see PanelFormat::block_units.
 constexpr std::int64_t block_bytes = 512 << 10;
 constexpr std::int64_t widest_block = 1024;  // maximum number of columns of a block of B
-// Maximum number of rows of a product in which each task packs B by itself.
+// Maximum number of rows of A for which each task packs the columns of B that it needs. With more
+// rows, B is packed once for all tasks.
 constexpr std::int64_t private_rows = 448;
-// Maximum number of columns of a task that accumulates its sums in c, and of a task with a buffer
-// for the sums.
+// Maximum number of columns of a task: widest_direct if the task accumulates its sums in c itself,
+// widest_buffered if it has a buffer for the sums.
 constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;
 constexpr std::int64_t shared_a_bytes = 32 << 20, group_bytes = 64 << 20;
-// Maximum number of floats in a row of A that is used in place.
+// Maximum number of floats in a row of A that is used in place, without packing.
 constexpr std::int64_t longest_in_place = 512;
 constexpr std::int64_t smallest_for_tiles = 8;
 constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
-constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task
+constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task that computes dot products
 constexpr double task_flops = 2e6;  // about 20 us of work per task; the overhead is far smaller
 constexpr std::int64_t enough_tasks = 32;
 constexpr double many_turns = 256;
 
-/// Number of units along k, at least 1.
+/// Number of units (one or two elements) along k, at least 1.
 std::int64_t units_of_k(const Gemm& g, const GemmPlan& plan) {
   return std::max<std::int64_t>(1, plan.units(g.k));
 }
 
-/// Number of blocks along k for which a panel of A fits in the first-level cache.
+/// Number of blocks into which k must be divided, so that a block of a panel of A fits in the
+/// first-level cache.
 std::int64_t blocks_of_k(const Gemm& g, const GemmPlan& plan) {
   return divide_up(units_of_k(g, plan), plan.format->block_units);
 }
@@ -57,7 +59,7 @@ void choose_blocks(const Gemm& g, GemmPlan& plan) {
   plan.panel_rows = divide_up(format.block_rows, mr) * mr;
 }
 
-/// Chooses the largest tasks, and whether they share B.
+/// Gives tasks their maximum size, and chooses whether B is packed once for all tasks.
 void choose_tasks(const Gemm& g, GemmPlan& plan) {
   const PanelFormat& format = *plan.format;
   plan.share_b = g.m > private_rows;
@@ -71,7 +73,7 @@ void choose_tasks(const Gemm& g, GemmPlan& plan) {
   plan.task_cols = round_up(divide_up(g.n, divide_up(g.n, most)), format.nr);
 }
 
-/// If k is long and even the finest division of c gives few blocks, divides k too.
+/// Also divides k among tasks, if k is long and even the finest division of c gives few tasks.
 void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   const std::int64_t finest = g.batch * divide_up(g.m, std::int64_t{4} * plan.format->mr) *
                               divide_up(g.n, std::int64_t{8} * plan.format->nr);
@@ -84,9 +86,10 @@ void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   plan.direct = plan.direct && plan.chunks == 1;
 }
 
-/// If there are too few tasks, makes them smaller. With a shared B, halves the rows first, but not
-/// below 4 panels of rows, so that enough rows use each block of B. Then halves the columns, and
-/// then the rows again. If each task packs its own B, halves the columns first.
+/// If there are fewer than `wanted` tasks, makes tasks smaller. If B is packed once for all tasks,
+/// halves the rows of a task first, but not below 4 panels of rows, so that enough rows use each
+/// block of B. Then halves the columns, and then the rows again. If each task packs its own part of
+/// B, halves the columns first.
 void shrink_tasks(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   const std::int64_t mr = plan.format->mr, nr = plan.format->nr;
   const auto halve_rows = [&](std::int64_t least) {
@@ -109,8 +112,9 @@ void shrink_tasks(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
 }
 
-/// The tasks of a turn are adjacent, so all tasks except the first find their rows of A in the
-/// cache. Turns are therefore longer if there are many tasks.
+/// Returns the number of tasks in a turn, which a worker fetches together. The tasks of a turn are
+/// adjacent, so all of them except the first find their rows of A in the cache. Turns are therefore
+/// longer if there are many tasks.
 std::int64_t length_of_turn(double flops, std::int64_t tasks) {
   const double each = flops / static_cast<double>(tasks);
   const double plenty =
@@ -120,9 +124,9 @@ std::int64_t length_of_turn(double flops, std::int64_t tasks) {
 }
 
 /// Packing A requires a load and a store per element. This takes as long as about 16 columns of the
-/// product, so A is used in place if B is narrow. Long rows are packed nevertheless. In place, 14
-/// parallel rows would overload the prefetchers. If their stride were a power of two, these rows
-/// would also share a few sets of the first-level cache.
+/// product, so A is used in place if B has few columns. Long rows are packed nevertheless, because
+/// a kernel reads up to 14 rows at once. In place, so many rows would overload the prefetchers. If
+/// their stride were a power of two, they would also share a few sets of the first-level cache.
 bool use_a_in_place(const Gemm& g, const PanelFormat& format) {
   if (g.n > std::int64_t{4} * format.nr) return false;
   if (g.a.type == DType::f32) {

@@ -19,16 +19,16 @@ namespace longhand::cpu {
 struct GemmPlan {
   const PanelFormat* format = nullptr;
   std::int64_t block_k = 0;  // length of a block along k
-  /// Number of columns of B in a block. A block of block_k x block_cols fits in the second-level
-  /// cache.
+  /// Number of columns of B in a block. A block of B, block_k x block_cols, fits in the
+  /// second-level cache.
   std::int64_t block_cols = 0;
   std::int64_t panel_rows = 0;  // number of rows of A packed at a time
   std::int64_t task_rows = 0, task_cols = 0;
-  std::int64_t group_cols = 0;  // number of columns of B packed at a time, if share_b
+  std::int64_t group_cols = 0;  // number of columns of B packed at a time, if share_b is true
   std::int64_t chunks = 1;
   std::int64_t chunk_k = 0;  // length of a chunk along k, a multiple of block_k
-  /// Number of tasks in a turn. A worker fetches a whole turn at a time, so that the work takes
-  /// much longer than fetching it.
+  /// Number of tasks in a turn. A worker fetches a whole turn at a time, so that executing the
+  /// tasks takes much longer than fetching them.
   std::int64_t tasks_at_once = 1;
   bool share_a = false, share_b = false;
   /// True if c has so few rows that kernels.dots computes the product as dot products with columns

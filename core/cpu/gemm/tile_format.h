@@ -4,13 +4,14 @@
 #include "core/cpu/gemm/tile_registers.h"
 #include "core/cpu/halves.h"
 
-/// Products with tile registers, for both classes of registers in tile_registers.h.
+/// Matrix products with tile registers (tile_registers.h).
 ///
 /// A granule is a step of 32 elements (16 units) along k. In a panel of 32 rows of A, a granule
 /// consists of two tiles, each with 16 rows of 32 bf16 values. In a panel of 32 columns of B, a
-/// granule consists of two tiles, each with 16 columns of 16 pairs along k. In formats with two
-/// parts, each granule consists of the tiles of the high parts, followed by those of the low parts.
-/// The parts of x are high = bf16(x) and low = bf16(x - high), so |x - high - low| <= 2^-16 |x|.
+/// granule consists of two tiles, each with 16 columns of 16 pairs along k. A format may split each
+/// element x into two parts:
+///   high = bf16(x);  low = bf16(x - high);  |x - high - low| <= 2^-16 |x|.
+/// Then each granule consists of the tiles of the high parts, followed by those of the low parts.
 ///
 /// Four tile registers contain the sums of 32 x 32 entries of c, two contain a granule of A, and
 /// two contain a granule of B. Each loaded tile is used twice, so 4 products (16 cycles each) need
@@ -21,8 +22,9 @@ inline constexpr int tile_panel = 32;     // number of rows of A, or columns of 
 inline constexpr int granule_units = 16;  // units in 32 elements of k
 inline constexpr int tile_bytes = 1024;
 
-/// Writes one row of a tile of A: the next n elements of a row along k. The row of the tile has 32
-/// entries. If n is smaller, the remaining entries are 0.
+/// Writes one row of a tile of A: the next n elements of a row of A along k. A row of a tile has 32
+/// entries. If n is smaller, the remaining entries are 0. If Parts is 2, the low parts of the
+/// elements are stored `part_stride` entries after the high parts.
 template <int Parts, class T>
 void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::int64_t n) {
   if constexpr (Parts == 1 && std::is_same_v<T, bf16>) {
@@ -46,7 +48,7 @@ void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::in
   }
 }
 
-/// Loads the next `lanes` elements. If fewer are left, the other lanes are 0.
+/// Loads the next `lanes` elements. If fewer elements are left, the other lanes are 0.
 template <class T>
 [[gnu::always_inline]] inline Vec load_across(const T* from, std::int64_t left) {
   return left >= lanes ? load(from)
@@ -54,8 +56,9 @@ template <class T>
                        : Vec(0.0);
 }
 
-/// Copies a granule of f32 or bf16 values to 32 x 32 floats, in the order [row of the panel][k].
-/// Entries that have no source are 0.
+/// Copies the elements k to k + 31 of the rows or columns `first` to first + 31 of a PackJob to
+/// floats. Those of row or column first + i become row i of `block`. Entries beyond the end of the
+/// operand are 0.
 template <class T>
 void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
                     float (&block)[32][32]) {
@@ -87,14 +90,17 @@ void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
   }
 }
 
-/// Packs panels of A, tile after tile: [granule][part][2 tiles][16 rows][32 bf16]. If rows are
-/// contiguous along k, they are packed one by one, and prefetch instructions load later rows. A
-/// single row is too short for the processor's own prefetcher.
+/// Number of rows by which a row of A is prefetched before it is packed. A single row is too short
+/// for the processor's own prefetcher.
 constexpr std::int64_t rows_ahead = 8;
+
+/// Packs panels of A in the order [granule][high or low part][2 tiles][16 rows][32 bf16]. A granule
+/// is a step of 32 elements along k. If rows of A are contiguous along k, they are packed one by
+/// one.
 template <int Parts, class T>
 void pack_tiles_a_of(const PackJob& job) {
   auto* out = static_cast<std::uint16_t*>(job.out);
-  constexpr std::int64_t part = 2 * tile_bytes / 2;  // number of bf16 values in a part of a granule
+  constexpr std::int64_t part = 2 * tile_bytes / 2;  // number of bf16 values in two tiles
   const std::int64_t panel = (job.k_count + 31) / 32 * Parts * part;
   for (std::int64_t first = 0; first < job.count; first += tile_panel, out += panel) {
     if (!job.k_contiguous) {
@@ -124,16 +130,18 @@ void pack_tiles_a(const PackJob& job) {
   job.is_bf16 ? pack_tiles_a_of<Parts, bf16>(job) : pack_tiles_a_of<Parts, float>(job);
 }
 
-/// Packs panels of B: [granule][part][2 tiles][16 pairs][16 columns].
+/// Packs panels of B in the order [granule][high or low part][2 tiles][16 pairs][16 columns]. A
+/// granule is a step of 32 elements along k. A pair consists of two bf16 values adjacent along k.
 template <int Parts>
 void pack_tiles_b(const PackJob& job) {
   auto* out = static_cast<std::uint32_t*>(job.out);
-  constexpr std::int64_t part = 2 * tile_bytes / 4;  // number of words in a part of a granule
+  constexpr std::int64_t part = 2 * tile_bytes / 4;  // number of 32-bit words in two tiles
   for (std::int64_t first = 0; first < job.count; first += tile_panel) {
     for (std::int64_t k = 0; k < job.k_count; k += 32, out += Parts * part) {
       float turned[32][32];  // [k][column]
       PackJob across = job;
-      across.k_contiguous = !job.k_contiguous;  // exchanges the roles of rows and k
+      // Exchanges the roles of columns and k, so that the result is transposed.
+      across.k_contiguous = !job.k_contiguous;
       across.first = job.k_first;
       across.count = job.k_count;
       across.k_first = job.first;
@@ -159,7 +167,8 @@ void pack_tiles_b(const PackJob& job) {
   }
 }
 
-/// c = alpha sums + beta c, for those of the 32 x 32 sums that are within c.
+/// Computes c = alpha sums + beta c for the 32 rows from i on and the 32 columns from j on, as far
+/// as c has these rows and columns.
 inline void put_sums(const BlockProduct& p, const float (&sums)[32][32], std::int64_t i,
                      std::int64_t j) {
   const Vec alpha(p.alpha), beta(p.beta);
@@ -200,8 +209,9 @@ struct FetchAhead {
   }
 };
 
-/// Computes four products. Tiles 0 to 3 contain the sums, 4 and 5 contain A, and 6 and 7 contain B.
-/// Each tile is loaded as late as possible, while products of the previous tiles are still running.
+/// Adds four products of tiles to the sums. Tile registers 0 to 3 contain the sums, 4 and 5 contain
+/// A, and 6 and 7 contain B. Each tile is loaded as late as possible, while products of the
+/// previous tiles are still running.
 template <bool LoadA, bool LoadB, class Tiles, class Fetch>
 [[gnu::always_inline]] inline void four_products(Tiles& tiles, const char* a, const char* b,
                                                  Fetch& fetch) {
@@ -219,8 +229,10 @@ template <bool LoadA, bool LoadB, class Tiles, class Fetch>
   fetch.some();
 }
 
-/// Computes a BlockProduct. If Parts is 2, the product of a and b is the sum of high high, high low
-/// and low high. The omitted product low low is less than 2^-16 |a| |b|.
+/// Computes a BlockProduct with tile registers. If Parts is 2, each element of a and b is split
+/// into a high and a low part, and a product of elements is computed as
+///   a_high b_high + a_high b_low + a_low b_high.
+/// The omitted term a_low b_low is less than 2^-16 |a| |b|.
 template <class Tiles, int Parts>
 void multiply_tiles(const BlockProduct& p) {
   Tiles tiles;
@@ -249,8 +261,9 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        // With two parts, a granule has 64 cache lines and needs 12 tile products. With one part,
-        // it has 32 cache lines and needs 4 tile products.
+        // With high and low parts, a granule of B has 64 cache lines and needs 12 tile products.
+        // Without, it has 32 cache lines and needs 4 tile products. Each product prefetches 6 or 8
+        // cache lines of a later granule.
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
           four_products<true, true>(tiles, a, b + part, fetch);   // high part of a, low part of b

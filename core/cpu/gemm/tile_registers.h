@@ -5,8 +5,8 @@
 #include "core/cpu/simd.h"
 
 /// The processor's tile registers: eight tiles of 16 rows of 64 bytes. Two classes have the same
-/// interface. One executes the processor's instructions. The other emulates them, so that code for
-/// tile registers runs on any machine.
+/// interface. TileRegisters executes the processor's instructions. TileModel (tests/tile_model.h)
+/// emulates them, so that code for tile registers can be tested on any machine.
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_rows = 16;

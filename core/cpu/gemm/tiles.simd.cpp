@@ -6,8 +6,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-const PanelFormat rounded_tiles = tile_format<TileRegisters, 1>;  // operands are rounded to bf16
-const PanelFormat split_tiles = tile_format<TileRegisters, 2>;    // operands are two bf16 parts
+const PanelFormat rounded_tiles = tile_format<TileRegisters, 1>;  // elements are rounded to bf16
+const PanelFormat split_tiles = tile_format<TileRegisters, 2>;    // elements are sums of two bf16
 
 }  // namespace
 }  // namespace LONGHAND_ISA

@@ -17,7 +17,7 @@ GemmWorkspace::Buffer::~Buffer() { std::free(data); }
 void GemmWorkspace::Buffer::grow(std::size_t wanted) {
   if (wanted <= bytes) return;
   // Allocates whole large pages of 2 MiB. With pages of 4 KiB, a kernel would access a new page
-  // every few steps of k.
+  // every few steps along k.
   constexpr std::size_t page = std::size_t{2} << 20;
   const std::size_t size = (wanted + page - 1) / page * page;
   std::free(std::exchange(data, nullptr));
@@ -25,7 +25,7 @@ void GemmWorkspace::Buffer::grow(std::size_t wanted) {
   data = static_cast<std::byte*>(std::aligned_alloc(page, size));
   if (data == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-  madvise(data, size, MADV_HUGEPAGE);  // only a hint; without it, the memory is slower
+  madvise(data, size, MADV_HUGEPAGE);  // only a hint; memory in small pages is slower
 #endif
   bytes = size;
 }

@@ -8,8 +8,9 @@
 
 namespace longhand::cpu {
 
-/// Sums over a range of predictions: of the weights, of the weighted losses, and of the weights of
-/// correct predictions. The sums of different ranges are added in the order of the ranges.
+/// Sums over a range of predictions: `weight` sums the weights, `loss` the weighted losses, and
+/// `hits` the weights of correct predictions. The sums of different ranges are added in the order
+/// of the ranges.
 struct LossSums {
   double weight = 0, loss = 0, hits = 0;
 };
@@ -19,7 +20,7 @@ template <class T>
 struct LossKernels {
   LossSums (*cross_entropy)(const T* logits, const std::int32_t* targets, const float* weights,
                             float* log_sum, std::int64_t count, std::int64_t classes);
-  /// `factor` is dloss divided by the total weight of all scored predictions.
+  /// `factor` is dloss, the gradient of the loss, divided by the total weight of all predictions.
   void (*cross_entropy_backward)(const T* logits, const std::int32_t* targets, const float* weights,
                                  const float* log_sum, double factor, T* dlogits, Store how,
                                  std::int64_t count, std::int64_t classes);

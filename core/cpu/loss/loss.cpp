@@ -19,8 +19,8 @@ void require_targets(std::string_view op, const Tensor& targets, std::int64_t cl
   }
 }
 
-/// Sums over `count` predictions, in chunks of `each` predictions. The sums of the chunks are added
-/// in order.
+/// Computes the LossSums of `count` predictions, in chunks of `each` predictions. The sums of the
+/// chunks are added in order.
 template <class Kernel>
 LossSums sum_over_chunks(ThreadPool& threads, std::int64_t count, std::int64_t each,
                          Kernel&& kernel) {
@@ -37,7 +37,7 @@ LossSums sum_over_chunks(ThreadPool& threads, std::int64_t count, std::int64_t e
   return total;
 }
 
-/// sum / total, or 0 if no target was scored.
+/// Returns sum / total, or 0 if the total weight is 0.
 double mean(double sum, double total) { return total == 0 ? 0 : sum / total; }
 
 void put(const Tensor& y, double value) { *y.data<float>() = static_cast<float>(value); }

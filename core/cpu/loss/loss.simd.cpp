@@ -12,7 +12,7 @@ float entry(const T* x) {
   return load_first(x, 1).v[0];
 }
 
-/// True if x_t is the maximum and no earlier entry equals it.
+/// True if x[t] equals `largest`, the maximum of the row x, and no earlier entry of the row does.
 template <class T>
 bool is_first_largest(const T* x, std::int64_t t, float largest) {
   if (entry(x + t) != largest) return false;

@@ -8,11 +8,12 @@
 
 namespace longhand::cpu {
 
-/// Rows of n entries; T is float or bf16. See core/contract/norm.h for the formulas.
+/// Kernels of LayerNorm and RmsNorm for rows of n entries. T is float or bf16. See
+/// core/contract/norm.h for the formulas.
 template <class T>
 struct NormKernels {
-  /// `mean` is null for RMS norm, which subtracts no mean. Entry j is multiplied by (offset +
-  /// gain_j). `bias` may be null.
+  /// The arguments of the forward pass. `mean` is null for RmsNorm, which subtracts no mean. Entry
+  /// j of a normalized row is multiplied by offset + gain_j. `bias` may be null.
   struct Forward {
     const T* x;
     const float *gain, *bias;
@@ -23,8 +24,8 @@ struct NormKernels {
   };
   void (*forward)(const Forward& rows, std::int64_t begin, std::int64_t end, std::int64_t n);
 
-  /// dx may be null. The sums over the rows of this call are added to dgain and dbias, each of
-  /// which may be null.
+  /// The arguments of the backward pass. dx may be null. backward() adds the gradients of gain and
+  /// bias, summed over the rows [begin, end), to dgain and dbias. dgain or dbias may be null.
   struct Backward {
     const T *x, *dy;
     const float *gain, *mean, *rstd;

@@ -8,8 +8,8 @@ namespace {
 
 float one_over_root(float mean_square) { return 1.0f / __builtin_sqrtf(mean_square); }
 
-/// Makes three passes over each row. The first pass reads the row from memory. The other passes
-/// read it from the cache.
+/// Normalizes rows. Makes three passes over each row, or two if the mean is not subtracted
+/// (RmsNorm). The first pass reads the row from memory. The other passes read it from the cache.
 template <bool centered, class T>
 void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin, std::int64_t end,
                   std::int64_t n) {
@@ -38,8 +38,9 @@ void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin,
   }
 }
 
-/// Makes two passes over each row. The first pass computes two sums over the row, and adds the
-/// row's terms to the gradients of gain and bias. The second pass computes dx.
+/// Computes gradients in two passes over each row. The first pass computes two sums over the row,
+/// which dx needs, and adds the row's terms to the gradients of gain and bias. The second pass
+/// computes dx.
 template <bool centered, class T>
 void backward_rows(const typename NormKernels<T>::Backward& r, std::int64_t begin, std::int64_t end,
                    std::int64_t n, float* dgain, float* dbias) {

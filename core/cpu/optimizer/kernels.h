@@ -10,13 +10,13 @@ namespace longhand::cpu {
 /// The factors of a step of Adam (core/contract/optimizer.h). They are equal for all entries of a
 /// parameter.
 struct AdamFactors {
-  float gradient;      // factor of the gradient
-  float coupled;       // coupled weight decay; 0 if it is decoupled
+  float gradient;      // factor that multiplies the gradient
+  float coupled;       // coupled weight decay; 0 if the decay is decoupled
   float kept;          // 1 - rate * decay for decoupled weight decay; otherwise 1
-  float beta1, rest1;  // beta1, 1 - beta1
-  float beta2, rest2;
-  float rate;     // rate / (1 - beta1^step)
-  float scale_v;  // 1 / (1 - beta2^step)
+  float beta1, rest1;  // rest1 is 1 - beta1
+  float beta2, rest2;  // rest2 is 1 - beta2
+  float rate;          // learning rate / (1 - beta1^step)
+  float scale_v;       // factor of the second moment v: 1 / (1 - beta2^step)
   float epsilon;
 };
 
@@ -28,7 +28,7 @@ struct AdamKernels {
 };
 
 struct SgdFactors {
-  float gradient;  // factor of the gradient
+  float gradient;  // factor that multiplies the gradient
   float decay, momentum, rate;
 };
 

@@ -18,8 +18,8 @@ struct Piece {
   std::int64_t begin, size;
 };
 
-/// Cuts all tensors into chunks of at most `grain` entries. With these pieces, many small tensors
-/// need only one synchronization, not one per tensor.
+/// Cuts all tensors into chunks of at most `grain` entries. The threads can then process many small
+/// tensors with only one synchronization, not one per tensor.
 std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   std::vector<Piece> pieces;
   for (std::size_t k = 0; k < tensors.size(); ++k) {
@@ -30,8 +30,8 @@ std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   return pieces;
 }
 
-/// Calls body(index of the piece, piece) for every piece. A thread processes consecutive small
-/// pieces together.
+/// Calls body(index of the piece, piece) for every piece of a tensor. A thread processes
+/// consecutive small pieces together.
 template <class Body>
 void for_each_piece(ThreadPool& threads, const std::vector<Piece>& pieces, Body&& body) {
   std::vector<std::int64_t> cuts{0};

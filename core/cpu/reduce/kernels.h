@@ -15,8 +15,8 @@ struct ReduceKernels {
   /// entries apart.
   void (*add_rows)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
                    float* y);
-  /// The reduction of n entries, as defined in the contract. A maximum or minimum is NaN if any
-  /// entry is NaN.
+  /// Returns the given reduction of n entries (see Reduce in core/contract/reduce.h). A maximum or
+  /// minimum is NaN if any entry is NaN.
   float (*reduce)(Reduction reduction, const T* x, std::int64_t n);
   /// y_j = alpha x_j for n entries. If how.add is true, adds alpha x_j to y_j instead.
   void (*put)(const float* x, float alpha, float* y, Store how, std::int64_t n);

@@ -9,8 +9,9 @@
 
 namespace longhand::cpu {
 
-/// Number of rows that one chunk sums. It is at least 16, so that the partial sums need little
-/// memory compared with the rows. There are at most 64 chunks.
+/// partial_rows() returns the number of rows in a chunk, partial_chunks() the number of chunks. A
+/// chunk has at least 16 rows, so that the sums of the chunks need little memory compared with the
+/// rows. There are at most 64 chunks.
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);
 
@@ -18,14 +19,15 @@ std::int64_t partial_chunks(std::int64_t rows);
 /// order of the chunks, so the result does not depend on how chunks are distributed over threads.
 class PartialSums {
  public:
-  /// If the target is empty, nothing is allocated or stored.
+  /// y is the target of the final sums. If y is empty, nothing is allocated or stored.
   PartialSums(const Target& y, std::int64_t chunks, std::int64_t columns);
 
   /// The sums of one chunk, initially zero; null if the target is empty.
   float* part(std::int64_t chunk) {
     return sums_.empty() ? nullptr : sums_.data() + chunk * columns_;
   }
-  /// Computes alpha times the sum of the parts. Stores it in y, or adds it to y if the target adds.
+  /// Adds the sums of all chunks and multiplies the result by alpha. Stores it in the target y, or
+  /// adds it to y if Target::add is true.
   void combine(ThreadPool& threads, Isa isa, double alpha);
 
  private:

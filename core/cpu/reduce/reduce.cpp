@@ -11,8 +11,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Combines the results of a row's pieces in order. Sums use f64, so that long rows do not lose
-/// precision.
+/// Combines the results of the pieces of a long row, in order. Sums use f64, so that long rows do
+/// not lose precision.
 float combine(Reduction reduction, const float* pieces, std::int64_t count) {
   const bool extreme = reduction == Reduction::largest || reduction == Reduction::smallest;
   double result = extreme ? pieces[0] : 0.0;

@@ -6,7 +6,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Adds four rows at a time. y is then read and written only once per four rows.
+/// Adds four rows of x to y at a time, so that y is read and written only once per four rows.
 template <class T>
 void add_rows(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns, float* y) {
   std::int64_t i = 0;

@@ -16,7 +16,7 @@ struct RopeKernels {
     const float* table;
     std::int64_t columns, first_column, heads, width, dims;
     bool interleaved;
-    float direction;  // -1: inverse rotation
+    float direction;  // 1, or -1 to rotate by minus the angle
     T* y;
     Store how;
   };
@@ -26,10 +26,12 @@ struct RopeKernels {
 template <class T>
 struct RotateKernels {
   struct Arguments {
-    const T *x, *dy;      // backward pass: y and dy of the forward pass; forward pass: dy is null
-    const float* angles;  // rotation angles of the forward pass
+    /// Forward pass: x is the operand, and dy is null. Backward pass: x is the output y of the
+    /// forward pass, and dy is the gradient of y.
+    const T *x, *dy;
+    const float* angles;  // rotation angles; null in the backward pass
     std::int64_t columns, first_column, heads, width, groups;
-    float direction;  // -1: inverse rotation
+    float direction;  // 1, or -1 to rotate by minus the angle
     T* y;
     float* dangles;
     Store how;

@@ -7,20 +7,20 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Rotates the pairs (p, p + half) of one head.
+/// Rotates the first 2 * half entries of one head. Entry p forms a pair with entry p + half.
 template <class T>
 void rotate_halves(const T* x, const Output<T>& y, std::int64_t at, const float* cosines,
                    const float* sines, Vec direction, std::int64_t half) {
   for_each_vector(half, [&](auto p, auto n) {
     const Vec c = n.load(cosines + p), s = direction * n.load(sines + p);
-    // Both are loaded before y is stored, because y may be x.
+    // u and v are loaded before y is stored, because y may share the memory of x.
     const Vec u = n.load(x + at + p), v = n.load(x + at + half + p);
     y.put(at + p, n, u * c - v * s);
     y.put(at + half + p, n, u * s + v * c);
   });
 }
 
-/// Rotates the pairs (2p, 2p + 1) of one head.
+/// Rotates the first 2 * half entries of one head. Entry 2p forms a pair with entry 2p + 1.
 template <class T>
 void rotate_neighbours(const T* x, const Output<T>& y, std::int64_t at, const float* cosines,
                        const float* sines, Vec direction, std::int64_t half) {
@@ -103,7 +103,7 @@ void rotate_by_angles(const typename RotateKernels<T>::Arguments& a, std::int64_
         s = direction * s;
         for (std::int64_t h = group; h < a.heads; h += a.groups) {
           const std::int64_t at = a.first_column + h * a.width + p;
-          // Both are loaded before y is stored, because y may be x.
+          // u and v are loaded before y is stored, because y may share the memory of x.
           const Vec u = n.load(x + at), v = n.load(x + at + half);
           y.put(i * a.columns + at, n, u * c - v * s);
           y.put(i * a.columns + at + half, n, u * s + v * c);

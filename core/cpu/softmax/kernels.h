@@ -10,8 +10,8 @@ namespace longhand::cpu {
 
 template <class T>
 struct SoftmaxKernels {
-  /// Computes the rows [begin, end). A row has n entries. If t > 0, the rows belong to matrices of
-  /// t rows with a causal mask.
+  /// Computes y = softmax(x) for the rows [begin, end), which have n entries each. If t > 0, every
+  /// t consecutive rows are a matrix with a causal mask. If t is 0, there is no mask.
   void (*forward)(const T* x, T* y, Store how, std::int64_t begin, std::int64_t end, std::int64_t n,
                   std::int64_t t);
   void (*backward)(const T* y, const T* dy, T* dx, Store how, std::int64_t rows, std::int64_t n);

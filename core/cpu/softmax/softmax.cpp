@@ -11,8 +11,8 @@ void run(CpuBackend& backend, const Softmax& op) {
     const auto& k = kernels_for<SoftmaxKernels<T>>(backend.isa());
     const std::int64_t n = op.x.columns();
     const std::int64_t t = op.causal ? op.x.shape()[-2] : 0;
-    // Non-temporal stores are not used for causal rows, because their zeros may begin at an
-    // unaligned address.
+    // With a causal mask, non-temporal stores are not used, because the zeros behind the visible
+    // entries of a row may begin at an unaligned address.
     const Store how = op.causal ? Store{} : store_to(op.y, n);
     const T* x = op.x.data<T>();
     T* y = op.y.data<T>();

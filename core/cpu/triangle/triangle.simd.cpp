@@ -22,13 +22,14 @@ float value_of(bf16 x) {
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// Number of vectors per strip. Four rows of a strip and one row of y, which they share, fit into
-/// the registers.
+/// Number of vectors in a row of a strip. A strip consists of adjacent right-hand sides of the
+/// system. Four rows that are being solved and one solved row of the strip fit into the registers.
 inline constexpr int strip = registers == 32 ? 4 : 2;
 inline constexpr int block = 4;  // number of rows that are solved together
 
-/// Subtracts the contributions of all solved rows from `rows` rows of a strip, and then solves the
-/// small triangle of these rows. In step `at`, row index(at) is solved.
+/// Solves the next `rows` rows of a triangular system, after `first` rows have been solved.
+/// Subtracts the contributions of the solved rows, then solves the small triangle of the new rows.
+/// index(s) is the row that is solved in step s.
 template <int rows, class OpA, class Index>
 void solve_block(float* y, std::int64_t first, bool unit, const OpA& op_a, const Index& index) {
   Vec rest[rows][strip];
@@ -57,7 +58,8 @@ void solve_block(float* y, std::int64_t first, bool unit, const OpA& op_a, const
   }
 }
 
-/// Solves the system in f32 in scratch memory. At the end, converts the result to the type of y.
+/// Solves a triangular system in f32 in scratch memory, and then converts the solution to the type
+/// of y.
 template <class T>
 void solve(const typename TriangleKernels<T>::Solve& s) {
   const auto op_a = [&](std::int64_t i, std::int64_t j) {
