@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-// The functions that Batch and TokenRows share.
+// Helper functions for the tokens and lengths of a Batch or of a TokenRows.
 
 void append_tokens(auto& to, std::span<const std::int32_t> sequence) {
   to.lengths.push_back(static_cast<std::int32_t>(sequence.size()));
@@ -45,7 +45,8 @@ void check_floats(std::string_view name, const Floats& floats) {
                  floats.values.size());
 }
 
-/// An array may be missing. Otherwise it has `each` entries per row.
+/// Throws an Error unless the array `name` is empty or has `each` entries for each of `rows` rows.
+/// `count` is the array's number of entries.
 void check_count(std::string_view name, std::int64_t count, std::int64_t rows, std::int64_t each) {
   LONGHAND_CHECK(count == 0 || (count % each == 0 && count / each == rows), "batch: ", name,
                  ": expected ", each, " for each of ", rows, " rows, got ", count);

@@ -18,11 +18,11 @@ struct Floats {
   std::vector<double> values = {};
 };
 
-/// States that the token at `row` should attend to the token at `position`. Used by reinforced
-/// heads (nn/mixers/softmax.h).
+/// Two tokens of one sequence: the token at `row` should attend to the token at `position`.
+/// Reinforced heads increase the attention weights of such pairs (nn/mixers/softmax.h).
 struct ReferencePair {
   std::int32_t row = 0;  // index among all tokens of the batch
-  /// Index within the sequence; not after the token at `row`.
+  /// Index of the other token within the sequence. It must not come after the token at `row`.
   std::int32_t position = 0;
 };
 
@@ -30,52 +30,54 @@ struct ReferencePair {
 struct TokenRows {
   std::vector<std::int32_t> tokens = {};
   std::vector<std::int32_t> lengths = {};  // number of tokens of each sequence
-  std::int64_t filling = 0;                // as in Batch
+  std::int64_t filling = 0;                // number of padding tokens at the end
 
   void append(std::span<const std::int32_t> sequence);
-  std::span<const std::int32_t> real_lengths() const;  // as in Batch
+  /// Lengths of all sequences except the padding sequence, if any.
+  std::span<const std::int32_t> real_lengths() const;
 };
 
 /// Input and targets of a model, on the host.
 ///
 /// The input is in `tokens`, `features`, both, or only in named inputs. `tokens` contains the
 /// sequences one after another without padding, and `features` has one row of floats per example.
-/// The targets are classes, in `targets`, or floats, in `values`. Classes belong to the output head
-/// `head`, and each row has `groups` of them. For a model without targets, such as an autoencoder,
-/// both are empty.
+/// The targets are classes, in `targets`, or floats, in `values`. Target classes are predicted by
+/// the output layer with index `head`, and each row has `groups` target classes. `targets` and
+/// `values` are both empty for a model without targets, such as an autoencoder.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
   /// Number of tokens of each sequence; the sum is tokens.size()
   std::vector<std::int32_t> lengths = {};
   // Position id of each token; empty: the position is the token's index within its sequence.
   std::vector<std::int32_t> positions = {};
-  std::vector<ReferencePair> reference = {};  // in ascending order of rows
+  std::vector<ReferencePair> reference = {};  // in ascending order of ReferencePair::row
   Floats features = {};                       // [rows, ...]
   /// Further inputs by name. Float inputs may have any number of rows. In a batch with `tokens`,
-  /// each named token input has one sequence for each sequence of `tokens`. It may be longer,
-  /// shorter or empty.
+  /// each named token input has one sequence for each sequence of `tokens`. The lengths of the two
+  /// sequences may differ, and the sequence of the named input may be empty.
   std::map<std::string, Floats> named_features = {};
   std::map<std::string, TokenRows> named_tokens = {};
-  std::vector<std::int32_t> targets = {};  // [rows, groups]; negative: not scored
-  Floats values = {};                      // [rows, ...]
+  std::vector<std::int32_t> targets = {};  // classes, [rows, groups]; negative: not scored
+  Floats values = {};                      // float targets, [rows, ...]
   std::vector<float> weights = {};         // weight of each target; empty: all weights are 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
   /// Number of tokens of the padding sequence, which comes last; 0: no padding. Padding tokens are
   /// not scored and have position 0. Only filled_up() adds padding (nn/training/step_shape.h).
   std::int64_t filling = 0;
-  /// If at most half of the rows have a scored target, compute the output layer only for these
-  /// rows. This saves time if the output layer is large.
+  /// If true, and if at most half of the rows have a scored target, the output layer is computed
+  /// only for the rows with a scored target. This saves time if the output layer is large.
   bool lists_counted = false;
 
   /// Adds a sequence with one target per token.
   void append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted);
 
-  /// Number of tokens or, without tokens, of examples. If all inputs have names, the targets
-  /// determine it.
+  /// Number of tokens or, in a batch without tokens, of examples. If the batch has only named
+  /// inputs, it is the number of rows of the targets.
   std::int64_t rows() const;
-  /// Indices of the rows with a scored target, padded with -1 to one of a few lengths. Empty if
-  /// lists_counted is false or more than half of the rows have a scored target.
+  /// Indices of the rows with a scored target. The list is padded with -1, so that only a few
+  /// different lengths occur. It is empty if lists_counted is false or more than half of the rows
+  /// have a scored target.
   std::vector<std::int32_t> counted_rows() const;
   /// Divisor of the batch's mean loss: the total weight of all scored classes, or the number of
   /// `values`, or the number of rows if there are no targets.
@@ -90,7 +92,8 @@ void check(const Batch& batch);
 /// Makes batch `place` of step `step`. The result depends only on these two numbers, not on
 /// threads, earlier calls or ranks. Steps count from 1, the batches of a step from 0.
 using BatchSource = std::function<Batch(std::int64_t step, std::int64_t place)>;
-/// Draws each batch from the random stream of its step and place.
+/// Returns a source that makes each batch by `draw`, with random numbers that depend only on the
+/// seed, the step and the place.
 BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw);
 
 }  // namespace longhand::nn

@@ -7,7 +7,8 @@
 namespace longhand::nn {
 namespace {
 
-/// The index of each token within its sequence.
+/// Returns the index of each token within its sequence. Sequence s has totals[s] tokens. Only the
+/// last lengths[s] of them are listed; the others are in a cache.
 std::vector<std::int32_t> places_of(std::span<const std::int32_t> lengths,
                                     std::span<const std::int32_t> totals, std::size_t tokens) {
   std::vector<std::int32_t> places;
@@ -24,7 +25,8 @@ std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
-/// The contents of Input::reference. `places` contains each token's index within its sequence.
+/// Returns the contents of Input::reference, a row and a position for each pair. `places` contains
+/// each token's index within its sequence.
 std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
                                   std::span<const std::int32_t> places) {
   std::vector<std::int32_t> numbers;
@@ -43,8 +45,8 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   return numbers;
 }
 
-/// Sets the position ids to `given` or, if it is empty, to `places`. `places` contains each token's
-/// index within its sequence, and no sequence has more than `longest` tokens.
+/// Sets the position ids to `given` or, if `given` is empty, to `places`. `places` contains each
+/// token's index within its sequence. `longest` is the length of the longest sequence.
 void give_positions(Input& input, std::span<const std::int32_t> given,
                     std::span<const std::int32_t> places, std::int64_t longest) {
   input.gives_positions = !given.empty();
@@ -63,7 +65,7 @@ void give_positions(Input& input, std::span<const std::int32_t> given,
 
 Shape shape_of(std::span<const ReferencePair> reference) { return {std::ssize(reference), 2}; }
 
-/// Overwrites an input with the tokens of a batch. Its last `filling` tokens are padding.
+/// Overwrites an input with the tokens of a batch. The last `filling` tokens are padding.
 void assign_padded(Input& input, std::span<const std::int32_t> tokens,
                    std::span<const std::int32_t> lengths, std::span<const std::int32_t> positions,
                    std::int64_t filling, std::span<const ReferencePair> reference = {}) {
@@ -75,7 +77,8 @@ void assign_padded(Input& input, std::span<const std::int32_t> tokens,
   if (input.reference) input.reference.assign(in_rows(reference, places));
 }
 
-/// `Inputs` is a map from names to tensors or to an Input.
+/// Returns the entry `name` of a map whose values are Tensors or Inputs. Throws an Error if the map
+/// has no such entry. `kind` describes the values in the error message.
 template <class Inputs>
 auto& named(Inputs& inputs, std::string_view name, std::string_view kind) {
   std::string names;

@@ -14,9 +14,10 @@ struct Input {
   Tensor ids, positions;  // i32 [tokens]
   Segments segments;
   std::int64_t longest = 0;  // largest position id + 1
-  /// True if `positions` are given position ids; false if they are indices within sequences.
+  /// True if the caller passed the position ids; false if each is the token's index within its
+  /// sequence.
   bool gives_positions = false;
-  /// The numbers (row, position) of each ReferencePair, i32 [pairs, 2]; may be empty.
+  /// Row and position of each ReferencePair, i32 [pairs, 2]; may be empty.
   Tensor reference = {};
 
   /// Overwrites this input with other tokens. The arguments are those of make_input(). The numbers
@@ -27,8 +28,8 @@ struct Input {
 };
 /// Makes an input of new tokens. Sequence i has totals[i] tokens: the last lengths[i] are new, and
 /// the others are in a cache. Without `totals`, all tokens are new. Without `given_positions`, the
-/// position of a token is its index within its sequence. Throws an Error if a reference pair names
-/// a later token.
+/// position of a token is its index within its sequence. Throws an Error if the position of a
+/// reference pair is after the token at the pair's row.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {},
                  std::span<const ReferencePair> reference = {},
@@ -39,7 +40,7 @@ Input make_input(Backend& backend, const Batch& batch);
 /// Makes an input of one complete sequence.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens);
 
-/// A batch in the backend's memory. A tensor is empty if the batch lacks these data.
+/// A batch in the backend's memory. A tensor is empty if the batch has no such data.
 struct PlacedBatch {
   Input input;           // the batch's tokens
   Tensor features = {};  // [rows, ...], of the type of the parameters
@@ -47,18 +48,18 @@ struct PlacedBatch {
   Tensor values = {};    // [rows, ...], of the type of the parameters
   Tensor weights = {};   // shaped like `targets`, of the type of the parameters
   std::int64_t head = 0;
-  /// The rows listed by Batch::counted_rows(), with their targets and weights. Padding has row 0
-  /// and target -1.
+  /// The rows with a scored target, as listed by Batch::counted_rows(), with their targets and
+  /// weights. Entries that pad the list have row 0 and target -1.
   struct Counted {
-    Tensor rows = {};                   // i32 [n]
-    Tensor targets = {}, weights = {};  // [n, groups], the targets and weights of these rows
+    Tensor rows = {};                   // row indices, i32 [n]
+    Tensor targets = {}, weights = {};  // [n, groups], of the n rows listed in `rows`
   } counted = {};
-  // The named inputs of the batch.
+  // The named inputs of the batch: floats and tokens.
   std::map<std::string, Tensor> named_features = {};
   std::map<std::string, Input> named_tokens = {};
 
-  /// The named input of floats, or of tokens. Throws an Error that lists the batch's inputs if
-  /// there is none of this name, and an Error that names the input if it has no row or sequence.
+  /// features_of() returns a named input of floats, and tokens_of() a named input of tokens. Both
+  /// throw an Error if the batch has no such input, or if the input has no rows or sequences.
   const Tensor& features_of(std::string_view name) const;
   const Input& tokens_of(std::string_view name) const;
 

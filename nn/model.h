@@ -54,11 +54,11 @@ class Model {
     return loss(placed);
   }
 
-  /// True if loss() uses the same operations for all batches of the same shape. If false, steps are
-  /// not recorded.
+  /// True if loss() uses the same operations for all batches of the same shape. If false, training
+  /// steps are not recorded for replay.
   virtual bool repeats() const { return true; }
-  /// True if steps can be recorded: repeats() is true, the backend supports it, and no observer is
-  /// set.
+  /// True if steps can be recorded and replayed: repeats() is true, the backend supports recording
+  /// and does not check scores, and neither the model nor the backend has an observer.
   bool recordable() const {
     const Backend& on = backend();
     return on.repeats() && repeats() && !watch && !on.observer && !on.options().checked;

@@ -10,8 +10,9 @@
 namespace longhand::nn {
 namespace {
 
-/// The number of the random stream of a name: its FNV-1a hash, folded to 56 bits. It takes the
-/// place of the step number, which has 56 bits.
+/// The number of the random stream from which the parameter with this name is initialized. It is
+/// the FNV-1a hash of the name, folded to 56 bits. A random stream (core/rng.h) is selected by a
+/// step number of 56 bits; for initial values, the hash is used in place of the step number.
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) {

@@ -14,8 +14,8 @@
 
 namespace longhand::nn {
 
-/// Initial values of a parameter: normal numbers with this mean and standard deviation. With
-/// deviation 0, all values are equal to the mean.
+/// Initial values of a parameter: normally distributed random numbers with this mean and standard
+/// deviation. With deviation 0, all values are equal to the mean.
 struct Initial {
   double mean = 0;
   double deviation = 0;
@@ -46,16 +46,17 @@ class Parameter {
   bool frozen() const { return !state_->var.wants_grad(); }
   /// A frozen parameter has no gradient and is not updated by the optimizer.
   void freeze(bool frozen = true) const;
-  /// Restricts training to these rows. All other rows keep their bits. The ranges must be ascending
-  /// and disjoint. Only optimizers created after this call follow the restriction.
+  /// Restricts training of this parameter to `rows`. All other rows keep their values. The
+  /// ranges of rows must be ascending and disjoint. Only optimizers created after this call follow
+  /// the restriction.
   void learn_only(std::vector<Rows> rows) const;
-  // Trained rows; empty: all rows.
+  // The rows that training changes; empty: all rows.
   const std::vector<Rows>& learning_rows() const { return state_->rows; }
   std::int64_t learning() const;  // number of trained entries
   // True if both refer to the same parameter.
   friend bool operator==(const Parameter&, const Parameter&) = default;
 
-  /// Name of the layer: name() without its last part.
+  /// Name of the layer that has this parameter: name() up to its last dot.
   std::string layer() const { return name().substr(0, name().rfind('.')); }
   /// Throws an Error that names this parameter's layer unless the last axis of x has `columns`
   /// entries.
@@ -73,7 +74,6 @@ class Parameter {
   std::shared_ptr<State> state_;
 };
 
-/// True if the backend supports tensors of that type.
 bool supports(const Backend& backend, DType type);
 
 /// The types in which a model's parameters are stored.
@@ -91,27 +91,28 @@ class Parameters {
  public:
   Parameters(Backend& backend, Storage storage, std::uint64_t seed);
 
-  /// Adds a parameter. Its initial values depend only on (seed, released_name(name), shape,
-  /// initial), not on other options of the model, the backend or the number of threads
-  /// (nn/released_names.h). With `learns_beside_bf16`, a matrix has type() and can be trained even
-  /// if the model's other matrices are bf16.
+  /// Adds a parameter. Its initial values depend only on the seed, the name, the shape and
+  /// `initial`, not on other options of the model, the backend or the number of threads. The name
+  /// used here is the parameter's name in version 0.1 (nn/released_names.h). With
+  /// `learns_beside_bf16`, a matrix has type() and can be trained even if the model's other
+  /// matrices are bf16.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 
-  /// Sets a parameter to its initial values. Without Storage::initial, add() does not do this.
+  /// Sets a parameter to its initial values. add() does this too, unless Storage::initial is false.
   void initialize(const Parameter& parameter) const;
 
   std::span<const Parameter> all() const { return all_; }
   const Parameter* find(std::string_view name) const;  // null if there is no such parameter
-  /// The parameters of a scope: "blocks.0" contains blocks.0.mixing.out.weight but not
-  /// blocks.01.weight.
+  /// The parameters whose names begin with `scope` and a dot. For example, "blocks.0" selects
+  /// blocks.0.mixing.out.weight, but not blocks.01.weight. Throws an Error if there are none.
   std::vector<Parameter> under(std::string_view scope) const;
   std::int64_t count() const;  // number of entries of all parameters
   void clear_gradients() const;
 
   Backend& backend() const { return *backend_; }
   DType type() const { return storage_.type; }
-  /// The random numbers that layers use in training.
+  /// The random numbers that layers use in training, for example for dropout.
   const std::shared_ptr<Noise>& noise() const { return noise_; }
 
  private:

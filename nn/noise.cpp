@@ -7,7 +7,8 @@
 namespace longhand::nn {
 namespace {
 
-// The low bits of a random stream's index contain the layer, the other bits the part of the step.
+// Number of low bits of a random stream's index that contain the number of the layer. The other
+// bits contain the number of the part of the step. (A step's batch is cut into parts.)
 constexpr int layer_bits = 16;
 
 }  // namespace

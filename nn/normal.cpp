@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-/// c0 + c1 x + c2 x^2 + ...
+/// The value of the polynomial c0 + c1 x + c2 x^2 + ...
 template <class... Rest>
 float polynomial(float x, float c0, Rest... rest) {
   if constexpr (sizeof...(rest) == 0) {
@@ -21,8 +21,8 @@ float polynomial(float x, float c0, Rest... rest) {
   }
 }
 
-/// ln u for a normal float u in (0, 1]. With u = 2^e (1 + f) and 1 + f in [sqrt(1/2), sqrt 2), the
-/// result is e ln 2 + ln(1 + f).
+/// The natural logarithm of u, a float in (0, 1] that is not subnormal. u is written as 2^e (1 + f)
+/// with 1 + f in [sqrt(1/2), sqrt 2). The result is then e ln 2 + ln(1 + f).
 float log_of(float u) {
   constexpr std::int32_t sqrt_half = 0x3f3504f3;
   const std::int32_t offset = std::bit_cast<std::int32_t>(u) - sqrt_half;
@@ -38,14 +38,17 @@ struct Point {
   float cos, sin;
 };
 
-/// The point of the unit circle after `turn` revolutions from the first axis. `turn` is in [0, 1].
+/// The cosine and sine of the angle 2 pi turn. `turn` is in [0, 1].
 Point on_circle(float turn) {
-  // 4 * turn rounded to the nearest integer, 0 .. 4; halves may be rounded up or down.
+  // `quarter` is 4 * turn, rounded to the nearest integer (0 .. 4). Halves may be rounded up or
+  // down.
   // NOLINTNEXTLINE: lround would be a function call.
   const auto quarter = static_cast<std::int32_t>(4.0f * turn + 0.5f);
-  const float t = 6.28318531f * (turn - 0.25f * static_cast<float>(quarter));  // |t| <= pi / 4
+  // The angle that remains after `quarter` quarter turns, from -pi / 4 to pi / 4.
+  const float t = 6.28318531f * (turn - 0.25f * static_cast<float>(quarter));
   const float t2 = t * t;
-  // Taylor polynomials. At pi / 4, the first omitted term is less than 2^-26 of the result.
+  // Taylor polynomials of sin t and cos t. At t = pi / 4, the first omitted term is less than 2^-26
+  // of the result.
   const float s = t * polynomial(t2, 1.0f, -1.0f / 6, 1.0f / 120, -1.0f / 5040, 1.0f / 362880);
   const float c = polynomial(t2, 1.0f, -0.5f, 1.0f / 24, -1.0f / 720, 1.0f / 40320);
   const bool swapped = (quarter & 1) != 0;
@@ -58,7 +61,7 @@ float open_uniform(std::uint32_t word) {
   return (static_cast<float>(static_cast<std::int32_t>(word >> 8)) + 0.5f) * 0x1p-24f;
 }
 
-constexpr std::size_t pass = 256;  // number of values that vector instructions compute together
+constexpr std::size_t pass = 256;  // number of values that one call of fill_pass() computes
 
 /// Box-Muller transform: each pair of random words determines a radius and an angle, from which two
 /// normal numbers are computed.

@@ -8,17 +8,18 @@
 
 namespace longhand::nn {
 
-/// A stream of normal numbers. Number i depends only on (seed, stream, i), not on the number of
-/// threads or the backend.
+/// A stream of normally distributed random numbers. Apart from the mean and the deviation, number i
+/// depends only on (seed, stream, i), not on the number of threads or the backend.
 struct NormalStream {
   std::uint64_t seed = 0, stream = 0;
   float mean = 0, deviation = 1;
 };
 
-// Number of values that a thread generates at a time.
+// Number of random numbers that a thread generates at a time.
 inline constexpr std::int64_t normal_chunk = 1 << 14;
 
-/// Writes numbers first, first + 1, ...; first must be a multiple of normal_chunk.
+/// Fills `values` with the numbers first, first + 1, ... of the random stream. `first` must be a
+/// multiple of normal_chunk.
 void fill_normal(const NormalStream& numbers, ThreadPool& pool, std::int64_t first,
                  std::span<float> values);
 /// Fills x with the first x.size() numbers of the stream. The numbers are computed in f32 and

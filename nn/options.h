@@ -20,14 +20,14 @@ inline constexpr std::array<std::string_view, 0> names_of{};
 /// An option as it is shown in the help and in config.ini.
 struct OptionSpec {
   std::string name, placeholder, help;
-  std::string default_value;  // the value of the member when the option was declared
-  bool common = false;        // true: shown in the one-screen help
+  std::string default_value;  // the variable's value when the option was declared, as text
+  bool common = false;        // true: the short help, which fits on one screen, shows this option
 };
 
-/// An option bound to the member that it sets.
+/// An option and the variable that it sets.
 struct BoundOption : OptionSpec {
-  std::function<std::string()> text;  // returns the member's value as text
-  // Sets the member from a text. Throws an Error if the text is not a valid value.
+  std::function<std::string()> text;  // returns the variable's value as text
+  // Parses a text and sets the variable. Throws an Error if the text is not a valid value.
   std::function<void(std::string_view text)> assign;
 };
 
@@ -55,11 +55,12 @@ class Options {
   }
   BoundOption& number(std::string_view name, double& value, double low, double high,
                       std::string_view help);
-  /// A number, or "none" for no value.
+  /// Declares an option whose value is a number or, for no value, the text "none".
   BoundOption& number(std::string_view name, std::optional<double>& value, double low, double high,
                       std::string_view help);
   BoundOption& flag(std::string_view name, bool& value, std::string_view help);
-  /// A value of an enumeration or bool. `names` must be in the order of the values.
+  /// Declares an option whose value is one of the values of an enumeration or bool. `names` must be
+  /// in the order of these values.
   template <class E>
   BoundOption& choice(std::string_view name, E& value, std::string_view help,
                       std::vector<std::string_view> names = {names_of<E>.begin(),
@@ -73,7 +74,7 @@ class Options {
         },
         placeholder, help);
   }
-  /// A value whose text is returned by name_of().
+  /// Declares an option whose value is one of `values`. name_of() returns the text of a value.
   template <class E>
   BoundOption& choice_of(std::string_view name, E& value, std::vector<E> values,
                          std::string_view help, std::string_view placeholder = "NAME") {
@@ -86,10 +87,12 @@ class Options {
         },
         placeholder, help);
   }
-  /// A text. If `choices` is not empty, the text must be one of the choices.
+  /// Declares an option whose value is a text. If `choices` is not empty, the text must be one of
+  /// them.
   BoundOption& text(std::string_view name, std::string& value, std::string_view help,
                     std::string_view placeholder, std::vector<std::string_view> choices = {});
-  /// A member of any type. `write` converts a value to text, and `read` parses a text.
+  /// Declares an option that sets a variable of any type. `write` converts a value to text, and
+  /// `read` converts a text to a value.
   template <class T, class Write, class Read>
   BoundOption& bind(std::string_view name, T& value, Write write, Read read,
                     std::string_view placeholder, std::string_view help) {
@@ -115,7 +118,7 @@ class Options {
   std::vector<BoundOption> all_;
 };
 
-/// The shortest text that is read as the same number.
+/// The shortest text that gives the same number when it is read.
 std::string shortest(double value);
 /// The names as a list: "a, b or c".
 std::string listed(std::span<const std::string_view> names);

@@ -7,7 +7,7 @@ namespace longhand::nn {
 namespace {
 
 using Renamed =
-    // The prefix of a name, and the prefix that replaces it in released versions.
+    // The prefix of a parameter's name, and the prefix that the name had in version 0.1.
     std::pair<std::string_view, std::string_view>;
 
 constexpr std::array<Renamed, 4> of_model{{{"embedding.", "gpt_neox.embed_in."},
@@ -39,7 +39,7 @@ std::string released_name(std::string_view name) {
   if (dot == std::string_view::npos) return std::string(name);
   const std::string_view index = name.substr(blocks.size(), dot + 1 - blocks.size());
   const std::string part = renamed(name.substr(dot + 1), of_block);
-  // This name did not exist in released versions.
+  // A parameter without an entry in the table did not exist in version 0.1. It keeps its name.
   if (part == name.substr(dot + 1)) return std::string(name);
   return std::string(layers) + std::string(index) + part;
 }

@@ -4,16 +4,18 @@
 #include "core/quote.h"
 #include "nn/models/llama_form.h"
 
-/// The text model of Gemma 3. The gain of each norm is 1 + w. Norms are applied before and after
-/// both mixing and feed forward, and to queries and keys. Embeddings are multiplied by sqrt(width).
-/// Every sixth layer has full attention. All other layers have a window and another rotary base.
+/// The text model of Gemma 3. The gain of each norm is 1 + the stored weight. Norms are applied
+/// before and after both mixing and feed forward, and to queries and keys. Embeddings are
+/// multiplied by sqrt(width). Every sixth layer has full attention. All other layers have
+/// sliding-window attention, and their rotary positions have another base.
 namespace longhand::nn {
 namespace {
 
 constexpr std::string_view global = "full_attention", local = "sliding_attention";
 
-/// The rotary positions of the layers of one kind. transformers 5 writes one object per kind to
-/// rope_parameters in config.json. transformers 4 writes only a base per kind.
+/// Returns the rotary positions of all layers of one kind: layers with full or with sliding-window
+/// attention. transformers 5 writes one object per kind to rope_parameters in config.json.
+/// transformers 4 writes only one base per kind.
 RopeOptions rope_of(const Fields& fields, std::string_view kind) {
   const bool all = kind == global;
   RopeOptions rope;

@@ -62,9 +62,10 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Entry r of the result is the row in the file that corresponds to our row r. The file stores all
-/// queries, then all keys, then all values. This library stores the queries, keys and values of one
-/// mixer after another.
+/// Maps the rows of the matrix that computes queries, keys and values. Entry r of the result is the
+/// row of the file's matrix that corresponds to row r of our matrix. The file stores all queries,
+/// then all keys, then all values. We store the queries, keys and values of the first mixer (group
+/// of heads), then those of the next mixer.
 std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   const std::int64_t all = columns(mixing.mixers());
   std::vector<std::int64_t> rows;

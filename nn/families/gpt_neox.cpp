@@ -98,7 +98,8 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Entry r of the result is the row of query_key_value in the file that corresponds to our row r.
+/// Maps the rows of the matrix that computes queries, keys and values. Entry r of the result is the
+/// row of query_key_value in the file that corresponds to row r of our matrix.
 std::vector<std::int64_t> rows_of(const MixerList& mixers) {
   std::vector<std::int64_t> rows;
   std::int64_t first_head = 0;

@@ -1,7 +1,8 @@
 #include "core/error.h"
 #include "nn/models/llama_form.h"
 
-/// Qwen 2 and 2.5: Llama with biases for queries, keys and values, and a window in some layers.
+/// Qwen 2 and 2.5: Llama with biases for queries, keys and values, and sliding-window attention in
+/// some layers.
 namespace longhand::nn {
 namespace {
 

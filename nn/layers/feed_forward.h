@@ -13,7 +13,7 @@ struct FeedForwardShape {
   bool bias = true;
 };
 
-/// y = f(x U^T + a) D^T + b + residual
+/// y = down(f(up(x))) + residual, where f is the activation. `up` and `down` are linear layers.
 class FeedForward {
  public:
   FeedForward() = default;
@@ -25,8 +25,9 @@ class FeedForward {
   Activation f = Activation::gelu;
 };
 
-/// y = (f(x G^T + a) * (x U^T + c)) D^T + b + residual. The first half of the rows of `gate_up` is
-/// G, the second half U.
+/// y = down(f(gate(x)) * up(x)) + residual, where f is the activation and the product is
+/// elementwise. The linear layer `gate_up` computes gate(x) in the first half of its columns and
+/// up(x) in the second half.
 class GatedFeedForward {
  public:
   GatedFeedForward() = default;

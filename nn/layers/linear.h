@@ -8,7 +8,8 @@
 
 namespace longhand::nn {
 
-/// y = f(x W^T + b) + residual. weight [out, in], bias [out]
+/// A linear layer: y = f(x weight^T + bias) + residual. The activation f and the residual are
+/// optional. The shapes are weight [out, in] and bias [out].
 class Linear {
  public:
   Linear() = default;
@@ -25,7 +26,7 @@ class Linear {
   Var operator()(const Var& x, const Options& options) const;
 
   Parameter weight, bias;
-  // Low-rank products that are added to the result; not allowed with an activation.
+  // Low-rank products (LoRA) that are added to the result; not allowed with an activation.
   std::vector<Lora> adapters = {};
 };
 

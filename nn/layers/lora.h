@@ -13,7 +13,7 @@ namespace longhand::nn {
 struct LoraOptions {
   std::int64_t rank = 0;                  // 0: no low-rank products
   double alpha = 0;                       // products are scaled by alpha / rank; 0: alpha = rank
-  std::vector<std::string> targets = {};  // names from lora_targets()
+  std::vector<std::string> targets = {};  // names of projections that get such a product
 
   void declare(Options& options);
   double scale() const { return alpha == 0 ? 1 : alpha / static_cast<double>(rank); }
@@ -25,20 +25,23 @@ std::span<const std::string_view> lora_targets();
 /// Parses a list such as "query,value". Throws an Error for an unknown name.
 std::vector<std::string> parse_lora_targets(std::string_view list);
 
-/// The columns first .. first + count - 1 of a layer's output, which contain one named projection.
+/// One named projection, such as the queries: the columns first .. first + count - 1 of the output
+/// of a linear layer.
 struct Projected {
   std::string_view name;  // a name in lora_targets()
   std::int64_t first = 0, count = 0;
 };
 
-/// Adds scale (x a^T) b^T to the projection's columns of y. Initially b is 0, so y does not change.
+/// Adds the low-rank product scale (x a^T) b^T to the projection's columns of y, the output of a
+/// linear layer with the input x. a and b are trained. b is initially 0, so y is initially
+/// unchanged.
 class Lora {
  public:
   Lora(const Scope& scope, std::int64_t in, const Projected& projected, const LoraOptions& options);
 
-  /// Overwrites y with the result (autograd/low_rank.h).
+  /// Adds the product to y in place and returns y (autograd/low_rank.h).
   Var operator()(const Var& y, const Var& x) const;
-  /// Adds scale b a to the projection's rows of `weight`.
+  /// Adds scale b a to those rows of `weight` that compute the projection.
   void merge_into(const Parameter& weight) const;
 
   Projected projected;

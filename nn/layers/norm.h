@@ -19,8 +19,8 @@ class LayerNorm {
   double epsilon = 1e-5;
 };
 
-/// Multiplies x / rms(x) by a gain. The gain is `weight` (initially 1), 1 + `weight` (`weight` is
-/// initially 0), or a constant.
+/// Multiplies x / rms(x) by a gain, where rms is the root mean square of a row. The gain is one of
+/// `weight`, which is initially 1; 1 + `weight`, where `weight` is initially 0; or a constant.
 class RmsNorm {
  public:
   RmsNorm() = default;
@@ -38,7 +38,7 @@ class RmsNorm {
 enum class NormKind {
   layer,
   rms,
-  rms_plus_one,  // the gain is 1 + weight
+  rms_plus_one,  // an RmsNorm with the gain 1 + weight
 };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<NormKind>{"layer", "rms", "rms_plus_one"};

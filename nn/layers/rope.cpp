@@ -10,8 +10,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Upper bound on `at_least` in position_rows(), so that a great configured maximum length does not
-/// make the first table large.
+/// Upper limit of `at_least` in position_rows(). It keeps the first position table small, even if
+/// the model's configured maximum length is large.
 constexpr std::int64_t most_at_first = 1 << 14;
 
 }  // namespace

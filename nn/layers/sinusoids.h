@@ -6,9 +6,9 @@
 
 namespace longhand::nn {
 
-/// The table of sinusoidal positions, which is not trained. With f_i = base^(-2i/width), row p is
-///   sin p f_0, cos p f_0, sin p f_1, ...
-/// The table grows in the same way as RopeTables.
+/// The table of sinusoidal positions, which is not trained. The row of position p is
+///   sin(p f_0), cos(p f_0), sin(p f_1), ...
+/// with the frequencies f_i = base^(-2i/width). The table grows in the same way as RopeTables.
 class Sinusoids {
  public:
   Sinusoids() = default;

@@ -7,9 +7,9 @@
 namespace longhand::nn {
 namespace {
 
-/// ALiBi heads (docs/math/forgetting.md): forgetting attention with constant gates. For each token
-/// of distance between query and key, a score decreases by m_h = 2^(-8 h / H). H is the number of
-/// ALiBi heads of the layer, and h = 1 .. H is the number of the head.
+/// ALiBi heads (docs/math/forgetting.md). A score decreases by m_h = 2^(-8 h / H) for each token of
+/// distance between query and key. H is the number of ALiBi heads of the layer, and h = 1 .. H is
+/// the number of the head. This is forgetting attention with the constant gates exp(-m_h).
 class AlibiHeads final : public AttentionHeads {
  public:
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<AlibiHeads>(*this); }
@@ -38,7 +38,7 @@ class AlibiHeads final : public AttentionHeads {
   bool turns() const override { return false; }
 
  private:
-  Var logs_;  // logarithms of the gates
+  Var logs_;  // -m_h for each head h: the logarithm of the head's constant gate
 };
 
 }  // namespace

@@ -6,19 +6,19 @@ namespace longhand::nn {
 
 /// The form of the bias that is added to the scores of softmax heads.
 enum class ScoreBias {
-  matrix,  // one number per head, position of the query and position of the key
-  /// the attention weights of additional heads, which read the same x as the biased heads
+  matrix,  // one trained number for each head, query position and key position
+  /// the attention weights of additional heads, which read the same input as the biased heads
   heads,
 };
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<ScoreBias>{"matrix", "heads"};
 
 /// Softmax heads with a trainable bias that is added to their scores (docs/math/biased.md). All
-/// other parameters of the model are frozen. The other parameters of the heads are those of
-/// SoftmaxHeads, so trained softmax heads can be loaded. The initial bias does not change their
-/// output.
+/// other parameters of the model are frozen. Apart from the bias, the heads have the parameters of
+/// SoftmaxHeads, so trained softmax heads can be loaded. The initial bias does not change the
+/// output of the heads.
 ///
-/// The computation is not fused: the scores of one sequence, for all heads of a layer, are in
+/// The computation is not fused: all scores of one sequence, for all heads of a layer, are in
 /// memory at once.
 class BiasedHeads final : public AttentionHeads {
  public:
@@ -36,7 +36,8 @@ class BiasedHeads final : public AttentionHeads {
   void check_decoding() const override { scores.check_decoding(); }
   std::int64_t cached_columns() const override;
   std::optional<std::int64_t> most_tokens() const override;
-  /// The operations depend on the lengths of the sequences, not only on the shapes of the tensors.
+  /// Steps cannot be recorded, because their operations depend on the lengths of the sequences and
+  /// not only on the shapes of the tensors.
   bool repeats() const override { return false; }
   void build(MixerScope& layer, const MixerPlace& place) override;
   HeadsBackward forward(const MixerPass& pass) const override;
@@ -46,13 +47,16 @@ class BiasedHeads final : public AttentionHeads {
   double operations_of_pair() const override;
 
  private:
-  /// The scores of the additional heads. In decoding, the keys of earlier tokens are read from the
-  /// cache.
+  /// The scores of the additional heads of ScoreBias::heads. In decoding, the keys of earlier
+  /// tokens are read from the cache.
   ScoreVars further_scores(const MixerPass& pass) const;
 
   Parameter beta_;
-  Parameter matrix_;       // bias [heads, longest, longest]; may be empty
-  Parameter query_, key_;  // [heads * width, width of the residual stream]; may be empty
+  /// The bias of ScoreBias::matrix, [heads, longest, longest]; otherwise empty.
+  Parameter matrix_;
+  /// For ScoreBias::heads, the matrices that compute the queries and keys of the additional heads;
+  /// otherwise empty. Their shape is [heads * width, width of the residual stream].
+  Parameter query_, key_;
 };
 
 }  // namespace longhand::nn

@@ -4,8 +4,8 @@
 
 namespace longhand::nn {
 
-/// How gamma is determined: `no`: a constant; `layer`: one learned number per layer; `head`: one
-/// learned number per head.
+/// How the gamma of ChaCAL heads, the share of earlier outputs, is determined. `no`: a constant;
+/// `layer`: one learned number per layer; `head`: one learned number per head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
@@ -31,7 +31,7 @@ class ChacalHeads final : public AttentionHeads {
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  private:
-  Var gammas() const;  // [1] or [heads]
+  Var gammas() const;  // gamma of all heads, [1], or of each head, [heads]
 
   Parameter beta_, logit_;
   Tensor fixed_gamma_;  // the value of gamma if it is not learned

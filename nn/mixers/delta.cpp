@@ -14,7 +14,7 @@ namespace {
 /// Delta heads (docs/math/delta.md), known as Gated DeltaNet. The state of a head is a matrix. At
 /// each token, the state decays, then the value stored under the token's key is corrected, and then
 /// the token's query reads the state. Keys of earlier tokens are not cached. The heads need no
-/// positions: a convolution over the last few tokens makes their order visible.
+/// positions: a convolution over the last few tokens makes the order of tokens visible.
 class DeltaHeads final : public AttentionHeads {
  public:
   bool gate = true, negative = true;
@@ -43,7 +43,8 @@ class DeltaHeads final : public AttentionHeads {
     AttentionHeads::build(layer, place);
     const Scope own = layer.scope() / place.index / "delta";
     if (convolution > 0) {
-      // The standard deviation of the uniform distribution on [-1/2, 1/2].
+      // Initial taps are normal, with the standard deviation of the uniform distribution between
+      // -1/2 and 1/2.
       taps_ =
           own.add("taps", {convolution, projection_columns()}, normal(std::sqrt(1 / 12.)), false);
     }
@@ -92,7 +93,7 @@ class DeltaHeads final : public AttentionHeads {
                  .decay = {}};
     if (gate) {
       const Var fading = longhand::columns(z, key_heads, key_heads) + fade_;
-      // The decay is -A softplus(...)
+      // The decay is -exp(rate) softplus(fading), where softplus(z) is -ln sigmoid(-z).
       in.decay = activate(Activation::exp, rate_) * log_sigmoid(-fading);
     }
     const Var y = delta(in, {.before = memory(0), .after = memory(0)});
@@ -105,7 +106,7 @@ class DeltaHeads final : public AttentionHeads {
   }
   double operations_of_pair() const override { return 0; }
   double operations_of_token() const override {
-    // ten products of the state matrix and a vector
+    // Ten products of the state matrix and a vector are counted for each head and token.
     return 20 * static_cast<double>(columns() * width);
   }
 
@@ -113,9 +114,10 @@ class DeltaHeads final : public AttentionHeads {
   bool turns() const override { return false; }
 
  private:
-  /// Initializes A and d of the decay -A softplus(w . x + d) with the published distributions: A is
-  /// uniform in (0, 16), and ln softplus(d) is uniform between ln 0.001 and ln 0.1. Both parameters
-  /// first contain normal numbers, which `uniform` maps to uniform numbers.
+  /// Initializes rate_, which contains ln A, and fade_, which contains d. The decay of the state is
+  /// -A softplus(w . x + d) for a token with the input x, where w is trained. As published, A is
+  /// uniform in (0, 16), and ln softplus(d) is uniform between ln 0.001 and ln 0.1. Before this
+  /// call, rate_ and fade_ contain normal numbers, which `uniform` maps to uniform numbers.
   void spread() const {
     const auto uniform = [](double normal) { return std::erfc(-normal / std::sqrt(2.0)) / 2; };
     std::vector<double> fade = fade_.value().to_doubles(), rate = rate_.value().to_doubles();

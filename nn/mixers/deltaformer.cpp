@@ -39,8 +39,8 @@ class DeltaformerHeads final : public AttentionHeads {
     const Var part =
         activate(Activation::sigmoid,
                  matmul(*pass.x, weight_, {.transpose_b = true, .out = master}) + bias_);
-    // The keys are used twice, as queries and as keys. They are copied, because each use needs a
-    // gradient tensor of its own.
+    // The correction of values uses the keys twice, as queries and as keys. The keys are copied,
+    // because each use needs a gradient tensor of its own.
     if (!pass.cache) operand.k = alone(operand.k, rows);
     const HeadVars own_keys =
         pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};
@@ -61,9 +61,8 @@ class DeltaformerHeads final : public AttentionHeads {
   }
 
   std::vector<Var> learned() const override { return {weight_, bias_}; }
-  double operations_of_pair() const override {  // twice the operations of attention
-    return 28 * static_cast<double>(columns());
-  }
+  /// Counts twice the operations of softmax attention.
+  double operations_of_pair() const override { return 28 * static_cast<double>(columns()); }
 
  protected:
   bool turns() const override { return turned; }

@@ -9,9 +9,10 @@ namespace longhand::nn {
 namespace {
 
 /// Entmax heads (docs/math/rules.md). Weights can be exactly 0, so attention does not spread over
-/// all keys of a long sequence. The scores of token t are multiplied by 1 + softplus(a_t) (ln
-/// n_t)^(2 tanh(g_t)). Here a_t and g_t are linear functions of the token's input, and n_t is the
-/// number of keys that the token sees.
+/// all keys of a long sequence. The scores of token t are multiplied by
+///   1 + softplus(a_t) (ln n_t)^(2 tanh(g_t))
+/// where a_t and g_t are trained linear functions of the token's input, and n_t is the number of
+/// keys that the token sees.
 class EntmaxHeads final : public RuleHeads {
  public:
   bool scaled = true, turned = false;

@@ -4,8 +4,8 @@
 
 namespace longhand::nn {
 
-/// First-After-Last heads (core/contract/fal.h): each token reads the value that follows the last
-/// key that agrees with its query.
+/// First-After-Last heads (core/contract/fal.h): each token finds the last earlier key whose
+/// product with the token's query is positive, and reads the value of the token after this key.
 class FalHeads final : public AttentionHeads {
  public:
   bool turned = false;  // apply rotary positions to these heads

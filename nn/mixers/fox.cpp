@@ -3,9 +3,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Forgetting attention (docs/math/forgetting.md): softmax heads with gates. The weight of an
-/// earlier token is reduced by the gates of all tokens between it and the query. Positions are not
-/// needed.
+/// Forgetting attention (docs/math/forgetting.md): softmax heads in which each token has a gate, a
+/// number in (0, 1). Before normalization, the weight of a key is multiplied by the gates of all
+/// tokens after this key, up to the query. The heads need no positions.
 class FoxHeads final : public AttentionHeads {
  public:
   bool turned = false;

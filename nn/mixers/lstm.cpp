@@ -53,7 +53,7 @@ class LstmHeads final : public Mixer {
   std::vector<Var> learned() const override { return {u_, bias_}; }
   double operations_of_pair() const override { return 0; }
   double operations_of_token() const override {
-    // three products with u_: one in forward, two in backward
+    // Counts three products with u_ per token: one in the forward pass, two in the backward pass.
     return 24 * static_cast<double>(columns() * width);
   }
 

@@ -45,7 +45,7 @@ class PathHeads final : public AttentionHeads {
     return static_cast<std::int64_t>(
         std::sqrt(static_cast<double>(most_path_scores) / static_cast<double>(heads)));
   }
-  bool repeats() const override { return false; }  // shapes depend on the lengths of sequences
+  bool repeats() const override { return false; }  // tensor shapes depend on lengths of sequences
 
   void build(MixerScope& layer, const MixerPlace& place) override {
     AttentionHeads::build(layer, place);
@@ -53,8 +53,8 @@ class PathHeads final : public AttentionHeads {
     const auto deviation = [](std::int64_t in) { return 1 / std::sqrt(static_cast<double>(in)); };
     down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
     up_ = own.add("up", {columns(), rank}, normal(deviation(rank)), true, true);
-    // The standard deviation of the uniform distribution on [-1 / sqrt(convolution), 1 /
-    // sqrt(convolution)].
+    // Initial taps are normal, with the standard deviation of the uniform distribution on [-s, s],
+    // where s = 1 / sqrt(convolution).
     taps_ = own.add("taps", {convolution, columns()}, normal(deviation(3 * convolution)), false);
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(0), false);
@@ -104,7 +104,7 @@ class PathHeads final : public AttentionHeads {
   }
 
   std::vector<Var> learned() const override { return {down_, up_, taps_, weight_, bias_}; }
-  // Includes the products that compute the reflections.
+  // The count includes the products that compute the reflections.
   double operations_of_pair() const override { return 30 * static_cast<double>(columns()); }
 
  protected:

@@ -57,7 +57,8 @@ class SelectiveRopeHeads final : public AttentionHeads {
                    "selective_rope heads: expected a number of heads that divides the width ",
                    layer.width(), ", got ", heads);
     const Scope own = layer.scope() / place.index / "angle";
-    // The standard deviation of the uniform distribution on [-1 / sqrt(in), 1 / sqrt(in)].
+    // The standard deviation of the uniform distribution on [-1 / sqrt(in), 1 / sqrt(in)], for
+    // weights with `in` inputs per output.
     const auto deviation = [](std::int64_t in) {
       return std::sqrt(1 / (3.0 * static_cast<double>(in)));
     };
@@ -113,7 +114,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
     const auto memory = [&](std::size_t which) {
       return pass.cache ? pass.cache->memories[which] : Tensor();
     };
-    // Each head's part of the input, normalized to length 1.
+    // The input is divided into one part per head, and each part is normalized to length 1.
     const Var parts = length_(reshape(*pass.x, {tokens * heads, part_}));
     const Var x =
         (1 / std::sqrt(static_cast<double>(part_))) * reshape(parts, {tokens, part_ * heads});

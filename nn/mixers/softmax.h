@@ -5,15 +5,16 @@
 
 namespace longhand::nn {
 
-/// Softmax attention (core/contract/attention.h), optionally with a temper or a window. Reinforced
-/// heads add an amount to the weights of the tokens that the input's reference pairs name
-/// (core/contract/reinforce.h). Reinforcement is a change of a trained model. Reinforced heads
-/// cannot be trained.
+/// Softmax attention (core/contract/attention.h), optionally with tempered scores (Temper) or a
+/// window. Reinforced heads add an amount to the weights of listed pairs of tokens, the reference
+/// pairs of the input (core/contract/reinforce.h). Reinforcement changes a trained model;
+/// reinforced heads cannot be trained.
 class SoftmaxHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  std::int64_t window = 0;               // number of keys that a query sees; 0: all
-  std::optional<double> reinforce = {};  // threshold, if the heads are reinforced
+  std::int64_t window = 0;  // number of keys that a query sees; 0: all
+  /// The threshold above which attention weights are reinforced; no value: no reinforcement.
+  std::optional<double> reinforce = {};
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SoftmaxHeads>(*this); }
   std::string_view kind() const override { return "softmax"; }
@@ -27,15 +28,15 @@ class SoftmaxHeads final : public AttentionHeads {
   std::vector<LearnedNumber> learned_numbers() const override;
   /// Counts two products per pair in the forward pass and five in the backward pass.
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
-  /// The amount that each reinforced head adds to weights. It is initially 0 and frozen. May be
-  /// empty.
+  /// The amount that each reinforced head adds to the weights of reference pairs, initially 0 and
+  /// frozen. Empty if the heads are not reinforced.
   const Parameter& reinforcement() const { return reinforcement_; }
 
  private:
   Parameter beta_, reinforcement_;
 };
 
-/// A list of layers for DecoderConfig::mixers that gives every layer these heads.
+/// Returns a value of DecoderConfig::mixers with which every layer has these heads.
 std::vector<MixerList> softmax_layers(const SoftmaxHeads& heads);
 
 }  // namespace longhand::nn

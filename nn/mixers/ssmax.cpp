@@ -5,12 +5,12 @@ namespace longhand::nn {
 namespace {
 
 /// SSMax heads (docs/math/attention.md, tau): the scores are multiplied by s_h ln n, where n is the
-/// number of visible keys and s_h a trained number per head. This keeps the weights of a head from
-/// becoming flatter as n grows.
+/// number of visible keys and s_h is a trained number of head h. This keeps the weights of a head
+/// from becoming flatter as n grows.
 class SsmaxHeads final : public AttentionHeads {
  public:
-  // The initial value of s_h. It is 1 / (mean of ln n for n up to 1024), so the heads start close
-  // to plain softmax.
+  // Scores are multiplied by s ln n for n visible keys. This is the initial value of the trained
+  // number s. It is 1 / (mean of ln n for n up to 1024), so the heads start close to plain softmax.
   double first = 0.168;
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SsmaxHeads>(*this); }

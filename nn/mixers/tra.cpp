@@ -3,9 +3,11 @@
 namespace longhand::nn {
 namespace {
 
-/// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. For
-/// token t, a key's score is reduced by -ln sigmoid(w . x_t + b) once for each key between the key
-/// and the token that also has a positive score. Distance is thus measured in keys with positive
+/// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. The
+/// score s of a key is replaced by
+///   s + n ln sigmoid(w . x + b)
+/// where n is the number of positive scores from this key to the querying token, x is the input of
+/// the querying token, and w and b are trained. Distance is thus measured in keys with positive
 /// scores. Queries and keys are normalized.
 class TraHeads final : public RuleHeads {
  public:

@@ -45,7 +45,7 @@ HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y) 
 
 void AttentionHeads::declare(Options& options) {
   // The default norm has two names: `default` and its own name. It is always written as `default`,
-  // so that equal mixers have equal texts.
+  // so that mixers with equal options are written as equal texts.
   if (head_norm == default_head_norm()) head_norm = HeadNorm::standard;
   options.choice(
       "head_norm", head_norm,

@@ -6,15 +6,17 @@
 
 namespace longhand::nn {
 
-/// Temper of a softmax. Unless it is `none`, scores are multiplied by beta ln n
-/// (core/contract/cumulate.h). For `position`, n is the number of keys up to the token. For
-/// `length`, n is the number of keys of the whole sequence.
+/// How scores are tempered before the softmax. Unless this is `none`, the scores of a token are
+/// multiplied by beta ln n, where beta is a trained number (core/contract/cumulate.h). For
+/// `position`, n is the number of keys up to the token. For `length`, n is the number of keys of
+/// the whole sequence.
 enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
-/// The norm of each head's queries and keys, applied before rotation. `standard` is the norm that
-/// default_head_norm() returns.
+/// The norm of each head's queries and keys, applied before rotation. `standard` selects the norm
+/// that default_head_norm() returns. `rms_plus_one` has the gain 1 + weight, and `rms_fixed` has no
+/// trained gain.
 enum class HeadNorm { standard, none, rms, rms_plus_one, rms_fixed };
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<HeadNorm>{"default", "none", "rms",
@@ -43,7 +45,7 @@ class AttentionHeads : public Mixer {
     return head_norm == HeadNorm::standard ? default_head_norm() : head_norm;
   }
 
-  /// The norm weights of queries and keys; empty if there are no norms.
+  /// The trained gains of the norms of queries and keys; empty if there are no trained gains.
   const Parameter& query_norm() const { return query_norm_.weight; }
   const Parameter& key_norm() const { return key_norm_.weight; }
 
@@ -63,39 +65,42 @@ class AttentionHeads : public Mixer {
   Heads output(const MixerPass& pass) const;
   /// The scores q . k / sqrt(width). A derived class can modify the result.
   ScoreVars plain_scores(const Operands& operand, const MixerPass& pass) const;
-  /// Computes attention with these scores. If the pass has a view, stores the scores and the rule
-  /// there.
+  /// Computes attention with these scores and with the rule that turns scores into weights. If
+  /// pass.view is not null, stores the scores and the rule in this view for inspection.
   HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass,
                        const RuleVars& rule = {}) const;
   const MixerPlace& place() const { return place_; }
   /// One LearnedNumber per head for a parameter [heads]; empty if the parameter is empty.
   std::vector<LearnedNumber> numbers_of_heads(std::string_view name,
                                               const Parameter& parameter) const;
-  /// Rotates `count` heads of x in place, in the same way as queries and keys. The first of these
-  /// heads begins at column `first_column`.
+  /// Rotates `count` heads of x by the tokens' positions, in place. The first of these heads begins
+  /// at column `first_column`.
   Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
              RopeTables& tables) const;
 
  private:
-  /// `count` heads of the projection, which are copied to a separate tensor, normalized and
-  /// rotated.
+  /// Copies `count` heads of the layer's projection, from column `first_column` on, to a separate
+  /// tensor. Normalizes and rotates the copy and returns it.
   HeadVars normed(const MixerPass& pass, std::int64_t first_column, std::int64_t count,
                   const RmsNorm& norm) const;
 
   MixerPlace place_;
   std::vector<double> frequencies_;  // rotation frequencies; empty: no rotation
   std::int64_t dims_ = 0;            // number of rotated entries per head
-  RmsNorm query_norm_, key_norm_;    // may be empty
+  RmsNorm query_norm_, key_norm_;    // norms of queries and keys; may be empty
 };
 
 /// Options that determine the factors of the scores, for mixers with a softmax.
 struct ScoreOptions {
   double scale = 0;  // factor of all scores; 0: 1/sqrt(width)
   Temper temper = Temper::none;
-  double beta = 1;  // initial value of the temper's beta; each layer trains one beta
+  /// Initial value of beta. Tempered scores are multiplied by beta ln n (see Temper), and each
+  /// layer trains one beta.
+  double beta = 1;
 
   void declare(Options& options);
-  /// Creates the layer's beta; empty if there is no temper.
+  /// Creates the layer's trained number beta, a factor of tempered scores. Returns an empty
+  /// parameter for Temper::none.
   Parameter build(MixerScope& layer) const;
   /// Throws an Error for Temper::length, because such scores depend on later tokens.
   void check_decoding() const;
@@ -105,11 +110,11 @@ struct ScoreOptions {
 
 /// Copies the rows of each sequence of x to the last rows of the same sequence in y.
 void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to);
-/// Copies heads to a separate tensor. No other operation may use these columns of x, because the
-/// gradient of the copy overwrites the gradient of the columns.
+/// Copies the heads x to a separate tensor. No other operation may use the columns of these heads
+/// in x.data, because the gradient of the copy overwrites the gradient of these columns.
 HeadVars alone(const HeadVars& x, const Segments& rows);
-/// Copies the computed heads x to y, the output of a mixer. x.data must contain only the columns of
-/// x.
+/// Copies the computed heads x to y, the output of a mixer. x.data must have no columns other than
+/// those of the heads. Returns the backward function, which is empty if no gradient is required.
 HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
 
 /// ln n for each token of a pass, [tokens, heads]. n is the number of keys that the token sees or,
@@ -118,8 +123,9 @@ Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole = fal
 
 /// ln max(sigmoid(z), 1e-30).
 Var log_sigmoid(const Var& z);
-/// ln sigmoid(w . x_t + b), with weights [heads, width of the residual stream] and biases [heads].
-/// The result is [tokens, heads] and has the type of the parameters.
+/// ln sigmoid(w_h . x_t + b_h) for token t and head h. x_t is row t of x, w_h is row h of `weight`
+/// [heads, columns of x], and b_h is entry h of `bias` [heads]. The result is [tokens, heads] and
+/// has the type of the parameters.
 Var log_gates(const Var& x, const Var& weight, const Var& bias);
 
 /// The sequences of the keys in the pass's cache. Empty if there is no cache; keys and queries then

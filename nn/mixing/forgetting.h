@@ -4,16 +4,16 @@
 
 namespace longhand::nn {
 
-/// The gates of forgetting heads (docs/math/forgetting.md). In each head, token t has the gate f_t
-/// = sigmoid(w . x_t + b) in (0, 1). The sum of ln f over the tokens j + 1 .. i is added to the
-/// score of key j for query i.
+/// The gates of forgetting heads (docs/math/forgetting.md). In each head, a token with the input x
+/// has the gate f = sigmoid(w . x + b) in (0, 1), where w and b are trained. The sum of ln f over
+/// the tokens j + 1 .. i is added to the score of key j for query i.
 struct ForgetGates {
-  double bias = 0;  // initial value of b
+  double bias = 0;  // initial value of the trained bias b of the gates sigmoid(w . x + b)
 
   void declare(Options& options);
   void build(const Scope& own, std::int64_t heads, std::int64_t width);
-  /// For each key of a pass, the sum of ln f over all tokens up to the key. In decoding, ln f of
-  /// earlier tokens is read from the cache.
+  /// Returns Scores::decay: for each key of a pass, the sum of the logarithms of the gates of all
+  /// tokens up to this key. In decoding, the logarithms of earlier tokens are read from the cache.
   Var shift(const MixerPass& pass) const;
   std::vector<Var> learned() const { return {weight_, bias_}; }
 
@@ -37,7 +37,7 @@ class RuleHeads : public AttentionHeads {
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
-  /// plain_scores() and, if there are forget gates, their decay.
+  /// Returns plain_scores(). If the heads have forget gates, Scores::decay is set from the gates.
   ScoreVars forgetting_scores(const Operands& operand, const MixerPass& pass) const;
 };
 

@@ -7,17 +7,18 @@
 namespace longhand::nn {
 namespace {
 
-/// Rows [begin, begin + length) of head `head` of x.
+/// Selects one head of x and the rows [begin, begin + length).
 Heads alone(const Heads& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
   return {x.data.slice(begin, length), x.first_column + head * x.width, 1, x.width};
 }
 
-/// Rows [begin, begin + length) of column `head` of a tensor [rows, heads].
+/// Selects column `head` of x [rows, heads] and the rows [begin, begin + length). x may be empty.
 Tensor alone(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
   return x ? columns(Var(x.slice(begin, length)), head, 1).value() : x;
 }
 
-/// Replaces each input of a rule by its part for one head and the rows [begin, begin + length).
+/// A visitor of the tensors of an AttentionRule. It replaces each input of the rule by the input's
+/// part for one head and the rows [begin, begin + length).
 struct SelectHead {
   std::int64_t head, begin, length;
 
@@ -42,8 +43,8 @@ Tensor rule_weights(Scores scores, AttentionRule rule, std::int64_t head, std::i
   return attention_weights(scores, rule).reshape({length, length});
 }
 
-/// For each reference pair of the sequence, adds the head's delta (Reinforcement::amounts) to the
-/// pair's weight if the weight exceeds the threshold.
+/// For each reference pair (query, key) of the sequence, adds the head's amount, an entry of
+/// Reinforcement::amounts, to the weight of the pair if this weight exceeds the threshold.
 Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
                   std::int32_t begin, std::int32_t length) {
   const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];
@@ -60,11 +61,11 @@ Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t h
   return Tensor::from(weights.backend(), weights.shape(), weights.dtype(), grown);
 }
 
-/// The matrix of one head in one sequence. `weights` contains the matrices of all heads and
-/// sequences.
+/// Returns the attention weights of one head in one sequence, [tokens, tokens]. `weights` contains
+/// such a matrix for each sequence and head.
 Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
                std::int64_t head) {
-  // Number of entries per head in earlier sequences, and in all sequences.
+  // `before` is the number of weights per head in earlier sequences, and `all` in all sequences.
   std::int64_t before = 0, all = 0;
   for (std::size_t s = 0; s < sequences.lengths().size(); ++s) {
     if (s == sequence) before = all;

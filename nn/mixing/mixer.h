@@ -34,45 +34,46 @@ struct MixerPlace {
 struct MixerCache {
   Tensor keys_values = {};  // [rows, columns of keys and values]
   Tensor outputs = {};      // [rows, columns()], for mixers whose outputs depend on earlier outputs
-  Tensor numbers = {};      // [rows, cached_numbers()], of the parameters' type
+  Tensor numbers = {};      // further values, [rows, cached_numbers()], of the parameters' type
   // States of fixed size: [sequences, n] for each n in cached_memories(), initially 0.
   std::vector<Tensor> memories = {};
 };
 
-/// Intermediate results of a pass, for inspection. P is the matrix of attention weights. A mixer
-/// sets at most one of the members scores, weights and selected.
+/// Intermediate results of a mixer in one pass, for inspection. A mixer sets at most one of the
+/// members `scores`, `weights` and `selected`.
 struct MixerView {
-  /// the scores of P; P is computed from them only when requested
+  /// Attention scores. The weights are computed from the scores only when requested.
   std::optional<Scores> scores = {};
-  AttentionRule rule = {};  // the rule by which P is computed from the scores
-  std::optional<Reinforcement> reinforcement = {};  // amounts that are added to P
+  AttentionRule rule = {};  // how attention weights are computed from the scores
+  std::optional<Reinforcement> reinforcement = {};  // amounts that reinforced heads add to weights
   Tensor gamma = {};  // gamma of ChaCAL heads: one number, or one per head
-  // P in the layout of AttentionWeights (core/contract/attention.h); may be empty.
+  // Attention weights, laid out as in AttentionWeights (core/contract/attention.h); may be empty.
   Tensor weights = {};
   // Index of the key that each head selected, i32 [tokens, heads]; -1: no key. May be empty.
   Tensor selected = {};
 
-  /// P of all heads and sequences, without reinforcement; empty if the mixer has no attention
-  /// weights.
+  /// The attention weights of all heads and sequences, without the amounts that reinforced heads
+  /// add; empty if the mixer has no attention weights.
   Tensor all_weights() const;
 };
 
 /// One pass of a layer over the tokens of a batch.
 struct MixerPass {
-  const Var& projection;  // [tokens, columns of all mixers], after turn()
+  const Var& projection;  // [tokens, columns of all mixers], already rotated by turn()
   const Input& input;     // the tokens' positions and sequences
   RopeTables& tables;
   /// The layer's output, [tokens, columns of all mixers]; each mixer writes its own columns.
   const Tensor& y;
-  // The mixer's cache, and its sequences including the new tokens. Both are null except in
-  // decoding.
+  // `cache` is the mixer's cache. `cached` contains the cached sequences, including the new tokens.
+  // Both pointers are null except in decoding.
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
-  MixerView* view = nullptr;  // set by the mixer unless null
+  MixerView* view = nullptr;  // unless null, receives the mixer's intermediate results
   const Var* x = nullptr;  // input of the projection; some mixers multiply it by further matrices
 };
 
-/// The scope of a layer, and parameters that several mixers of the layer use.
+/// The scope (prefix of parameter names) of a layer, and parameters that several mixers of the
+/// layer use.
 class MixerScope {
  public:
   MixerScope(Scope scope, std::int64_t width, bool rotary, double epsilon)
@@ -114,22 +115,26 @@ class Mixer {
   virtual void check() const {}  // throws an Error if the options are invalid
 
   std::int64_t heads = 1;
-  std::int64_t key_heads =
-      1;  // must divide `heads`; query head h uses key head h / (heads / key_heads)
+  /// Number of heads of keys and values. It must divide `heads`. Each key head is shared by
+  /// (heads / key_heads) successive query heads.
+  std::int64_t key_heads = 1;
   std::int64_t width = 0;  // width of a head
 
-  /// Number of the mixer's columns in the layer's projection, and in the layer's output.
+  /// projection_columns() is the number of the mixer's columns in the layer's projection, and
+  /// columns() is the number of its columns in the layer's output.
   virtual std::int64_t projection_columns() const = 0;
   virtual std::int64_t columns() const { return heads * width; }
-  /// The named projections of the mixer. Columns are counted from the mixer's first column.
+  /// The named parts of the mixer's projection, such as the queries, to which LoRA can be applied.
+  /// Columns are counted from the mixer's first column.
   virtual std::vector<Projected> projected() const { return {}; }
   /// cached_columns() is the number of key and value columns that are cached per token.
   /// caches_outputs() is true if the outputs are cached as well.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }
-  /// Number of other values that are cached per token, in the type of the parameters.
+  /// Number of values that are cached per token besides keys, values and outputs. They have the
+  /// type of the parameters.
   virtual std::int64_t cached_numbers() const { return 0; }
-  /// Sizes of the state tensors that are cached per sequence.
+  /// For each state of fixed size that is cached, the number of its entries per sequence.
   virtual std::vector<std::int64_t> cached_memories() const { return {}; }
   /// Throws an Error if decoding is impossible because a token's output depends on later tokens.
   virtual void check_decoding() const {}
@@ -140,27 +145,27 @@ class Mixer {
   /// the cache (nn/models/cached_decoder.h). If false, neither training nor decoding is recorded.
   virtual bool repeats() const { return true; }
 
-  /// True if the output depends on reference pairs.
+  /// True if the output depends on Batch::reference, a list of tokens that others should attend to.
   virtual bool wants_reference() const { return false; }
 
-  /// Creates the mixer's own parameters. It is called after the matrices of the block were created.
+  /// Creates the mixer's own parameters. Called after the matrices of the block have been created.
   virtual void build(MixerScope& layer, const MixerPlace& place) = 0;
   /// Creates position tables for sequences of at most `longest` tokens.
   virtual void prepare(RopeTables&, Backend&, DType, std::int64_t /*longest*/) const {}
-  /// Applies positions to the mixer's own columns of the projection, in place. This function is
-  /// called for all mixers of a layer before any of them computes its output.
+  /// Rotates the mixer's own columns of the projection by the tokens' positions, in place. This
+  /// function is called for all mixers of a layer before any of them computes its output.
   virtual Var turn(Var projection, const Input&, RopeTables&) const { return projection; }
-  /// Writes the mixer's columns of the output. In decoding, also stores the tokens in the cache.
-  /// The backward function that is returned, if any, writes the mixer's columns of the projection's
-  /// gradient.
+  /// Writes the mixer's columns of the output. In decoding, also writes the data of the new tokens
+  /// to the cache. The returned function is the backward pass, which writes the mixer's columns of
+  /// the projection's gradient. It is empty if no gradient is required.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
   /// The mixer's own parameters. If one of them requires a gradient, Mixing records the mixers on
   /// the tape.
   virtual std::vector<Var> learned() const { return {}; }
-  /// Parameters that were added to a trained model, as low-rank products are. They are trained
-  /// while the rest of the model is frozen. Loading a model that lacks these parameters does not
-  /// change their values.
+  /// Parameters that were added to a trained model, as LoRA's matrices are. They are trained while
+  /// the rest of the model is frozen. Loading a model that lacks these parameters does not change
+  /// their values.
   virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
   /// Number of operations of a training step per pair of a query and a key that the query sees.
@@ -169,7 +174,7 @@ class Mixer {
   virtual double operations_of_token() const { return 0; }
 };
 
-/// `count` heads of mixer class M and this width, such as heads_of<FalHeads>(2, 16).
+/// A mixer of class M with `count` heads of this width, such as heads_of<FalHeads>(2, 16).
 template <std::derived_from<Mixer> M>
 M heads_of(std::int64_t count, std::int64_t width) {
   M mixer;

@@ -81,7 +81,8 @@ const MixerKind* find_kind(std::string_view name) {
   return nullptr;
 }
 
-/// Parses one group of heads. If the text contains no width, the width of the result is 0.
+/// Parses one group of heads, such as "softmax:8/2x64". If `part` contains no width, the width of
+/// the result is 0.
 AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOptions& given) {
   const auto colon = part.find(':');
   if (colon == std::string_view::npos) not_heads(text, part);

@@ -9,8 +9,8 @@
 
 namespace longhand::nn {
 
-/// The mixers of a layer. Each mixer has its own columns in the layer's projection and output, in
-/// the order of this list.
+/// The mixers (groups of heads) of a layer. Each mixer has its own columns in the layer's
+/// projection and output, in the order of this list.
 using MixerList = std::vector<AnyMixer>;
 
 /// Values of options by name. An option applies to every mixer that has an option of this name.
@@ -24,13 +24,13 @@ MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOpt
 /// Parses the lists of all layers, the first layer first: "softmax:8;chacal:8".
 std::vector<MixerList> parse_layers(std::string_view text, std::int64_t width,
                                     const MixerOptions& options = {});
-/// The list as text, with all widths. The text contains each option whose value differs from its
-/// value in `defaults`. For an option that is not in `defaults`, the option's initial value is the
-/// default.
+/// Returns the mixers as text, with the widths of all heads. The text contains each option whose
+/// value differs from its value in `defaults`. For an option that is not in `defaults`, the
+/// option's initial value is the default.
 std::string text_of(const MixerList& mixers, const MixerOptions& defaults = {});
 std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& defaults = {});
 
-/// The names of all kinds: "biased, chacal, ... or softmax".
+/// The names of all kinds of mixers, as the text "alibi, biased, ... or tra".
 std::string kind_names();
 /// Throws an Error if a value is invalid for any kind of mixer, including kinds that the model does
 /// not use.
@@ -38,7 +38,7 @@ void check_options(const MixerOptions& options);
 /// All options of these mixers. If several mixers have the same option, the first of them
 /// determines its value.
 MixerOptions options_of(const MixerList& mixers);
-/// Sets an option of every mixer that has it.
+/// Sets the option `name` to `value` in every mixer that has this option.
 void set_option(std::vector<MixerList>& layers, std::string_view name, std::string_view value);
 
 std::int64_t columns(const MixerList& mixers);  // number of columns of the layer's output

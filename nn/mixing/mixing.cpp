@@ -48,8 +48,9 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
     for (const Var& var : mixer.learned()) learned.push_back(var);
   }
   if (pass.show) pass.show("heads", y);
-  // Backward reaches this tape entry if one of its inputs requires a gradient. It is therefore
-  // enough to list one parameter of the mixers that requires a gradient, if there is one.
+  // The tape records this operation if one of its listed inputs requires a gradient. It is
+  // therefore enough to list one of the mixers' parameters that require a gradient, if there are
+  // any.
   const auto wanting = std::ranges::find_if(learned, &Var::wants_grad);
   const Var& input = wanting == learned.end() ? projected : *wanting;
   const Var mixed = record("mixing", {&projected, &input}, y,

@@ -25,7 +25,7 @@ class Mixing {
   /// Creates the mixers' own parameters.
   void build();
 
-  /// The caches of a pass, one per mixer, and the cached sequences.
+  /// The caches of one layer, one per mixer, and the cached sequences.
   struct Cache {
     std::span<const MixerCache> mixers;
     const Segments& keys;
@@ -35,10 +35,10 @@ class Mixing {
     const Input& input;
     RopeTables& tables;
     std::optional<Cache> cache = {};
-    Show show = {};                           // called with intermediate results
-    std::vector<MixerView>* views = nullptr;  // receives one view per mixer
+    Show show = {};                           // if set, called with intermediate results
+    std::vector<MixerView>* views = nullptr;  // if not null, receives one view per mixer
   };
-  /// mixing(x) + residual
+  /// Returns the result of mixing the tokens of x, plus `residual`.
   Var operator()(const Var& x, const Var& residual, const Pass& pass) const;
 
   void prepare(RopeTables& tables, std::int64_t longest) const;

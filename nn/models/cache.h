@@ -9,7 +9,7 @@
 
 namespace longhand::nn {
 
-/// The caches of all mixers of all layers, with which a pass computes new tokens only. Each
+/// The caches of all mixers of all layers. With them, a pass computes only the new tokens. Each
 /// sequence has a capacity, its maximum number of tokens.
 class KeyValueCache {
  public:

@@ -13,8 +13,8 @@ namespace longhand::nn {
 /// tokens.
 struct NewTokens {
   std::span<const std::int32_t> tokens, lengths;
-  std::span<const ReferencePair> reference = {};  // rows are indices into `tokens`
-  std::span<const std::int32_t> positions = {};   // position ids; may be empty, see Batch
+  std::span<const ReferencePair> reference = {};  // ReferencePair::row is an index into `tokens`
+  std::span<const std::int32_t> positions = {};   // position ids, or empty, as in Batch
 };
 
 /// Reads new tokens of several sequences, with a cache of their earlier tokens.

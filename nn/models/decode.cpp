@@ -9,7 +9,8 @@
 namespace longhand::nn {
 namespace {
 
-/// The most likely class of each choice. If several classes are equally likely, the lowest one.
+/// Divides the logits evenly among `choices` choices and returns the most likely class of each
+/// choice. If several classes are equally likely, returns the lowest one.
 std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) {
   const Tensor best(logits.backend(), {choices}, DType::i32);
   logits.backend()(Argmax{
@@ -18,8 +19,8 @@ std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) 
   return best.to_ints();
 }
 
-/// Drops old tokens of a sequence that exceeds the context, but not the first options.kept tokens.
-/// `left` is the number of tokens that are still to be generated.
+/// Drops old tokens of a sequence that is longer than options.context. Its first options.kept
+/// tokens remain. `left` is the number of tokens that are still to be generated.
 void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
                  const GenerateOptions& options, std::size_t index) {
   const std::int64_t free = options.context - options.kept;
@@ -30,7 +31,7 @@ void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
 
 using Sequences = std::span<const std::vector<std::int32_t>>;
 
-/// Checks the arguments of generate() and returns the maximum number of tokens for each prompt.
+/// Checks the arguments of generate() and returns the maximum number of new tokens of each prompt.
 std::vector<std::int64_t> checked_limits(Sequences prompts, const GenerateOptions& options) {
   LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == prompts.size(),
                  "decoding: expected one limit for each of ", prompts.size(), " prompts, got ",
@@ -45,7 +46,7 @@ std::vector<std::int64_t> checked_limits(Sequences prompts, const GenerateOption
   return std::vector<std::int64_t>(prompts.size(), options.most);
 }
 
-/// The tokens after the prompts.
+/// Returns the tokens of each sequence that follow its prompt.
 std::vector<std::vector<std::int32_t>> answers_of(Sequences whole, Sequences prompts) {
   std::vector<std::vector<std::int32_t>> answers;
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -54,15 +55,16 @@ std::vector<std::vector<std::int32_t>> answers_of(Sequences whole, Sequences pro
   return answers;
 }
 
-/// The predictions of a decoder with Wanted::likeliest, as choices.
+/// Converts the result of CachedDecoder::read() for Wanted::likeliest, one token per sequence, to
+/// choices.
 std::vector<Choice> likeliest_choices(const Tensor& read) {
   std::vector<Choice> next;
   for (const std::int32_t token : read.to_ints()) next.push_back({token});
   return next;
 }
 
-/// Draws the next token of each sequence for which `fresh` is not 0. `read` has one row of logits
-/// for each of these sequences.
+/// Draws the next token of each sequence i for which fresh[i] is not 0. `read` has one row of
+/// logits for each of these sequences.
 std::vector<Choice> drawn_choices(const Tensor& read, std::span<const std::int32_t> fresh,
                                   Sequences whole, Sequences prompts,
                                   const GenerateOptions& options) {
@@ -94,7 +96,7 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
   const std::size_t count = prompts.size();
   std::vector<std::int64_t> left = checked_limits(prompts, options);
   std::vector<std::vector<std::int32_t>> whole(prompts.begin(), prompts.end());
-  std::vector<std::vector<std::int32_t>> held = whole;  // the tokens in the context
+  std::vector<std::vector<std::int32_t>> held = whole;  // tokens in the model's context
   const auto exceeds_context = [&](std::size_t i) {
     return options.context > 0 && std::ssize(held[i]) > options.context;
   };

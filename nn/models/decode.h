@@ -10,9 +10,10 @@
 
 namespace longhand::nn {
 
-/// Predictions under teacher forcing: for every token of the batch and every group, the most likely
-/// class. The model reads the earlier tokens of the batch, not its own predictions. If several
-/// classes are equally likely, the lowest one is returned. Targets are ignored.
+/// Predictions under teacher forcing: for every token of the batch, the most likely class of each
+/// of Batch::groups groups of classes. The model reads the earlier tokens of the batch, not its own
+/// predictions. If several classes are equally likely, the lowest one is returned. Targets are
+/// ignored.
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch);
 
 struct GenerateOptions {
@@ -38,9 +39,9 @@ struct GenerateOptions {
   /// Unless `probabilities` is set, choice.log_probability is 0.
   std::function<bool(std::size_t sequence, const Choice& choice)> said = {};
   bool probabilities = false;
-  /// For models with given position ids: returns the position ids of `tokens`, the sequence's
-  /// tokens so far. The sequence will have at most `room` tokens. Every call must return the same
-  /// ids for the earlier tokens.
+  /// For models that read position ids from their input: returns the position ids of `tokens`, the
+  /// sequence's tokens so far. The sequence will have at most `room` tokens. Later calls must
+  /// return the same ids for earlier tokens.
   std::function<std::vector<std::int32_t>(std::size_t sequence,
                                           std::span<const std::int32_t> tokens, std::int64_t room)>
       positions = {};

@@ -22,12 +22,12 @@ class Decoder final : public Model {
   /// A block and its layers. DecoderConfig determines how they are connected. Either `feed_forward`
   /// or `gated` is used.
   struct Block {
-    Norm norm1, norm2;              // norms before mixing and feed forward
-    Norm norm1_after, norm2_after;  // norms after mixing and feed forward; may be empty
+    Norm norm1, norm2;              // norm1 is before mixing, norm2 before the feed forward
+    Norm norm1_after, norm2_after;  // after mixing, and after the feed forward; may be empty
     Mixing mixing;
     FeedForward feed_forward;
     GatedFeedForward gated;
-    Dropout mixing_dropout, feed_forward_dropout;  // empty if the rate is 0
+    Dropout mixing_dropout, feed_forward_dropout;  // empty if the dropout rate is 0
 
     /// The mixer at index `place` of the block. Throws an Error if it is not of class M.
     template <class M>
@@ -45,13 +45,13 @@ class Decoder final : public Model {
   /// parameters.
   Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage = {});
 
-  /// In training, store only the input of each block, and recompute its other activations in the
-  /// backward pass. This saves memory, needs about a third more computation and does not change the
-  /// results.
+  /// If true, training stores only the input of each block and recomputes the block's other
+  /// activations in the backward pass. This saves memory, needs about a third more computation and
+  /// does not change the results.
   bool recompute = false;
 
   const DecoderConfig& config() const { return config_; }
-  /// True if the output depends on reference pairs (Input::reference).
+  /// True if the output depends on Input::reference, a list of tokens that others should attend to.
   bool wants_reference() const { return nn::wants_reference(config_); }
   DType activations() const { return activations_; }
 
@@ -59,7 +59,8 @@ class Decoder final : public Model {
   const Embedding& positions() const { return positions_; }  // learned positions; may be empty
   const Block& block(std::int64_t layer) const { return blocks_[static_cast<std::size_t>(layer)]; }
   const Norm& final_norm() const { return final_norm_; }
-  /// An output layer. If embeddings are tied, its weight is the embedding's weight.
+  /// The output layer with index `head`. If embeddings are tied, its weight is the embedding's
+  /// weight.
   const Linear& output(std::int64_t head = 0) const;
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
 
@@ -84,8 +85,8 @@ class Decoder final : public Model {
   Var features(const Input& input, KeyValueCache* cache = nullptr);
   /// Logits, [tokens, classes], of the type of the parameters.
   Var logits(const Var& features, std::int64_t head = 0) const;
-  /// One view per layer and mixer, with the mixer's attention weights or selections for these
-  /// tokens.
+  /// Returns a view for each layer and mixer, which contains the mixer's attention weights for
+  /// these tokens, or the keys that its heads selected.
   std::vector<std::vector<MixerView>> look(const Input& input);
   /// The trained numbers of all mixers, with their names: "gamma 0.3" is gamma of head 3 in layer
   /// 0, and "gamma 0" is the gamma that all heads of layer 0 share.

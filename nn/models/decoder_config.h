@@ -33,7 +33,8 @@ inline constexpr std::array<std::string_view, 2> names_of<Order>{"parallel", "se
 /// Distribution of initial weights. Weights are normal with mean 0, and biases are 0.
 enum class Start {
   plain,  // all matrices have the configured standard deviation, as in GPT-NeoX of transformers
-  // As in GPT-2: the standard deviation of residual projections is divided by sqrt(2 layers).
+  // As in GPT-2: matrices whose output is added to the residual stream have the configured standard
+  // deviation divided by sqrt(2 * layers).
   residual,
 };
 template <>
@@ -49,18 +50,20 @@ struct DecoderConfig {
   // Kind of all norms.
   NormKind norm = NormKind::layer;
   double epsilon = 1e-5;  // epsilon of the norms
-  // If true, the outputs of mixing and feed forward are also normalized before they are added to x.
+  // If true, the outputs of mixing and feed forward are also normalized before they are added to
+  // the residual stream.
   bool norms_after = false;
   Order order = Order::parallel;
   std::vector<MixerList> mixers = {};  // mixers of each layer, or one list for all layers
-  // Biases of the projection to the mixers and of the output projection.
+  // projection_bias: the projection to queries, keys and values has a bias. mixing_bias: the output
+  // projection of the mixing has a bias.
   bool projection_bias = true, mixing_bias = true;
   std::int64_t inner = 192;  // inner width of the feed forward
   Activation activation = Activation::gelu;
   bool gated = false;
   bool feed_forward_bias = true;
-  /// In training, rate of dropout after the embedding, and after mixing and feed forward before
-  /// their results are added to the residual stream, as in GPT-2.
+  /// Dropout rate in training. As in GPT-2, dropout applies to the embeddings, and to the results
+  /// of mixing and feed forward before they are added to the residual stream.
   double dropout = 0;
 
   Positions positions = Positions::rotary;
@@ -86,13 +89,15 @@ struct DecoderConfig {
   }
 };
 
-/// True if the configuration has mixers whose output depends on reference pairs.
+/// True if the configuration has mixers whose output depends on Batch::reference, a list of tokens
+/// that others should attend to.
 bool wants_reference(const DecoderConfig& config);
 
 /// Maximum number of tokens of a sequence that all mixers can read; no value: no limit.
 std::optional<std::int64_t> most_tokens(const DecoderConfig& config);
 
-/// The names from lora_targets() of the projections to which low-rank products can be added.
+/// The projections of the model to which low-rank products can be added, named as in
+/// lora_targets().
 std::vector<std::string_view> projections(const DecoderConfig& config);
 
 /// Throws an Error if no model can be built from this configuration.

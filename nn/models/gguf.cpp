@@ -17,7 +17,7 @@ namespace longhand::nn {
 namespace {
 
 constexpr std::string_view space_mark = "\u2581";
-constexpr std::size_t longest_cut_token = 1024;  // bytes
+constexpr std::size_t longest_cut_token = 1024;  // maximum bytes of a token that merges_of() splits
 
 enum class Kind { llama, qwen2, gemma3 };
 
@@ -29,7 +29,8 @@ Kind kind_of(const GgufFile& file) {
   fail(file.name(), ": general.architecture: expected llama, qwen2 or gemma3, got ", quote(name));
 }
 
-/// Reads metadata values. Their keys start with the name of the model's architecture.
+/// Reads the metadata values of a GGUF file whose keys start with the name of the model's
+/// architecture. The functions receive the rest of the key.
 class Values {
  public:
   explicit Values(const GgufFile& file)
@@ -118,8 +119,8 @@ Json ending_tokens(const GgufFile& file) {
 /// Reading reverses these changes.
 struct Renamed {
   std::string name;
-  bool paired = false;    // the rows of the first and the second half of a head alternate
-  bool plus_one = false;  // 1 was added to the weights
+  bool paired = false;    // in the file, rows of the two halves of each head alternate
+  bool plus_one = false;  // the file contains the weights plus 1
 };
 
 std::optional<Renamed> renamed(std::string_view theirs, Kind kind) {
@@ -206,7 +207,8 @@ class GgufWeights final : public Weights {
                      " heads, got ", rows);
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
-        // Row s * half + i of a head, with s = 0 or 1, is row 2 i + s of the head in the file.
+        // In Hugging Face's order, row i of half s (0 or 1) of a head is row s * half + i of the
+        // head. In the file, it is row 2 i + s of the head.
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
           const std::int64_t at = first + done, row = at / width, begin = at % width;
           const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
@@ -245,8 +247,9 @@ std::string split(WordPattern pattern) {
               R"(},"behavior":"Isolated","invert":false},)", byte_level(false), "]}");
 }
 
-/// The post_processor of tokenizer.json. If the file states whether a begin token is added to each
-/// text, the post_processor follows this. If not, it adds the token if `otherwise` is true.
+/// Returns the post_processor of tokenizer.json, which may add a begin token to each text. It does
+/// so if the file names a begin token and tokenizer.ggml.add_bos_token is true. If the file lacks
+/// add_bos_token, `otherwise` is used in its place.
 std::string template_of(const GgufFile& file, const std::vector<std::string_view>& tokens,
                         bool otherwise) {
   const bool adds = file.has("tokenizer.ggml.add_bos_token")
@@ -385,7 +388,7 @@ Json gguf_config(const GgufFile& file) {
       json["sliding_window"] = values.size("attention.sliding_window");
       json["sliding_window_pattern"] = 6;
       json["rope_local_base_freq"] = 1e4;
-      // The 27B model (62 blocks) multiplies scores by another number, for which GGUF files have no
+      // The 27B model (62 blocks) has another factor of the scores, for which GGUF files have no
       // field.
       LONGHAND_CHECK(values.size("block_count") != 62, file.name(),
                      ": expected a Gemma 3 of at most 12B");
@@ -412,8 +415,8 @@ std::string gguf_tokenizer(const GgufFile& file) {
     std::string& content = contents.emplace_back(tokens[id]);
     LONGHAND_CHECK(find_broken_utf8(content) == std::string::npos, file.name(), ": token ", id,
                    ": expected UTF-8, got ", quote(content));
-    // merges_of() looks up every split of a token, and the time for this is quadratic in the
-    // token's length.
+    // Long tokens are rejected because merges_of() looks up every split of a token into two parts,
+    // which takes time quadratic in the token's length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
     // In user-defined tokens, GGUF files write a space where tokenizer.json has space_mark.

@@ -9,7 +9,7 @@
 
 namespace longhand::nn {
 
-/// Converts a GGUF file of a llama, qwen2 or gemma3 model to Hugging Face's form.
+/// These functions convert a GGUF file of a llama, qwen2 or gemma3 model to Hugging Face's form.
 
 /// The model's config.json.
 Json gguf_config(const GgufFile& file);

@@ -163,14 +163,15 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 
 namespace {
 
-/// Number of rows that are copied at a time, with about 2^18 entries in total.
+/// Number of rows that are copied at a time. Together, they have at most 2^18 entries, unless a
+/// single row has more.
 std::int64_t rows_at_once(const Tensor& value) {
   const std::int64_t width = value.size() / value.shape().front();
   return std::max<std::int64_t>(1, (1 << 18) / width);
 }
 
-/// Reads rows first, first + 1, ... of a tensor into `ours`. Rows are counted within the range of
-/// rows that the Exchange describes. Each row has `width` entries.
+/// Reads rows first, first + 1, ... of a tensor into `ours` until it is full. Row 0 is the first of
+/// the rows that the Exchange describes. Each row has `width` entries.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
                std::int64_t width, std::span<double> ours) {
   const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);

@@ -56,7 +56,7 @@ struct Exchange {
   bool transposed = false;         // the published matrix is [in, out]
   // Row r of our tensor is row rows[r] of the published tensor; empty: rows have the same order.
   std::vector<std::int64_t> rows = {};
-  std::int64_t first = 0, count = 0;  // range of our rows; count 0: all rows
+  std::int64_t first = 0, count = 0;  // our rows first .. first + count - 1; count 0: all rows
 
   /// Returns the rows first .. first + count - 1 of a tensor that has the shape of our parameter.
   Tensor piece(const Tensor& whole) const { return count == 0 ? whole : whole.slice(first, count); }
@@ -70,7 +70,7 @@ void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
 /// and an index instead.
 void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors,
                    std::uint64_t most = 0, const std::string& name = "model");
-/// Creates an output folder if it is missing. Throws an Error if one of these files exists in it.
+/// Creates an output folder if it is missing. Throws an Error if it contains one of `files`.
 void make_model_folder(const std::filesystem::path& folder,
                        std::initializer_list<const char*> files);
 

@@ -194,8 +194,9 @@ std::vector<Exchange> llama_tensors(const Decoder& decoder) {
   const auto whole = [&](const Parameter& ours, const std::string& name) {
     if (ours) all.push_back({ours, {name}});
   };
-  /// Adds some rows of a matrix and of its bias to the list of tensors. The file stores these rows
-  /// as separate tensors.
+  /// Adds the rows first .. first + count - 1 of one of our matrices and of its bias to the list of
+  /// tensors. The published file stores these rows as separate tensors, whose names begin with
+  /// `name`.
   const auto rows = [&](const Linear& ours, std::int64_t first, std::int64_t count,
                         const std::string& name) {
     all.push_back({ours.weight, {name + ".weight"}, false, {}, first, count});

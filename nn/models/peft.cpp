@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-/// The published tensor that contains exactly the adapter's projection. Throws an Error if there is
-/// none.
+/// The published tensor that consists of exactly the rows to which the LoRA adapter is added.
+/// Throws an Error if there is no such tensor.
 const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::Adapter& adapter) {
   const Projected& part = adapter.lora.projected;
   const Exchange* holder = nullptr;
@@ -27,14 +27,16 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
        ", which is a part of ", holder->names.front());
 }
 
-/// The tensor's name without its last component, such as model.layers.0.self_attn.q_proj.
+/// The published name of a tensor without its last component. For example,
+/// model.layers.0.self_attn.q_proj.weight becomes model.layers.0.self_attn.q_proj.
 std::string module_of(const Exchange& tensor) {
   const std::string& name = tensor.names.front();
   return name.substr(0, name.rfind('.'));
 }
 
-/// The shortest suffix that ends the name of the adapted module, but ends no name in `others`. peft
-/// adapts every module whose name ends with a dot and this suffix.
+/// Returns the shortest suffix of `adapted`, the name of a module with an adapter, that is not a
+/// suffix of any name in `others`. peft adapts every module whose name ends with a dot and this
+/// suffix.
 std::string target_of(const std::string& adapted, const std::set<std::string>& others) {
   for (std::size_t dot = adapted.rfind('.'); dot != std::string::npos && dot > 0;
        dot = adapted.rfind('.', dot - 1)) {

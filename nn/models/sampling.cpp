@@ -32,13 +32,13 @@ void check(const Sampling& s) {
   LONGHAND_CHECK(s.top_k >= 0, "sampling: top_k: expected at least 0, got ", s.top_k);
 }
 
-/// Keeps the smallest set of most likely candidates whose total share is at least p.
+/// Keeps the smallest set of most likely candidates whose probabilities add up to at least p.
 void keep_nucleus(std::vector<Candidate>& all, double p) {
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
-  // All candidates with scores below `least` together have a share of less than 1 - p, so none of
-  // them would be kept. For a large vocabulary, these are most tokens. Removing them before sorting
-  // saves time.
+  // Removes candidates that cannot be kept, so that fewer must be sorted. All candidates with
+  // scores below `least` together have less than 1 - p of the total score. The other candidates
+  // therefore reach the share p without them. In a large vocabulary, most tokens are removed here.
   const double least = whole * (1 - p) / static_cast<double>(all.size());
   std::erase_if(all, [&](const Candidate& c) { return c.score < least; });
   std::ranges::sort(all, likelier);
@@ -91,8 +91,8 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
   if (sampling.min_p > 0) {  // the most likely candidate has score 1
     std::erase_if(all, [&](const Candidate& c) { return c.score < sampling.min_p; });
   }
-  // Sorts the candidates by token, so that the choice does not depend on the order in which the
-  // filters put them.
+  // Sorts the candidates by token, so that the choice does not depend on the order in which top_k
+  // and top_p left them.
   std::ranges::sort(all, {}, &Candidate::token);
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
@@ -101,7 +101,8 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
     left -= c.score;
     if (left < 0) return chosen(c.token);
   }
-  // Because of rounding, `left` may still be at least 0 after the last candidate.
+  // Because of rounding, `left` may still be at least 0 after the last candidate. In this case, the
+  // most likely candidate is chosen.
   return chosen(std::ranges::min_element(all, likelier)->token);
 }
 

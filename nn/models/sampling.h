@@ -9,15 +9,18 @@ namespace longhand::nn {
 
 /// Settings for choosing the next token from a model's logits. They are applied in the order of the
 /// members. Temperature 0 selects the most likely token. If several tokens are equally likely, the
-/// lowest one is selected.
+/// one with the lowest id is selected.
 struct Sampling {
   /// Penalty for tokens that already occurred: positive logits are divided by this number, and
   /// negative logits are multiplied by it.
   double repetition_penalty = 1;
-  double temperature = 0;  // divides the logits
-  std::int64_t top_k = 0;  // keep the k most likely tokens; 0: all
-  double top_p = 1;  // of these, keep the fewest tokens with a total probability of at least top_p
-  // Of these, keep the tokens whose probability is at least min_p times the highest probability.
+  double temperature = 0;  // logits are divided by it; 0: always choose the most likely token
+  std::int64_t top_k = 0;  // only the top_k most likely tokens can be chosen; 0: all tokens
+  /// Of the tokens that remain after top_k, only the most likely ones can be chosen. These are as
+  /// few as possible with a total probability of at least top_p.
+  double top_p = 1;
+  /// Of the tokens that remain after top_p, only those can be chosen whose probability is at least
+  /// min_p times the highest probability.
   double min_p = 0;
 
   /// True if the most likely token is always chosen.
@@ -26,7 +29,9 @@ struct Sampling {
 
 struct Choice {
   std::int32_t token = 0;
-  double log_probability = 0;  // under the model's distribution, before any setting is applied
+  /// Log-probability of the token in the model's own distribution, to which no setting of Sampling
+  /// is applied.
+  double log_probability = 0;
 };
 
 /// Chooses the next token. `before` contains all tokens so far. Draws one random number unless the

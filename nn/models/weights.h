@@ -38,7 +38,7 @@ class Weights {
   StoredTensor at(std::span<const std::string> names) const;
 };
 
-/// Opens the model.safetensors of a folder, which may be split into parts.
+/// Opens model.safetensors in a folder, or the several files into which it is split.
 std::unique_ptr<Weights> open_weights(const std::filesystem::path& folder);
 std::unique_ptr<Weights> weights_of(SafetensorsParts parts);
 

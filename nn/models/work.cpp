@@ -25,7 +25,7 @@ double matrix_entries(const Decoder& model) {
 
 StepWork work_of(const Decoder& model, double tokens, double pairs) {
   const DecoderConfig& c = model.config();
-  double kept = 0;  // numbers per token that are stored for backward
+  double kept = 0;  // numbers that are stored per token for the backward pass
   double of_pair = 0, of_token = 0;
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     const MixerList& mixers = c.mixers_of(layer);
@@ -33,8 +33,9 @@ StepWork work_of(const Decoder& model, double tokens, double pairs) {
       of_pair += mixer->operations_of_pair();
       of_token += mixer->operations_of_token();
     }
-    // The backward pass needs these tensors of each layer: x, its two normalized copies, the inputs
-    // and outputs of the mixers, and two tensors of the feed forward, or three if it is gated.
+    // The backward pass needs these tensors of each layer: the residual stream, two normalized
+    // copies of it, the inputs and outputs of the mixers (groups of heads), and two tensors of the
+    // feed forward, or three if the feed forward is gated.
     kept += static_cast<double>(3 * c.width + projection_columns(mixers) + columns(mixers) +
                                 (c.gated ? 3 : 2) * c.inner);
   }

@@ -17,12 +17,12 @@
 namespace longhand::nn {
 namespace {
 
-/// Sums are computed in pieces of this many bytes. A piece may contain parts of several tensors. It
-/// fits in the processor's cache and is large enough for efficient messages.
+/// Sums over the ranks are computed in pieces of this many bytes. A piece may contain parts of
+/// several tensors. It fits in the processor's cache and is large enough for efficient messages.
 constexpr std::size_t piece_bytes = 4 << 20;
 
-/// Calls f for the part of each tensor that is in [first, end). These two indices count entries as
-/// if all tensors were one array.
+/// Treats all tensors together as one array. For each tensor, calls f with the part of this tensor
+/// that is in the range [first, end) of the array.
 template <class T, class F>
 void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t end, F&& f) {
   std::size_t at = 0;  // number of entries of all tensors before this one
@@ -214,7 +214,8 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
   }
 }
 
-/// Like the first phase of sum_chunk(), for shares of different lengths.
+/// Calls f for each exchange of a sum of which every rank receives only its own share. The
+/// exchanges are those of the first phase of sum_chunk(), but shares may have different lengths.
 template <class F>
 void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());
@@ -302,7 +303,7 @@ void Communicator::together(const std::function<void()>& work) {
   try {
     work();
   } catch (const RankLost&) {
-    throw;  // the gather() below needs all ranks
+    throw;  // without gather(), which would need the lost rank
   } catch (...) {
     failed = std::current_exception();
   }
@@ -351,11 +352,12 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
   }
 }
 
-/// Sums by recursive halving. In the first phase, each exchange halves the range that a rank sums,
-/// until each rank has the sums of its own share. Ranks that differ by 1 exchange first, then ranks
-/// that differ by 2, and so on. The numbers are therefore added in the order of the tree. In the
-/// second phase, the same exchanges in reverse order distribute the shares. Each of N ranks sends 2
-/// (N - 1) / N times the bytes of `numbers`.
+/// Sums `numbers` over all ranks by recursive halving. In the first phase, each exchange halves the
+/// range of indices that a rank sums. At the end of this phase, each of N ranks has the sums of its
+/// own share, which is 1/N of the indices. First, ranks r and r ^ 1 exchange, then ranks r and r ^
+/// 2, then ranks r and r ^ 4, and so on. The terms are therefore added in the order of a binary
+/// tree. In the second phase, the same exchanges in reverse order distribute the shares to all
+/// ranks. Each rank sends 2 (N - 1) / N times the bytes of `numbers`.
 template <class T>
 void Communicator::sum_chunk(std::span<T> numbers) {
   struct Half {
@@ -371,7 +373,8 @@ void Communicator::sum_chunk(std::span<T> numbers) {
     const std::span<T> theirs = room<T>(n);
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
              std::as_writable_bytes(theirs));
-    // One rank adds a + b, the other b + a. Unless the sums are NaN, they have equal bits.
+    // Each rank adds its own number + the peer's number, so the two ranks add in opposite orders.
+    // The order does not change the bits of a sum, unless the sum is NaN.
     add_to(numbers.subspan(half.kept, n), std::span<const T>(theirs));
     halves.push_back(half);
     first = half.kept;
@@ -416,7 +419,7 @@ void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::si
 void Communicator::sum_on_device(const Tensor& x) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
-  const Tensor room(backend, {(x.size() + 1) / 2}, x.dtype());  // receives one half of x
+  const Tensor room(backend, {(x.size() + 1) / 2}, x.dtype());  // receive buffer for one half of x
   struct Half {
     Tensor kept, given;
   };
@@ -456,8 +459,9 @@ void Communicator::share(std::span<const Tensor> tensors, std::span<const int> o
 
 void Communicator::share_some(std::span<const Tensor> tensors, std::span<const int> owners) {
   std::vector<std::byte> send, receive;
-  // Each rank has the tensors of its group of d consecutive ranks. After an exchange with the
-  // neighbouring group, it has the tensors of both groups.
+  // At the start of each round, every rank has the tensors that its group of d consecutive ranks
+  // owns. After an exchange with a rank of the neighbouring group, it has the tensors of both
+  // groups.
   for (int d = 1; d < size(); d *= 2) {
     const auto in_group = [&](int owner, int first) { return owner >= first && owner < first + d; };
     const int mine = rank() / d * d, theirs = mine ^ d;

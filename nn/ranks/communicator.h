@@ -18,15 +18,15 @@ namespace longhand::nn {
 /// Communication between ranks. All operations are collective: all ranks must call the same
 /// functions in the same order. The number of ranks is a power of two.
 ///
-/// A sum can have the same bits for any number of ranks. Its terms must then be the leaves of a
-/// binary tree, and each rank must have an equal number of consecutive leaves. Each rank first sums
-/// its own leaves (nn/ranks/tree.h). sum() then adds the results of the ranks in the order of the
-/// tree.
+/// A sum can be computed so that its bits do not depend on the number of ranks. Its terms must be
+/// the leaves of a binary tree, and each rank must have an equal number of consecutive leaves. Each
+/// rank first sums its own leaves (nn/ranks/tree.h). sum() then adds the results of the ranks in
+/// the order of the tree.
 class Communicator {
  public:
   Communicator() = default;  // the communicator of a single rank
   explicit Communicator(std::unique_ptr<Transport> transport);
-  ~Communicator();  // waits for all started sums
+  ~Communicator();  // waits for sums that a separate thread computes
 
   /// After this call, tensors on devices are summed on the devices. The sums have the same bits as
   /// sums on the host.
@@ -35,8 +35,8 @@ class Communicator {
   int rank() const { return transport_ ? transport_->rank() : 0; }
   int size() const { return transport_ ? transport_->size() : 1; }
 
-  /// The data of all ranks, in the order of ranks. All ranks must pass the same number of bytes or
-  /// numbers, but texts may have different lengths.
+  /// Returns the arguments `mine` of all ranks, in the order of ranks. All ranks must pass the same
+  /// number of bytes or of doubles. Texts may have different lengths.
   std::vector<std::byte> gather(std::span<const std::byte> mine);
   std::vector<double> gather(std::span<const double> mine);
   std::vector<std::string> gather(std::string_view mine);
@@ -57,7 +57,8 @@ class Communicator {
   ///
   /// Returns the number of sums started so far, including this one.
   std::uint64_t begin_sum(const Tensor& x, std::vector<std::size_t> shares = {});
-  /// Index of the piece that a rank receives. It is the rank with the order of its bits reversed.
+  /// Index of the piece of a sum that a rank receives from begin_sum() with `shares`. It is the
+  /// rank's number with its bits in reverse order.
   int share_of(int rank) const;
   /// Number of started sums that are already finished.
   std::uint64_t sums_done() const;
@@ -101,8 +102,8 @@ class Communicator {
   void sum_on_device(const Tensor& x);
   void sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares);
   void exchange_on_device(int peer, const Tensor& give, const Tensor& take);
-  /// Calls f(peer, kept, given) for each exchange of a sum with shares, in the order of the tree.
-  /// In the exchange, this rank sends its values of the range `given` and receives the peer's
+  /// Calls f(peer, kept, given) for each exchange of begin_sum() with `shares`. In this exchange,
+  /// the rank sends its values of the range `given` to the rank `peer`, and receives the peer's
   /// values of the range `kept`. Both ranges have at most `most` entries.
   template <class F>
   void walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const;
@@ -114,7 +115,8 @@ class Communicator {
   std::size_t room_bytes_ = 0;
   std::uint64_t sent_ = 0;
   bool failed_together_ = false;
-  /// the last member, so that it is destroyed first: running sums use the other members
+  /// Computes the started sums. It is the last member, so that it is destroyed first, because
+  /// running sums use the other members.
   std::unique_ptr<Background> background_;
 };
 

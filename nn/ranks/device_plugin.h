@@ -9,9 +9,10 @@ extern "C" {
 struct LonghandDeviceRanks {
   int version;  // the plug-in's longhand_device_ranks_version
   std::size_t id_bytes;
-  /// Called on rank 0 to create an id. All ranks then join with this id.
+  /// Creates an id for a new group of ranks. Rank 0 calls this function. All ranks then pass the id
+  /// to `join`.
   int (*make_id)(void* id, char* error, std::size_t error_size);
-  /// Joins the group of ranks. Uses the device that is current on the calling thread.
+  /// Joins the group of ranks with this id. Uses the calling thread's current CUDA device.
   int (*join)(const void* id, int rank, int size, char* error, std::size_t error_size);
   /// Implements DeviceTransport::exchange.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,
@@ -19,7 +20,7 @@ struct LonghandDeviceRanks {
   void (*leave)();
 };
 
-/// The type of the plug-in's only symbol.
+/// The type of the only function that the plug-in exports.
 using LonghandDeviceRanksOf = const LonghandDeviceRanks*();
 }
 

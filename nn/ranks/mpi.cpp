@@ -23,12 +23,13 @@ std::optional<int> number_in(const char* variable) {
   return number;
 }
 
-/// Number of ranks that the launcher started; no value if it is unknown.
+/// Number of ranks that mpirun or srun started; no value if it is unknown.
 std::optional<int> ranks_started() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const auto size = number_in(variable)) return size;
   }
-  // The batch script of a job also counts as a Slurm task, but is not started by srun.
+  // The batch script of a Slurm job also counts as one task, but it is not started by srun. A
+  // single task therefore does not show that srun started this process.
   const auto tasks = number_in("SLURM_STEP_NUM_TASKS");
   if (tasks && *tasks > 1 && number_in("SLURM_PROCID")) return tasks;
   return std::nullopt;

@@ -15,8 +15,9 @@ bool ranks_asked_for();
 /// is missing, or if the launcher and MPI report different numbers of ranks.
 std::unique_ptr<Transport> connect_mpi();
 
-/// Path of the MPI plug-in, if the plug-in exists: $LONGHAND_MPI_PLUGIN, or the file in the
-/// program's folder or in ../lib/longhand relative to that folder.
+/// Path of the MPI plug-in: the value of $LONGHAND_MPI_PLUGIN or, if this is not set,
+/// liblonghand_mpi.so in the program's folder or in ../lib/longhand relative to that folder. No
+/// value if there is no such file.
 std::optional<std::string> find_mpi_plugin();
 
 }  // namespace longhand::nn

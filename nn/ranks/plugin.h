@@ -18,8 +18,8 @@ struct LonghandRanks {
   void (*finish)();
 };
 
-/// The type of the plug-in's only symbol. This function joins the ranks that were started together.
-/// If it fails, it returns null and writes a message to `error`.
+/// The type of the only function that the plug-in exports. The function joins the ranks that were
+/// started together. If it fails, it returns null and writes a message to `error`.
 using LonghandConnect = const LonghandRanks*(char* error, std::size_t error_size);
 }
 

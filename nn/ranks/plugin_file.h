@@ -5,8 +5,9 @@
 
 namespace longhand::nn {
 
-/// Path of a plug-in, if the plug-in exists: the value of the environment variable, or `file` in
-/// the program's folder or in ../lib/longhand relative to that folder.
+/// Path of a plug-in: the value of the environment variable `variable` or, if this is not set,
+/// `file` in the program's folder or in ../lib/longhand relative to that folder. No value if there
+/// is no such file.
 std::optional<std::string> find_plugin(const char* variable, const std::string& file);
 
 }  // namespace longhand::nn

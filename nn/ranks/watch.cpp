@@ -20,7 +20,7 @@ std::string host_name() {
 }
 
 /// Identifies the machine and the namespace of its process ids. If two processes get the same text,
-/// each can use the process ids of the other.
+/// a process id refers to the same process in both.
 std::string where_numbers_hold() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -31,7 +31,8 @@ std::string where_numbers_hold() {
 
 bool lives(int process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) return false;
-  // A killed process stays in state Z until its parent waits for it: "4711 (longhand) Z ...".
+  // A killed process still exists, in state Z, until its parent waits for it. /proc/4711/stat then
+  // begins with "4711 (longhand) Z".
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;
   std::getline(file, stat);

@@ -46,7 +46,8 @@ std::optional<AddedTokenFinder::Match> AddedTokenFinder::find(std::string_view t
 std::optional<AddedTokenFinder::Match> AddedTokenFinder::match_at(std::string_view text,
                                                                   std::size_t place) const {
   std::optional<Match> longest;
-  // Tokens [low, high) begin with the bytes of the text read so far.
+  // The tokens in [low, high) begin with the bytes of the text that have been read, from `place`
+  // on.
   const auto first = static_cast<unsigned char>(text[place]);
   auto low = tokens_.begin() + first_[first], high = tokens_.begin() + first_[first + 1u];
   if (low != high && low->content.size() == 1) longest = {place, place + 1, low->id};

@@ -11,7 +11,8 @@
 
 namespace longhand::nn {
 
-/// A token that is searched for in a text before the text is split into words.
+/// A token, such as <|endoftext|>, that is searched for in a text before the text is split into
+/// words.
 struct AddedToken {
   TokenId id;
   std::string content;
@@ -31,7 +32,7 @@ class AddedTokenFinder {
     std::size_t begin, end;
     TokenId id;
   };
-  /// The first match at or after `from`.
+  /// The first match of an added token at or after position `from` of the text.
   std::optional<Match> find(std::string_view text, std::size_t from) const;
 
   bool empty() const { return tokens_.empty(); }

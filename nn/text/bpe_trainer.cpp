@@ -14,7 +14,8 @@
 namespace longhand::nn {
 namespace {
 
-/// A word of the text as a sequence of tokens, which merges change.
+/// A distinct word of the text, as a sequence of tokens, and the number of its occurrences. Each
+/// merge replaces pairs of these tokens by one token.
 struct Word {
   std::vector<TokenId> symbols;
   std::uint64_t count;
@@ -36,7 +37,8 @@ const char* end_of_word(WordPattern pattern, const char* p, const char* end) {
   fail("training: expected the pattern gpt2, llama3, qwen2 or digits-gpt2, got ", name_of(pattern));
 }
 
-/// The distinct words between special tokens, in the order of their first occurrence.
+/// The distinct words of the text, in the order of their first occurrence. Special tokens separate
+/// words and are not counted.
 std::vector<Word> count_words(std::string_view text, const BpeTraining& training,
                               TokenId first_byte) {
   std::vector<AddedToken> special;
@@ -94,8 +96,9 @@ class PairCounts {
       if (now == entry.count) {
         return {static_cast<TokenId>(entry.pair >> 32), static_cast<TokenId>(entry.pair), now};
       }
-      // If a pair becomes more frequent, a new entry is pushed. If a pair becomes less frequent,
-      // its entry is not changed, so the count in the entry can be too high.
+      // The queue's entry is outdated. When a pair becomes more frequent, a new entry is pushed.
+      // When a pair becomes less frequent, its entry is not changed, so the entry's count is too
+      // high.
       queue_.pop();
       if (now > 0) push(entry.pair, now);
     }
@@ -175,8 +178,9 @@ class PairCounts {
   };
   std::vector<Word>& words_;
   std::unordered_map<std::uint64_t, Counted, Hash> pairs_;
-  TokenId whole_ = 0xffffffff;         // the token that replaces the current pair
-  std::vector<std::uint64_t> raised_;  // pairs with the new token; only their counts can grow
+  TokenId whole_ = 0xffffffff;  // the token that replaces the pair being merged
+  // Pairs that contain the token whole_. In the current merge, only their counts can grow.
+  std::vector<std::uint64_t> raised_;
   std::priority_queue<Entry> queue_;
 };
 

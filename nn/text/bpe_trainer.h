@@ -29,13 +29,13 @@ struct TrainedBpe {
   std::size_t distinct_words = 0;
 };
 
-/// Trains an encoding. Training starts from single bytes. It repeatedly merges the pair of
+/// Trains a byte-pair encoding. Training starts from single bytes. It repeatedly merges the pair of
 /// neighbouring tokens that occurs most often within the words of the text. If several pairs are
 /// equally frequent, the pair with the lowest ids is merged. Training ends early if no pair occurs
 /// least_count times. Throws an Error if the text is not UTF-8.
 TrainedBpe train_bpe(std::string_view text, const BpeTraining& training);
 
-/// The tokenizer.json of a trained encoding.
+/// The contents of the file tokenizer.json for a trained encoding.
 Json tokenizer_json(const TrainedBpe& trained);
 
 }  // namespace longhand::nn

@@ -19,8 +19,8 @@ using Role = ChatMessage::Role;
 
 constexpr std::size_t largest_file = std::size_t{64} << 20;  // maximum bytes of a file
 
-/// A known Jinja text, identified by its CRC-32C. The CRC does not include white space and the
-/// escape \n, because published copies of a text differ in them.
+/// A known chat template in the language Jinja, identified by its CRC-32C. The CRC does not include
+/// white space and the escape sequence \n, because published copies of a template differ in them.
 struct Text {
   std::uint32_t sum;
   std::string_view name;
@@ -132,7 +132,7 @@ std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
   std::string out;
   const bool has_system = !messages.empty() && messages[0].role == Role::system;
   std::string_view system = has_system ? std::string_view(messages[0].text) : known_->system;
-  std::string before_user;  // text that Gemma places before the user's message
+  std::string before_user;  // for Gemma: the system message, placed before the user's message
   if (known_->form == Form::gemma) {
     out = "<bos>";
     if (has_system) before_user = text(system, "\n\n");

@@ -36,13 +36,13 @@ class ChatTemplate {
   /// The name of the template with this Jinja text. Throws an Error that begins with `source` if
   /// the text is unknown.
   static std::string_view recognize(std::string_view jinja, std::string_view source);
-  /// Reads the Jinja text in a tokenizer's folder, from chat_template.jinja or
-  /// tokenizer_config.json; empty if there is none.
+  /// Reads the Jinja text of a tokenizer's folder from chat_template.jinja or
+  /// tokenizer_config.json. Returns an empty text if the folder contains no template.
   static std::string jinja_of(const std::filesystem::path& folder);
 
   /// The text of a conversation up to the point where the assistant's next answer begins.
   std::string prompt(std::span<const ChatMessage> messages) const;
-  /// An assistant's answer as it appears in a conversation, without the end of the turn.
+  /// An assistant's answer as it appears in a conversation, without the token that ends the turn.
   std::string answer(std::string_view text) const;
   /// The text of a conversation with one user message and one answer. `before` precedes the
   /// message, `between` is between message and answer, and `after` follows the answer.

@@ -14,7 +14,8 @@ namespace {
 // Minimum size of a block in bytes. A block is a part of the text that is processed at once.
 constexpr std::size_t block_size = 1 << 16;
 
-/// The scanner for WordPattern::spaces. A word ends at every place that no merge can cross.
+/// Splits texts into words for WordPattern::spaces (Gemma). A word ends between two bytes if no
+/// merge can join them.
 struct SpacesScanner {
   const JoinedBytes& joined;
 
@@ -66,7 +67,7 @@ void Encoder::encode(std::string_view text, Options options, Sink sink) {
   flush();
 }
 
-/// Enlarges the cache of words, for a text of `bytes` bytes.
+/// Enlarges the cache of encoded words if this is useful for a text of `bytes` bytes.
 void Encoder::remember_more(std::size_t bytes) {
   const std::size_t places =
       std::clamp(std::bit_ceil(bytes / 16 + 1), fewest_known_places, most_known_places);
@@ -82,8 +83,8 @@ void Encoder::encode_between_added(std::string_view text, std::size_t begin) {
     }
     return;
   }
-  // The whole text is normalized at once, because a token in added_late may cross the boundary
-  // between two blocks.
+  // The whole text is normalized at once, not in blocks. The tokens in added_late are searched for
+  // in the normalized text, and such a token may cross the boundary between two blocks.
   const std::string_view normalized = normalize(text, begin);
   std::size_t done = 0;
   while (const auto match = tokenizer_.added_late().find(normalized, done)) {
@@ -102,7 +103,8 @@ void Encoder::encode_normalized(std::string_view text, std::size_t begin) {
   }
 }
 
-/// The end of the block that starts at `begin`. No word, merge or normalization crosses this end.
+/// The end of the block of text that starts at `begin`. The text can be split here, because no
+/// word, merge or normalization crosses this place.
 std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) const {
   if (text.size() - begin <= 2 * block_size) return text.size();
   std::size_t at = begin + block_size;
@@ -134,8 +136,8 @@ std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
 }
 
 ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
-  // If `place` is inside a rewritten part, it is mapped to the start of this part in the original
-  // text or, for the end of a range, to its end.
+  // original() maps a place in the normalized text to the original text. A place inside a part that
+  // normalization rewrote is mapped to the start of this part or, if `is_end`, to the end of it.
   std::size_t next = next_rewritten_;
   const auto original = [&](std::size_t place, bool is_end) {
     while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
@@ -176,8 +178,8 @@ void Encoder::encode_block(std::string_view text, std::size_t begin) {
 
 template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
-  // Splits off several words before encoding them. Meanwhile, the CPU can fetch the cache entries
-  // of these words.
+  // Splits off up to 32 words before the first of them is encoded. In the meantime, the CPU fetches
+  // the entries of these words in known_, the cache of encoded words.
   std::array<Word, 32> words;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
@@ -206,13 +208,13 @@ void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
   }
 }
 
-/// Sets a word's text and key. `readable` is the number of bytes from the start of the word that
-/// may be read. It may exceed the length of the word.
+/// Sets a word's text and its key in the cache of encoded words. `readable` is the number of bytes
+/// from the start of the word that may be read. It may exceed the length of the word.
 inline void Encoder::set(Word& word, std::string_view text, std::size_t readable) {
   word.text = text;
   word.known = nullptr;
   if (text.size() > known_length) return;
-  // The key contains the word's bytes, padded with zeros.
+  // The key contains the word's bytes, padded with zeros, and the word's length in the last byte.
   std::uint64_t(&key)[4] = word.key;
   key[0] = key[1] = key[2] = key[3] = 0;
   if (const std::size_t length = text.size(); length <= 16 && readable >= 16) {
@@ -276,7 +278,8 @@ void Encoder::merge_part(std::string_view part) {
   merger_.merge(tokenizer_.parts().merges, symbols_, next_);
 }
 
-/// Calls f for each part of a word. During each call, symbols_ contains the tokens of the part.
+/// Calls f for each part of a word. Only long words have several parts. During each call, symbols_
+/// contains the tokens of the part.
 template <class F>
 void Encoder::each_part(std::string_view word, F f) {
   if (is_whole(word)) return f(word);
@@ -301,8 +304,8 @@ void Encoder::each_part(std::string_view word, F f) {
 /// the outer ends of the tested tokens are still boundaries. The test would then apply the same
 /// crossing merge, which is a contradiction.
 ///
-/// Neighbouring parts that are not separable are joined. This is rare: when a part was made, it was
-/// merged together with the text behind it, and its end was a token boundary.
+/// Neighbouring parts that are not separable are joined. This is rare, because the end of each part
+/// was chosen at a token boundary after the part had been merged together with some text behind it.
 std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   const std::uint64_t dropped = dropped_bytes_;
   std::vector<Part> parts;
@@ -316,8 +319,8 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
       const std::size_t first = parts.back().begin;
       merge_part(word.substr(first, end - first));
       parts.back() = merged_part(word, first, end);
-      // The next part is about as long as the joined part. If these two are joined again, the
-      // length doubles. All joins together therefore take O(n log n).
+      // The next part is made about as long as the joined part. If these two are joined again, the
+      // length doubles. All joins of a word of n bytes together therefore take O(n log n).
       length = end - first;
     }
   }
@@ -325,7 +328,7 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   return parts;
 }
 
-/// The part that starts at `begin` and ends at a token boundary near begin + length.
+/// The part of a long word that starts at `begin` and ends at a token boundary near begin + length.
 Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::size_t length) {
   for (;; length *= 2) {
     std::size_t end = begin + std::min(length + length / 4, word.size() - begin);
@@ -360,15 +363,15 @@ bool Encoder::is_apart(std::string_view word, const Part& left, const Part& righ
   return std::ranges::any_of(symbols_, [&](const Symbol& s) { return s.begin == boundary; });
 }
 
-/// False if the place is inside a character, or inside a space that is encoded as several byte
-/// tokens.
+/// True if a part of a long word may begin at `place`. False inside a character. Also false at a
+/// space without a token of its own, because its several byte tokens all begin at the same place.
 bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   if (tokenizer_.byte_level()) return true;
   if (word[place] == ' ') return tokenizer_.character_token(" ").has_value();
   return !continues_utf8(word[place]);
 }
 
-/// Looks up the merge of each symbol with the next symbol.
+/// Sets next_[i] to the merge of the symbols i and i + 1 of a word, which are its tokens so far.
 void Encoder::find_merges(std::string_view word) {
   const MergeTable& merges = tokenizer_.parts().merges;
   next_.resize(symbols_.size());
@@ -440,8 +443,8 @@ void Encoder::put(TokenId id, ByteRange range) {
   ++count_;
 }
 
-/// Makes room in ids_ for `count` more ids. The loop over words may write up to 7 further ids, for
-/// which room is made too.
+/// Makes room in ids_ for `count` more ids, and for at least 7 ids behind them. These are required
+/// because encode_word() always copies all 7 ids of an entry of the cache of encoded words.
 void Encoder::make_room(std::size_t count) {
   if (count_ >= block_size / 4) flush();
   if (ids_.size() < count_ + count + 8) ids_.resize(2 * (count_ + count) + 8);

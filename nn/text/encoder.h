@@ -19,10 +19,11 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-/// Converts texts to token ids. The encoder finds added tokens, normalizes the text between them,
-/// cuts this text into words, and merges each word. The tokens in TokenizerParts::added_late are
-/// searched for after normalization. The tokens of recent words are cached. Encoding changes the
-/// cache, so each thread needs its own encoder.
+/// Converts texts to token ids. The encoder finds added tokens (such as <|endoftext|>), normalizes
+/// the text between them, cuts this text into words, and merges the bytes or characters of each
+/// word to tokens. The tokens in TokenizerParts::added_late are searched for after normalization.
+/// The tokens of recent words are cached. Encoding changes the cache, so each thread needs its own
+/// encoder.
 class Encoder {
  public:
   /// A long word is merged in parts of about `piece` bytes, which bounds the memory. The result
@@ -33,10 +34,10 @@ class Encoder {
     bool around = true;   // include the tokens that the tokenizer adds before and after each text
     bool ranges = false;  // also return the byte range of the text that each token represents
   };
-  /// Called with the next tokens, some ten thousand at a time. `ranges` is empty unless it is
-  /// requested. Tokens that the tokenizer adds around a text have empty ranges. If normalization
-  /// rewrote a part of the text, every token of this part has the range of the whole part. The
-  /// range of a token does not include dropped bytes before or after the token.
+  /// A function that receives the next tokens, some ten thousand at a time. `ranges` is empty
+  /// unless Options::ranges is true. Tokens that the tokenizer adds around a text have empty
+  /// ranges. If normalization rewrote a part of the text, every token of this part has the range of
+  /// the whole part. The range of a token does not include dropped bytes before or after the token.
   using Sink = FunctionRef<void(std::span<const TokenId> ids, std::span<const ByteRange> ranges)>;
 
   /// Encodes a text. If the text is not valid UTF-8, throws an Error with the position of the first
@@ -59,13 +60,14 @@ class Encoder {
   static constexpr std::size_t known_length = 31;
   struct Word {
     std::string_view text;
-    std::uint64_t key[4];  // the word's bytes and length, as in Known
+    std::uint64_t key[4];  // the word's bytes and length, in the form of Known::text
     Known* known;          // place of the word in the cache; null if the word is too long
   };
   static constexpr std::size_t fewest_known_places = 1 << 10, most_known_places = 1 << 16;
 
   void encode_between_added(std::string_view text, std::size_t begin);
-  /// `begin` is the position of the text's first byte in the normalized text.
+  /// Encodes a part of the normalized text in which no added token occurs. `begin` is the position
+  /// of this part in the whole normalized text.
   void encode_normalized(std::string_view text, std::size_t begin);
   void encode_block(std::string_view block, std::size_t begin);
   template <class Scanner>
@@ -90,7 +92,7 @@ class Encoder {
   bool is_whole(std::string_view word);
   /// The bytes [begin, end) of a long word, which are merged separately. `head` is the first token
   /// boundary inside the part, and `tail` is the last one. The tokens before `head` and from `tail`
-  /// on determine whether the part is separable from its neighbours.
+  /// on are used to test whether a merge could cross an end of the part.
   struct Part {
     std::size_t begin, end, head, tail;
   };
@@ -108,23 +110,24 @@ class Encoder {
 
   const Tokenizer& tokenizer_;
   std::size_t piece_;
-  std::vector<Known> known_;  // direct-mapped cache; its size is a power of two
+  std::vector<Known> known_;  // direct-mapped cache of encoded words; its size is a power of two
   Merger merger_;
-  std::vector<Symbol> symbols_;  // symbols of one word
+  std::vector<Symbol> symbols_;  // tokens of the word, or part of a word, that is being merged
   std::vector<MergeTable::Merge> next_;
-  /// If ranges are requested: the positions in the word of the dropped bytes.
+  /// Positions in the word of the bytes that were dropped because they have no token. Only set if
+  /// Options::ranges is true.
   std::vector<std::uint32_t> dropped_;
-  // The text that was normalized most recently, and its rewritten parts.
+  // normalized_: the result of the last normalization; rewritten_: the parts that it changed.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
-  /// position of normalized_, before its normalization, in the text being encoded
+  /// Position in the text being encoded of the part whose normalization gave normalized_.
   std::size_t original_begin_ = 0;
-  /// Index of the first rewritten part that ends after the start of the range that original_range()
-  /// returned last.
+  /// Index of the entry of rewritten_ at which original_range() starts its next search. All earlier
+  /// entries end before the start of the range that was last passed to it.
   std::size_t next_rewritten_ = 0;
   std::uint64_t dropped_bytes_ = 0;
 
-  // State of the text being encoded.
+  // All members from here on describe the text that is being encoded.
   Options options_;
   const Sink* sink_ = nullptr;
   std::vector<TokenId> ids_;  // the first count_ ids are not yet passed to the sink

@@ -26,9 +26,9 @@ inline std::uint64_t hash_of(std::uint64_t a, std::uint64_t b) {
 }
 
 /// Maps at most 16 bytes to two integers. Different texts of equal length give different integers.
-/// The integers contain the first and the last eight bytes, which may overlap. For 4 to 7 bytes,
-/// they contain the first and the last four bytes. For 1 to 3 bytes, they contain the first, a
-/// middle and the last byte.
+/// For 8 to 16 bytes, the integers contain the first and the last eight bytes, which may overlap.
+/// For 4 to 7 bytes, they contain the first and the last four bytes. For 1 to 3 bytes, the first
+/// integer contains the first, a middle and the last byte.
 inline std::array<std::uint64_t, 2> as_words(std::string_view bytes) {
   const auto read = [&]<class Word>(std::size_t place, Word word) -> std::uint64_t {
     std::memcpy(&word, bytes.data() + place, sizeof word);

@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// True for a name of the form <0xNN>.
+/// True for a name of the form <0xNN>, which is a token for the single byte NN.
 bool names_a_byte(std::string_view name) {
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
   return name.size() == 6 && name.starts_with("<0x") && hex(name[3]) && hex(name[4]) &&
@@ -61,8 +61,9 @@ void MergeBuilder::find_waiting() {
   ends_.clear();
 }
 
-/// The id of the concatenation. Most vocabularies sort merges by the id of their result, so the id
-/// of the previous result and the id after it are tried first.
+/// The id of the token whose bytes are those of `left` followed by those of `right`, or
+/// TokenTable::none. Most vocabularies sort merges by the ids of the resulting tokens. The result
+/// of the previous merge and the id after it are therefore tried first.
 TokenId MergeBuilder::whole_of(std::string_view left, std::string_view right) {
   const auto is = [&](TokenId id) {
     const std::string_view name = tokens_.bytes(id);

@@ -39,11 +39,11 @@ class MergeBuilder {
   /// Adds the next merge, given the bytes of its two tokens. If `left`, `right` or their
   /// concatenation is not a token, an Error is thrown, here or by a later call.
   void add(std::string_view left, std::string_view right);
-  /// Returns the table and leaves the builder empty.
+  /// Returns the table of all added merges, and leaves the builder empty.
   MergeTable table();
-  /// The joined bytes of all merges. In a vocabulary for WordPattern::spaces, the name of a token
-  /// <0xNN> does not contain the byte that the token represents. If a merge contains such a token,
-  /// all pairs of bytes count as joined.
+  /// The pairs of adjacent bytes that the added merges can join. In a vocabulary for
+  /// WordPattern::spaces, a token <0xNN> represents the byte NN, but its name does not contain this
+  /// byte. If a merge contains such a token, all pairs of bytes therefore count as joined.
   const JoinedBytes& joined() const { return joined_; }
 
  private:
@@ -56,7 +56,7 @@ class MergeBuilder {
   static constexpr std::size_t at_once = 512;
   const TokenTable& tokens_;
   std::string pool_;  // bytes of the merges that are not yet looked up: left, right, left, ...
-  std::vector<std::size_t> ends_;  // end of each of these texts in pool_
+  std::vector<std::size_t> ends_;  // where each `left` and each `right` ends in pool_
   std::vector<std::string_view> names_;
   std::vector<TokenId> ids_;
   std::vector<Found> found_;

@@ -21,8 +21,9 @@ class MergeTable {
 
   explicit MergeTable(std::size_t count = 0);
 
-  /// May be called at most `count` times. If a pair is added twice, the later merge replaces the
-  /// earlier one.
+  /// Adds the merge of the tokens `left` and `right`. May be called at most `count` times, where
+  /// `count` is the constructor's argument. If the same pair is added twice, the later merge
+  /// replaces the earlier one.
   void add(TokenId left, TokenId right, Merge merge);
 
   /// The merge of two tokens, or `none`.

@@ -37,8 +37,8 @@ class Merger {
   struct Link {
     std::uint32_t before, after;
   };
-  /// A merge of the symbol at `place` with the next symbol. The candidate is outdated if the
-  /// current merge of these two symbols has another rank.
+  /// An entry of the heap: the merge of the symbol at index `place` with the next symbol. The entry
+  /// is outdated if these two symbols have changed, so that their current merge has another rank.
   struct Candidate {
     std::uint32_t rank, place;
     friend bool operator>(const Candidate& a, const Candidate& b) {

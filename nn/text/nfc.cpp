@@ -13,9 +13,10 @@ namespace {
 
 using unicode_tables::Decomposition;
 
-// The code point of a Hangul syllable is computed from the indices of its lead, vowel and tail.
+// The code point of a Hangul (Korean) syllable is computed from the indices of its lead consonant,
+// its vowel and its tail consonant.
 constexpr char32_t first_syllable = 0xac00, first_lead = 0x1100, first_vowel = 0x1161,
-                   // The code point before the first tail, so that tail index 0 means no tail.
+                   // The code point before the first tail consonant: tail index 0 means no tail.
     first_tail = 0x11a7;
 constexpr char32_t leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
 
@@ -45,7 +46,8 @@ void decompose(char32_t c, std::vector<char32_t>& out) {
 
 std::pair<char32_t, char32_t> parts_of(const Decomposition& d) { return {d.first, d.second}; }
 
-/// All decompositions whose parts may be composed, sorted by the parts.
+/// All canonical decompositions of code points that composition may reverse, sorted by their two
+/// parts.
 const std::vector<Decomposition> compositions = [] {
   std::vector<Decomposition> all;
   std::ranges::copy_if(unicode_tables::decompositions(), std::back_inserter(all),
@@ -68,7 +70,8 @@ std::optional<char32_t> compose(char32_t first, char32_t second) {
   return found->whole;
 }
 
-/// Sorts the marks that follow each base by combining class. The sort is stable.
+/// Sorts the combining marks that follow each base character by their combining class. The sort is
+/// stable.
 void sort_marks(std::vector<char32_t>& points) {
   for (auto begin = points.begin(); begin != points.end();) {
     begin = std::find_if(begin, points.end(), combining);
@@ -79,12 +82,12 @@ void sort_marks(std::vector<char32_t>& points) {
   }
 }
 
-/// Composes a code point with the base before it, if Unicode has a composition of the two and all
-/// remaining marks between them have lower combining classes.
+/// Composes each code point with the last base character before it, if Unicode has a composition of
+/// the two, and if all remaining marks between them have lower combining classes.
 void compose_all(std::vector<char32_t>& points) {
   std::size_t kept = 0, base = 0;
   bool has_base = false;
-  int last = -1;  // class of the previous mark; -1 directly after the base
+  int last = -1;  // combining class of the previous mark; -1 directly after the base
   for (const char32_t c : points) {
     const int mark = combining(c);
     if (has_base && last < mark) {
@@ -139,7 +142,8 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
       at += point.length;
       continue;
     }
-    // The text from this base up to the next base is normalized separately.
+    // The text from position `base` up to the next code point that combines with no earlier one is
+    // normalized separately.
     std::size_t end = at;
     while (end < text.size()) {
       const CodePoint next = decode_utf8(text.data() + end);

@@ -31,14 +31,15 @@ struct Header {
   std::uint32_t version = 1;
   std::uint32_t width = 0;  // bytes per id
   std::uint64_t count = 0;  // number of ids
-  // The text, the tokenizer and the options from which the ids were made.
+  // text_size, text_changed, tokenizer and lossy identify the text, the tokenizer and the option
+  // from which the ids were made.
   std::uint64_t text_size = 0;
-  std::int64_t text_changed = 0;  // nanoseconds since 1970
+  std::int64_t text_changed = 0;  // time of the last change of the text, in nanoseconds since 1970
   std::uint32_t tokenizer = 0;
   std::uint32_t lossy = 0;
   std::uint32_t ids_sum = 0;     // CRC-32C of the ids
   std::uint32_t header_sum = 0;  // CRC-32C of all header bytes before this member
-  std::uint32_t documents = 0;   // Key::documents_sum() of the text's separator
+  std::uint32_t documents = 0;   // Key::documents_sum(); 0 if the whole text is one document
   std::array<char, 4> unused = {};
 };
 static_assert(sizeof(Header) == 64);
@@ -55,8 +56,8 @@ std::uint32_t sum_of(const Header& header) {
   return crc32c(bytes_of(header).first(offsetof(Header, header_sum)));
 }
 
-/// The header of a token file for this text. The members that are known only after encoding are not
-/// set.
+/// The header of a token file for this text. The members that are known only after the text has
+/// been encoded are not set.
 Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const TokenFile::Key& key) {
   struct stat status = {};
   LONGHAND_CHECK(::stat(text.c_str(), &status) == 0, text.string(), ": ", std::strerror(errno));
@@ -113,10 +114,11 @@ void append(std::vector<std::byte>& bytes, std::span<const TokenId> ids) {
   }
 }
 
-/// Encodes the documents one after another. Between two documents, passes key.end to the sink.
+/// Splits a text at key.separator and encodes the resulting documents one after another. Between
+/// two documents, passes the tokens key.end to the sink.
 void encode_documents(Encoder& encoder, std::string_view whole, const TokenFile::Key& key,
                       Encoder::Sink sink) {
-  const std::size_t broken = find_broken_utf8(whole);  // byte position in the whole text
+  const std::size_t broken = find_broken_utf8(whole);  // position in `whole`, not in a document
   LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
   for (;;) {
     const std::size_t end =

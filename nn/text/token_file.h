@@ -34,12 +34,12 @@ class TokenFile {
     std::string separator = {};
     std::vector<TokenId> end = {};
 
-    // Checksum of `separator` and `end`; 0 without a separator.
+    // Checksum of `separator` and `end`; 0 if the separator is empty.
     std::uint32_t documents_sum() const;
   };
-  /// Opens `file`. If the file is missing, or was made from another text or with another key, it is
-  /// created first. If the creation is interrupted, no file is left. Throws an Error if the file is
-  /// damaged.
+  /// Opens `file`, which contains the tokens of `text`. If the file is missing, or was made from
+  /// another text or with another key, it is created first. If the creation is interrupted, no
+  /// incomplete file is left. Throws an Error if the file is damaged.
   static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                              const Key& key, const std::filesystem::path& file);
 
@@ -56,12 +56,13 @@ class TokenFile {
         width_(width) {}
 
   std::unique_ptr<const DataFile> file_;
-  std::uint64_t begin_, size_;  // offset of the first id, and number of ids
+  std::uint64_t begin_, size_;  // begin_: offset of the first id in bytes; size_: number of ids
   std::size_t width_;           // bytes per id
 };
 
-/// All files that read_tokenizer(path) reads, and a checksum over them.
+/// All files that read_tokenizer(path) reads.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
+/// CRC-32C of the contents of all files that read_tokenizer(path) reads.
 std::uint32_t tokenizer_sum(const std::filesystem::path& path);
 
 }  // namespace longhand::nn

@@ -37,7 +37,7 @@ class TokenTable {
   /// The bytes of a token; empty if there is no such token.
   std::string_view bytes(TokenId id) const;
   std::optional<TokenId> find(std::string_view bytes) const;
-  /// True if find() returns this id for the bytes of the token with this id.
+  /// True if a token has this id and was added with Found::yes, so that find() can return the id.
   bool findable(TokenId id) const { return id < findable_.size() && findable_[id]; }
   /// Finds many tokens at once. A missing token has the id `none`. One call is much faster than
   /// many calls of find(): the table exceeds the CPU's caches, and in one call several fetches
@@ -49,7 +49,8 @@ class TokenTable {
   struct Entry {
     std::uint32_t begin, length;
   };
-  /// A slot of the hash table: an id (or `free`) and the upper half of the hash.
+  /// A slot of the hash table: the id of a token (or `free`), and the upper half of the hash of the
+  /// token's bytes.
   struct Slot {
     TokenId id;
     std::uint32_t tag;

@@ -24,13 +24,13 @@ namespace longhand::nn {
 struct TokenizerParts {
   TokenTable tokens;
   MergeTable merges;
-  JoinedBytes joined;  // computed from the merges
+  JoinedBytes joined;  // the pairs of bytes that merges can join
   WordPattern pattern = WordPattern::gpt2;
-  bool nfc = false;  // convert the text to NFC first
+  bool nfc = false;  // true: a text is first converted to Unicode's normalization form C
   /// true: a word that is a token is encoded as this token, without merging
   bool whole_words = false;
   std::vector<AddedToken> added;  // tokens that are searched for in the original text
-  /// Tokens that are searched for after normalization, between the tokens of `added`.
+  /// Tokens that are searched for in the normalized text between the tokens of `added`.
   std::vector<AddedToken> added_late;
   std::vector<TokenId> before, after;  // tokens added before and after each text
 
@@ -76,8 +76,9 @@ class Tokenizer {
   }
   /// True if `id` is the token of this ASCII character.
   bool is_ascii(unsigned char c, TokenId id) const { return c < 128 && ascii_tokens_[c] == id; }
-  /// The merge of the tokens of two ASCII characters. Most look-ups are for such pairs, and this
-  /// table is small enough for the CPU's cache.
+  /// The merge of the tokens of two ASCII characters. Most look-ups of merges are for such pairs.
+  /// Their merges are in the separate table ascii_merges_, which is small enough for the CPU's
+  /// cache.
   MergeTable::Merge ascii_merge(unsigned char a, unsigned char b) const {
     return ascii_merges_[a * 128u + b];
   }

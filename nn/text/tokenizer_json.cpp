@@ -17,14 +17,14 @@
 namespace longhand::nn {
 namespace {
 
-constexpr std::string_view space_mark = "\xe2\x96\x81";  // U+2581
+constexpr std::string_view space_mark = "\xe2\x96\x81";  // U+2581, which represents a space
 
 std::string_view chars(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-/// The members of an object by name. They are kept as unparsed JSON, so that they can be parsed in
-/// any order.
+/// The members of a JSON object by name. The values are kept as unparsed text, so that they can be
+/// parsed in any order.
 using Sections = std::map<std::string, std::string_view, std::less<>>;
 
 /// The member `name` of `object`. Null if the member is missing or `object` is not an object.
@@ -40,9 +40,9 @@ bool is(const Json& object, std::string_view name, const Json& value) {
 
 bool is_true(const Json& object, std::string_view name) { return is(object, name, true); }
 
-/// If the value is {"type": "Sequence", LIST: [...]}, where LIST is `list`, returns the elements of
-/// that list. If the value is null, returns an empty list. Otherwise returns a list that contains
-/// only the value.
+/// The steps of a stage of the tokenizer, such as the normalizer. If `value` is null, the stage has
+/// no steps. If `value` has the type "Sequence", its member named `list` contains the steps.
+/// Otherwise `value` itself is the only step.
 std::vector<Json> steps(const Json& value, std::string_view list) {
   if (value.is_null()) return {};
   if (!is(value, "type", "Sequence") || !member(value, list).is_array()) return {value};
@@ -94,7 +94,7 @@ class Reader {
     }
   }
 
-  /// Reads the members of the top level and of the model. The text is read once.
+  /// Finds the members of the top level and of the object "model" in one pass over the text.
   void read_sections() {
     JsonReader reader = whole_;
     read_sections(reader, all_, [&](std::string_view name) {
@@ -121,7 +121,7 @@ class Reader {
   }
   bool spaces() const { return parts_.pattern == WordPattern::spaces; }
 
-  /// Throws an Error if the file enables truncation or padding.
+  /// Throws an Error if the file enables truncation, or padding that changes a single text.
   void require_whole_texts() const {
     const Json truncation = member_of(all_, "truncation"), padding = member_of(all_, "padding");
     if (!truncation.is_null()) refuse(file_, "truncation", truncation, "none");
@@ -196,8 +196,8 @@ class Reader {
     if (!known) refuse(file_, "decoder", whole, "that of Gemma (Replace, ByteFallback, Fuse)");
   }
 
-  /// Maximum number of ids without a token below the largest id. Without this limit, a small file
-  /// with one large id could require huge tables.
+  /// Every id must be less than twice the number of tokens plus this number. Without such a limit,
+  /// a small file with one large id could require huge tables.
   static constexpr std::int64_t allowed_gaps = 1 << 12;
 
   TokenId checked_id(std::int64_t id, std::string_view content) const {
@@ -233,7 +233,7 @@ class Reader {
     struct Named {
       TokenId id;
       TokenTable::Found found;
-      std::size_t begin, end;  // range in `pool`
+      std::size_t begin, end;  // range of the token's bytes in `pool`
     };
     std::vector<Named> tokens;
     std::string pool;
@@ -264,7 +264,7 @@ class Reader {
   }
 
   /// Appends to `out` the bytes of a token, as the token table stores them. `text` is the token's
-  /// text in the file.
+  /// text in the file. Returns Found::no if merging can never produce the token.
   TokenTable::Found append_bytes(std::string& out, std::string_view text) const {
     if (is_printable(text)) {
       out += text;
@@ -292,7 +292,7 @@ class Reader {
     return bytes;
   }
 
-  /// True if the bytes of a token are its text.
+  /// True if all characters are printable ASCII characters. The bytes of such a token are its text.
   static bool is_printable(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
   }

@@ -18,9 +18,9 @@ inline CodeClass class_of(char32_t c) {
   return all[c];
 }
 
-/// How normalization treats each code point. 0: the code point is never decomposed or combined with
-/// an earlier one. 1 .. 254: its combining class. `attended`: its combining class is 0, but it may
-/// be combined with an earlier code point or replaced by its decomposition.
+/// code_attention() contains, for each code point, how normalization treats it. 0: the code point
+/// is never decomposed or combined with an earlier one. 1 .. 254: its combining class. `attended`:
+/// its combining class is 0, but it may be combined with an earlier code point or be decomposed.
 inline constexpr std::uint8_t attended = 255;
 const std::vector<std::uint8_t>& code_attention();
 inline std::uint8_t attention_of(char32_t c) {
@@ -28,7 +28,8 @@ inline std::uint8_t attention_of(char32_t c) {
   return all[c];
 }
 
-/// The class of each ASCII character. All bytes of other characters have the class `beyond`.
+/// byte_classes contains the CodeClass of each ASCII character. All bytes of other characters have
+/// the value `beyond`.
 inline constexpr std::uint8_t beyond = 255;
 inline constexpr auto byte_classes = [] {
   std::array<std::uint8_t, 256> classes{};

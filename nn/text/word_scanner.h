@@ -8,15 +8,19 @@
 /// Splits texts into words. A tokenizer processes each word separately. Tokenizers define words by
 /// a regular expression. For each known expression, there is a hand-written scanner, which reads
 /// each character only a few times. A scanner's word_end(p, end) returns the end of the word that
-/// begins at p < end. In the comments, L, N and S stand for \p{L}, \p{N} and \s.
+/// begins at p < end.
 namespace longhand::nn {
 
 enum class WordPattern {
-  gpt2,         // 's|'t|'re|'ve|'m|'ll|'d| ?L+| ?N+| ?[^SLN]+|S+(?!\S)|S+
-  llama3,       // (?i:...)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
-  qwen2,        // llama3 with N instead of N{1,3}
-  digits_gpt2,  // each character N is a word; other text is split as by gpt2
-  /// Gemma: a word ends at every place that no merge can cross (SpacesScanner in encoder.cpp)
+  /// Words of GPT-2. L, N and S stand for letters, numbers and spaces (\p{L}, \p{N}, \s):
+  ///   's|'t|'re|'ve|'m|'ll|'d| ?L+| ?N+| ?[^SLN]+|S+(?!\S)|S+
+  gpt2,
+  /// Words of Llama 3. L, N and S stand for letters, numbers and spaces (\p{L}, \p{N}, \s):
+  ///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
+  llama3,
+  qwen2,        // like llama3, but each digit is a word (\p{N} instead of \p{N}{1,3})
+  digits_gpt2,  // each digit (\p{N}) is a word; other text is split as by gpt2
+  /// Gemma: a word ends between two bytes if no merge can join them (SpacesScanner in encoder.cpp)
   spaces,
 };
 
@@ -52,9 +56,9 @@ inline const char* code_point_before(const char* p) {
   return p;
 }
 
-/// Returns the end of a word that matches S+(?!\S)|S+ at p. [p, run_end) is a run of white space.
-/// The word contains the whole run if the text ends with it or if it has only one character.
-/// Otherwise the word does not contain the last character of the run.
+/// Returns the end of a word that matches \s+(?!\S)|\s+ at p. [p, run_end) is a run of white space.
+/// The word contains the whole run if the text ends with the run or if the run has only one
+/// character. Otherwise the word does not contain the last character of the run.
 inline const char* end_of_spaces(const char* p, const char* run_end, const char* end) {
   if (run_end == end) return end;
   const char* const last = code_point_before(run_end);
@@ -105,7 +109,8 @@ struct Gpt2Scanner {
   }
 };
 
-/// `digits` is the maximum number of digits of a word.
+/// The scanner of Llama 3 (digits = 3) and Qwen 2 (digits = 1). `digits` is the maximum number of
+/// digits of a word.
 template <int digits>
 struct Llama3Scanner {
   static const char* word_end(const char* p, const char* end) {
@@ -136,7 +141,8 @@ struct Llama3Scanner {
     }
     if (first.value == CodeClass::other) return with_line_breaks(after, end);
     const char* const run_end = end_of_run(CodeClass::space, after, end);
-    // White space that consists of several bytes contains no byte that equals a line break.
+    // Searches for the last line break byte by byte. This is possible because white space of
+    // several bytes contains no byte that is equal to a line break.
     for (const char* q = run_end; q != p; --q) {
       if (line_break(q[-1])) return q;
     }
@@ -144,7 +150,7 @@ struct Llama3Scanner {
   }
 
  private:
-  /// [^SLN]*[\r\n]*
+  /// The end of the match of [^\s\p{L}\p{N}]*[\r\n]* that begins at p.
   static const char* with_line_breaks(const char* p, const char* end) {
     p = end_of_run(CodeClass::other, p, end);
     while (p != end && (*p == '\r' || *p == '\n')) ++p;
