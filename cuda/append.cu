@@ -14,11 +14,12 @@ SegmentTable table_of(const Segments& segments) {
   return {segments.begin().data<std::int32_t>(), segments.length().data<std::int32_t>()};
 }
 
-/// Copies the rows of each segment s of x to the end of segment s of y:
-///   y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t)
-/// Each thread copies `width` entries at a time. Each segment has `blocks` blocks, which suffice
-/// for a segment of average length. In longer segments, threads copy several times. x_row and y_row
-/// are the row strides in entries.
+/// Copies each segment s of x to the end of segment s of y. `from` contains the first row and the
+/// length of the segments in x, and `to` those of the segments in y. For each row t of a segment,
+///   y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t).
+/// A thread copies `width` entries at a time. Each segment has `blocks` thread blocks, which
+/// suffice for a segment of average length. In longer segments, threads copy several times. x_row
+/// and y_row are the distances, in entries, from one row to the next.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     append(const From* x, std::int64_t x_row, SegmentTable from, To* y, std::int64_t y_row,
@@ -40,8 +41,8 @@ __global__ void __launch_bounds__(block_threads)
 void run(CudaBackend& backend, const Append& op) {
   const std::int64_t count = op.from.count(), columns = op.x.heads * op.x.width;
   if (count == 0) return;
-  // A recorded graph may run again with other segment lengths, so the grid size follows from the
-  // sum of the lengths.
+  // A recorded graph may run again with other segment lengths but with the same grid. The number of
+  // blocks therefore follows from the average length.
   const std::int64_t average = (op.from.tokens() + count - 1) / count;
   visit_activation(op.x.data.dtype(), [&]<class From>(From) {
     visit_activation(op.y.data.dtype(), [&]<class To>(To) {

@@ -2,8 +2,8 @@
 
 #include "cuda/attention/run.h"
 
-/// Each block computes up to 64 consecutive tokens of one segment, and each thread one column of
-/// them.
+/// The kernels of ShortConvolution. Each block computes up to 64 consecutive tokens of one segment,
+/// and each of its threads computes one column of these tokens.
 namespace longhand::cuda {
 namespace {
 
@@ -14,12 +14,13 @@ constexpr int convolution_taps = static_cast<int>(ShortConvolution::most_taps);
 struct ConvolutionTask {
   HeadsView x = {}, y = {}, dx = {};  // in the backward pass, y contains dy
   const float *weight = nullptr, *before = nullptr;
-  float *after = nullptr, *parts = nullptr;  // parts: a partial sum of dweight per block
+  float *after = nullptr, *parts = nullptr;  // parts: dweight summed over each tile of tokens
   SegmentsView segments = {};
   std::int32_t columns = 0, taps = 1;
 };
 
-/// The input of column c at token t of a segment. Inputs at t < 0 are read from `before`.
+/// The input x of column c at token t of a segment. For t < 0, before the first token, the input is
+/// read from task.before, or is 0 if task.before is null.
 __device__ __forceinline__ float convolution_input(const ConvolutionTask& task,
                                                    const SegmentView& at, int segment, int t,
                                                    int c) {
@@ -44,8 +45,8 @@ __global__ void __launch_bounds__(convolution_threads) convolution_kernel(Convol
   }
 }
 
-/// Stores the last inputs of each segment. `after` may be the memory of `before`, because each
-/// input is read before it is overwritten.
+/// Stores the last taps - 1 inputs of each segment in task.after. This memory may be the same as
+/// task.before, because each input is read before it is overwritten.
 __global__ void __launch_bounds__(convolution_threads) convolution_tails(ConvolutionTask task) {
   const int segment = static_cast<int>(blockIdx.x);
   const SegmentView at = task.segments[segment];
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(convolution_threads) convolution_backward(Conv
   }
 }
 
-/// Views all columns as a single head.
+/// Returns a view of x in which all columns form a single head.
 HeadsView as_one_head(HeadsView x, std::int64_t columns) {
   x.width = static_cast<std::int32_t>(columns);
   return x;

@@ -53,7 +53,8 @@ void CudaBackend::synchronize() {
 
 std::unique_ptr<Repeat> CudaBackend::repeat() { return std::make_unique<GraphRepeat>(*this); }
 
-/// run() is defined in the file of Op's family. The linker reports a missing definition.
+/// Calls the function run() for Op, which is defined in another file of this folder, such as
+/// dropout.cu. The linker reports a missing definition.
 template <class Op>
 void dispatch(CudaBackend& backend, const Op& op) {
   void run(CudaBackend&, const Op&);

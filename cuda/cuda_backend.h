@@ -10,13 +10,14 @@
 
 namespace longhand::cuda {
 
-/// Implements the contract on an NVIDIA GPU for f32 and bf16.
+/// Implements the operations of core/contract on an NVIDIA GPU for f32 and bf16.
 ///
 /// Each operation is a function run(CudaBackend&, const Op&) in the file of its family. It enqueues
 /// kernels on one stream and returns without waiting for them. Intermediate results are Tensors of
 /// this backend. Their memory may be freed while the device still uses it, because only later work
-/// of the same stream reuses it. Sums are split by problem size and combined in a fixed order, so
-/// results are bitwise the same from run to run on one kind of device.
+/// of the same stream reuses it. How a sum is divided into partial sums depends only on the problem
+/// size and the kind of device, and the partial sums are added in a fixed order. Results are
+/// therefore bitwise the same from run to run on one kind of device.
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(BackendOptions options);
@@ -24,9 +25,10 @@ class CudaBackend : public Backend {
   const DeviceFacts& device() const { return device_; }
   Stream& stream() { return stream_; }
   Products& products() { return products_; }
-  /// Number of blocks of `threads` threads that gives each item a thread, but at most 16 blocks per
-  /// multiprocessor. Kernels must therefore loop over the items in steps of the grid's size. 0 if
-  /// there are no items.
+  /// Number of blocks, of `threads` threads each, for a kernel over `items` independent items. It
+  /// is large enough for one thread per item, but at most 16 per multiprocessor. The kernel must
+  /// therefore loop over the items in steps of the number of all its threads. Returns 0 if there
+  /// are no items.
   std::int64_t blocks_for(std::int64_t items, int threads) const;
 
   void require_dtype(DType dtype) const override;
@@ -41,7 +43,7 @@ class CudaBackend : public Backend {
   void require_no_recording(const char* what) const;
 
   DeviceFacts device_;
-  std::unique_ptr<MemorySource> own_memory_;  // memory that is held for the backend's lifetime
+  std::unique_ptr<MemorySource> own_memory_;  // source of the memory of uploads_ and products_
   Stream stream_;
   Uploads uploads_;
   Products products_;

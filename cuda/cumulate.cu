@@ -10,8 +10,9 @@ namespace {
 
 constexpr int scan_threads = 256;
 
-/// One block per segment and column. A block scans one group of rows at a time and adds the running
-/// sum of the earlier groups.
+/// Computes running sums over the rows of each segment, with one block per segment and column. A
+/// block computes the running sums of 256 rows at a time and adds the sum of all rows that it has
+/// processed before.
 __global__ void __launch_bounds__(scan_threads)
     cumulate_kernel(SegmentsView segments, const float* x, std::int64_t columns, bool reverse,
                     const float* before, float* y, bool add, float* after) {
@@ -44,7 +45,8 @@ __global__ void __launch_bounds__(scan_threads)
   if (after && own == 0) after[end] = static_cast<float>(so_far);
 }
 
-/// One block per segment.
+/// Computes LogCounts, the logarithm of the number of keys of each query, with one block per
+/// segment.
 __global__ void log_counts_kernel(SegmentsView segments, bool whole, std::int64_t columns,
                                   float* y) {
   const SegmentView at = segments[static_cast<int>(blockIdx.x)];

@@ -6,28 +6,33 @@
 #include "cuda/attention/run.h"
 #include "cuda/team.h"
 
-/// The gated delta rule, token by token, with the memory in registers. The symbols are those of
-/// core/contract/delta.h. Columns of the memory are independent of each other, so a few lanes hold
-/// one column [width] and process the tokens in order. The forward pass and the first backward
-/// pass, which computes du, work like this. Once du is known, the rows are independent as well. Two
-/// more backward passes, with a few lanes per row [v_width], compute dk and dq. Scratch memory is
-/// O(tokens). Below, a row or column that a few lanes hold is called a line. Vectors that all lines
-/// of a block read are staged in shared memory.
+/// The gated delta rule, token by token. The memory S [width, v_width] of each key head is held in
+/// registers. The symbols are those of core/contract/delta.h. The columns of S are independent of
+/// each other, so a few lanes hold one column [width] and process the tokens in order. The forward
+/// pass and the first backward pass, which computes du_t = dS_t^T k_t, work like this. Once du is
+/// known, the rows of S are independent as well. In two more backward passes, which compute dk and
+/// dq, a few lanes hold one row [v_width]. Scratch memory is O(tokens).
+///
+/// A row or column of S or dS that a few lanes hold is called a line. Vectors that all lines of a
+/// thread block read are first copied to shared memory.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
 namespace {
 
 constexpr int delta_threads = 128;
-constexpr int delta_together = 16;                // maximum number of tokens staged at once
+constexpr int delta_together = 16;                // maximum number of tokens in shared memory
 constexpr std::int64_t delta_shared = 96 * 1024;  // maximum bytes of shared memory per block
 constexpr std::int64_t widest_line = 1024;
 
 struct DeltaTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, error = {};
   HeadsView dy = {}, dq = {}, dk = {}, dv = {};
-  HeadsView du = {};  // [tokens, v_width] per key head, f32
-  // [tokens, width]: first the gradient of k from later tokens, then the terms of each token's dc
+  // gradient of beta_t w_t, where w_t is the saved error of token t: f32 [tokens, v_width] per key
+  // head
+  HeadsView du = {};
+  // Two results in turn, f32 [tokens, width] per key head: first the part of dk that comes from
+  // later tokens; then the terms of dc, a number per token from which ddecay is computed.
   HeadsView sums = {};
   const float *beta = nullptr, *decay = nullptr, *before = nullptr;
   float* after = nullptr;
@@ -36,7 +41,8 @@ struct DeltaTask {
   std::int32_t heads = 1, group = 1;
 };
 
-/// The entries of a line that a lane holds: lane, lane + lanes, ...
+/// One lane's part of a line, which is a row or column of the memory S or of its gradient. Lane l
+/// of the `lanes` lanes of a line holds the entries l, l + lanes, l + 2 lanes, ...
 template <int lanes, int each>
 struct Line {
   static constexpr int stride = lanes * each;
@@ -62,13 +68,14 @@ struct Line {
   }
 };
 
-/// Some tokens of the block's segment and head, staged in shared memory. Row arrays contain all
-/// entries of a token's vector; column arrays contain one entry for each line of the block.
+/// Vectors of consecutive tokens of one segment and key head, in shared memory. A row array
+/// contains all entries of each token's vector. A column array contains only the entries that
+/// belong to the lines of the thread block, which are rows or columns of the memory S.
 struct DeltaBatch {
   float *rows, *columns, *kept, *beta;
   int together, stride, lines;
-  int first_line;      // first line of the block
-  std::int64_t token;  // row of the first token
+  int first_line;      // index in S of the first line (row or column) of the thread block
+  std::int64_t token;  // row of the first of these tokens in q, k and v
   int count, head;
 
   __device__ const float* row(int array, int t) const {
@@ -77,7 +84,8 @@ struct DeltaBatch {
   __device__ float column(int array, int t, int line) const {
     return columns[(array * together + t) * lines + line];
   }
-  /// Stages entries of x times `factor`, and times beta if `by_beta` is true.
+  /// Copies x of these tokens to the row array number `array`, multiplied by `factor` and, if
+  /// `by_beta` is true, by each token's beta.
   __device__ void stage_rows(int array, const HeadsView& x, int of_head, float factor,
                              bool by_beta = false) const {
     for (int i = static_cast<int>(threadIdx.x); i < count * stride; i += delta_threads) {
@@ -94,7 +102,8 @@ struct DeltaBatch {
           e < x.width ? factor * load_one(x, token + t, of_head, e) : 0.0f;
     }
   }
-  /// Stages a and beta. A barrier must follow before stage_rows() multiplies by beta.
+  /// Stores exp(decay) and beta of these tokens in `kept` and `beta`. A barrier must follow before
+  /// stage_rows() multiplies by beta.
   __device__ void stage_numbers(const DeltaTask& task) const {
     for (int t = static_cast<int>(threadIdx.x); t < count; t += delta_threads) {
       const std::int64_t at = (token + t) * task.heads + head;
@@ -104,18 +113,19 @@ struct DeltaBatch {
   }
 };
 
-/// A line is one row or column of the state S, which a group of lanes holds. `own` is its index in
-/// the thread block, and `number` its index in S.
+/// The place of a line, which is a row or column of the memory S that a group of lanes holds. `own`
+/// is the line's index in the thread block, and `number` is its index in S.
 struct LinePlace {
   int own, number;
   bool writes;  // true if the line exists and this lane writes its result
 };
 
-/// Computes one column of the state S, of the update w and of y, token by token.
+/// The forward pass, token by token: computes one column of the memory S, of the outputs y, and of
+/// the errors w (v minus the value that the decayed S stores for k).
 struct DeltaForwardStep {
   static constexpr bool reverse = false, remembers = true;
-  // Numbers of row arrays and column arrays that are staged. group_rows and group_columns add one
-  // array for each query head that reads the key head.
+  // Numbers of row arrays and column arrays (DeltaBatch) that stage() fills. group_rows and
+  // group_columns add one array for each query head that reads the key head.
   static constexpr int row_arrays = 1, column_arrays = 1;
   static constexpr bool group_rows = true, group_columns = false;
   __device__ static int lines(const DeltaTask& task) { return task.v.width; }
@@ -141,7 +151,8 @@ struct DeltaForwardStep {
   }
 };
 
-/// Computes du and dv of one column.
+/// Computes one column of dv and of du_t = dS_t^T k_t, from the last token to the first. dS is the
+/// gradient of the memory S.
 struct DeltaWrittenStep {
   static constexpr bool reverse = true, remembers = false;
   static constexpr int row_arrays = 1, column_arrays = 0;
@@ -168,8 +179,8 @@ struct DeltaWrittenStep {
   }
 };
 
-/// Computes one row of dS, and from it one part of k's gradient. This part comes from later tokens,
-/// because they read what was written with k.
+/// Computes one row of dS, the gradient of the memory S, and from it the part of dk that comes from
+/// later tokens. Later tokens contribute to dk because they read what was written with k.
 struct DeltaLaterStep {
   static constexpr bool reverse = true, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 1;
@@ -197,9 +208,10 @@ struct DeltaLaterStep {
   }
 };
 
-/// Computes one row of S, and from it dq and the remaining terms of dk. A token's own write
-/// contributes to what its q reads. dc omits the term for this, because the term would occur twice
-/// with opposite signs: once for the read and once for the write.
+/// Computes one row of the memory S, and from it dq, the remaining terms of dk, and the row's part
+/// of dc, the numbers whose running sums are ddecay. What a token writes to S contributes to what
+/// the token's own q reads. dc has no term for this, because the read and the write would
+/// contribute the same term with opposite signs.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;
@@ -263,7 +275,7 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   b.first_line = first_line;
   b.head = static_cast<int>(blockIdx.y);
 
-  // Index, within the memory, of row 0 of this line's column.
+  // Index, in task.before and task.after, of row 0 of the column of S that these lanes hold.
   const std::int64_t memory =
       (std::int64_t{blockIdx.x} * task.heads + b.head) * task.k.width * task.v.width + at.number;
   OfLanes line;
@@ -300,8 +312,9 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   }
 }
 
-/// One warp per token and key head computes dbeta = du . w, and dc. The sum of dc over this token
-/// and all later ones is ddecay.
+/// One warp per token t and key head computes dbeta_t = du_t . w_t and the number dc_t. w_t is the
+/// saved error, and du_t is the gradient of beta_t w_t. The sum of dc over token t and all later
+/// tokens is ddecay_t.
 __global__ void __launch_bounds__(delta_threads)
     delta_numbers(DeltaTask task, std::int64_t numbers, float* dbeta, bool add, float* dc) {
   constexpr int warps = delta_threads / warp_size;
@@ -339,7 +352,7 @@ void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t lines)
          static_cast<int>(together));
 }
 
-/// Chooses by the length of a line how many lanes hold it.
+/// Runs the pass `Step` with as many lanes per line (row or column of S) as its length requires.
 template <class Step>
 void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t length,
                 std::int64_t lines) {

@@ -30,8 +30,8 @@ __device__ __forceinline__ void let_others_run() {}
 
 /// Starts an asynchronous copy of 16 bytes from global to shared memory. If `there` is false, 16
 /// zero bytes are stored instead. Both addresses are multiples of 16. The bytes may arrive at any
-/// time until the thread has waited for the group to which it commits the copy. Other threads see
-/// them after the following barrier.
+/// time until the thread has waited for the group of copies to which this copy belongs
+/// (commit_copies, wait_for_copies). Other threads see the bytes after the next barrier.
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool there) {
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -72,8 +72,8 @@ __device__ __forceinline__ int lane_register() {
 }
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / warp_size; }
 
-/// The thread's index in the grid, and the number of threads in the grid, for loops over all
-/// elements.
+/// thread_in_grid() is the thread's index in the grid, and threads_in_grid() the number of threads
+/// in the grid. Kernels use both for loops over all elements.
 __device__ __forceinline__ std::int64_t thread_in_grid() {
   return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
@@ -122,7 +122,7 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
   *reinterpret_cast<Pack<T>*>(to) = pack;
 }
 
-/// Sums over the 32 lanes in a fixed order; every lane receives the sum.
+/// Sums x over the 32 lanes of a warp in a fixed order; every lane receives the sum.
 __device__ __forceinline__ float warp_sum(float x) {
   for (int distance = warp_size / 2; distance > 0; distance /= 2) {
     x += __shfl_xor_sync(full_warp, x, distance);
@@ -130,9 +130,9 @@ __device__ __forceinline__ float warp_sum(float x) {
   return x;
 }
 
-/// Sums over all threads of a block; every thread receives the sum. The sums of the warps are
-/// computed first and are then added, in a fixed order. scratch: 32 floats of shared memory, free
-/// for other use after the next barrier.
+/// Sums x over all threads of a block; every thread receives the sum. The sums of the warps are
+/// computed first and are then added, in a fixed order. `scratch` points to 32 floats of shared
+/// memory, which may be used for other data after the next barrier.
 __device__ __forceinline__ float block_sum(float x, float* scratch) {
   x = warp_sum(x);
   if (lane_index() == 0) scratch[warp_index()] = x;
@@ -141,7 +141,7 @@ __device__ __forceinline__ float block_sum(float x, float* scratch) {
   return warp_sum(lane_index() < warps ? scratch[lane_index()] : 0.0f);
 }
 
-/// True if all of these addresses allow 16-byte accesses.
+/// True if all of these addresses are multiples of 16, as 16-byte accesses require.
 template <class... T>
 bool on_16_bytes(const T*... addresses) {
   return ((reinterpret_cast<std::uintptr_t>(addresses) % 16 == 0) && ...);

@@ -19,7 +19,8 @@ std::string text_of(const DeviceFacts& facts) {
 }
 
 int own_device(int devices) {
-  // These variables are set by Open MPI, by MPICH and Intel MPI, and by Slurm.
+  // Each variable contains the number of this rank among the ranks of its machine. The first is set
+  // by Open MPI, the second by MPICH and Intel MPI, and the third by Slurm.
   for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
     const char* const value = std::getenv(variable);
     if (value == nullptr) continue;

@@ -8,15 +8,15 @@
 namespace longhand::cuda {
 namespace {
 
-/// Parameters of the random numbers (core/contract/dropout.h). They are the same for all entries.
+/// Parameters of a dropout operation that are the same for all entries (core/contract/dropout.h).
 struct Draw {
   const std::int32_t* step;
   std::array<std::uint32_t, 2> key;
   std::uint32_t index, threshold;
-  float kept;  // 1 / (1 - rate)
+  float kept;  // factor of entries that are not dropped, 1 / (1 - rate)
 };
 
-/// Each thread draws the four words of a random block at once, for four entries.
+/// With each call of philox(), a thread draws four random words, for four consecutive entries of x.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     dropout(const T* x, Out<T> y, std::int64_t size, const Draw draw) {

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(block_threads) convert(const From* x, To* y, s
   }
 }
 
-/// y_ij = f(x_ij) x_i,(w+j)
+/// y_ij = f(x_ij) x_i,(w+j), where x has 2 w columns and y has w columns.
 template <class F, int width, class T>
 __global__ void __launch_bounds__(block_threads)
     gate(const T* x, T* y, std::int64_t size, std::int64_t w) {
@@ -81,8 +81,9 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// dx_ij = dy_ij f'(x_ij) x_i,(w+j);  dx_i,(w+j) = dy_ij f(x_ij). dx may alias x: each thread reads
-/// both of its entries of x before it writes.
+/// The gradient of y_ij = f(x_ij) x_i,(w+j), where x has 2 w columns and y has w columns:
+///   dx_ij = dy_ij f'(x_ij) x_i,(w+j);  dx_i,(w+j) = dy_ij f(x_ij).
+/// dx may be the memory of x, because a thread reads x_ij and x_i,(w+j) before it writes there.
 template <class F, int width, class T>
 __global__ void __launch_bounds__(block_threads)
     gate_backward(const T* x, const T* dy, Out<T> dx, std::int64_t size, std::int64_t w) {
@@ -177,7 +178,7 @@ void run(CudaBackend& backend, const Copy& op) {
 
 namespace {
 
-/// y_i = f(a_i), or f(a_i, b_i) if b is given.
+/// Enqueues the kernel for y_i = f(a_i), or for y_i = f(a_i, b_i) if f has two parameters.
 template <class F>
 void map(CudaBackend& backend, F f, const Target& y, const Tensor& a, const Tensor& b = {}) {
   const std::int64_t size = a.size();

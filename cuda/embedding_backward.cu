@@ -11,32 +11,33 @@
 #include "cuda/row.h"
 #include "cuda/visit.h"
 
-/// dtable_v = sum of dy_i over all i with ids_i = v, in the order of i. Ids out of range are
-/// ignored.
+/// The gradient of an embedding table: row v of dtable is the sum of dy_i over all rows i with
+/// ids_i = v, in the order of i. Ids out of range are ignored.
 ///
-/// For a small vocabulary the sums are kept in shared memory, with one table per chunk of rows. For
-/// a large vocabulary the rows are sorted by id. Pieces of the sorted rows are summed
-/// independently. Then the sums of ids that span several pieces are combined in order. The rows of
-/// a very frequent id are therefore summed by several blocks.
+/// For a small vocabulary, each chunk of rows is summed into its own table in shared memory, and
+/// these tables are added. For a large vocabulary, the rows are sorted by id. Pieces of the sorted
+/// rows are summed independently. Then, for each id that spans several pieces, the sums of these
+/// pieces are added in order. The rows of a very frequent id are therefore summed by several
+/// blocks.
 namespace longhand::cuda {
 namespace {
 
 constexpr std::int64_t small_vocabulary = 192;
 constexpr int small_tile = 64;  // columns per block, one per thread
 
-/// parts_cv = sum of dy_i over the rows i of chunk c with ids_i = v. There is one thread per
-/// column.
+/// parts_cv = sum of dy_i over the rows i of chunk c with ids_i = v. A chunk has rows_each
+/// consecutive rows. Each thread computes one column of a chunk.
 template <class T>
 __global__ void __launch_bounds__(small_tile)
     add_into_tables(const std::int32_t* ids, const T* dy, float* parts, std::int64_t rows,
                     std::int64_t n, std::int64_t vocabulary, std::int64_t rows_each) {
-  float* sums = shared_memory<float>() + threadIdx.x;  // the sum of id v is at v * small_tile
+  float* sums = shared_memory<float>() + threadIdx.x;  // sums[v * small_tile] is the sum of id v
   const std::int64_t column = std::int64_t{blockIdx.x} * small_tile + threadIdx.x;
   const std::int64_t begin = blockIdx.y * rows_each;
   const std::int64_t end = begin + rows_each < rows ? begin + rows_each : rows;
   if (column >= n) return;
   for (std::int64_t v = 0; v < vocabulary; ++v) sums[v * small_tile] = 0;
-  constexpr int together = 8;  // loads in flight at once
+  constexpr int together = 8;  // number of rows that are loaded before the first of them is added
   for (std::int64_t i = begin; i < end; i += together) {
     float values[together];
     std::int32_t at[together];
@@ -60,8 +61,8 @@ void by_tables(CudaBackend& backend, const EmbeddingBackward& op) {
   const std::int64_t vocabulary = op.dtable.tensor.rows();
   if (vocabulary == 0) return;
   const std::int64_t tiles = (n + small_tile - 1) / small_tile;
-  // Chunks are so long that their tables are small compared with the rows, but there are enough
-  // chunks to fill a device.
+  // If there are several chunks, each has at least four times as many rows as its table of sums.
+  // Their number is limited so that there are at most 2112 blocks, which suffice to fill a device.
   const std::int64_t chunks =
       std::clamp<std::int64_t>(rows / std::max<std::int64_t>(32, 4 * vocabulary), 1,
                                std::max<std::int64_t>(1, 2112 / std::max<std::int64_t>(1, tiles)));
@@ -74,12 +75,13 @@ void by_tables(CudaBackend& backend, const EmbeddingBackward& op) {
   sums.combine(backend.stream(), 1);
 }
 
-// Counting sort. Each block sorts one chunk of rows.
+// The following kernels sort the rows by id with a counting sort. Each block sorts one chunk of
+// rows.
 
 constexpr int chunk_rows = 1024;
 
-/// rank_i = number of earlier rows of i's chunk with the same id; counts_cv = number of rows of
-/// chunk c with id v. counts must be zero at the start.
+/// Computes rank_i, the number of earlier rows in the chunk of row i that have the same id, and
+/// counts_cv, the number of rows of chunk c with id v. `counts` must be zero at the start.
 __global__ void __launch_bounds__(chunk_rows)
     rank_in_chunks(const std::int32_t* ids, std::int32_t* rank, std::int32_t* counts,
                    std::int64_t rows, std::int64_t vocabulary) {
@@ -101,8 +103,8 @@ __global__ void __launch_bounds__(chunk_rows)
   if (after == 0) counts[blockIdx.x * vocabulary + id] = before + 1;
 }
 
-/// counts_cv becomes the number of rows with id v in the chunks before c; first_v becomes the total
-/// number of rows with id v.
+/// Replaces counts_cv, the number of rows with id v in chunk c, by the number of such rows in all
+/// chunks before c. Sets first_v to the number of rows with id v in all chunks.
 __global__ void __launch_bounds__(block_threads)
     add_up_chunks(std::int32_t* counts, std::int32_t* first, std::int64_t chunks,
                   std::int64_t vocabulary) {
@@ -118,8 +120,8 @@ __global__ void __launch_bounds__(block_threads)
   first[v] = sum;
 }
 
-/// Replaces first_v, for v = 0 .. count - 1, by the sum of all earlier entries. Runs as one block,
-/// in which each thread sums consecutive entries.
+/// Replaces first_v, for v = 0 .. count - 1, by the sum of all earlier entries of `first`. Runs as
+/// one block, in which each thread sums consecutive entries.
 __global__ void __launch_bounds__(block_threads) scan(std::int32_t* first, std::int64_t count) {
   __shared__ std::int32_t sums[block_threads];
   const int own = static_cast<int>(threadIdx.x);
@@ -149,22 +151,27 @@ __global__ void __launch_bounds__(chunk_rows)
   order[first[id] + counts[blockIdx.x * vocabulary + id] + rank[i]] = static_cast<std::int32_t>(i);
 }
 
-/// Rows sorted by id: the rows of id v are order[first[v]] to order[first[v + 1] - 1].
+/// The rows of dy sorted by id: order[first[v]] to order[first[v + 1] - 1] are the rows of id v.
+/// The sorted rows are divided into pieces of `each` rows.
 template <class T>
 struct SortedRows {
   const std::int32_t *ids, *order, *first;
   const T* dy;
   std::int64_t n, vocabulary;
   std::int64_t each;  // rows per piece
-  float* heads;       // [pieces, n]: sum of a piece's rows whose id began in an earlier piece
-  float* tails;  // [pieces, n]: sum of rows whose id begins in a piece and continues in the next
+  // [pieces, n]: sum of the first rows of each piece, if their id begins in an earlier piece
+  float* heads;
+  // [pieces, n]: sum of the last rows of each piece, if their id begins there and continues in the
+  // next piece
+  float* tails;
   float* dtable;
   bool add;
 
   __device__ __forceinline__ std::int64_t count() const { return first[vocabulary]; }
 };
 
-/// This lane's first column. A warp processes 32 packs of columns of one piece, row after row.
+/// The first of the `width` columns of this lane. A warp processes 32 such packs of columns of one
+/// piece (consecutive sorted rows), row after row.
 template <int width>
 __device__ __forceinline__ std::int64_t own_column() {
   return (std::int64_t{blockIdx.y} * warp_size + lane_index()) * width;
@@ -215,8 +222,8 @@ __global__ void __launch_bounds__(block_threads) add_up_pieces(const SortedRows<
   put();
 }
 
-/// Stores the sum of an id that spans several pieces: the tail of the id's first piece plus the
-/// heads of the following pieces.
+/// Stores the sum of each id whose rows span several pieces of the sorted rows. It is `tails` of
+/// the id's first piece plus `heads` of the following pieces.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) join_pieces(const SortedRows<T> s) {
   const std::int64_t piece = std::int64_t{blockIdx.x} * (block_threads / warp_size) + warp_index();
@@ -260,7 +267,7 @@ void by_sorting(CudaBackend& backend, const EmbeddingBackward& op) {
          vocabulary);
 
   // A piece has about sqrt(rows) rows, and there are about as many pieces. Even if all rows have
-  // the same id, their sum takes only about 2 sqrt(rows) steps.
+  // the same id, a thread adds only about sqrt(rows) rows and later sqrt(rows) partial sums.
   const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)));
   const std::int64_t each = std::max<std::int64_t>(32, root), pieces = (rows + each - 1) / each;
   const Tensor heads(backend, {pieces, n}, DType::f32), tails(backend, {pieces, n}, DType::f32);

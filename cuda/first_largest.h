@@ -4,13 +4,13 @@
 
 namespace longhand::cuda {
 
-/// The maximum of all entries so far and the first position where it occurred. NaN is never counted
-/// as larger.
+/// The maximum of the entries that were passed to see(), and the first position where it occurred.
+/// NaN never counts as larger than another entry.
 struct FirstLargest {
   float value;
   int index;
 
-  /// Entries must be passed in the order of their positions.
+  /// Includes the entry x at position `at`. Entries must be passed in the order of their positions.
   __device__ __forceinline__ void see(float x, int at) {
     if (x > value) {
       value = x;

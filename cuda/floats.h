@@ -12,8 +12,9 @@ namespace longhand::cuda {
 template <class T>
 inline constexpr int full_width = static_cast<int>(16 / sizeof(T));
 
-/// Neighbouring entries of a tensor that are loaded or stored together and computed as f32. A pack
-/// of more than one entry must be aligned to 16 bytes, or to its own size if that is smaller.
+/// A pack: neighbouring entries of a tensor that are loaded or stored together. In registers, the
+/// entries are f32. In memory, a pack of more than one entry must be aligned to 16 bytes, or to its
+/// own size if that is smaller.
 template <int width>
 struct Floats {
   float at[width];
@@ -47,7 +48,8 @@ __device__ __forceinline__ void store(T* y, const Floats<width>& floats) {
   *reinterpret_cast<detail::Stored<T, width>*>(y) = stored;
 }
 
-/// Destination of results, which either replace its contents or are added to them.
+/// An array that receives results. If `add` is true, results are added to the entries of y.
+/// Otherwise they replace the entries.
 template <class T>
 struct Out {
   T* y;
@@ -64,16 +66,16 @@ struct Out {
   }
 };
 
-/// Calls body with the width of packs: full_width<T> if accesses of this width are aligned
-/// (`fits`), and otherwise 1.
+/// Calls body(width), where width is the number of entries that a thread loads or stores at once.
+/// It is full_width<T> if `fits` is true, which means that such accesses are aligned, otherwise 1.
 template <class T, class Body>
 void with_width(bool fits, Body&& body) {
   if (fits) return body(std::integral_constant<int, full_width<T>>{});
   body(std::integral_constant<int, 1>{});
 }
 
-/// Row and column of entry i of a matrix. They are computed by 32-bit division, which is faster, if
-/// the matrix is small enough.
+/// Row and column of an entry of a matrix. row_column() computes them from the entry's index i in
+/// row-major order. It uses 32-bit division, which is faster, if i and `columns` are below 2^32.
 struct RowColumn {
   std::int64_t row, column;
 };
@@ -88,7 +90,7 @@ __device__ __forceinline__ RowColumn row_column(std::int64_t i, std::int64_t col
 /// Default number of threads per block.
 inline constexpr int block_threads = 256;
 
-/// Number of blocks for one thread per item.
+/// Number of blocks in a grid that has at least one thread per item.
 inline std::int64_t grid_of(std::int64_t items) {
   return (items + block_threads - 1) / block_threads;
 }

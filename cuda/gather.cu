@@ -9,7 +9,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// y_i = table_(ids_i); each thread copies one pack.
+/// Row i of y is row ids_i of the table. Each thread copies `width` neighbouring entries.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     embedding(const From* table, std::int64_t vocabulary, const std::int32_t* ids, To* y,
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(block_threads)
   store(y + i, floats);
 }
 
-/// y_ij = x_i,(index_ij)
+/// y_ij is entry index_ij of row i of x, or NaN if x has no such column.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     gather(const T* x, std::int64_t n, const std::int32_t* index, T* y, std::int64_t size,
@@ -40,8 +40,9 @@ __global__ void __launch_bounds__(block_threads)
   y[i] = sound ? x[row_column(i, k).row * n + column] : from_float<T>(NAN);
 }
 
-/// dx_i,c = sum of dy_ij over all j with index_ij = c, computed in f32 and rounded once. Each
-/// thread reads all k indices of its row, because k is small or the row is short.
+/// dx_ic is the sum of dy_ij over all j with index_ij = c, computed in f32 and rounded once. Each
+/// thread computes one entry dx_ic and reads all k indices of row i. This is acceptable, because k
+/// is small or the row is short.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     gather_backward(const std::int32_t* index, const T* dy, Out<T> dx, std::int64_t size,
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(block_threads)
   dx.y[i] = from_float<T>(sum);
 }
 
-/// y_i = the first column that contains the maximum of row i.
+/// y_i is the first column that contains the maximum of row i of x.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     argmax(const T* all_x, std::int32_t* y, std::int64_t rows, int n) {

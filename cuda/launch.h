@@ -25,18 +25,18 @@ struct Grid {
 /// compiled does not allow a launch of this size.
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 
-/// Both functions enqueue a kernel with copies of its arguments on the stream. For a device,
-/// `arguments` contains a pointer to each argument. For the emulator, `kernel` is a function that
-/// contains the arguments, and each thread calls it.
+/// launch_kernel() enqueues a kernel on a stream of the device, and emulate_kernel() does the same
+/// in the emulator. `arguments` contains a pointer to each argument of the kernel. The `kernel` of
+/// emulate_kernel() is a function that contains copies of the arguments, and each thread calls it.
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments);
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                     std::function<void()> kernel, const void* address);
 
 /// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...), with the arguments converted to
-/// the kernel's parameter types. An empty grid launches nothing. threads is a multiple of 32, at
-/// most 1024. shared_bytes and the kernel's static shared memory are at most 99 KiB together,
-/// because the smallest devices allow no more (shared_per_block).
+/// the kernel's parameter types. An empty grid launches nothing. `threads`, the number of threads
+/// per block, is a multiple of 32 and at most 1024. shared_bytes and the kernel's static shared
+/// memory are at most 99 KiB together, because some devices allow no more (shared_per_block).
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
             void (*kernel)(Parameters...), Arguments&&... arguments) {

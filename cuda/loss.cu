@@ -10,8 +10,9 @@
 namespace longhand::cuda {
 namespace {
 
-/// Sums over some or all choices, from which the loss is computed. They are f64 because millions of
-/// choices are added.
+/// Sums over some or all targets, from which the loss is computed: the weights, the weighted
+/// losses, and the weights of the correctly predicted targets. They are f64 because there may be
+/// millions of targets.
 struct LossSums {
   double weight, loss, hits;
 
@@ -24,7 +25,7 @@ struct LossSums {
 };
 
 struct LossResults {
-  float *total, *loss, *hits;  // hits may be null
+  float *total, *loss, *hits;  // hits is null if it is not required
 };
 
 /// sum / total, or 0 if `total` is 0.
@@ -39,8 +40,8 @@ __device__ __forceinline__ void write(const LossSums& sums, const LossResults& r
   if (results.hits) *results.hits = static_cast<float>(mean(sums.hits, sums.weight));
 }
 
-/// The last step of both losses: adds up the threads' sums. If there is a single block, it writes
-/// the results. Otherwise each block stores its partial sums.
+/// The last step of the kernels that compute a loss: adds up the sums of the block's threads. If
+/// the grid has a single block, writes the results. Otherwise stores the block's sums in `parts`.
 __device__ __forceinline__ void finish_block(LossSums sums, LossSums* parts,
                                              const LossResults& results) {
   sums = Block::reduce(sums, Sum{});
@@ -62,8 +63,9 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) write(sums, results);
 }
 
-/// Calls start(blocks, parts), which launches a kernel with at least one block, and then adds up
-/// the partial sums of the blocks.
+/// Calls start(blocks, parts), which launches a loss kernel with this number of blocks: `wanted`,
+/// but at least 1 and at most 528. If there are several blocks, each stores its sums in `parts`. A
+/// second kernel then adds them up and writes the results.
 template <class Start>
 void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& results,
               Start&& start) {
@@ -79,19 +81,22 @@ void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& resu
          static_cast<const LossSums*>(parts.address()), static_cast<int>(blocks), results);
 }
 
-// A choice selects one of `classes` classes (core/contract/loss.h). Below, i indexes the choices of
-// all rows, and the logits of choice i are entries i * classes + c.
+// A choice is a prediction of one of `classes` classes. Each row of logits contains the choices of
+// all groups (core/contract/loss.h). Below, i counts the choices of all rows. The logit of choice i
+// for class c is entry i * classes + c.
 
 template <class T>
 struct Choices {
   const T* logits;
   const std::int32_t* targets;
-  const float* weights;  // may be null
+  const float* weights;  // null if all weights are 1
   std::int64_t count;
   int classes;
 };
 
-/// The maximum of the logits so far, its first position, and sum_c exp(logits_c - maximum).
+/// The state of a sum over the logits of one row and group. `top` is the maximum of the logits that
+/// were read so far, with the first class where it occurs. `sum` is the sum of exp(x - maximum)
+/// over these logits x.
 struct LogSum {
   FirstLargest top;
   float sum;
@@ -99,12 +104,13 @@ struct LogSum {
   __device__ __forceinline__ LogSum exchanged(int step) const {
     return {top.exchanged(step), exchange(sum, step)};
   }
-  /// sum_c exp(logits_c - largest), for a `largest` that is at least the current maximum.
+  /// The sum of exp(x - largest) over all logits x that were read so far. `largest` must be at
+  /// least their maximum.
   __device__ __forceinline__ float against(float largest) const {
     return sum == 0 ? 0.0f : sum * expf(top.value - largest);
   }
-  /// Adds packs of logits. The first pack begins at the class `first`, and each further one `step`
-  /// classes later.
+  /// Returns the state after `count` more packs of logits. The first pack begins at class `first`,
+  /// and each further pack begins `step` classes after the previous pack.
   template <int width, int count>
   __device__ __forceinline__ LogSum with(const Floats<width> (&packs)[count], int first,
                                          int step) const {
@@ -133,13 +139,14 @@ struct LogSum {
   };
 };
 
-/// A team processes one choice at a time and reads each logit only once. A thread reads several
-/// packs together, computes their maximum, and then adds their exponentials.
+/// A team of threads processes the logits of one row and group at a time and reads each logit only
+/// once. A thread loads several packs of logits together, computes their maximum, and then adds
+/// their exponentials.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy(const Choices<T> r, float* log_sum, LossSums* parts, const LossResults results) {
   constexpr int teams = Team::per_block(block_threads);
-  constexpr int together = 8 / width;  // number of packs that are read together
+  constexpr int together = 8 / width;  // number of packs that a thread loads together
   LossSums sums{0, 0, 0};
   // All teams of a block make the same number of iterations, because reduce() requires all lanes of
   // a warp.
@@ -174,16 +181,16 @@ __global__ void __launch_bounds__(block_threads)
     const double w = r.weights ? r.weights[i] : 1.0f;
     const float x_t = t < classes ? to_float(x[t]) : NAN;
     sums.weight += w;
-    // The loss is log_sum_i - x_t. It is computed in an order in which a small loss keeps its
-    // digits even if log_sum_i is large.
+    // The loss is log_sum_i - x_t, where x_t is the logit of the target. It is computed without
+    // log_sum_i, because the rounding of a large log_sum_i would spoil a small loss.
     sums.loss += w * (double{log_total} + (double{all.top.value} - double{x_t}));
     if (t == all.top.index) sums.hits += w;
   }
   finish_block(sums, parts, results);
 }
 
-/// Calls body(team) with the team that processes one choice. Its size is chosen so that few lanes
-/// are idle.
+/// Calls body(team) with the team of threads (Lanes or Block, cuda/team.h) that processes the
+/// logits of one row and group. The team's size is chosen so that few lanes are idle.
 template <class Body>
 void with_team(std::int64_t classes, int width, Body&& body) {
   if (classes <= 4 * width) return body(Lanes<1>{});
@@ -192,8 +199,11 @@ void with_team(std::int64_t classes, int width, Body&& body) {
   body(Block{});
 }
 
-/// dlogits_ic = dloss w_i / total (exp(logits_ic - log_sum_i) - [c = t_i]). Each thread computes
-/// one pack of consecutive entries. A pack may contain entries of several choices i.
+/// For class c of choice i (one group of a row), with the weight w_i and the sum `total` of all
+/// weights,
+///   dlogits_ic = dloss w_i / total (exp(logits_ic - log_sum_i) - one_ic),
+/// where one_ic is 1 if c is the target, otherwise 0. Each thread computes one pack of consecutive
+/// entries. A pack may contain entries of several choices.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy_backward(const Choices<T> r, const float* log_sum, const float* total,
@@ -202,7 +212,7 @@ __global__ void __launch_bounds__(block_threads)
   if (at >= r.count * r.classes) return;
   const float factor = mean(*dloss, *total);
   Floats<width> x = load<width>(r.logits + at);
-  RowColumn here = row_column(at, r.classes);  // row: choice; column: class
+  RowColumn here = row_column(at, r.classes);  // here.row is the choice, here.column the class
   std::int64_t t = 0;
   float scale = 0, shift = 0;
   const auto enter_choice = [&] {
@@ -239,11 +249,11 @@ Choices<T> choices_of(const Op& op) {
 template <class T>
 struct Binary {
   const T* logits;
-  const float *targets, *weights;  // weights may be null
+  const float *targets, *weights;  // `weights` is null if all weights are 1
   std::int64_t count;
 };
 
-/// loss_i = max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))
+/// The loss of a logit x_i with the target t_i is max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|)).
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     binary_cross_entropy(const Binary<T> r, LossSums* parts, const LossResults results) {
@@ -256,7 +266,8 @@ __global__ void __launch_bounds__(block_threads)
   finish_block(sums, parts, results);
 }
 
-/// dlogits_i = dloss w_i / total (sigmoid(x_i) - t_i)
+/// dlogits_i = dloss w_i / total (sigmoid(x_i) - t_i), where x_i are the logits, t_i the targets,
+/// w_i the weights and total their sum.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     binary_backward(const Binary<T> r, const float* total, const float* dloss, Out<T> dlogits) {

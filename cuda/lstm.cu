@@ -3,8 +3,9 @@
 #include "cuda/attention/run.h"
 #include "cuda/cuda_backend.h"
 
-/// One block per segment and head processes the tokens in order. For each token it reads U again,
-/// mostly from caches. dU is computed at the end, as one product over all tokens.
+/// The LSTM (core/contract/lstm.h) on a device. One block per sequence and head processes the
+/// tokens in order. For each token, it reads the recurrent matrix U again, mostly from caches. The
+/// gradient dU is computed at the end, as one matrix product over all tokens.
 namespace longhand::cuda {
 namespace {
 
@@ -15,7 +16,8 @@ struct LstmTask {
   HeadsView x = {}, y = {}, dx = {};  // in the backward pass, y contains dy
   const float *u = nullptr, *before = nullptr;
   float *gates = nullptr, *cells = nullptr, *after = nullptr;
-  // da: [heads, tokens, 4 n]; earlier: h of the previous token, [heads, tokens, n]
+  // Used in the backward pass. da [heads, tokens, 4 n] is the gradient of a_t = x_t + U h_(t-1) for
+  // each token t. earlier [heads, tokens, n] contains h_(t-1), the state before token t.
   float *da = nullptr, *earlier = nullptr;
   SegmentsView segments = {};
   std::int64_t tokens = 0;
@@ -70,7 +72,9 @@ __global__ void __launch_bounds__(lstm_threads) lstm_backward_kernel(LstmTask ta
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x)];
   const int head = static_cast<int>(blockIdx.y), n = task.n, own = static_cast<int>(threadIdx.x);
   const float* const u = task.u + std::int64_t{head} * 4 * n * n;
-  float* const a = shared_memory<float>();  // da of the following token
+  // The gradient of a = x + U h (core/contract/lstm.h) for token t + 1, which is processed before
+  // token t.
+  float* const a = shared_memory<float>();
   float *const dc = a + 4 * n, *const dh = dc + n;
   for (int j = own; j < 5 * n; j += lstm_threads) a[j] = 0;
   __syncthreads();

@@ -9,7 +9,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// f32 or bf16 values, read as f32; may be empty.
+/// An array of f32 or bf16 values, which kernels load and store as f32. `data` is null if the
+/// tensor is empty.
 struct Mixed {
   void* data = nullptr;
   bool half = false;
@@ -32,16 +33,18 @@ struct Mixed {
   }
 };
 
-/// Operands of the epilogue (core/contract/matmul.h), which our own kernels apply to the product
-/// alpha op(a) op(b).
+/// Operands of a Matmul's epilogue (core/contract/matmul.h). The kernels below apply the epilogue
+/// to the product alpha op(a) op(b).
 struct Rest {
-  const float* product;  // [m, n]
+  const float* product;  // alpha op(a) op(b), [m, n]
   const float* bias;
   Mixed pre, residual, at, c;
   float beta;
 };
 
-/// z = product + bias;  c = f(z) + residual + beta c; z is stored in pre
+/// Applies the forward epilogue, where f is the activation function F:
+///   z = product + bias;  c = f(z) + residual + beta c.
+/// Stores z in `pre`. bias, residual and `pre` may be empty.
 template <class F, int width>
 __global__ void __launch_bounds__(block_threads)
     finish_forward(Rest rest, std::int64_t size, std::int64_t columns) {
@@ -70,7 +73,8 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// c = product * f'(at) + beta c
+/// Applies the backward epilogue c = product * f'(at) + beta c. Here f is the activation function
+/// F, `at` is the input of f in the forward pass, and * multiplies entry by entry.
 template <class F, int width>
 __global__ void __launch_bounds__(block_threads) finish_backward(Rest rest, std::int64_t size) {
   const std::int64_t step = threads_in_grid() * width;
@@ -88,8 +92,8 @@ __global__ void __launch_bounds__(block_threads) finish_backward(Rest rest, std:
   }
 }
 
-/// Computes the product and its epilogue with cuBLASLt. Returns false if cuBLASLt has no such
-/// product.
+/// Computes the product and its epilogue with cuBLASLt. Returns false if cuBLASLt does not support
+/// this product with this epilogue.
 bool run_fused(CudaBackend& backend, const Matmul& op, const ProductPlan& plan,
                ProductOperands operands) {
   Tensor bias = op.bias;
@@ -105,7 +109,7 @@ bool run_fused(CudaBackend& backend, const Matmul& op, const ProductPlan& plan,
   return backend.products().run(plan.product, operands);
 }
 
-/// Applies the epilogue to the product.
+/// Applies the epilogue of `op` to the product with one of our own kernels.
 void finish(CudaBackend& backend, const Matmul& op, const Tensor& product) {
   const Rest rest{.product = product.data<float>(),
                   .bias = op.bias ? op.bias.data<float>() : nullptr,
@@ -163,7 +167,8 @@ void run(CudaBackend& backend, const Matmul& op) {
     plan = plain_plan(op, math);
   }
 
-  Tensor product = op.c;  // the epilogue works in place where possible
+  // If possible, the product is stored in c, and the epilogue works in place.
+  Tensor product = op.c;
   if (op.c.dtype() != DType::f32 || op.beta != 0)
     product = Tensor(backend, op.c.shape(), DType::f32);
   if (empty) {

@@ -8,8 +8,9 @@
 namespace longhand::cuda {
 namespace {
 
-/// Arguments for rows of n entries (core/contract/norm.h). For RmsNorm, mean is null, and nothing
-/// is subtracted. The gain is offset + gain_j. bias may be null.
+/// Arguments of LayerNorm and RmsNorm (core/contract/norm.h) for rows of n entries. For RmsNorm,
+/// `mean` is null, and no mean is subtracted. Column j is multiplied by offset + gain_j. bias may
+/// be null.
 template <class T>
 struct NormForward {
   const T* x;
@@ -21,8 +22,8 @@ struct NormForward {
   int n;
 };
 
-/// Computes the mean of each row, then the sum of squared deviations, then y. Rows that fit in
-/// registers are read only once.
+/// For each row, computes the mean, then the sum of squared deviations, then the row of y. Rows
+/// that fit in registers are read only once.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<T> r) {
   constexpr int width = Layout::width;
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<
   }
 }
 
-/// Runs LayerNorm, or RmsNorm with an empty `mean`.
+/// Runs LayerNorm or RmsNorm. For RmsNorm, `mean` is empty.
 template <bool centered, class Op>
 void forward(Stream& stream, const Op& op, const Tensor& bias, const Tensor& mean, double offset) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {

@@ -8,8 +8,9 @@
 namespace longhand::cuda {
 namespace {
 
-/// Arguments as in the forward pass. dx may be null. dgain and dbias hold n sums per block; each
-/// may be null.
+/// Arguments of the backward passes of LayerNorm and RmsNorm for rows of n entries. For RmsNorm,
+/// `mean` is null. The forward pass multiplied column j by offset + gain_j. dgain and dbias receive
+/// n partial sums from each block. dx, dgain and dbias may be null.
 template <class T>
 struct NormBackward {
   const T *x, *dy;
@@ -21,14 +22,16 @@ struct NormBackward {
   int n;
 };
 
-/// Sums over rows for the columns of a thread. They are in registers if the rows are in registers,
-/// and otherwise in memory that no other thread accesses.
+/// One sum over rows for each column that a thread processes. The sums are in registers if the
+/// layout also keeps the rows in registers. Otherwise they are in memory that no other thread
+/// accesses.
 template <class Layout>
 class ColumnSums {
  public:
   static constexpr int width = Layout::width, kept = Layout::kept;
 
-  /// `sums`: n floats of this block, contents undefined; null if the result is not required.
+  /// `sums` is memory for the block's n sums, with undefined contents. It is null if the sums are
+  /// not required.
   __device__ __forceinline__ ColumnSums(float* sums, int n) : sums_(sums), n_(n) {
     constexpr Floats<width> zeros{};
     if constexpr (kept > 0) {
@@ -50,8 +53,8 @@ class ColumnSums {
       store(sums_ + j, sum);
     }
   }
-  /// Adds up the sums of the block's teams, slot by slot, in team order. All threads of the block
-  /// must call finish().
+  /// If the sums are in registers, adds up the sums of the block's teams in the order of the teams
+  /// and stores the totals in memory. All threads of the block must call finish().
   __device__ __forceinline__ void finish() {
     if constexpr (kept > 0) {
       constexpr int teams = Layout::Team::per_block(block_threads);
@@ -85,7 +88,8 @@ class ColumnSums {
   Floats<width> in_registers_[kept > 0 ? kept : 1];
 };
 
-/// Computes two sums of each row and its terms of dgain and dbias, and then dx.
+/// For each row, adds the row's contributions to dgain and dbias and computes two sums over the
+/// row. Then computes the row of dx from these two sums.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBackward<T> r) {
   constexpr int width = Layout::width;
@@ -134,11 +138,12 @@ __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBack
   if constexpr (centered) dbias.finish();
 }
 
-/// Maximum number of blocks, which process the rows in turn. It is enough to fill a device, but so
-/// small that the partial sums of the blocks are small compared with the rows.
+/// Maximum number of blocks. If there are more rows, a block processes several rows in turn. The
+/// maximum is large enough to fill a device, but so small that the blocks' partial sums take little
+/// memory compared with the rows.
 constexpr std::int64_t most_blocks = 264;
 
-/// Runs LayerNormBackward, or RmsNormBackward with an empty `mean` and `dbias`.
+/// Runs LayerNormBackward or RmsNormBackward. For RmsNormBackward, `mean` and `dbias` are empty.
 template <bool centered, class Op>
 void backward(CudaBackend& backend, Stream& stream, const Op& op, const Tensor& mean, double offset,
               const Target& dbias) {

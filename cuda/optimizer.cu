@@ -5,13 +5,15 @@
 #include "cuda/team.h"
 #include "cuda/visit.h"
 
-/// Each kernel processes many tensors in one launch. Its argument is a table of tensors. Each
-/// tensor is cut into pieces, and each block processes one piece.
+/// Kernels of the optimizers. Each kernel processes many tensors in one launch. Its argument is a
+/// table of tensors. Each tensor is cut into pieces, and each block processes one piece.
 namespace longhand::cuda {
 namespace {
 
-/// Entry k of a table owns the pieces from entry[k].first_piece up to the first piece of entry k
-/// + 1. A piece has Entry::piece_size entries of its tensor.
+/// The tensors that one launch processes, with one Entry for each tensor. Tensors are cut into
+/// pieces of Entry::piece_size numbers; the last piece of a tensor may be shorter. The pieces of
+/// all tensors are numbered in order, and entry[k].first_piece is the number of tensor k's first
+/// piece.
 template <class Entry, int capacity_>
 struct Table {
   static constexpr int capacity = capacity_;
@@ -24,7 +26,7 @@ struct Piece {
   std::int64_t begin, end;
 };
 
-/// The piece that this block processes.
+/// Returns the piece of a tensor that this block processes.
 template <class Entry, int capacity>
 __device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
   const int piece = static_cast<int>(blockIdx.x);
@@ -39,7 +41,10 @@ __device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
   return {low, begin, end < entry.size ? end : entry.size};
 }
 
-/// Calls f(i, width) for each of this thread's packs in a piece; i is the first entry of the pack.
+/// Calls f(i, width) for each pack of numbers that this thread processes. Together, the threads of
+/// the block process the whole piece. A pack consists of the tensor's numbers i to i + width - 1.
+/// If `boundaries` is true, all operands are aligned to 16 bytes, and packs have 4 numbers where
+/// possible. Otherwise they have one number.
 template <class F>
 __device__ __forceinline__ void for_each_pack(const Piece& piece, bool boundaries, F&& f) {
   constexpr int width = 4;
@@ -62,7 +67,8 @@ std::int64_t pieces_of(std::int64_t size) {
   return (size + Entry::piece_size - 1) / Entry::piece_size;
 }
 
-/// Splits entries make(0) to make(count - 1) into tables and calls start(table) for each.
+/// Distributes `count` tensors over tables of at most `capacity` tensors and calls start(table) for
+/// each table. make(k) returns the table entry of tensor k.
 template <class Entry, int capacity, class Make, class Start>
 void with_tables(std::size_t count, Make&& make, Start&& start) {
   Table<Entry, capacity> table{};
@@ -82,7 +88,7 @@ void with_tables(std::size_t count, Make&& make, Start&& start) {
 struct SquareEntry {
   static constexpr int piece_size = SquareSums::piece;
   const float* x;
-  float* sums;  // one sum per piece
+  float* sums;  // one sum of squares per piece
   std::int64_t size;
   int first_piece;
   bool boundaries;
@@ -103,8 +109,10 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) entry.sums[piece.begin / SquareEntry::piece_size] = sum;
 }
 
-/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), or 1 if largest = 0. If
-/// the norm or a loss is not finite, factor becomes 0. A factor that was 0 before remains 0.
+/// Computes the norm of all gradients and the factor that clips it to `largest`. `sums` contains
+/// the sum of squares of each piece of the gradients:
+///   norm = sqrt(sum of `sums`);  factor = min(1, largest / norm), or 1 if largest = 0.
+/// If the norm or a loss is not finite, factor becomes 0. A factor that was 0 before remains 0.
 __global__ void __launch_bounds__(block_threads)
     norm_of_sums(const float* sums, std::int64_t pieces, const float* losses, std::int64_t count,
                  double largest, float* norm, float* factor) {
@@ -131,12 +139,13 @@ struct AdamEntry {
   bool m_is_bf16, v_is_bf16, boundaries;
 };
 
-/// The numbers of an Adam step (core/contract/optimizer.h) that are the same for all entries.
+/// The numbers of an Adam step (core/contract/optimizer.h) that are the same for all parameters.
 struct AdamFactors {
-  const float* gradient;  // factor of the gradient; null means 1
-  const float* now;       // rate, rate / (1 - beta1^step), 1 / (1 - beta2^step)
-  float beta1, rest1;     // beta1, 1 - beta1
-  float beta2, rest2;
+  const float* gradient;  // factor that multiplies all gradients; null means 1
+  // three numbers: the learning rate `rate`, rate / (1 - beta1^step) and 1 / (1 - beta2^step)
+  const float* now;
+  float beta1, rest1;  // rest1 = 1 - beta1
+  float beta2, rest2;  // rest2 = 1 - beta2
   float epsilon;
 };
 
@@ -214,9 +223,9 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// Calls run(capacity) with the number of entries that the tables should have for `tensors`
-/// tensors. Kernel arguments are limited to 32764 bytes, and a table of 500 entries needs nearly
-/// all of them. Small models use a smaller table.
+/// Calls run(capacity) with the number of tensors that a Table should hold if there are `tensors`
+/// tensors in all. The table is a kernel argument. Kernel arguments are limited to 32764 bytes, and
+/// a table of 500 tensors needs up to 28 KB. Small models use a smaller table.
 template <class Run>
 void with_capacity(std::size_t tensors, Run&& run) {
   if (tensors <= 64) return run(std::integral_constant<int, 64>{});

@@ -13,7 +13,9 @@ struct Combined {
 };
 
 constexpr int block_columns = 32;
-constexpr int groups = block_threads / block_columns;  // group g adds parts g, g + groups, ...
+// Number of groups of threads in a block. Group g adds up the rows g, g + groups, g + 2 groups, ...
+// of partial sums.
+constexpr int groups = block_threads / block_columns;
 
 __global__ void __launch_bounds__(block_threads)
     combine_parts(Combined first, Combined second, float alpha, std::int64_t parts,

@@ -8,19 +8,20 @@
 
 namespace longhand::cuda {
 
-/// Computes one or two rows of sums. Each block of a kernel stores a row of partial sums, and
-/// combine() adds these rows up in order with a second kernel.
+/// Computes up to two results, each a row of sums. For each result, every block of a kernel stores
+/// a row of partial sums. combine() then adds up these rows in order with a second kernel.
 class PartialSums {
  public:
-  /// No sums are computed for an empty target in `results`.
+  /// Allocates `parts` rows of `columns` partial sums for each result. An empty target in `results`
+  /// means that this result is not required.
   PartialSums(Backend& backend, std::array<Target, 2> results, std::int64_t parts,
               std::int64_t columns);
 
   /// The memory in which blocks store the partial sums of result 0 or 1: f32 [parts, columns],
   /// initially undefined. Null if the result is not required.
   float* parts(int result) const;
-  /// result_j = alpha sum over p of parts_pj, for each result. Targets say whether the sums are
-  /// stored or added.
+  /// Column j of each result is alpha times the sum of column j over all rows of partial sums.
+  /// Target::add of the result says whether this number replaces the old one or is added to it.
   void combine(Stream& stream, double alpha) const;
 
  private:

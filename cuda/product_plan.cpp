@@ -23,14 +23,15 @@ bool on_16_bytes(const Tensor& x) {
   return reinterpret_cast<std::uintptr_t>(x.address()) % 16 == 0;
 }
 
-/// True if the bias has the alignment that fused epilogues require. A bias of another type than c
-/// is first converted to new memory, which is always aligned.
+/// True if the bias has the alignment that fused epilogues require. `type` is the type of the
+/// result c. A bias of another type is first converted to new memory, which is always aligned.
 bool fit_for_epilogue(const Tensor& bias, DType type) {
   return !bias || bias.dtype() != type || on_16_bytes(bias);
 }
 
-/// The epilogue with an activation, if cuBLASLt has such an epilogue. cuBLASLt requires `aux` and
-/// its rows to be aligned to 16 bytes.
+/// Returns cuBLASLt's epilogue for a Matmul with an activation, or no value if cuBLASLt has no such
+/// epilogue. `aux` is the saved input of the activation. cuBLASLt requires `aux` and its rows to be
+/// aligned to 16 bytes.
 std::optional<Epilogue> activated(const Matmul& op, Math math) {
   if (op.beta != 0 || op.residual) return std::nullopt;
   const bool bias = static_cast<bool>(op.bias);

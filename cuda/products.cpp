@@ -97,7 +97,7 @@ cublasLtEpilogue_t as_epilogue(Epilogue epilogue) {
   }
 }
 
-/// The largest power of two, up to 16, that divides all of these addresses.
+/// The largest power of two, up to 16, that divides all addresses in x.
 int alignment(const ProductOperands& x) {
   std::uintptr_t bits = 16;
   for (const void* address :
@@ -107,7 +107,9 @@ int alignment(const ProductOperands& x) {
   return 1 << std::countr_zero(bits);
 }
 
-/// The layout of one matrix for cuBLASLt: column-major, `count` matrices one after another.
+/// Describes to cuBLASLt `count` matrices [rows, columns] that are stored one after another. We
+/// store matrices by rows, but cuBLASLt expects them by columns. The same memory is therefore
+/// described as transposed matrices [columns, rows].
 class Layout {
  public:
   Layout(DType type, std::int64_t rows, std::int64_t columns, std::int64_t count) {
@@ -133,7 +135,8 @@ class Layout {
   cublasLtMatrixLayout_t layout_ = nullptr;
 };
 
-/// A prepared product: its descriptors, and the algorithm that the heuristics rank first.
+/// A product that is ready to run: its descriptors, and the algorithm that cuBLASLt's heuristics
+/// rank first.
 ///
 /// We store matrices by rows. cuBLASLt reads the same memory by columns, as the transposed matrix.
 /// The call therefore computes
@@ -159,7 +162,7 @@ class Prepared {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.n);
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, p.m * p.n);
     }
-    point(p, x);  // the heuristics also use these pointers
+    point(p, x);  // sets the addresses of bias and aux, which the heuristics also use
 
     cublasLtMatmulPreference_t preference = nullptr;
     require(lt.preference_create(&preference), "a preference");
@@ -167,8 +170,8 @@ class Prepared {
       require(lt.preference_set(preference, attribute, &value, sizeof value), "a preference");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace});
-    // Partial sums of a split product are combined through the workspace, because combining them in
-    // place would make the order of addition vary.
+    // cuBLASLt may split the sum over k into parts. The sums of the parts are then combined through
+    // the workspace. Combining them in place would make the order of addition vary.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
                                       CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
@@ -232,7 +235,8 @@ struct Products::State {
   MemorySource& memory;
   cublasLtHandle_t handle = nullptr;
   void* workspace = nullptr;
-  std::map<std::pair<Product, int>, Prepared> prepared;  // keyed by product and alignment
+  // The key consists of the product and the alignment of its operands in bytes.
+  std::map<std::pair<Product, int>, Prepared> prepared;
 
   State(Stream& s, MemorySource& m) : stream(s), memory(m) {
     require(Library::the_one().create(&handle), "starting");

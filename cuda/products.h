@@ -8,8 +8,8 @@
 
 namespace longhand::cuda {
 
-/// Matrix products with cuBLASLt, with their workspace and the algorithm that was chosen for each
-/// shape. The emulator implements this class with plain loops.
+/// Computes matrix products with cuBLASLt. Owns the workspace of the products and remembers the
+/// algorithm that was chosen for each product. The emulator implements this class with plain loops.
 class Products {
  public:
   Products(Stream& stream, MemorySource& memory);

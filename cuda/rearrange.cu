@@ -8,7 +8,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// Each thread copies `width` neighbouring entries at a time.
+/// Copies entries of x to entries of y. Operand 0 of the Walk describes the places in x, and
+/// operand 1 those in y. Each thread copies `width` neighbouring entries at a time.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     rearrange(const From* x, Out<To> y, Walk<2> walk, std::int64_t size) {

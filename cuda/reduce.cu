@@ -9,9 +9,9 @@
 namespace longhand::cuda {
 namespace {
 
-// Column sums. The threads of a block are arranged in `lanes` columns and several rows. Each thread
-// sums one pack of columns of x over some rows of x. Then the sums of the block's rows of threads
-// are added in order.
+// Column sums of a matrix x. The threads of a block are arranged in `lanes` columns and several
+// rows. Each thread sums a pack of columns of x over some rows of x. Threads in the same column of
+// this arrangement process the same columns of x, and their sums are then added in order.
 
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
@@ -44,10 +44,9 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-// Row reductions.
-
-/// A reduction combines f(x) of all entries x of a row. An Entry selects f. A minimum is computed
-/// as the negative of the maximum of -x.
+/// A row reduction combines f(x) for all entries x of a row. Entry selects f: x, -x, x^2, or 1 for
+/// infinities and NaN and 0 for other numbers. A minimum is computed as the negative of the maximum
+/// of -x.
 enum class Entry { plain, negative, square, nonfinite };
 
 __device__ __forceinline__ float entry(Entry kind, float x) {
@@ -63,8 +62,9 @@ __device__ __forceinline__ float entry(Entry kind, float x) {
   }
 }
 
-/// Divides rows of n entries into pieces of `each` entries. y_p is the reduction of piece p times
-/// `sign`. The results for the pieces of a row are stored consecutively.
+/// Reduces pieces of rows. Rows of n entries are divided into `pieces` pieces of up to `each`
+/// entries. The pieces of all rows are counted in order, and y_p is `sign` times the reduction of
+/// piece p.
 template <class F, int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     reduce_pieces(const T* x, Entry kind, float sign, float* y, std::int64_t rows, std::int64_t n,
@@ -90,7 +90,8 @@ __global__ void __launch_bounds__(block_threads)
 template <class F, class T>
 void reduce_rows(CudaBackend& backend, const T* x, Entry kind, float sign, float* y,
                  std::int64_t rows, std::int64_t n) {
-  constexpr std::int64_t longest = 16384;  // a multiple of all pack widths
+  // maximum length of a piece of a row, a multiple of all pack widths
+  constexpr std::int64_t longest = 16384;
   // Long rows are divided if there are too few rows to fill the device, or if a row is too long for
   // 32-bit indices.
   const bool cut = n > longest && (rows < 512 || n > (1 << 30));
@@ -130,7 +131,8 @@ void run(CudaBackend& backend, const ColumnSum& op) {
       int lanes = 1;
       while (lanes < 32 && lanes * width < columns) lanes *= 2;
       const std::int64_t tiles = (columns + lanes * width - 1) / (lanes * width);
-      // Each thread sums several rows, but there are enough blocks to fill a device.
+      // The rows are divided into chunks. There are enough chunks for the blocks to fill a device,
+      // but so few that each thread sums about 8 rows or more.
       const std::int64_t deep = block_threads / lanes,
                          wanted = 528 / std::max<std::int64_t>(1, tiles);
       const std::int64_t chunks = std::max<std::int64_t>(1, std::min(wanted, rows / (8 * deep)));

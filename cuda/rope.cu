@@ -7,8 +7,9 @@
 namespace longhand::cuda {
 namespace {
 
-/// For each row of x, `pairs` threads rotate one pack of pairs each, and `copies` threads copy one
-/// pack of other columns each. Nothing is copied if y shares the memory of x.
+/// Arguments of Rope (core/contract/rope.h). For each row of x, `pairs` threads each rotate one
+/// pack of pairs of entries, and `copies` threads each copy one pack of the columns that are not
+/// rotated. Nothing is copied if y shares the memory of x.
 template <class T>
 struct Turn {
   const T* x;
@@ -33,9 +34,11 @@ __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::i
   return c + (in_heads / each + 1) * r.dims;
 }
 
-/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head, beginning with
-/// pair p. Their entries u begin at entry p of the head, and their entries v begin at entry p +
-/// dims/2. If pairs are interleaved, u and v alternate from entry 2p on.
+/// Each thread rotates `width` pairs (u, v) of one head, beginning with pair p, by the angle t of
+/// each pair:
+///   u' = u cos t - v sin t;  v' = u sin t + v cos t.
+/// The entries u begin at entry p of the head, and the entries v at entry p + dims/2. If pairs are
+/// interleaved, u and v alternate from entry 2p on. Other threads copy columns without rotation.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   const RowColumn item = row_column(thread_in_grid(), r.pairs + r.copies);
@@ -69,8 +72,8 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
       new_a.at[k] = a.at[k] * c - b.at[k] * s;
       new_b.at[k] = a.at[k] * s + b.at[k] * c;
     } else {
-      // If pairs are interleaved, a followed by b is one array, and pair k consists of its entries
-      // 2k and 2k + 1.
+      // If pairs are interleaved, the packs a and b together are one array of 2 width entries. Pair
+      // k then consists of the entries 2k and 2k + 1 of this array.
       const int even = 2 * k % width, odd = even + 1;
       const bool in_a = 2 * k < width;
       const float u = r.interleaved ? (in_a ? a.at[even] : b.at[even]) : a.at[k];
@@ -89,12 +92,13 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   r.y.put(second, new_b);
 }
 
-/// For each row of x, there is one thread per angle and one per column outside the heads. The heads
-/// are divided into `groups` groups. The heads of a group share width / 2 angles. Columns outside
-/// the heads are not copied if y shares the memory of x.
+/// Arguments of Rotate and RotateBackward (core/contract/rope.h). The heads are divided into
+/// `groups` groups, and the heads of a group share width / 2 angles. For each row of x, one thread
+/// per angle rotates all pairs of entries with this angle, and `copies` threads copy one column
+/// each that is outside the heads. Nothing is copied if y shares the memory of x.
 template <class T>
 struct Angles {
-  const T *x, *dy;      // in the backward pass, x points to y
+  const T *x, *dy;      // in the backward pass, x points to the output y
   const float* angles;  // null in the backward pass
   std::int64_t rows, columns, first_column, heads, width, groups, copies;
   float direction;  // 1, or -1 for the inverse rotation
@@ -119,7 +123,7 @@ __global__ void __launch_bounds__(block_threads) rotate(const Angles<T> r) {
   s *= r.direction;
   for (std::int64_t h = pair.row; h < r.heads; h += r.groups) {
     const std::int64_t at = row + r.first_column + h * r.width + pair.column;
-    // Both entries are loaded before y is stored, because y may be x.
+    // Both entries of the pair are loaded before a result is stored, because y may be x.
     const float u = load<1>(r.x + at).at[0], v = load<1>(r.x + at + half).at[0];
     r.y.put(at, Floats<1>{{u * c - v * s}});
     r.y.put(at + half, Floats<1>{{u * s + v * c}});

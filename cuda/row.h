@@ -6,13 +6,14 @@
 #include "core/tensor.h"
 #include "cuda/team.h"
 
-/// Functions for kernels that process a tensor row by row. They determine how many threads share a
-/// row and which entries each thread stores.
+/// Classes for kernels that process a tensor row by row. They determine how many threads share a
+/// row and which entries of the row each thread processes.
 namespace longhand::cuda {
 
-/// The packs of a row are assigned to the threads of a team in turn. If kept > 0, a row has at most
-/// `kept` packs per thread, and they stay in registers. If kept = 0, rows may have any length. Each
-/// pass over a row then reads its packs again, mostly from a cache.
+/// How a team of threads shares a row. The row consists of packs of `width` entries, which are
+/// assigned to the threads in turn. If kept > 0, each thread has at most `kept` packs of a row and
+/// keeps them in registers. If kept = 0, rows may have any length, and each loop over a row reads
+/// its packs again, mostly from a cache.
 template <int width_, int kept_, class Team_>
 struct RowLayout {
   static constexpr int width = width_, kept = kept_;
@@ -26,7 +27,8 @@ struct RowLayout {
   __device__ __forceinline__ static std::int64_t row() {
     return static_cast<std::int64_t>(blockIdx.x) * Team::per_block(block_threads) + Team::index();
   }
-  /// Calls f(slot, j) for each of this thread's packs; j is the first entry of the pack.
+  /// Calls f(slot, j) for each pack of this thread in a row of n entries. j is the first entry of
+  /// the pack. `slot` counts the thread's packs, but is always 0 if kept = 0.
   template <class F>
   __device__ __forceinline__ static void each(int n, F&& f) {
     if constexpr (kept > 0) {
@@ -53,7 +55,7 @@ class Row {
       Layout::each(n, [&](int slot, int j) { kept_floats_[slot] = load<width>(x_ + j); });
     }
   }
-  /// The pack at entry j, which is this thread's pack number `slot`.
+  /// The pack that begins at entry j of the row. It is this thread's pack number `slot`.
   __device__ __forceinline__ Floats<width> at(int slot, int j) const {
     if constexpr (kept > 0) return kept_floats_[slot];
     return load<width>(x_ + j);
@@ -78,7 +80,8 @@ void with_row_layout(std::int64_t n, bool boundaries, Body&& body) {
   body(RowLayout<1, 0, Block>{});
 }
 
-/// The length of x's rows, which kernels index with 32 bits.
+/// The length of the rows of x. Throws an Error if it is too large for kernels, which index the
+/// entries of a row with 32 bits.
 inline int row_length(std::string_view op, const Tensor& x) {
   LONGHAND_CHECK(x.columns() <= std::numeric_limits<int>::max() / 2, op,
                  ": expected rows of less than 2^30 entries on cuda, got ", x.shape());

@@ -14,7 +14,7 @@ namespace {
 cudaStream_t as_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
 cudaEvent_t as_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
 
-/// The kernel's name as written in the source, for errors.
+/// The kernel's name as written in the source, for error messages.
 std::string name_of_kernel(const void* kernel) {
   const char* mangled = nullptr;
   if (cudaFuncGetName(&mangled, kernel) != cudaSuccess || mangled == nullptr) return "a kernel";
@@ -32,8 +32,8 @@ class DeviceMemory final : public MemorySource {
     void* block = nullptr;
     const cudaError_t result = cudaMalloc(&block, bytes);
     if (result == cudaErrorMemoryAllocation) {
-      // nullptr already reports the failure. The error is cleared so that later launches do not
-      // report it.
+      // Returning nullptr reports the failure to the caller. CUDA has stored the error, too. It is
+      // cleared here so that later launches do not report it.
       static_cast<void>(cudaGetLastError());
       return nullptr;
     }

@@ -8,8 +8,9 @@
 namespace longhand::cuda {
 namespace {
 
-/// y_ij = exp(x_ij - max_i) / sum_k exp(x_ik - max_i) over the first `visible` entries of a row;
-/// the other entries are 0. If t > 0, every t rows form a matrix with a causal mask.
+/// y_ij = exp(x_ij - max_i) / sum_k exp(x_ik - max_i), where the sum and the maximum max_i include
+/// only the first `visible` entries of row i. The other entries of y are 0. If t > 0, every t
+/// consecutive rows form a matrix with a causal mask. Otherwise all entries are visible.
 template <class Layout, class T>
 __global__ void __launch_bounds__(block_threads)
     softmax(const T* all_x, T* y, std::int64_t rows, int n, std::int64_t t) {

@@ -6,32 +6,35 @@
 namespace longhand::cuda {
 namespace {
 
-/// A batch of matrices a [n, n] and right-hand sides b [n, m], whose columns are divided into
-/// panels. If `forward` is true, op(a) is lower triangular, and the first row is solved first.
+/// A batch of systems op(a) y = b with triangular matrices a [n, n] and right-hand sides b [n, m].
+/// op(a) is the transpose of a if `transpose` is set, otherwise a. The columns of b are divided
+/// into panels. If `forward` is true, op(a) is lower triangular, and the first row is solved first.
 /// Otherwise op(a) is upper triangular, and the last row is solved first.
 template <class T>
 struct Systems {
   const T* a;
   const T* b;
   T* y;
-  float* solved;  // y in f32, which later rows read; the memory of y itself if y is f32
+  // y in f32, which is read again when later rows are solved. If y is f32, this is the memory of y.
+  float* solved;
   std::int64_t n, m, panels;
   bool transpose, forward, unit;
 };
 
 constexpr int tile = 32;  // number of rows that are solved together, one per lane
 constexpr int warps = block_threads / warp_size;
-constexpr int each = 8;              // right-hand sides per warp
-constexpr int panel = warps * each;  // right-hand sides per block
+constexpr int each = 8;              // number of columns of b that a warp solves
+constexpr int panel = warps * each;  // number of columns of b that a block solves
 
-/// Solves one panel of one matrix. With rows numbered in the order of substitution, op(a) is lower
-/// triangular:
-///   y_r = (b_r - sum_{k < r} op(a)_rk y_k) / op(a)_rr
-/// For each tile of rows, the terms of all solved rows are first subtracted, tile by tile. Then the
-/// rows of the tile are solved one by one.
+/// Solves op(a) y = b for one matrix and one panel of columns of b. With rows numbered in the order
+/// in which they are solved, op(a) is lower triangular, and
+///   y_r = (b_r - sum_{k < r} op(a)_rk y_k) / op(a)_rr.
+/// Rows are processed in tiles. For each tile, the terms of all earlier tiles are first subtracted,
+/// one tile after the other. Then the rows of the tile are solved one by one.
 template <class T>
 __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
-  // [row][k], padded so that rows fall into different banks
+  // A tile of op(a), [row][column]. Each row is padded by one entry, so that the entries of a
+  // column are in different banks of shared memory.
   __shared__ float a_tile[tile][tile + 1];
   __align__(16) __shared__ float y_tile[tile][panel];
   const std::int64_t matrix = blockIdx.x / s.panels, n = s.n, m = s.m;
@@ -42,8 +45,9 @@ __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
   const int own_columns = warp_index() * each;  // first column of this warp in the panel
   const auto index = [&](std::int64_t r) { return s.forward ? r : n - 1 - r; };
 
-  // Loads op(a) of rows [first_row, first_row + 32) and columns [first_k, first_k + 32); entries
-  // outside of the matrix are zero.
+  // Loads the tile of op(a) with rows [first_row, first_row + 32) and columns [first_k, first_k +
+  // 32) into a_tile. Rows and columns are numbered in the order in which rows are solved. Entries
+  // above the diagonal or outside of the matrix are zero.
   const auto load_a = [&](std::int64_t first_row, std::int64_t first_k) {
 #pragma unroll
     for (int entry = thread; entry < tile * tile; entry += block_threads) {
@@ -71,7 +75,7 @@ __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
     }
 
     for (std::int64_t done = 0; done < first; done += tile) {
-      __syncthreads();  // after this barrier, the tiles may be overwritten
+      __syncthreads();  // after this barrier, a_tile and y_tile may be overwritten
       load_a(first, done);
 #pragma unroll
       for (int entry = thread; entry < tile * panel; entry += block_threads) {

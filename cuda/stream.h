@@ -13,7 +13,6 @@ class Graph;
 class Stream {
  public:
   Stream();
-  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator has a trivial one
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -36,7 +35,7 @@ class Stream {
   void drop_recording() noexcept;
   bool recording() const { return recording_; }
 
-  void* handle() const { return handle_; }  // cudaStream_t
+  void* handle() const { return handle_; }  // a cudaStream_t, except in the emulator
 
  private:
   void* handle_ = nullptr;
@@ -48,7 +47,6 @@ class Stream {
 class Graph {
  public:
   explicit Graph(void* handle) : handle_(handle) {}
-  // NOLINTNEXTLINE(performance-trivially-destructible)
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -57,7 +55,7 @@ class Graph {
   void launch(Stream& stream);
 
  private:
-  void* handle_;  // cudaGraphExec_t
+  void* handle_;  // a cudaGraphExec_t, except in the emulator
 };
 
 /// An event occurs when a stream has finished all work that was enqueued before record(). An event
@@ -65,7 +63,6 @@ class Graph {
 class Event {
  public:
   Event();
-  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator has a trivial one
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -73,7 +70,7 @@ class Event {
   void record(Stream& stream);
   void synchronize();  // blocks the host until the event has occurred
 
-  void* handle() const { return handle_; }  // cudaEvent_t
+  void* handle() const { return handle_; }  // a cudaEvent_t, except in the emulator
 
  private:
   void* handle_ = nullptr;

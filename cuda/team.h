@@ -5,13 +5,14 @@
 
 #include "cuda/floats.h"
 
-/// Groups of threads that share one row. All threads of a block must call sum() and reduce()
-/// together. If a team is part of a warp, it suffices that all lanes of the warp call them
-/// together.
+/// Teams: groups of threads that process a row together. All threads of a block must call a team's
+/// sum() and reduce() together. If the team is part of a warp, it suffices that all lanes of the
+/// warp call these functions together.
 namespace longhand::cuda {
 
-/// The value of the lane whose index is this lane's index xor `step`. If V is a struct, it must
-/// have a member exchanged(step).
+/// Returns the value that another lane of the warp passed: the lane whose index is this lane's
+/// index xor `step`. If V is a struct, it must have a member function exchanged(step) that returns
+/// the other lane's value.
 template <class V>
 __device__ __forceinline__ V exchange(const V& value, int step) {
   if constexpr (std::is_arithmetic_v<V>) {
@@ -21,8 +22,8 @@ __device__ __forceinline__ V exchange(const V& value, int step) {
   }
 }
 
-/// Combines the values of `lanes` neighbouring lanes with f, which must be commutative. Each lane
-/// gets the same result.
+/// Combines the values of `lanes` neighbouring lanes with f, which must be commutative. All of
+/// these lanes receive the same result.
 template <int lanes, class V, class F>
 __device__ __forceinline__ V reduce_lanes(V value, const F& f) {
 #pragma unroll
@@ -37,7 +38,7 @@ struct Sum {
     return a + b;
   }
 };
-/// The maximum; NaN if any value is NaN.
+/// Returns the maximum of two numbers, or NaN if one of them is NaN.
 struct Largest {
   static constexpr float start = -std::numeric_limits<float>::infinity();
   __device__ __forceinline__ float operator()(float a, float b) const {

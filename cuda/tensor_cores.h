@@ -2,16 +2,16 @@
 
 #include "cuda/device.h"
 
-/// Tensor core products of one warp, and helpers that load their operands into registers. With g =
-/// lane / 4 and t = lane % 4, a lane holds these entries:
-///   c [16, 8], f32:   c[0], c[1]: (g, 2 t), (g, 2 t + 1)
-///                     c[2], c[3]: (g + 8, 2 t), (g + 8, 2 t + 1)
-///   a [16, 8], tf32:  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
-///   b [8, 8], tf32:   (t, g), (t + 4, g)
-/// A word of bf16 contains two entries, the first in its lower half. Below, n .. means n and n + 1.
+/// Tensor core products c += a b of one warp, and helpers that load a and b into registers. With
+/// g = lane / 4 and t = lane % 4, the registers of a lane contain these entries (row, column):
+///   c [16, 8], f32:   c[0], c[1]: (g, 2 t), (g, 2 t + 1);
+///                     c[2], c[3]: (g + 8, 2 t), (g + 8, 2 t + 1);
+///   a [16, 8], tf32:  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4);
+///   b [8, 8], tf32:   (t, g), (t + 4, g).
+/// A register contains two bf16 entries, the first in its lower half. Here n .. means n and n + 1:
 ///   a [16, 16], bf16:
-///     (g, 2 t ..), (g + 8, 2 t ..), (g, 2 t + 8 ..), (g + 8, 2 t + 8 ..)
-///   b [16, 8], bf16:  (2 t .., g), (2 t + 8 .., g)
+///     (g, 2 t ..), (g + 8, 2 t ..), (g, 2 t + 8 ..), (g + 8, 2 t + 8 ..);
+///   b [16, 8], bf16:  (2 t .., g), (2 t + 8 .., g).
 #if defined(LONGHAND_CUDA_EMULATED)
 #include "cuda/emulator/tensor_cores.h"
 #else
@@ -40,7 +40,8 @@ __device__ __forceinline__ float power_of_two(float x) {
   return y;
 }
 
-/// c += a b
+/// c += a b for c [16, 8], a [16, 8] and b [8, 8]. The entries that each lane holds are listed at
+/// the top of this file.
 __device__ __forceinline__ void mma_tf32_16x8x8(float (&c)[4], const unsigned (&a)[4], unsigned b0,
                                                 unsigned b1) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
@@ -57,8 +58,9 @@ __device__ __forceinline__ void mma_bf16_16x8x16(float (&c)[4], const unsigned (
 }
 
 /// Loads four 8 x 8 bf16 matrices from shared memory. Lane 8 i + r passes the address of row r of
-/// matrix i. A lane receives (g, 2 t), (g, 2 t + 1) of matrix i in words[i].
-/// load_matrices_transposed returns (2 t, g), (2 t + 1, g) instead.
+/// matrix i. With g = lane / 4 and t = lane % 4, a lane receives the entries (g, 2 t) and
+/// (g, 2 t + 1) of matrix i in words[i]. load_matrices_transposed() returns the entries (2 t, g)
+/// and (2 t + 1, g) instead.
 __device__ __forceinline__ void load_matrices(unsigned (&words)[4], const bf16* row) {
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

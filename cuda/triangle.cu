@@ -7,7 +7,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), otherwise 0
+/// y_ij = alpha x_ij for j <= i + diagonal, or for j >= i + diagonal if `upper` is set. All other
+/// entries of y are 0.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     triangle(const T* x, bool upper, std::int64_t diagonal, float alpha, Out<T> y,

@@ -9,11 +9,11 @@
 namespace longhand::cuda {
 
 /// Uploads host memory to the device. Uploads are ordered like other work of the compute stream,
-/// but the host does not wait for the stream. Bytes are first copied to a ring of pinned memory.
-/// The compute stream itself copies small uploads from this ring to their destination. Large
-/// uploads are copied by a separate stream, while kernels run, to the same position of a ring on
-/// the device. The compute stream then copies them to their destination, because earlier kernels
-/// may still use the memory there.
+/// but the host does not wait for the stream. The bytes are first copied to a ring buffer in pinned
+/// host memory. The compute stream itself copies small uploads from this ring buffer to their
+/// destination. Large uploads are copied by a separate stream, while kernels run, to the same
+/// position of a ring buffer on the device. The compute stream then copies them to their
+/// destination, because earlier kernels may still use the memory there.
 class Uploads {
  public:
   Uploads(Stream& compute, MemorySource& memory);
@@ -28,16 +28,18 @@ class Uploads {
   static constexpr std::size_t sections = 16;
   static constexpr std::size_t small = std::size_t{64} << 10;
 
-  /// Returns the position of the next `bytes` free bytes in both rings. The host waits if the rings
-  /// are full.
+  /// Reserves the next `bytes` bytes in the ring buffers on the host and on the device, and returns
+  /// their position, which is the same in both. The host waits if the ring buffers are full.
   std::size_t take(std::size_t bytes);
 
   Stream& compute_;
   MemorySource& memory_;
   Stream copier_;
   PinnedMemory pinned_;
-  std::byte* staged_;                   // the ring on the device
-  std::array<Event, sections> passed_;  // recorded when the compute stream no longer uses a section
+  std::byte* staged_;  // the ring buffer on the device
+  // For each section of the ring buffers: an event that occurs when the compute stream no longer
+  // uses the section.
+  std::array<Event, sections> passed_;
   Event arrived_;
   std::size_t section_ = 0, used_ = 0;
 };

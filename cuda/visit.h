@@ -6,7 +6,7 @@
 
 namespace longhand::cuda {
 
-/// Calls f(float{}) or f(bf16{}), depending on the type of activations.
+/// Calls f(float{}) if `type` is f32, or f(bf16{}) if it is bf16. Throws an Error for other types.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {
   if (type == DType::bf16) return f(bf16{});

@@ -5,7 +5,8 @@
 
 namespace longhand::cuda {
 
-/// The positions of one entry in all operands of a Walk.
+/// The positions of one entry in all operands of a Walk, a loop over the entries of several
+/// operands (core/contract/steps.h).
 template <int operands>
 struct Places {
   std::int64_t at[operands];
@@ -24,8 +25,8 @@ __device__ __forceinline__ Places<operands> places(const Walk<operands>& walk, R
   return places;
 }
 
-/// Loads `width` neighbouring entries along the innermost axis of a Walk, or one entry `width`
-/// times if `repeats` is true.
+/// Loads `width` neighbouring entries along the innermost axis of a Walk. If `repeats` is true,
+/// loads one entry instead and returns it `width` times.
 template <int width, class T>
 __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   if (!repeats) return load<width>(x);
@@ -36,8 +37,8 @@ __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   return all;
 }
 
-/// True if operand k can be accessed in packs of `width` neighbouring entries that begin at
-/// multiples of `width`.
+/// True if operand k of the Walk can be accessed in packs of `width` neighbouring entries that
+/// begin at multiples of `width`.
 template <int operands>
 bool in_packs(const Walk<operands>& walk, int k, int width) {
   const auto whole = [&](std::int64_t n) { return n % width == 0; };

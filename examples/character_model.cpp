@@ -8,7 +8,7 @@
 
 using namespace longhand;
 
-constexpr std::int64_t window = 64;  // characters visible at a time
+constexpr std::int64_t window = 64;  // length of a training sample in characters
 
 int main(int count, char** arguments) {
   if (count != 2) {
@@ -33,7 +33,7 @@ int main(int count, char** arguments) {
                      .inner = 256},
                     /*seed=*/1);
 
-  // At each character of a piece of text the target is the next character.
+  // Draws 16 pieces of the text. The target of each character is the next character.
   const auto pieces = [&](Rng& rng) {
     nn::Batch batch;
     for (int i = 0; i < 16; ++i) {
@@ -59,5 +59,5 @@ int main(int count, char** arguments) {
   const auto continued = nn::generate(model, std::array{prompt}, {.most = 40}).front();
   std::cout << text.substr(0, prompt.size()) << '|'
             << std::string(continued.begin(), continued.end()) << '\n';
-  return loss < 2 ? 0 : 1;  // a guess has loss ln 256 = 5.5
+  return loss < 2 ? 0 : 1;  // uniform guessing has a loss of ln 256 = 5.5
 }

@@ -1,6 +1,6 @@
-// Learns to read digits from images in IDX files, the format of MNIST:
-//   digits train-images-idx3-ubyte train-labels-idx1-ubyte
-// Without arguments it draws a small data set and writes digit-images and digit-labels.
+// Learns to read digits from a file of images and a file of labels in the IDX format of MNIST.
+// Usage: digits train-images-idx3-ubyte train-labels-idx1-ubyte. Without arguments, the program
+// draws a small data set and writes it to the files digit-images and digit-labels.
 #include <longhand/longhand.h>
 
 #include <array>
@@ -10,7 +10,7 @@
 
 using namespace longhand;
 
-/// Writes bytes with these extents as an IDX file.
+/// Writes an array of bytes to an IDX file. `extents` contains the size of each axis.
 void write_idx(const std::filesystem::path& path, const std::vector<int>& extents,
                const std::string& bytes) {
   std::string header{0, 0, 8, static_cast<char>(extents.size())};
@@ -25,7 +25,7 @@ void draw(const std::filesystem::path& images, const std::filesystem::path& labe
   constexpr std::array digits{"####.##.##.####", ".#.##..#..#.###", "###..#####..###",
                               "###..####..####", "#.##.####..#..#", "####..###..####",
                               "####..####.####", "###..#..#..#..#", "####.#####.####",
-                              "####.####..####"};  // five rows of three dots each
+                              "####.####..####"};  // each digit has five rows of three dots
   Rng rng(1);
   std::string pixels, classes;
   for (int i = 0; i < 2000; ++i) {
@@ -43,7 +43,7 @@ void draw(const std::filesystem::path& images, const std::filesystem::path& labe
   write_idx(labels, {2000}, classes);
 }
 
-/// A convolution, the largest of each 2 x 2 results, and a linear layer.
+/// A network that consists of a convolution, 2 x 2 max pooling and a linear layer.
 class Reader final : public nn::Model {
  public:
   Reader(Backend& backend, std::int64_t height, std::int64_t width)

@@ -1,5 +1,5 @@
-// Trains and saves a model, then loads it and trains it on a similar task: its first layer is
-// frozen, its second has a low rate, its last the full rate.
+// Trains and saves a model, then loads it and trains it on a similar task. In the second training,
+// the first layer is frozen, the second has a low learning rate, and the last has the full rate.
 #include <longhand/longhand.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ class Wave final : public nn::Model {
   nn::Linear last{scope() / "last", 32, 1};
 };
 
-/// y = f(x) at 128 points from -2 to 2.
+/// Batches of 128 random points x from -2 to 2, with the targets f(x).
 nn::BatchSource points_of(double (*f)(double)) {
   return nn::drawn_batches(/*seed=*/2, [f](Rng& rng) {
     nn::Batch batch{.features = {{128, 1}}, .values = {{128, 1}}};
@@ -34,7 +34,7 @@ nn::BatchSource points_of(double (*f)(double)) {
   });
 }
 
-/// Trains and returns the last step's loss.
+/// Trains the model to predict f(x). Returns the loss of the last step.
 double train(Wave& model, double (*f)(double), const nn::TrainerOptions& options) {
   double loss = 0;
   nn::Trainer(model, points_of(f), options,

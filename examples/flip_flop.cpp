@@ -1,5 +1,6 @@
-// A transformer with First-After-Last heads learns to remember a bit. In `w1 i0 i1 r1` the read
-// must return the bit last written, however many instructions are ignored in between.
+// A transformer with First-After-Last heads learns to remember a bit. In `w1 i0 i1 r1`, w writes a
+// bit, i is ignored and r reads: the model must predict the bit after r, which is the bit written
+// last, however many instructions are ignored in between.
 #include <longhand/longhand.h>
 #include <longhand/tasks/flip_flop.h>
 
@@ -7,7 +8,7 @@
 
 using namespace longhand;
 
-/// Samples of a task; only the bits of reads are targets.
+/// A batch of 16 samples of a task. Only the bits that are read are targets.
 nn::Batch samples(const tasks::Task& task, Rng& rng) {
   nn::Batch batch;
   for (int i = 0; i < 16; ++i) {

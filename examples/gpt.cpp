@@ -1,5 +1,5 @@
 // A GPT written out: embeddings, blocks of attention and feed forward, and an output layer. It
-// learns a text character by character and continues it: gpt TEXT_FILE
+// learns a text character by character and continues it. Usage: gpt TEXT_FILE
 #include <longhand/longhand.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class Gpt final : public nn::Model {
     for (std::int64_t i = 0; i < layers; ++i) blocks.push_back({scope() / "blocks" / i});
   }
 
-  /// The logits of the next character, for each character. [tokens, 128]
+  /// Returns the logits of the next character for each token, [tokens, 128].
   Var logits(const nn::Input& input) const {
     Var x = characters(input.ids) + positions(input.positions);
     for (const Block& block : blocks) {
@@ -57,7 +57,7 @@ int main(int count, char** arguments) {
     for (int i = 0; i < 16; ++i) {
       const auto begin = rng.below(static_cast<std::uint32_t>(std::ssize(text) - context));
       const std::span piece = std::span(text).subspan(begin, context + 1);
-      batch.append(piece.first(context), piece.last(context));  // targets: the next characters
+      batch.append(piece.first(context), piece.last(context));  // each target is the next character
     }
     return batch;
   };
@@ -75,5 +75,5 @@ int main(int count, char** arguments) {
   Rng fresh(3);
   const double loss = model.loss_of(pieces(fresh)).value.value().item();
   std::cout << "loss " << loss << ": " << std::string(line.begin(), line.end()) << '\n';
-  return loss < 2 ? 0 : 1;  // a guess has loss ln 128 = 4.9
+  return loss < 2 ? 0 : 1;  // uniform guessing has a loss of ln 128 = 4.9
 }

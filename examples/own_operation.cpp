@@ -1,5 +1,6 @@
 // A custom operation: y = relu(x)^2 (So et al. 2021), its derivative, its gradient check, and a
-// network that uses it. It is composed of the contract's operations, so it runs on every backend.
+// network that uses it. It is composed of operations that every backend implements, so it runs on
+// every backend.
 #include <longhand/longhand.h>
 
 #include <cmath>
@@ -31,7 +32,7 @@ class Parabola final : public nn::Model {
   nn::Linear first{scope() / "first", 1, 8}, second{scope() / "second", 8, 1};
 };
 
-/// y = x^2 from -1 to 1
+/// A batch of 64 random points x from -1 to 1, with the targets x^2.
 nn::Batch points(Rng& rng) {
   nn::Batch batch{.features = {{64, 1}}, .values = {{64, 1}}};
   for (int i = 0; i < 64; ++i) {
@@ -43,7 +44,7 @@ nn::Batch points(Rng& rng) {
 }
 
 int main() {
-  // Compares each derivative with difference quotients, in f64.
+  // Gradient check: compares each derivative of squared_relu() with a difference quotient, in f64.
   const auto reference = make_reference_backend();
   const GradcheckResult check =
       gradcheck([](std::span<const Var> x) { return squared_relu(x[0]); },

@@ -1,13 +1,13 @@
-// An optimizer of one's own, in a model that the trainer trains. It is a class with one function,
-// which computes the new values of the parameters. The base class clips the gradients, handles
-// groups of parameters and ranks, and saves the state with the model.
+// A custom optimizer, used by nn::Trainer. It is a class whose function apply() computes the new
+// values of the parameters. The base class nn::Optimizer clips the gradients, handles groups of
+// parameters and ranks, and saves the state of the optimizer with the model.
 #include <longhand/longhand.h>
 
 #include <iostream>
 
 using namespace longhand;
 
-/// Lion (Chen et al. 2023):
+/// The optimizer Lion (Chen et al. 2023), for a parameter w with gradient g and momentum m:
 ///   u = sign(0.9 m + 0.1 g);  w = w - rate (u + decay w);  m = 0.99 m + 0.01 g
 class Lion final : public nn::Optimizer {
  public:
@@ -39,7 +39,8 @@ class Ring final : public nn::Model {
   nn::Linear first{scope() / "first", 2, 64}, last{scope() / "last", 64, 2};
 };
 
-/// 256 points of a square. Those whose distance to the centre is from 0.5 to 1 have class 1.
+/// 256 random points of a square. A point has class 1 if its distance to the centre is from 0.5 to
+/// 1.
 nn::Batch points(Rng& rng) {
   nn::Batch batch{.features = {{256, 2}}};
   for (int i = 0; i < 256; ++i) {

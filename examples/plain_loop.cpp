@@ -1,5 +1,5 @@
-// A training loop written out: record the operations on a tape, compute gradients, let the
-// optimizer change the parameters. nn::Trainer does the same, and saves and evaluates the model.
+// A training loop written out: record the operations on a tape, compute gradients, and let the
+// optimizer change the parameters. nn::Trainer runs such a loop, and saves and evaluates the model.
 #include <longhand/longhand.h>
 
 #include <cmath>
@@ -15,10 +15,10 @@ int main() {
   const nn::Linear last(scope / "last", 64, 2);
   const auto optimizer = nn::make_optimizer(parameters, nn::AdamOptions{.clip = 1});
 
-  Rng rng(2);  // random numbers of this program
+  Rng rng(2);  // draws the training points
   double right = 0;
   for (int step = 1; step <= 400; ++step) {
-    // 256 points on two spirals; the class is the number of the spiral.
+    // 256 points on two spirals. The class of a point is the number of its spiral.
     std::vector<double> points;
     std::vector<std::int32_t> classes;
     for (int i = 0; i < 256; ++i) {
@@ -34,13 +34,13 @@ int main() {
     Tape tape;
     Var loss;
     {
-      const Recording recording(tape);  // while it exists, operations are recorded
+      const Recording recording(tape);  // operations are recorded as long as this object exists
       const Var hidden = activate(Activation::tanh, second(activate(Activation::relu, first(x))));
       loss = cross_entropy(last(hidden), targets, {.hits = hits});
     }
-    tape.backward(loss);                       // adds the gradient of each parameter
+    tape.backward(loss);                       // computes the gradient of each parameter
     optimizer->prepare(/*rate=*/0.005, step);  // steps count from 1
-    optimizer->step(loss.value());             // changes the parameters and clears gradients
+    optimizer->step(loss.value());             // changes the parameters and clears their gradients
 
     right = hits.item();
     if (step % 100 == 0) {

@@ -1,4 +1,5 @@
-// Fits a curve to noisy points: float inputs and targets, gradient descent with momentum.
+// Fits a curve to noisy points. Inputs and targets are floats, and the optimizer is gradient
+// descent with momentum.
 #include <longhand/longhand.h>
 
 #include <cmath>
@@ -25,7 +26,7 @@ class Curve final : public nn::Model {
   nn::Linear third{scope() / "third", 32, 1};
 };
 
-/// y = sin(2 x) + noise, at 128 points from -2 to 2.
+/// A batch of 128 random points x from -2 to 2, with the targets sin(2 x) + noise.
 nn::Batch points(Rng& rng) {
   nn::Batch batch{.features = {{128, 1}}, .values = {{128, 1}}};
   for (int i = 0; i < 128; ++i) {

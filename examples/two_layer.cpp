@@ -19,7 +19,7 @@ class Circle final : public nn::Model {
   nn::Linear second{scope() / "second", 32, 2};
 };
 
-/// 256 points; those inside have class 1.
+/// 256 random points of a square. Points inside the unit circle have class 1.
 nn::Batch points(Rng& rng) {
   nn::Batch batch{.features = {{256, 2}}};
   for (int i = 0; i < 256; ++i) {

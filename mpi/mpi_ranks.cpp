@@ -1,5 +1,5 @@
-// Communication of ranks with MPI. The program loads this plug-in if mpirun or srun started it:
-// nn/ranks/plugin.h.
+// Plug-in with which ranks communicate through MPI. The program loads this plug-in if mpirun or
+// srun started the program. The interface is declared in nn/ranks/plugin.h.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -27,8 +27,8 @@ int told(int status, const char* doing, char* error, std::size_t size) {
   return 1;
 }
 
-/// True if this machine has more ranks than cores. A waiting rank then keeps another from
-/// computing.
+/// True if this machine has more ranks than cores. A rank that occupies a core while it waits then
+/// keeps another rank from computing.
 bool crowded() {
   static const bool more = [] {
     MPI_Comm machine = MPI_COMM_NULL;
@@ -43,11 +43,13 @@ bool crowded() {
   return more;
 }
 
-/// The thread that joined the ranks. It does no other work while it waits.
+/// The thread that called longhand_connect(). It has no other work while it waits for another rank.
 std::thread::id first_thread;
 
-/// While MPI waits, it uses a whole core. This class lets threads sleep instead if another thread
-/// waits while the first computes, or if ranks wait for a long time while one rank evaluates.
+/// MPI occupies a whole core while it waits. This class lets a waiting thread sleep instead.
+/// first_thread, which called longhand_connect(), sleeps only if it has waited for 5 ms, for
+/// example while another rank evaluates. All other threads sleep at once, so that first_thread can
+/// compute in the meantime.
 class Patience {
  public:
   void wait() const {
@@ -116,7 +118,8 @@ extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_
   first_thread = std::this_thread::get_id();
   static LonghandRanks ranks{longhand_ranks_version, 0, 1, 0, exchange, finish};
   int given = 0;
-  // Only one thread at a time makes calls: the computing thread or, while it computes, another one.
+  // Only one thread at a time calls MPI: the thread that computes or, while it computes, a thread
+  // in the background.
   if (told(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given), "starting", error,
            error_size)) {
     return nullptr;
@@ -125,6 +128,6 @@ extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
-  crowded();  // a collective call, made by all ranks
+  crowded();  // all ranks must call this function, because its first call is collective
   return &ranks;
 }

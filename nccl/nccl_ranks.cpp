@@ -1,5 +1,5 @@
-// Exchange of the ranks' device memory with NCCL. The program loads this plug-in if ranks train on
-// GPUs: nn/ranks/device_plugin.h.
+// Plug-in with which ranks exchange device memory through NCCL. The program loads this plug-in if
+// ranks train on GPUs. The interface is declared in nn/ranks/device_plugin.h.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -42,7 +42,7 @@ int join(const void* id, int rank, int count, char* error, std::size_t size) {
 int exchange(int peer, const void* send, std::size_t send_bytes, void* receive,
              std::size_t receive_bytes, char* error, std::size_t size) {
   if (told(ncclGroupStart(), "a group", error, size)) return 1;
-  // Both ends know the size of the other's data; an empty transfer needs no call.
+  // Both ranks know the sizes of both transfers, so neither makes a call for an empty transfer.
   ncclResult_t status = ncclSuccess;
   if (send_bytes > 0) status = ncclSend(send, send_bytes, ncclUint8, peer, ranks, stream);
   if (status == ncclSuccess && receive_bytes > 0) {

@@ -24,8 +24,9 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
-  /// The sum of up to 64 numbers has at most two digits more than the longest number. The end
-  /// counts as one more digit.
+  /// Couplings (position ids) are the places of digits, counted from 1. The sum of up to 64 numbers
+  /// has at most two digits more than the longest number, and the end of a sample counts as one
+  /// more digit. All couplings are less than the result.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
  private:
@@ -55,7 +56,8 @@ class Addition final : public CharacterTask {
     return sample;
   }
 
-  /// Adds column by column. The generator uses another method: it adds one number after another.
+  /// Adds the numbers column by column. The generator of samples uses another method: it adds one
+  /// number after another.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {

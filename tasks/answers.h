@@ -10,25 +10,26 @@
 
 namespace longhand::tasks {
 
-/// Optional members of a record that describe its tokens.
+/// Optional members of a record (one line of a file) that describe its tokens.
 struct RecordMarks {
-  /// {"pairs": [[i, j], ...]}: token i depends on the earlier token j. Tokens are numbered from 0,
-  /// through prompt and answer.
+  /// {"pairs": [[i, j], ...]}: token i depends on the earlier token j. The tokens of the prompt and
+  /// the answer are numbered together, from 0.
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   /// {"scored": [i, ...]}: ascending indices of those tokens of the answer that are trained and
-  /// scored. No value: all tokens of the answer.
+  /// scored. If the member is missing, all tokens of the answer are.
   std::optional<std::vector<std::int32_t>> scored;
 };
 
-/// A record is one line of a file: {"prompt": "...", "answer": "..."}. Other members are ignored.
+/// A record: one line of a file, of the form {"prompt": "...", "answer": "..."}. Other members of
+/// the JSON object are ignored.
 struct Answer {
   static constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes
 
   std::string prompt, answer;
 
-  /// Throws an Error that begins with `source` if the line has another form.
+  /// Parses a line. Throws an Error that begins with `source` if the line is not a record.
   static Answer parse(std::string_view line, std::string_view source);
-  /// Like parse() above. Also reads the members of RecordMarks.
+  /// Parses a line, including the optional members `pairs` and `scored`.
   static Answer parse(std::string_view line, std::string_view source, RecordMarks& marks);
 };
 

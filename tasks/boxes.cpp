@@ -44,7 +44,7 @@ class Writer {
 
  private:
   const Vocabulary& vocabulary_;
-  std::int32_t box_, object_;  // token of the first box, and of the first object
+  std::int32_t box_, object_;  // box_: token of Box A; object_: token of the first object
 };
 
 class Boxes final : public Task {
@@ -56,7 +56,7 @@ class Boxes final : public Task {
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::int64_t longest() const override {
-    // The prompt, the answer and three special tokens.
+    // A sample consists of a prompt, an answer and three special tokens.
     return rules_.longest_prompt() + rules_.longest_answer() + 3;
   }
   std::string_view main_metric() const override { return "exact"; }
@@ -83,10 +83,11 @@ class Boxes final : public Task {
     return sample;
   }
 
-  /// `exact`: share of answers without a mistake, including the end token. Decoding stops after as
-  /// many tokens as the right answer has, so a longer answer has a wrong end token. `exact` is also
-  /// reported by depth. If samples differ in their number of operations, it is also reported by
-  /// this number. `tokens`: share of right tokens.
+  /// `exact`: share of answers in which all tokens are right, including the end token. Decoding
+  /// stops after as many tokens as the right answer has, so a longer answer has a wrong end token.
+  /// `exact` is also reported for samples of similar depth (see Story) and, if samples differ in
+  /// their number of operations, for samples with a similar number. `tokens`: share of right
+  /// tokens.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -100,8 +101,8 @@ class Boxes final : public Task {
     }
   }
 
-  /// For an object in the answer, the reference is the last occurrence of this object in the
-  /// prompt.
+  /// To predict an object of the answer, a model must attend to the last occurrence of this object
+  /// in the prompt.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t first_object = vocabulary_.size() - rules_.objects;
     std::vector<ReferenceRow> rows;
@@ -192,10 +193,10 @@ class Boxes final : public Task {
     writer.mark(".");
   }
 
-  /// Number of operations and depth of a sample. Every box has depth 0 at first, and each operation
-  /// on a box increases its depth by 1. After a move, the depth of the target box is 1 + the larger
-  /// depth of the two boxes. A box that becomes empty has depth 0. The depth of the sample is the
-  /// largest depth of its non-empty boxes at the end.
+  /// The number of operations and the depth of a sample. Every box has depth 0 at first, and each
+  /// operation on a box increases its depth by 1. After a move, the depth of the target box is 1 +
+  /// the larger depth of the two boxes. A box that is emptied by a move has depth 0 again. The
+  /// depth of the sample is the largest depth of its non-empty boxes at the end.
   struct Story {
     int operations = 0, depth = 0;
   };
@@ -214,7 +215,7 @@ class Boxes final : public Task {
         while (!is(i, " Box")) ++i;
         int& depth = depths[box_at(sample, ++i)];
         if (moves) {
-          // `i` is the token A in "Box A to Box B".
+          // `i` is now the index of the token A in "Box A to Box B".
           int& target = depths[box_at(sample, i + 3)];
           target = std::max(target, depth) + 1;
         }
@@ -229,8 +230,9 @@ class Boxes final : public Task {
     return static_cast<std::size_t>(sample.tokens[i] - vocabulary_.at(" A"));
   }
 
-  /// The class of a number, such as "4-7". A class contains all numbers with the same number of
-  /// binary digits. L layers can reach depth 2^L - 1, which is the end of a class.
+  /// The class of a number, such as "4-7" for 5. A class contains all numbers with the same number
+  /// of binary digits, L. It ends at 2^L - 1, which is the largest depth that a model with L layers
+  /// can reach.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

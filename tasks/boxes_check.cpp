@@ -249,8 +249,8 @@ class Replay {
   const Vocabulary& vocabulary_;
   BoxesContents contents_;
   std::set<std::string> inside_;
-  // Number of objects that were put into boxes, and number of objects that were taken out. A moved
-  // object counts in both numbers.
+  // entered_ counts the objects that were put into a box, including the initial objects. left_
+  // counts the objects that were taken out of a box. A moved object counts in both numbers.
   std::size_t entered_ = 0, left_ = 0;
 };
 
@@ -260,7 +260,7 @@ std::string list_of(const std::set<std::string, std::less<>>& items) {
   return list.empty() ? "nothing" : list;
 }
 
-/// Removes `before` from the start of a text, and `after` from its end, if they are there.
+/// Removes `before` from the start of a text, and `after` from its end, if the text has them.
 std::string_view without(std::string_view text, std::string_view before, std::string_view after) {
   if (text.starts_with(before)) text.remove_prefix(before.size());
   if (text.starts_with(' ')) text.remove_prefix(1);

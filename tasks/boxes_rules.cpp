@@ -7,7 +7,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The objects of Kim and Schuster in order of word frequency.
+/// The names of the objects of Kim and Schuster 2023, in order of word frequency.
 constexpr std::string_view words[] = {
     "book",       "car",      "paper",    "letter",   "game",   "computer",  "picture", "plant",
     "cup",        "machine",  "bill",     "glass",    "note",   "stone",     "fish",    "drug",
@@ -24,8 +24,8 @@ constexpr std::string_view words[] = {
     "tissue",     "pot",      "brick",    "bell"};
 static_assert(std::size(words) == 100);
 
-/// The value of an option. If it is `version`, the first choice, returns `otherwise`, which is the
-/// default of the selected version.
+/// Returns the value of an option. The first choice must be `version`. If it is selected, the
+/// result is `otherwise`, the default of the selected version of the task.
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
@@ -97,17 +97,18 @@ BoxesRules::BoxesRules(const OptionValues& o)
   split = static_cast<Split>(o.choice("split", {"train", "test", "all"}));
 }
 
-// "the x and the y" with k objects has 3k - 1 tokens.
+// A list of k objects, such as "the x and the y", has 3k - 1 tokens.
 std::int64_t BoxesRules::longest_prompt() const {
   // A clause of the first sentence is "the x and the y are in Box L," or "there is nothing in Box
   // L,".
   const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
   const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
-  // "Move the contents of Box A to Box B." has 10 tokens. "Put the x and the y into Box A." has 3k
-  // + 4 tokens for k objects. If the number of occupied boxes must not change, objects are never
-  // put into an empty box, so k is at most most_items - 1. "Move the x and the y from Box A to Box
-  // B." has 3k + 7 tokens. It is not longer, because it is used only if Box A contains more than
-  // these k objects.
+  // Upper bound on the tokens of a sentence that describes an operation. "Move the contents of Box
+  // A to Box B." has 10 tokens. "Put the x and the y into Box A." has 3k + 4 tokens for k objects.
+  // If the number of occupied boxes must not change, objects are never put into an empty box, so k
+  // is at most most_items - 1. "Move the x and the y from Box A to Box B." has 3k + 7 tokens. It is
+  // used only if Box A contains more than these k objects. Then k is at most most_items - 1, so the
+  // sentence has at most 3 * most_items + 4 tokens.
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

@@ -11,7 +11,7 @@
 
 namespace longhand::tasks {
 
-/// The options of the task `boxes`, for the generator and for the check.
+/// The options of the task `boxes`, used to generate samples and to check answers.
 struct BoxesRules {
   enum class Length { fixed, log_uniform, rounded };
   enum class Occupied { any, start, at_most, exactly };
@@ -26,28 +26,32 @@ struct BoxesRules {
   std::int64_t longest_prompt() const;
   std::int64_t longest_answer() const;
 
-  bool advanced = false;  // move the contents of whole boxes, and do not mention empty boxes
+  // true: a move takes all objects of a box, and empty boxes are not mentioned.
+  bool advanced = false;
   int boxes = 7;
   int objects = 100;
   int most_items = 3;   // maximum number of objects in a box
-  int operations = 32;  // number of operations; unless Length is `fixed`, the maximum number
+  int operations = 32;  // number of operations if `length` is fixed, otherwise their maximum number
   Length length = Length::fixed;
   Occupied occupied = Occupied::any;
-  // true: at first, each non-empty box contains one object; false: Poisson(2) objects, at most
-  // most_items.
+  // true: each non-empty box initially contains one object; false: a Poisson(2) number of objects,
+  // limited to most_items
   bool one_at_start = false;
-  bool shuffled = true;  // shuffle the clauses of the first sentence
-  /// true: first draw the kind of operation among the possible kinds, then the boxes and objects.
+  bool shuffled = true;  // true: the clauses of the first sentence are shuffled
+  /// true: draw the kind of operation from the possible kinds, then the boxes and objects; false:
+  /// draw kind, boxes and objects again until the operation is possible
   bool feasible_kinds = false;
-  bool one_put = false;  // true: put one object at a time; false: Poisson(1) objects
+  // true: put one object at a time; false: a Poisson(1) number of objects, but at least 1.
+  bool one_put = false;
   Split split = Split::train;
 };
 
-/// The first `count` objects in alphabetical order.
+/// The first `count` words of the list of objects, sorted alphabetically.
 std::vector<std::string_view> boxes_objects(int count);
 
-/// The vocabulary of words. The text of a word's token begins with a space, so that the text of a
-/// sentence is the concatenation of the texts of its tokens.
+/// The vocabulary of the task: words, punctuation marks and special tokens. The text of a word's
+/// token begins with a space, so that the text of a sentence is the concatenation of the texts of
+/// its tokens.
 WordVocabulary boxes_vocabulary(const BoxesRules& rules);
 
 inline constexpr std::string_view boxes_begin = "<begin>";

@@ -7,8 +7,8 @@
 namespace longhand::tasks {
 namespace {
 
-/// Draws from a Poisson distribution by Knuth's method: uniform numbers are multiplied until the
-/// product is below e^-mean. The result is the number of factors before that.
+/// Draws from a Poisson distribution by Knuth's method: uniform numbers are multiplied as long as
+/// the product is above e^-mean. The result is the number of these factors.
 int poisson(double mean, Rng& rng) {
   const double least = std::exp(-mean);
   int count = 0;

@@ -11,20 +11,21 @@ namespace longhand::tasks {
 struct BoxesOperation {
   enum class Kind { move, remove, put };
   Kind kind = Kind::move;
-  int box = 0, target = 0;      // only moves have a `target`
-  std::vector<int> items = {};  // the moved objects, ascending
+  int box = 0, target = 0;  // a move goes from `box` to `target`; other operations use only `box`
+  std::vector<int> items = {};  // the objects of the operation, ascending
   bool whole = false;           // true: `items` are all objects in the box
 };
 
 /// The contents of all boxes, and random operations on them.
 class BoxesWorld {
  public:
-  /// Draws the initial contents. rules.split states whether they are training contents or test
-  /// contents.
+  /// Draws the initial contents of the boxes. rules.split selects training contents, test contents
+  /// or any contents.
   BoxesWorld(const BoxesRules& rules, Rng& rng);
 
-  /// Draws and applies an operation as Kim and Schuster do: the kind, the boxes and the objects are
-  /// all drawn again until the rules allow the operation.
+  /// Draws and applies an operation. By default, as in Kim and Schuster 2023, the kind, the boxes
+  /// and the objects are all drawn again until the rules allow the operation. With
+  /// rules.feasible_kinds, the kind is drawn only once, from the possible kinds.
   BoxesOperation step(Rng& rng);
 
   /// The objects in each box, in ascending order.

@@ -18,7 +18,7 @@ WordVocabulary make_vocabulary(std::int64_t blocks, std::int64_t size) {
   return WordVocabulary(std::move(texts), " ");
 }
 
-/// The words of a text separated by spaces.
+/// Splits a text into words at spaces.
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -57,8 +57,8 @@ class Chains final : public Task {
           static_cast<std::int32_t>(rng.below(static_cast<std::uint32_t>(size_))));
     }
     for (std::int64_t block = 1; block < blocks_; ++block) {
-      // A block contains one reference to each position of the block before it. A reference to
-      // position p is the token size_ + p.
+      // Each block after the first contains one reference to each position of the previous block. A
+      // reference to position p is the token size_ + p.
       std::iota(order.begin(), order.end(), block * size_);
       rng.shuffle(order.begin(), order.end());
       sample.tokens.insert(sample.tokens.end(), order.begin(), order.end());
@@ -98,8 +98,9 @@ class Chains final : public Task {
     }
   }
 
-  /// The reference of a token is the single token to which it refers. The prediction depends on the
-  /// whole chain, but layers such as ChaCAL can follow the chain from one reference to the next.
+  /// A model must attend from each token to the single token to which it refers. The prediction
+  /// depends on the whole chain of references, but layers such as ChaCAL can follow the chain from
+  /// one reference to the next.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     for (std::int64_t i = size_; i < static_cast<std::int64_t>(sample.tokens.size()); ++i) {
@@ -109,7 +110,8 @@ class Chains final : public Task {
     return rows;
   }
 
-  /// The answer consists of the chains of all tokens, with "; " between two chains.
+  /// The answer contains the chain of every token: the token, the tokens to which references lead
+  /// from there, and finally a value. Chains are separated by "; ".
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::string chains;
     for (std::int64_t i = 0; i < longest(); ++i) {
@@ -158,8 +160,8 @@ class Chains final : public Task {
   }
 
  private:
-  /// Parses a prompt by the definition of the task. Returns a description of what is wrong, or an
-  /// empty text if nothing is wrong.
+  /// Splits a prompt into words and checks that it is a prompt of this task. Returns a description
+  /// of what is wrong, or an empty text if nothing is wrong.
   std::string read(std::string_view prompt, std::vector<std::string_view>& words) const {
     words = words_of(prompt);
     if (static_cast<std::int64_t>(words.size()) != longest()) {

@@ -22,8 +22,8 @@ class CharacterTask : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   Sample sample(Rng& rng, int head) const override;
   Sample sample_of(std::string_view text) const override;
-  /// Empty if a tokenizer is used: it can encode the same character as different tokens, so tokens
-  /// do not determine characters.
+  /// couplings() and digit_places() return empty lists if a tokenizer is used, because they count
+  /// characters, and a token of the tokenizer may contain several.
   std::vector<std::int32_t> couplings(std::span<const std::int32_t> tokens) const override;
   std::vector<std::int32_t> digit_places(std::span<const std::int32_t> tokens) const override;
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
@@ -31,7 +31,7 @@ class CharacterTask : public Task {
   std::int64_t instruction_tokens() const override { return std::ssize(framing_.before()); }
   std::pair<std::string, std::string> as_text(const Sample& sample) const override;
   std::string answer(std::string_view prompt, int head) const override;
-  /// Accepts an answer with or without the end.
+  /// Accepts an answer with or without the line break that ends it.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int head) const override;
 
@@ -39,8 +39,8 @@ class CharacterTask : public Task {
   struct Written {
     std::string prompt = {}, answer = {};
   };
-  /// If own.ended, each answer is followed by an end, which is scored too. `longest` is the maximum
-  /// number of characters of prompt and answer together.
+  /// If own.ended is true, an end token follows each answer and is scored too. `longest` is the
+  /// maximum number of characters of prompt and answer together.
   CharacterTask(const OptionValues& options, const Framing::Own& own, std::int64_t longest);
 
   virtual Written draw(Rng& rng) const = 0;
@@ -54,27 +54,28 @@ class CharacterTask : public Task {
   /// Index of the answer's first character in the text of a sample; npos if there is no answer.
   virtual std::size_t answer_in(std::string_view sample) const;
 
-  /// The couplings() and digit_places() of a text of characters. The text may include the end.
-  /// Empty if the task does not define such numbers.
+  /// coupled() returns the couplings() of a text, and places_of_digits() its digit_places(), with
+  /// one number per character. The text may include its end. The result is empty if the task does
+  /// not define such numbers.
   virtual std::vector<std::int32_t> coupled(std::string_view) const { return {}; }
   virtual std::vector<std::int32_t> places_of_digits(std::string_view) const { return {}; }
 
   /// The character with index `place` depends on the earlier characters with the indices `at`.
   struct Look {
     std::size_t place;
-    std::vector<std::size_t> at;  // in ascending order; may be empty
+    std::vector<std::size_t> at;  // indices in ascending order; may be empty
   };
-  /// One Look for each character of the answer. `sample` contains a right answer, which begins at
-  /// index `begin`.
+  /// One Look for each character of the answer. `sample` is a text with a right answer, which
+  /// begins at index `begin`.
   virtual std::vector<Look> looks(std::string_view sample, std::size_t begin) const = 0;
 
  private:
   Sample made_of(const Written& written) const;
   bool has_own_tokens() const { return framing_.before().empty() && framing_.between().empty(); }
 
-  /// Where a sample's prompt and answer are among its tokens.
+  /// The places of the prompt and of the answer among the tokens of a sample.
   struct Places {
-    std::size_t prompt, answer;  // index of the first token of each part
+    std::size_t prompt, answer;  // indices of the first token of the prompt and of the answer
     std::size_t answer_end;
   };
   Places places_in(const Sample& sample) const;
@@ -85,7 +86,7 @@ class CharacterTask : public Task {
   std::int64_t longest_;
 };
 
-/// Returns a kind of character task whose options include the options of the framing.
+/// Adds the options of Framing, such as `tokenizer`, to a kind of task.
 TaskKind character_kind(TaskKind kind);
 
 /// Functions for numbers that are written with the last digit first.
@@ -93,15 +94,17 @@ namespace digits {
 
 /// Draws a number with `count` digits. A number of several digits has no leading zero.
 std::string draw(std::int64_t count, Rng& rng);
-/// The number padded with leading zeros to `width` digits.
+/// Pads a number to `width` digits with leading zeros. They are at the end of the text, because
+/// numbers are written with the last digit first.
 std::string padded(std::string number, std::size_t width);
 /// The number without leading zeros; "0" for zero.
 std::string trimmed(std::string_view number);
-// The sum. It has at least as many digits as the longer number.
+// The sum of two numbers. It has at least as many digits as the longer number.
 std::string sum(std::string_view a, std::string_view b);
 bool less(std::string_view a, std::string_view b);
-/// For each character of a text: a digit's index in its number, counted from 1, or 0 for an
-/// operator. The end is treated as one more digit if `counted`, and otherwise as an operator.
+/// Returns one number per character of a text: for a digit, its index in its number, counted from
+/// 1; for an operator, 0. The line break at the end is treated as one more digit if `counted` is
+/// true, otherwise as an operator.
 std::vector<std::int32_t> places(std::string_view text, bool counted);
 /// Splits a text into numbers at the operator `sign`. Returns an empty list unless each part is a
 /// number of at most `most` digits.

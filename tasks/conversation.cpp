@@ -25,7 +25,7 @@ std::string chat_template_name(const OptionValues& options) {
                    " has no chat template in tokenizer_config.json or chat_template.jinja");
     name = nn::ChatTemplate::recognize(jinja, tokenizer);
   }
-  // The constructor throws an Error for an unknown name.
+  // Only checks the name: the constructor throws an Error for an unknown name.
   if (name != "none") nn::ChatTemplate(name, options.text("date"));
   return name;
 }

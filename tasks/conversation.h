@@ -30,7 +30,7 @@ class ConversationFormat {
   /// The tokens of a conversation up to the point where the next answer starts.
   std::vector<std::int32_t> prompt(std::span<const nn::ChatMessage> messages) const;
   /// The tokens of an answer and its end. The answer is encoded separately from the prompt, as in
-  /// generation, so no merge joins characters of both.
+  /// generation, so no token contains characters of both.
   std::vector<std::int32_t> answer(std::string_view text) const;
   const std::vector<std::int32_t>& end() const { return end_; }
 

@@ -43,8 +43,9 @@ class Copying final : public Task {
     return (data_ == 0 ? places_.most : data_) + 1;
   }
 
-  /// A symbol and its copy have the symbol's index as coupling, counted from 1. Noise has the
-  /// coupling of the preceding symbol. The mark has coupling 0.
+  /// Couplings are equal for tokens that belong together. A symbol and its copy have the symbol's
+  /// index, counted from 1. Noise has the coupling of the preceding symbol. The mark ⊥ has coupling
+  /// 0.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -65,8 +66,8 @@ class Copying final : public Task {
     Tokens data;
     std::int64_t missing = data_ == 0 ? places : data_;
     for (std::int64_t left = places; left > 0; --left) {
-      // `missing` symbols must be put into `left` places. With probability missing / left for this
-      // place, all selections of places are equally likely.
+      // `missing` symbols remain to be put into `left` places. If the next place gets a symbol with
+      // probability missing / left, all selections of places are equally likely.
       const bool holds_one = rng.below(static_cast<std::uint32_t>(left)) < missing;
       if (holds_one) {
         const std::uint32_t symbol = rng.below(static_cast<std::uint32_t>(symbols_));
@@ -91,7 +92,8 @@ class Copying final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// For a symbol in the answer, the reference is the same symbol before the mark.
+  /// To predict a symbol of the answer, a model must attend to the symbol of which it is a copy,
+  /// before the mark ⊥.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t place = 0;
@@ -126,8 +128,8 @@ class Copying final : public Task {
   }
 
  private:
-  /// Parses a prompt of any length. Returns a description of what is wrong, or an empty text if
-  /// nothing is wrong.
+  /// Parses a prompt of any length and appends its symbols to `data`. Returns a description of what
+  /// is wrong, or an empty text if nothing is wrong.
   std::string read_prompt(std::string_view text, Tokens& data) const {
     std::string wrong = vocabulary_.encode(text, data);
     if (!wrong.empty()) return wrong;
@@ -147,12 +149,12 @@ class Copying final : public Task {
 
   Range places_;
   std::int64_t data_, symbols_;
-  std::int32_t noise_, mark_;  // tokens, in the order of the vocabulary
+  std::int32_t noise_, mark_;  // tokens "." and "⊥", which follow the symbols in the vocabulary
   WordVocabulary vocabulary_;
 };
 
-/// Samples with `factor` times as many places as the maximum in training, and with as many symbols
-/// as in training.
+/// A test distribution: prompts have `factor` times as many places as the longest prompts in
+/// training. The option `data`, the number of symbols, is unchanged.
 Distribution more_places(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             const Range places = Range::of(values, "noise", 1, most_places / factor);

@@ -136,12 +136,12 @@ class CycleTracing final : public Task {
     return sample;
   }
 
-  /// `nodes`: accuracy of all nodes. `transitions`: accuracy of those nodes before which all nodes
-  /// of the answer are right. `sequences`: share of answers without a mistake. A node is right if
-  /// its space and all its digits are right.
+  /// `nodes`: accuracy of all nodes. `transitions`: accuracy of the nodes up to and including the
+  /// first wrong node. `sequences`: share of answers without a mistake. A node is right if its
+  /// space and all its digits are right.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
-    (void)count_right(sample, said);  // called only because it checks the sizes
+    (void)count_right(sample, said);  // checks the size of `said`
     const auto step = static_cast<std::size_t>(1 + width_);
     std::int64_t total = 0;
     std::int64_t right = 0;
@@ -158,8 +158,8 @@ class CycleTracing final : public Task {
     tally.add_share("sequences", unbroken == total, 1);
   }
 
-  /// For a digit of the next node, the reference is the same digit in the edge that starts at the
-  /// current node.
+  /// To predict a digit of the next node, a model must attend to the same digit in the prompt, in
+  /// the edge from the current node to the next.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto node_at = [&](std::int32_t token) {
       return vocabulary_.decode(
@@ -168,7 +168,7 @@ class CycleTracing final : public Task {
     };
     const auto width = static_cast<std::int32_t>(width_);
     const std::int32_t given = sample.asked.front() + 1;
-    // For each node, the position of its successor in the prompt.
+    // For each node, the index of the token in the prompt at which its successor starts.
     std::map<std::string, std::int32_t> target_of;
     for (std::int32_t edge = 2; edge + 2 + width < given; edge += 2 * width + 2) {
       target_of[node_at(edge)] = edge + width + 1;
@@ -184,7 +184,7 @@ class CycleTracing final : public Task {
     return rows;
   }
 
-  /// The nodes of one complete cycle. Each node is preceded by a space.
+  /// The nodes of one complete cycle, each with a space before it.
   std::string answer(std::string_view prompt, int) const override {
     std::string wrong;
     const Graph graph = read_prompt(prompt, wrong);
@@ -217,7 +217,7 @@ class CycleTracing final : public Task {
   }
 
  private:
-  /// Length of "E " + count times "aaa,bbb " + "C aaa".
+  /// Number of tokens of a prompt "E aaa,bbb bbb,ccc ... C aaa" with `count` edges.
   std::int64_t prompt_length(std::int64_t count) const {
     return 2 + count * (2 * width_ + 2) + 2 + width_;
   }
@@ -229,7 +229,8 @@ class CycleTracing final : public Task {
   std::int64_t budget_ = 0;
 };
 
-/// Cycles with `factor` times as many nodes and tokens as the maximum in training.
+/// A test distribution: cycles with `factor` times as many nodes and tokens as the longest cycle in
+/// training.
 Distribution larger(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             const std::string nodes = text(factor * values.integer("max-nodes", 1, ids / factor));

@@ -7,11 +7,12 @@
 namespace longhand::tasks {
 namespace {
 
-enum Token : std::int32_t { write, read, ignore, zero, one };  // in the order of the vocabulary
+// The tokens w, r, i, 0 and 1, in the order of the vocabulary.
+enum Token : std::int32_t { write, read, ignore, zero, one };
 
-/// Executes instructions by the definition of the language. Sets `stored` to the final bit of the
-/// register, or to 0 if no bit was written. Returns a description of what is wrong, or an empty
-/// text if nothing is wrong.
+/// Executes the instructions of a sample. `stored` must be 0 and is set to the final bit of the
+/// register, '0' or '1'. If no bit was written, it remains 0. Returns a description of what is
+/// wrong, or an empty text if nothing is wrong.
 std::string run_register(std::string_view instructions, char& stored) {
   for (std::size_t at = 0; at < instructions.size(); at += 2) {
     const std::string where = text("instruction ", at / 2 + 1, ": ");
@@ -31,14 +32,14 @@ std::string run_register(std::string_view instructions, char& stored) {
 
 constexpr std::int64_t most_instructions = 1 << 20;
 
-/// A letter is selected by a uniform number u: an ignore if u < ignores, otherwise a read if u <
-/// reads, otherwise a write.
+/// The letter of an instruction is selected by a uniform number u: an ignore if u < ignores,
+/// otherwise a read if u < reads, otherwise a write.
 struct Shares {
   double ignores, reads;
 };
 
-/// With `drift`: the possible numbers of instructions in the first and in the last part of a
-/// sample.
+/// For samples whose letters drift (FlipFlop::drift): the possible numbers of instructions in the
+/// first and in the last part of a sample.
 constexpr Range first_part{1, 16}, last_part{16, 64};
 constexpr Shares first_shares{0.5, 0.5}, middle_shares{0.995, 0.9975}, last_shares{0.1, 1};
 
@@ -106,8 +107,8 @@ class FlipFlopTask final : public Task {
     tally.add_share("reads", right, reads);
   }
 
-  /// For a read, the reference consists of the letter and the bit of the last write or read before
-  /// it.
+  /// To predict the bit of a read, a model must attend to the letter and the bit of the last write
+  /// or read before it.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t last = 0;
@@ -119,8 +120,8 @@ class FlipFlopTask final : public Task {
     return rows;
   }
 
-  /// The answer starts with the bit of the last read. In a sample without reads, the answer is
-  /// empty.
+  /// The answer starts with the bit of the last read, and the prompt is the text before this bit.
+  /// In a sample without reads, the answer is empty.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto tokens = std::span(sample.tokens);
     const std::size_t given =
@@ -152,7 +153,7 @@ class FlipFlopTask final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Samples with `factor` times as many instructions as in training.
+/// A test distribution: samples have `factor` times as many instructions as in training.
 Distribution longer(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             values.set("instructions", text(factor * values.integer("instructions", 1,

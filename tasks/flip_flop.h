@@ -19,9 +19,9 @@ namespace longhand::tasks {
 /// otherwise ignores. The lengths of the first and the last part are drawn uniformly.
 struct FlipFlop {
   std::int64_t instructions = 512;  // instructions per sample; each has two tokens
-  double ignore = 0.6;              // the probability p
+  double ignore = 0.6;              // probability that an instruction is ignored
   bool every_token = false;         // train on every token, not only on the bits of reads
-  bool drift = false;               // samples have the three parts described above; p is not used
+  bool drift = false;               // probabilities vary within a sample; `ignore` is not used
 
   std::unique_ptr<Task> make() const;
 };

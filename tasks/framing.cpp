@@ -17,8 +17,8 @@ namespace {
 // Maximum size of a tokenizer_config.json in bytes.
 constexpr std::size_t largest_config = std::size_t{64} << 20;
 
-/// The tokens of a tokenizer. encode() treats a text as a prompt: it returns the tokens of
-/// `before`, of the prompt and of `between`.
+/// The tokens of a tokenizer. encode() treats a text as the prompt of a sample: it returns the
+/// tokens before the prompt (such as an instruction), of the prompt, and between prompt and answer.
 class FramedVocabulary final : public Vocabulary {
  public:
   FramedVocabulary(const TokenizerVocabulary& tokens, const Framing& framing)
@@ -52,8 +52,8 @@ class FramedVocabulary final : public Vocabulary {
   const Framing& framing_;
 };
 
-/// The token that tokenizer_config.json names under `name`, such as eos_token. No value if there is
-/// no such key.
+/// The token that tokenizer_config.json assigns to the key `name`, such as eos_token. No value if
+/// the file or the key does not exist.
 std::optional<std::int32_t> named_token(const std::filesystem::path& folder, std::string_view name,
                                         const Vocabulary& tokens) {
   const std::filesystem::path file = folder / "tokenizer_config.json";

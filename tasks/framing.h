@@ -14,13 +14,13 @@
 
 namespace longhand::tasks {
 
-/// How a sample of a character task is encoded as tokens:
+/// The encoding of a sample of a character task as tokens. These five parts follow one another:
 ///
-///   before  prompt  between  answer  after
+///   before, prompt, between, answer, after.
 ///
-/// The characters of prompt and answer are one token each. By default, the vocabulary consists of
-/// the task's characters and a line break. `before` and `between` are then empty, and `after` is
-/// the line break.
+/// Each character of prompt and answer is one token. By default, the vocabulary consists of the
+/// task's characters and a line break. `before` and `between` are then empty, and `after` is the
+/// line break.
 ///
 /// For a pretrained model, the tokens are those of a tokenizer. `before` then starts with the chat
 /// template's text before the user's message or, without a template, with the tokenizer's begin
@@ -30,13 +30,14 @@ namespace longhand::tasks {
 /// token. If the task's answers have no end, `after` is empty.
 class Framing {
  public:
-  /// The options that all tasks with a framing have.
+  /// The options that all tasks with a Framing have in common.
   static std::vector<TaskOption> options();
 
   struct Own {
     std::string_view characters;
     bool ended = true;
-    std::string_view instruction, examples;  // values of these two options if they are `auto`
+    // The texts that the value `auto` of the options `instruction` and `examples` stands for.
+    std::string_view instruction, examples;
   };
   Framing(const OptionValues& options, const Own& own);
   Framing(const Framing&) = delete;

@@ -11,12 +11,12 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-constexpr std::int32_t mark = 10, carry_mark = 11;  // tokens, in the order of the vocabulary
+constexpr std::int32_t mark = 10, carry_mark = 11;  // tokens ⊥ and ↑, which follow the digits
 
 WordVocabulary make_vocabulary() {
   std::vector<std::string> texts;
   for (int digit = 0; digit < 10; ++digit) texts.push_back(std::to_string(digit));
-  // The paper's vocabulary has 14 tokens; samples contain only 12 of them.
+  // The vocabulary of Awasthi and Gupta 2023 has 14 tokens, but samples contain only 12 of them.
   for (const char* text : {"⊥", "↑", "PAD", "UNUSED"}) texts.emplace_back(text);
   return WordVocabulary(std::move(texts), " ");
 }
@@ -32,8 +32,8 @@ class Increment final : public Task {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   int heads() const override { return hint_ ? 2 : 1; }
   std::string_view head_name(int head) const override { return head == 0 ? "increment" : "carry"; }
-  /// A sample has n digits, the mark, and up to n + 1 digits of the sum. With carries, a carry mark
-  /// and a carry follow each digit of the sum.
+  /// A sample has n digits, the mark ⊥, and up to n + 1 digits of the sum. In the helper task
+  /// `carry`, a carry mark ↑ and a carry follow each digit of the sum.
   std::int64_t longest() const override {
     const std::int64_t digits = lengths_.longest();
     return digits + 1 + (hint_ ? 3 : 1) * (digits + 1);
@@ -41,8 +41,8 @@ class Increment final : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   std::int64_t coupled_positions() const override { return lengths_.longest() + 2; }
 
-  /// Couplings increase up to the mark and decrease after it, so that digits of the same place have
-  /// equal couplings. A carry mark and its carry have the coupling of the preceding digit.
+  /// Couplings increase up to the mark ⊥ and decrease after it, so that digits of the same place
+  /// have equal couplings. A carry mark ↑ and its carry have the coupling of the preceding digit.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -81,9 +81,9 @@ class Increment final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// For a digit of the sum, the reference consists of the digits of its place and of all lower
-  /// places. With carries, it consists of the digit of its place and the carry into its place. For
-  /// a carry mark, the reference is the preceding digit.
+  /// To predict a digit of the sum, a model must attend to the number's digits of the same place
+  /// and of all lower places. With carries, a digit and its carry depend on the number's digit of
+  /// the same place and on the carry into this place. A carry mark depends on the preceding digit.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t digits = sample.asked.front();
     std::vector<ReferenceRow> rows;
@@ -133,8 +133,9 @@ class Increment final : public Task {
   }
 
  private:
-  /// If lengths are mixed, some numbers end in nines. The number of these nines is drawn uniformly
-  /// from 1 to the number of digits.
+  /// Draws the digits of a number. If short and long numbers are mixed, as in training, some
+  /// numbers end in nines. The number of these nines is drawn uniformly from 1 to the number of
+  /// digits.
   Tokens draw_number(Rng& rng) const {
     const std::int64_t length = lengths_.draw(rng);
     Tokens digits{1 + static_cast<std::int32_t>(rng.below(9))};
@@ -160,8 +161,8 @@ class Increment final : public Task {
     return digits.front() == 0 ? "expected a first digit from 1 to 9, got 0" : std::string();
   }
 
-  /// Replaces the nines at the end by zeros and increases the digit before them by one. All other
-  /// digits stay the same. The generator uses another method: it carries digit by digit.
+  /// Adds one to a number: replaces the nines at its end by zeros and increases the digit before
+  /// them by one. The generator of samples uses another method: it carries digit by digit.
   static Tokens solve(const Tokens& digits, int head) {
     const auto last = std::find_if(digits.rbegin(), digits.rend(), [](int d) { return d != 9; });
     const auto nines = static_cast<std::size_t>(last - digits.rbegin());

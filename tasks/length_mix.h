@@ -16,10 +16,11 @@ class LengthMix {
  public:
   static constexpr std::int64_t most = 1 << 14;
 
-  /// Reads the options `length` (0: the mix of training), `short` and `long`.
+  /// Reads the options `length` (0: short and long lengths are mixed as in training), `short` and
+  /// `long`.
   explicit LengthMix(const OptionValues& options);
   static std::vector<TaskOption> options(int short_length, int long_length);
-  /// The test set of one length.
+  /// The test set in which all samples have this length.
   static Distribution exactly(std::int64_t length);
 
   std::int64_t draw(Rng& rng) const;

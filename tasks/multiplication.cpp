@@ -35,9 +35,9 @@ class Multiplication final : public CharacterTask {
                             "digit of the second, then their sum. All are written from the last "
                             "digit to the first.\n",
              .examples = "70*60=24+00=24\n2100*3000=6300+0000+0000+0000=6300"},
-            // Let n = digits.most. A padded number has 2 n digits and is followed by one other
-            // character. A sample consists of 2 n + 3 such numbers: two factors, 2 n rows and the
-            // product.
+            // Let n = digits.most, the maximum number of digits of a factor. A padded number has 2
+            // n digits and is followed by one other character. A sample consists of 2 n + 3 such
+            // numbers: two factors, 2 n partial products and the product.
             (2 * digits.most + 1) * (2 * digits.most + 3)),
         digits_(digits),
         pad_(pad) {}
@@ -69,8 +69,8 @@ class Multiplication final : public CharacterTask {
     return sample;
   }
 
-  /// Computes each row by repeated addition, and the product column by column. The generator uses
-  /// another method: it multiplies digit by digit and adds whole rows.
+  /// Computes each partial product by repeated addition, and the product column by column. The
+  /// generator of samples uses another method: it multiplies digit by digit and adds whole rows.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {
@@ -127,7 +127,7 @@ class Multiplication final : public CharacterTask {
     return all;
   }
 
-  /// Number of digits to which all numbers are padded. 0: numbers are not padded.
+  /// Number of digits to which all numbers of a prompt are padded. 0: numbers are not padded.
   static std::size_t width_of(const std::string& first, const std::string& second) {
     const bool padded =
         first.size() == second.size() && first.size() >= 2 * digits::trimmed(first).size();

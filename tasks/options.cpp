@@ -10,7 +10,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The names as a list: "a, b or c".
+/// Joins the names of all items to a list such as "a, b or c".
 template <class Range, class Name>
 std::string alternatives(const Range& range, Name name) {
   std::string list;

@@ -15,7 +15,7 @@ struct TaskOption {
   std::string name;
   std::string default_value;
   std::string help;
-  std::string flag = {};  // another name of the flag
+  std::string flag = {};  // a second name of the flag, such as `tokenizer`; empty: none
 };
 
 /// The values of a task's options, which are initially the defaults. Values are stored as text. A
@@ -30,7 +30,7 @@ class OptionValues {
   const std::string& text(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most) const;
   double number(std::string_view name, double least, double most) const;
-  /// Index of the option's value among the choices.
+  /// Index of the value of an option among `choices`.
   std::size_t choice(std::string_view name, std::initializer_list<std::string_view> choices) const;
 
   const std::string& task() const { return task_; }

@@ -20,30 +20,32 @@ inline constexpr std::int64_t longest_record = 1 << 20;  // tokens
 inline constexpr std::string_view held_out_name = "held-out";
 inline constexpr std::string_view default_between = "\n";
 
-/// True if the vocabulary consists of the characters or words of the files.
+/// True if `tokenizer` is "characters" or "spaces", which means that the vocabulary consists of the
+/// characters or words of the files.
 bool learns_tokens(std::string_view tokenizer);
 
-/// Splits a text into its tokens: characters, or words separated by spaces.
+/// Splits a text into characters, or into words at spaces, and calls `take` with each of them.
 void split_tokens(std::string_view text, bool into_words,
                   const std::function<void(std::string_view)>& take);
 
-/// The settings that all files of a task share.
+/// The settings that all files of a task share. They are read from the options of the task.
 struct OwnSettings {
   explicit OwnSettings(const OptionValues& options);
 
   bool has_template() const { return chat_template != "none"; }
-  /// True if the tokens of prompt and answer do not depend on the text around them.
+  /// True if records may refer to tokens by index, because the tokens of prompt and answer do not
+  /// depend on the text around them.
   bool counts_tokens() const;
 
   std::vector<TaskFile> files;  // the first is the training file
   std::string tokenizer, chat_template;
-  std::string between, after;  // texts between prompt and answer, and after an answer
-  std::string part;            // name of a file, or held_out_name
-  double held_out = 0;         // share of the training file, at its end, that is held out
-  std::int64_t longest = 0;    // maximum tokens of a training sample; 0: unknown
+  std::string between, after;  // `between` separates prompt and answer; `after` ends an answer
+  std::string part;            // what to read: the name of a file, or held_out_name
+  double held_out = 0;         // held-out share of the training file, at its end
+  std::int64_t longest = 0;    // maximum number of tokens of a training sample; 0: unknown
 };
 
-/// The records of one part of a task.
+/// The records of one part of a task: the training file, its held-out end, or another file.
 class OwnRecords {
  public:
   /// Makes every sample once, so that errors are reported before training starts.
@@ -57,8 +59,8 @@ class OwnRecords {
   Sample sample_at(std::uint64_t number) const;
 
  private:
-  /// Converts the pairs of a record. The numbers in a pair do not count the text between prompt and
-  /// answer.
+  /// Converts the pairs of a record, which are indices of tokens, to reference attention. These
+  /// indices do not count the text between prompt and answer, which is part of the sample.
   std::vector<ReferenceRow> rows_of(const RecordMarks& marks, std::int64_t prompt,
                                     std::int64_t begin, std::int64_t end,
                                     const std::string& place) const;

@@ -15,11 +15,12 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::size_t largest_token_list = std::size_t{1} << 19;  // bytes in config.ini
-constexpr std::size_t longest_word = 256;                         // bytes
+// Maximum size of the option `tokens` in bytes. The option is stored in config.ini.
+constexpr std::size_t largest_token_list = std::size_t{1} << 19;
+constexpr std::size_t longest_word = 256;  // bytes
 
-/// A vocabulary whose encode() reads a prompt of the user and appends the tokens between prompt and
-/// answer.
+/// A vocabulary for prompts that a user types: encode() appends the tokens of the text between
+/// prompt and answer.
 class PromptVocabulary final : public Vocabulary {
  public:
   PromptVocabulary(std::unique_ptr<const Vocabulary> tokens, std::string_view between)
@@ -115,7 +116,7 @@ class OwnTask final : public Task {
     return found;
   }
 
-  /// The answer may or may not include its end.
+  /// The answer may include the text that ends it (option `after`) or omit this text.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::vector<std::int32_t> given;
@@ -142,8 +143,8 @@ class OwnTask final : public Task {
     return nn::ChatTemplate(settings.chat_template, options.text("date"));
   }
 
-  /// Encodes a text from the settings. If there are no files, the vocabulary and the result are
-  /// empty.
+  /// Encodes a text from the settings, such as the text after an answer. If there are no files, the
+  /// vocabulary is empty, and so is the result.
   std::vector<std::int32_t> encoded(const std::string& text) const {
     return tokens_->size() == 0 ? std::vector<std::int32_t>() : tokens_->encode_part(text);
   }
@@ -156,8 +157,8 @@ class OwnTask final : public Task {
     }
   }
 
-  /// Calls `body` for every sample that begins with `prompt`, with the rest of the sample. `prompt`
-  /// may include the beginning of the answer.
+  /// Calls `body` for every sample that begins with `prompt`, with the tokens of the sample after
+  /// `prompt`, which may include the beginning of the answer.
   void for_answers(std::string_view prompt,
                    const std::function<void(std::span<const std::int32_t>)>& body) const {
     std::vector<std::int32_t> given;
@@ -194,7 +195,8 @@ class OwnTask final : public Task {
   OwnSettings settings_;
   std::unique_ptr<const Vocabulary> tokens_;
   ConversationFormat format_;
-  std::unique_ptr<const Vocabulary> prompts_;  // null: there is no text between prompt and answer
+  // The vocabulary for prompts. Null: there is no text between prompt and answer.
+  std::unique_ptr<const Vocabulary> prompts_;
   mutable std::mutex opening_;
   mutable std::unique_ptr<const OwnRecords> records_;
 };
@@ -238,7 +240,7 @@ class TokenList {
   }
   bool contains(std::string_view token) const { return found_.contains(token); }
 
-  /// The tokens as a value of the option `tokens`.
+  /// The list of tokens, written as a value of the option `tokens`.
   std::string option() const {
     std::string list;
     for (const std::string& token : found_) {
@@ -253,7 +255,8 @@ class TokenList {
   std::size_t bytes_ = 0;
 };
 
-/// A mark that no record contains. If not all tokens of the records are known, the default.
+/// A mark to put between prompt and answer: one of "=", ">" and "|" that no record contains. If
+/// there is none, or if not all tokens of the records are known, the mark is default_between.
 std::string_view mark_outside(const TokenList& tokens, bool is_known) {
   for (const std::string_view mark : {"=", ">", "|"}) {
     if (is_known && !tokens.contains(mark)) return mark;
@@ -311,7 +314,7 @@ void complete(OptionValues& values) {
   const std::vector<TaskFile> files = find_task_files(values.text("files"));
   values.set("files", list_of(files));
   if (values.text("held_out") == "auto") values.set("held_out", files.size() == 1 ? "0.1" : "0");
-  OwnSettings{values};  // checks the options
+  OwnSettings{values};  // the constructor checks the options
   complete_tokens(values, files);
   if (values.integer("longest", 0, longest_record) == 0) {
     values.set("longest", std::to_string(OwnTask(values).longest()));

@@ -106,8 +106,8 @@ class PositionedTask final : public Task {
                    " positions, their range (--longest), got ", positions);
   }
 
-  /// The couplings or the digit places of the tokens, each increased by `start`. The digit place 0
-  /// remains 0.
+  /// Position ids: the couplings (equal for tokens that belong together) or the digit places of the
+  /// tokens, increased by `start`. Digit place 0 (no digit) remains 0.
   Ids started(std::span<const std::int32_t> tokens, std::int32_t start) const {
     const bool coupled = ids_ == PositionIds::coupled;
     Ids ids = coupled ? task_->couplings(tokens) : task_->digit_places(tokens);

@@ -30,8 +30,8 @@ class Recall final : public Task {
     LONGHAND_CHECK(tokens_.least % 2 == 0 && tokens_.most % 2 == 0,
                    "task recall: option tokens: expected even numbers, got ",
                    quote(options.text("tokens")));
-    // Minimum number of tokens per key: repeats_ pairs of a key and a value, and one slot of two
-    // tokens.
+    // Minimum number of tokens per key: `repeats_` pairs of a key and a value in the table, and one
+    // slot of two tokens after the table.
     const std::int64_t each = 2 * repeats_ + 2;
     LONGHAND_CHECK(tokens_.least >= each, "task recall: option tokens: expected at least ", each,
                    ", the tokens of a key with ", repeats_, " values, got ", tokens_.least);
@@ -94,7 +94,7 @@ class Recall final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// For a predicted value, the reference is the first occurrence of the value, which is in the
+  /// To predict a value, a model must attend to the first occurrence of the value, which is in the
   /// table.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> first;
@@ -108,9 +108,9 @@ class Recall final : public Task {
     return rows;
   }
 
-  /// The answer has an entry for every slot whose first token is a key of the table. An entry
-  /// consists of the index of this token, counted from 0, and the key's value. If a randomly drawn
-  /// first token happens to be a key, its slot has an entry too, because the text does not
+  /// The table of a prompt is followed by slots of two tokens. The answer has an entry for every
+  /// slot whose first token is a key: the index of this token, counted from 0, and the key's value.
+  /// This includes slots whose first token is a key only by chance, because the text does not
   /// distinguish such slots.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> value_of;
@@ -138,14 +138,14 @@ class Recall final : public Task {
     return answer;
   }
 
-  /// There must be one entry for each key. If a key is in several slots, the entry may name any of
-  /// them.
+  /// The answer must contain an entry, the index and the value of a key, for each key. If a key
+  /// occurs several times after the table, the entry may name any of these places.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     Prompt read;
     std::string wrong = read_prompt(prompt, read);
     if (!wrong.empty()) return wrong;
-    // Keys without an entry so far, each with the index of one of its slots.
+    // The keys for which the answer has no entry so far, each with the index of one occurrence.
     std::map<std::int32_t, std::int64_t> unanswered;
     for (const auto& [place, key] : read.slots) unanswered.emplace(key, place);
     std::int64_t last = -1;
@@ -194,10 +194,10 @@ class Recall final : public Task {
     return all;
   }
 
-  /// Draws the slots of the keys, as indices from 0. Each slot s = 1, 2, ... gets a random time,
-  /// which is exponentially distributed with mean s^0.99, and the slots with the lowest times are
-  /// chosen. This is equivalent to drawing slots without replacement with probabilities
-  /// proportional to s^-0.99.
+  /// Draws `count` slots (pairs of tokens after the table) for the keys. The result contains
+  /// indices from 0. Each slot s = 1, 2, ... gets a random time, which is exponentially distributed
+  /// with mean s^0.99, and the slots with the lowest times are chosen. This is equivalent to
+  /// drawing slots without replacement with probabilities proportional to s^-0.99.
   std::vector<std::int64_t> draw_slots(Rng& rng, std::int64_t slots, std::int64_t count) const {
     std::vector<std::pair<double, std::int64_t>> waits;
     for (std::int64_t slot = 0; slot < slots; ++slot) {
@@ -220,7 +220,8 @@ class Recall final : public Task {
   /// the table.
   struct Prompt {
     std::map<std::int32_t, Tokens> values;
-    // One entry per slot whose first token is a key: the index of this token, and the key.
+    // One entry per slot (two tokens after the table) whose first token is a key: the index of this
+    // token, and the key.
     std::map<std::int64_t, std::int32_t> slots;
   };
 
@@ -239,7 +240,7 @@ class Recall final : public Task {
                   " tokens, an even number, got ", length);
     }
     const auto table = static_cast<std::size_t>(2 * pairs_of(length) * repeats_);
-    std::map<std::int32_t, std::size_t> owners;  // position of each value
+    std::map<std::int32_t, std::size_t> owners;  // for each value, its index in the table
     for (std::size_t i = 0; i < table; i += 2) {
       const std::int32_t key = tokens[i], value = tokens[i + 1];
       if (key < 1 || key >= first_value_) {
@@ -255,7 +256,7 @@ class Recall final : public Task {
       }
       prompt.values[key].push_back(value);
     }
-    std::map<std::int32_t, std::int64_t> asked;  // keys in slots, and how often each occurs
+    std::map<std::int32_t, std::int64_t> asked;  // how often each key occurs after the table
     for (std::size_t i = table; i < tokens.size(); i += 2) {
       if (!prompt.values.contains(tokens[i])) continue;
       prompt.slots.emplace(static_cast<std::int64_t>(i), tokens[i]);
@@ -278,7 +279,8 @@ class Recall final : public Task {
   std::vector<double> mean_waits_;  // mean of each slot's random time in draw_slots()
 };
 
-/// Samples with `factor` times as many tokens and keys as the maximum in training.
+/// A test distribution: samples have `factor` times as many tokens and keys as the longest samples
+/// in training.
 Distribution longer_tables(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             const Range tokens = Range::of(values, "tokens", 4, most_tokens / factor);

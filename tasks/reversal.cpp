@@ -28,7 +28,8 @@ class Reversal final : public CharacterTask {
   std::int64_t coupled_positions() const override { return length_.most + 2; }
 
  private:
-  /// Couplings increase up to '=', then decrease to 0 at the end.
+  /// Couplings are equal for a character and its copy: they increase up to '=', then decrease to 0
+  /// at the end.
   std::vector<std::int32_t> coupled(std::string_view characters) const override {
     std::vector<std::int32_t> all;
     std::int32_t id = 0;

@@ -4,8 +4,8 @@
 
 namespace longhand::tasks {
 
-/// A string, then the same characters in reverse order: dh13=31hd. Reference attention: a character
-/// of the answer depends on the same character of the string.
+/// A string, then the same characters in reverse order: dh13=31hd. To predict a character of the
+/// answer, a model must attend to the same character of the string.
 TaskKind reversal();
 
 }  // namespace longhand::tasks

@@ -32,7 +32,7 @@ std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size)
 /// one sequence into the other.
 std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   if (std::ranges::equal(a, b)) return 0;
-  // Distances between the current prefix of a and every prefix of b.
+  // Edit distances between a prefix of a, which the loop extends, and every prefix of b.
   std::vector<std::int64_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -47,7 +47,7 @@ std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std:
   return row.back();
 }
 
-/// A parsed prompt: the numbers before the first mark, and the numbers after it.
+/// A parsed prompt: the numbers before the first mark ⊥, and the numbers after it.
 struct Prompt {
   Numbers input, after;
 };
@@ -122,8 +122,8 @@ class Sorting final : public Task {
     tally.add_value("edit-distance", static_cast<double>(edit_distance(answer, said)));
   }
 
-  /// For a number in the answer, the reference consists of all occurrences of the number in the
-  /// input. For the task `count`, it is the whole input.
+  /// To predict a number of the answer, a model must attend to all occurrences of the number in the
+  /// input. For the task `count`, it must attend to the whole input.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto input =
         static_cast<std::int32_t>(std::ranges::find(sample.tokens, mark_) - sample.tokens.begin());
@@ -207,7 +207,8 @@ class Sorting final : public Task {
     return input;
   }
 
-  // Generators: each function writes a prompt to `tokens` and returns the answer.
+  // Each of the next functions generates samples: it writes a prompt to `tokens` and returns the
+  // answer.
 
   Numbers sort(Rng& rng, Numbers& tokens) const {
     tokens = draw_input(rng);
@@ -217,8 +218,8 @@ class Sorting final : public Task {
     return answer;
   }
 
-  /// The prompt ends with a number that is drawn from those numbers of the input that have a
-  /// successor. The answer is its successor.
+  /// Helper task `successor`: the prompt ends with a random number of the input that has a
+  /// successor (follower()). The answer is this successor.
   Numbers successor(Rng& rng, Numbers& tokens) const {
     for (int tries = 0;; ++tries) {
       LONGHAND_CHECK(tries < 1000,
@@ -239,7 +240,9 @@ class Sorting final : public Task {
     return {after};
   }
 
-  /// The successor of a number in the input; 0 if the number has no successor.
+  /// The successor of a number: the next greater number of the input. If copies_follow_ is true,
+  /// the successor of a number that occurs several times is the number itself. 0: there is no
+  /// successor.
   std::int32_t follower(std::span<const std::int32_t> input, std::int32_t number) const {
     if (copies_follow_ && std::ranges::count(input, number) > 1) return number;
     std::int32_t least = 0;
@@ -249,8 +252,8 @@ class Sorting final : public Task {
     return least;
   }
 
-  /// At first, each of two numbers occurs length / 2 times, rounded down. With probability 1/2, 1
-  /// to 5 occurrences of one of them are then removed, but at least one remains.
+  /// Helper task `count`: at first, each of two numbers occurs length / 2 times, rounded down. With
+  /// probability 1/2, 1 to 5 occurrences of one of them are then removed, but at least one remains.
   Numbers count(Rng& rng, Numbers& tokens) const {
     const std::int64_t each = lengths_.draw(rng) / 2;
     const Numbers both = draw_distinct(rng, 2);
@@ -265,8 +268,9 @@ class Sorting final : public Task {
     return {fewer > 0 ? both[rarer] : std::ranges::min(both)};
   }
 
-  /// The first part repeats a number n times, where n is between 1 and length / 2. The second part
-  /// repeats it fewer than n times, possibly 0 times. Both counts are drawn uniformly.
+  /// Helper task `fill`: the first part of the prompt repeats a number. The count is drawn
+  /// uniformly from 1 to length / 2. The second part repeats the same number, but less often: its
+  /// count is drawn uniformly from 0 to one less than the count of the first part.
   Numbers fill(Rng& rng, Numbers& tokens) const {
     const std::int64_t times = 1 + rng.below(bound(lengths_.draw(rng) / 2));
     const std::int64_t begun = rng.below(bound(times));
@@ -335,8 +339,8 @@ class Sorting final : public Task {
     return {};
   }
 
-  /// The right answer by the definition. It counts the numbers. The generator uses another method:
-  /// it sorts them.
+  /// Computes the right answer from the number of times that each number occurs in the input. The
+  /// generators of samples use other methods, such as sorting.
   Numbers solve(Kind kind, const Prompt& prompt) const {
     std::vector<std::size_t> times(static_cast<std::size_t>(largest_) + 1);
     for (const std::int32_t number : prompt.input) ++times[static_cast<std::size_t>(number)];

@@ -10,24 +10,26 @@
 namespace longhand::tasks {
 namespace {
 
-/// Coefficient n > 0 of the continued fraction of I_x(a, b). With m = n / 2 rounded down,
-///   n even: m (b - m) x / ((a + 2m - 1) (a + 2m))
-///   n odd:  -(a + m) (a + b + m) x / ((a + 2m) (a + 2m + 1))
+/// Coefficient c_n, for n > 0, of the continued fraction of the incomplete beta function I_x(a, b).
+/// With m = n / 2 rounded down, it is
+///   m (b - m) x / ((a + 2m - 1) (a + 2m)) if n is even;
+///   -(a + m) (a + b + m) x / ((a + 2m) (a + 2m + 1)) if n is odd.
 double coefficient(double a, double b, double x, int n) {
   const double m = std::floor(n / 2.0);
   if (n % 2 == 0) return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
   return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 }
 
-/// Computes 1 / (1 + c_1 / (1 + c_2 / (1 + ...))) until a further term changes nothing. The
-/// numerators A_n and denominators B_n of the approximations could overflow, so only the quotients
-/// A_n / A_n-1 and B_n / B_n-1 are computed.
+/// Computes 1 / (1 + c_1 / (1 + c_2 / (1 + ...))) with c_n = coefficient(a, b, x, n), until a
+/// further term changes nothing. The approximations are quotients A_n / B_n. A_n and B_n could
+/// overflow, so only A_n / A_n-1 and B_n / B_n-1 are computed.
 double continued_fraction(double a, double b, double x) {
   constexpr int most_terms = 100'000;
   constexpr double tiny = std::numeric_limits<double>::min();
   const auto nonzero = [](double value) { return value == 0 ? tiny : value; };
   double value = 1, numerators = 1;
-  double denominators = std::numeric_limits<double>::infinity();  // B_0 / B_-1 = 1 / 0
+  // Quotient of successive denominators, initially 1 / 0.
+  double denominators = std::numeric_limits<double>::infinity();
   for (int n = 1; n < most_terms; ++n) {
     const double c = coefficient(a, b, x, n);
     numerators = nonzero(1 + c / numerators);
@@ -67,8 +69,9 @@ double incomplete_beta(double a, double b, double x) {
   LONGHAND_CHECK(a > 0 && b > 0 && x >= 0 && x <= 1,
                  "incomplete_beta: expected a, b > 0 and x from 0 to 1, got ", a, ", ", b, ", ", x);
   if (x == 0 || x == 1) return x;
-  // The continued fraction of I_x(a, b) converges fast if x is below this bound. Otherwise, the
-  // continued fraction of I_{1-x}(b, a) = 1 - I_x(a, b) does.
+  // The continued fraction of the incomplete beta function I_x(a, b) converges fast if x is at most
+  // (a + 1) / (a + b + 2). Otherwise, that of I_{1-x}(b, a) does, and I_x(a, b) = 1 - I_{1-x}(b,
+  // a).
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
   const double log_factor =
       a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
@@ -149,7 +152,7 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
   const double half = student_quantile(0.05, freedom) * law.deviation / std::sqrt(law.spread);
   law.exponent_between = {law.exponent - half, law.exponent + half};
 
-  std::map<double, Moments> at;  // for each n, the moments of ln e
+  std::map<double, Moments> at;  // for each size n, the moments of the logarithms of its errors
   for (const auto& [n, e] : points) at[n].add(std::log(e));
   double within = 0;
   for (const auto& [n, errors] : at) within += errors.squares;
@@ -157,8 +160,10 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
   if (repeats > 0 && at.size() > 2) {
     const auto bends = static_cast<double>(at.size() - 2);
     const double bent = std::max(0.0, squares - within);
-    // The statistic of the F test is F = (bent / bends) / (within / repeats), with `bends` and
-    // `repeats` degrees of freedom. `share` is repeats / (repeats + bends F).
+    // F test of the hypothesis that the mean errors of all sizes lie on the line. `within` is the
+    // sum of squares around the mean of each size, and `bent` the sum of squares of these means
+    // around the line. F = (bent / bends) / (within / repeats) has `bends` and `repeats` degrees of
+    // freedom, and `share` is repeats / (repeats + bends F).
     const double share = within + bent > 0 ? within / (within + bent) : 1;
     law.straight = incomplete_beta(repeats / 2, bends / 2, share);
   }

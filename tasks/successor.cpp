@@ -42,7 +42,7 @@ class Successor final : public CharacterTask {
     return sample;
   }
 
-  /// Any positive number of successors is a right answer.
+  /// The shortest right answer is one successor. judge() also accepts longer lists of successors.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     const std::string_view number = prompt.substr(0, prompt.empty() ? 0 : prompt.size() - 1);
     const bool sound = prompt.ends_with(' ') && !number.empty() && number.size() <= most_digits &&
@@ -77,7 +77,8 @@ class Successor final : public CharacterTask {
 
   std::vector<Look> looks(std::string_view sample, std::size_t begin) const override {
     std::vector<Look> all;
-    std::size_t before = 0, first = begin;  // start of the previous number, and of the current one
+    // Indices at which the previous and the current number start.
+    std::size_t before = 0, first = begin;
     for (std::size_t place = begin; place + 1 < sample.size(); ++place) {
       Look look{place, {}};
       for (std::size_t at = before; at < place; ++at) look.at.push_back(at);

@@ -18,8 +18,8 @@ Interval wilson(double hits, double trials) {
   const double middle = share + z * z / (2 * trials);
   const double half = z * std::sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials));
   const double scale = 1 + z * z / trials;
-  // If there are no hits, the lower bound is exactly 0. If there are only hits, the upper bound is
-  // exactly 1. Rounding could give other values.
+  // Without hits, the lower bound is exactly 0. If all trials are hits, the upper bound is exactly
+  // 1. Rounding could give other values.
   return {hits == 0 ? 0 : std::max(0.0, (middle - half) / scale),
           hits == trials ? 1 : std::min(1.0, (middle + half) / scale)};
 }

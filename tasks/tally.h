@@ -24,7 +24,8 @@ struct Interval {
   double high = 1;
 };
 
-/// The 95% interval of a share (Wilson 1927). With z = 1.96 and n trials,
+/// The 95% interval of a share (Wilson 1927). With z = 1.96 and a share p of hits in n trials, it
+/// is
 ///   (p + z^2/2n +- z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 + z^2/n).
 /// Without trials, the interval is [0, 1].
 Interval wilson(double hits, double trials);
@@ -35,12 +36,12 @@ bool lower_is_better(std::string_view metric);
 /// Metrics in the order in which they were first added.
 class Tally {
  public:
-  /// Adds `hits` right results in `trials` trials.
+  /// Adds `hits` right results in `trials` trials to a share.
   void add_share(std::string_view name, std::int64_t hits, std::int64_t trials);
   /// Adds a value of a quantity that is not a share, such as an edit distance.
   void add_value(std::string_view name, double value);
-  /// Adds to a quotient, such as loss per token or bits per byte: `sum` is the total of `count`
-  /// units.
+  /// Adds to a quotient, such as loss per token or bits per byte: `sum` is the total loss or number
+  /// of bits, and `count` the number of tokens or bytes.
   void add_ratio(std::string_view name, double sum, std::int64_t count);
   void add(const Tally& other);
 

@@ -30,22 +30,24 @@ struct Outputs {
 /// The tokens to which a model must attend for one output.
 struct ReferenceRow {
   std::int32_t row = 0;               // index of the token at which the prediction is made
-  std::vector<std::int32_t> columns;  // indices of tokens at or before `row`
+  std::vector<std::int32_t> columns;  // indices of the tokens to attend to, at or before `row`
 };
 
-/// One sequence of a task. Output i * groups + g is prediction g at token i. If outputs predict the
-/// next token, output i is the prediction of token i + 1.
+/// One sequence of a task. A model makes `groups` predictions per token (Outputs::groups).
+/// Prediction g at token i is output i * groups + g. If outputs predict the next token, output i is
+/// the prediction of token i + 1.
 struct Sample {
   static constexpr std::int32_t not_counted = -1;
 
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;  // right class of each output; not_counted: no target
   std::vector<float> weights = {};    // weight of each target; empty: all weights are 1
-  std::vector<std::int32_t> positions =
-      {};  // position ids of the tokens; empty: consecutive numbers (tasks/position_ids.h)
+  // Position ids of the tokens (tasks/position_ids.h). Empty: the ids are consecutive numbers.
+  std::vector<std::int32_t> positions = {};
   std::vector<std::int32_t> asked = {};  // indices of the scored outputs; each has a target
   int head = 0;                          // index of the output head
-  /// The reference attention of this sample, if a file states it. Empty if the task computes it.
+  /// The reference attention (tokens to which a model must attend), if the file of the sample
+  /// states it. Empty if the task computes it.
   std::vector<ReferenceRow> stated = {};
 };
 
@@ -80,7 +82,7 @@ class Task {
   /// All couplings() and digit_places() of samples are less than this number.
   virtual std::int64_t coupled_positions() const { return longest(); }
   /// Position ids of these tokens, which are the beginning of a sequence of at most `room` tokens.
-  /// Empty: the ids are the tokens' indices. See tasks/position_ids.h.
+  /// `seed` selects random ids. Empty: the ids are the tokens' indices. See tasks/position_ids.h.
   virtual std::vector<std::int32_t> positions(std::span<const std::int32_t> /*tokens*/,
                                               std::int64_t /*room*/, std::uint64_t /*seed*/) const {
     return {};
@@ -116,7 +118,7 @@ class Task {
   virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
 
   /// Number of tokens that precede every prompt, such as those of an instruction. Attention to
-  /// these tokens is not counted.
+  /// these tokens is not compared with the reference attention.
   virtual std::int64_t instruction_tokens() const { return 0; }
 
   /// The sample as two texts, prompt and answer. If outputs predict the next token, these two texts
@@ -164,23 +166,24 @@ struct TaskKind {
   /// Further distributions, which depend on the options and follow `distributions`. Null: there are
   /// none.
   std::function<std::vector<Distribution>(const OptionValues&)> further = {};
-  /// Some values stand for contents of files: an empty list of tokens stands for the tokens of the
-  /// files. This function replaces such values by the contents, so that the values describe the
-  /// model without the files. Null: there are no such values.
+  /// Replaces option values that stand for contents of files by these contents. For example, an
+  /// empty list of tokens stands for the tokens of the files. The options then describe the model
+  /// without the files. Null: no option has such values.
   std::function<void(OptionValues&)> complete = {};
 
   OptionValues defaults() const { return {name, options}; }
   /// All distributions of the task with these options. The first is the training distribution.
   std::vector<Distribution> distributions_of(const OptionValues& values) const;
-  /// Makes the task with these options, after the changes of the distribution with this name. By
-  /// default, makes the training task.
+  /// Makes the task with these options, after the named distribution has changed them. Without a
+  /// name, the options are not changed.
   std::unique_ptr<Task> make(OptionValues values, std::string_view distribution = {}) const;
 };
 
 std::span<const TaskKind> all_tasks();
-const TaskKind& task_kind(std::string_view name);  // throws an Error if there is none
+const TaskKind& task_kind(std::string_view name);  // throws an Error if there is no such kind
 
-/// A kind of task. If the user named files instead of a kind, also these files.
+/// The task that the user named: a kind of task, and the files if the user named files instead of a
+/// kind.
 struct NamedTask {
   const TaskKind& kind;
   std::string files = {};  // folder or list that the user named; empty: the user named a kind

@@ -31,7 +31,8 @@ std::pair<std::size_t, std::string_view> leading_number(std::string_view text) {
   return {size, digits.substr(std::min(digits.find_first_not_of('0'), digits.size()))};
 }
 
-/// Compares names. Numbers in names are compared by value, so len-20 precedes len-100.
+/// True if name a comes before name b. Numbers in names are compared by value, so len-20 precedes
+/// len-100.
 bool precedes(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     if (is_digit(a.front()) && is_digit(b.front())) {

@@ -7,7 +7,7 @@
 
 namespace longhand::tasks {
 
-/// A JSONL file of a task. Its samples have a name, such as `train` or `len-20`.
+/// A JSONL file of a task. `name` is the name of its samples, such as `train` or `len-20`.
 struct TaskFile {
   std::string name;
   std::filesystem::path path;
@@ -30,8 +30,8 @@ std::vector<TaskFile> find_task_files(std::string_view word);
 
 /// The files as a list that parse_task_files() reads: "train=data/train.jsonl,ood=data/ood.jsonl".
 std::string list_of(const std::vector<TaskFile>& files);
-/// Parses such a list. Does not look at the files. Throws an Error if a name is invalid or occurs
-/// twice.
+/// Parses a list of files, such as the result of list_of(). Does not look at the files. Throws an
+/// Error if a name is invalid or occurs twice.
 std::vector<TaskFile> parse_task_files(std::string_view list);
 
 }  // namespace longhand::tasks

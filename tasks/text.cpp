@@ -34,8 +34,8 @@ class Text final : public Task {
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   std::int64_t longest() const override {
-    // For records, settings_.length includes the tokens that begin a text. For windows, it does
-    // not.
+    // If the text consists of records, settings_.length includes the tokens that the tokenizer adds
+    // before a text. If the text is cut into windows, it does not.
     const bool begins = !settings_.of_records;
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }
@@ -51,8 +51,8 @@ class Text final : public Task {
     return sample_at(std::min(count() - 1, static_cast<std::uint64_t>(place)), rng.uniform());
   }
 
-  /// For a record, the two texts are its prompt and its answer. All other samples use
-  /// Task::as_text().
+  /// If the text consists of records, the two texts are the prompt and the answer of a record. All
+  /// other samples use Task::as_text().
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto first = std::ranges::find_if(sample.targets, [](auto t) { return t >= 0; });
     const auto given = static_cast<std::size_t>(first - sample.targets.begin()) + 1;
@@ -61,8 +61,8 @@ class Text final : public Task {
     return {vocabulary_->decode(tokens.first(given)), vocabulary_->decode(tokens.subspan(given))};
   }
 
-  /// Scores the answers of records. In a plain text, no token is scored, because a model of plain
-  /// text is judged by its loss.
+  /// Scores the answers of records. If the text is plain, no token is scored, because a model of
+  /// plain text is judged by its loss.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     if (sample.asked.empty()) {
@@ -115,7 +115,8 @@ class Text final : public Task {
   mutable std::unique_ptr<const TextSource> source_;
 };
 
-/// The distribution `validation`, unless nothing is held out and there is no validation file.
+/// The test distribution `validation`. Empty if nothing is held out and there is no validation
+/// file.
 std::vector<Distribution> validation_if_any(const OptionValues& values) {
   const TextSettings settings(values);
   if (settings.held_out == 0 && !settings.another_file()) return {};

@@ -54,8 +54,8 @@ std::vector<std::pair<std::string, std::filesystem::path>> TextSettings::files()
 }
 
 std::vector<std::int32_t> TextSettings::end_of_document(const Vocabulary& vocabulary) const {
-  // If each byte is a token, the text file itself is read, and the end of a document is its
-  // separator.
+  // If each byte is a token, the model reads the text file itself, in which a document ends with
+  // the separator and not with a token of `ends`.
   if (of_bytes() || ends.empty()) return vocabulary.encode_part(separator);
   return {ends.front()};
 }

@@ -42,7 +42,8 @@ struct TextSettings {
   const std::filesystem::path& file() const {
     return validates && another_file() ? validation : text;
   }
-  /// The training text and, if there is one, the validation text, by name.
+  /// The files with their names: the training text is `text`, and a validation text, if there is
+  /// one, is `validation`.
   std::vector<std::pair<std::string, std::filesystem::path>> files() const;
   /// The tokens that end a document: the first token of `ends`. If `ends` is empty or each byte is
   /// a token, they are the tokens of the separator.

@@ -12,8 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Opens the token file, which is next to the text and has a name such as book.txt.1a2b3c4d.tokens.
-/// The hexadecimal number identifies the tokenizer. If the text has documents, a second number
-/// identifies the separator.
+/// The hexadecimal number identifies the tokenizer. If the text consists of several documents, a
+/// second number identifies the separator between them.
 nn::TokenFile open(const TextSettings& settings, const Vocabulary& vocabulary) {
   const fs::path& file = settings.file();
   LONGHAND_CHECK(!file.empty(), "task text: expected a file for training (--text FILE)");
@@ -98,7 +98,8 @@ class Windows final : public TextSource {
   /// The start of the first document at or after `place`. If there is none, the start of the last
   /// document before `place`.
   std::uint64_t document_near(std::uint64_t place, const std::vector<std::int32_t>& end) const {
-    std::vector<std::int32_t> block;  // tokens from block_begin on, which were read together
+    // Part of the file that was read at once, from token block_begin on.
+    std::vector<std::int32_t> block;
     constexpr std::uint64_t most = 1 << 16;
     std::uint64_t block_begin = 0;
     const auto token_at = [&](std::uint64_t at) {
@@ -133,7 +134,8 @@ class Windows final : public TextSource {
   std::uint64_t length_;
   bool validates_;
   std::vector<std::int32_t> beginning_;
-  // First token and number of tokens of the part from which windows are cut.
+  // begin_ is the index of the first token of the part from which windows are cut, and tokens_ is
+  // the number of tokens of this part.
   std::uint64_t begin_ = 0, tokens_ = 0;
 };
 

@@ -48,7 +48,8 @@ class WordVocabulary final : public Vocabulary {
 
   /// A vocabulary with one token per character.
   static WordVocabulary of_characters(std::string_view characters);
-  /// The numbers from 0 to count - 1, separated by spaces. The text of token k is k.
+  /// A vocabulary of the numbers from 0 to count - 1, with spaces between numbers. The text of
+  /// token k is k.
   static WordVocabulary of_numbers(std::int64_t count);
 
   std::int32_t size() const override { return static_cast<std::int32_t>(texts_.size()); }

@@ -51,8 +51,8 @@ bool is_even(const Permutation& permutation) {
   return inversions % 2 == 0;
 }
 
-/// A group, for the generator. A table contains the products of all pairs of permutations. In the
-/// cyclic group zN, products are sums modulo N and need no table.
+/// A group, for the generator of samples. A table contains the products of all pairs of
+/// permutations. In the cyclic group zN, products are sums modulo N and need no table.
 class Group {
  public:
   explicit Group(const GroupName& name) {
@@ -89,7 +89,7 @@ class Group {
   std::int32_t size() const { return size_; }
   /// The elements that exchange two points and leave all others in place.
   const Tokens& swaps() const { return swaps_; }
-  /// The product a∘b.
+  /// The product a∘b, which applies b first. Elements are identified by their numbers.
   std::int32_t product(std::int32_t a, std::int32_t b) const {
     if (products_.empty()) return (a + b) % size_;
     const std::size_t row = static_cast<std::size_t>(a) * static_cast<std::size_t>(size_);
@@ -103,8 +103,8 @@ class Group {
 };
 
 /// The permutation with this rank in lexicographic order. Does not use the generator's table. The
-/// digits of the rank have the bases n, n - 1, ..., 1. Each digit is the index of the next image
-/// among the points that are not used yet.
+/// rank is written with digits of the bases n, n - 1, ..., 1, where n is `points`. Each digit is
+/// the index of the next image among the points that are not used yet.
 Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   Tokens digits;
   for (std::int64_t base = 1; base <= points; ++base) {
@@ -121,8 +121,9 @@ Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   return picked;
 }
 
-/// The inverse of permutation_of(). Each digit of the rank is the number of later images that are
-/// smaller than the image at this digit.
+/// The rank of a permutation of n points in lexicographic order. The rank is written with digits of
+/// the bases n, n - 1, ..., 1. Each digit is the number of later images that are smaller than the
+/// image at this digit.
 std::int64_t rank_of(const Permutation& permutation) {
   std::int64_t rank = 0;
   for (std::size_t i = 0; i < permutation.size(); ++i) {
@@ -236,7 +237,8 @@ class Words final : public Task {
   std::string add_up(const Tokens& word, Tokens& sums) const {
     std::int64_t sum = 0;
     for (std::size_t t = 0; t < word.size(); ++t) {
-      if (swaps_ && word[t] != 1) return no_swap(t, word[t]);  // only reached for the group z2
+      // Among the cyclic groups, only z2 has a swap, which is its element 1.
+      if (swaps_ && word[t] != 1) return no_swap(t, word[t]);
       sum += word[t];
       sums.push_back(static_cast<std::int32_t>(sum % name_.points));
     }
@@ -259,8 +261,9 @@ class Words final : public Task {
     return {};
   }
 
-  /// The permutations with the ranks 2k and 2k + 1 differ only in the order of their last two
-  /// images, so exactly one of them is even.
+  /// The permutation with this number in the group. In a group of even permutations, it has rank 2k
+  /// or 2k + 1, where k is the number: these two permutations differ only in the order of their
+  /// last two images, so exactly one of them is even.
   Permutation element(std::int64_t number) const {
     if (!name_.even) return permutation_of(number, name_.points);
     Permutation first = permutation_of(2 * number, name_.points);
@@ -279,7 +282,7 @@ class Words final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Words that are `factor` times as long as the maximum in training.
+/// A test distribution: words are `factor` times as long as the longest words in training.
 Distribution longer_words(std::int64_t factor) {
   return {text(factor, "x"), [factor](OptionValues& values) {
             values.set("max", text(factor * values.integer("max", 1, longest_word / factor)));
@@ -287,7 +290,8 @@ Distribution longer_words(std::int64_t factor) {
           }};
 }
 
-/// Lengths from the maximum in training to 6.4 times this maximum, for example 40 to 256.
+/// Sets the lengths of test words: from the maximum in training to 6.4 times this maximum, for
+/// example 40 to 256.
 void from_the_longest(OptionValues& values) {
   const std::int64_t longest = values.integer("max", 1, longest_word / 8);
   values.set("min", text(longest));

@@ -10,12 +10,12 @@
 
 namespace longhand {
 
-/// Creates the CUDA backend with its kernels run by the emulator. set_order() chooses the order of
-/// threads and blocks.
+/// Creates a CUDA backend whose kernels are run by the emulator on the CPU. set_order() chooses the
+/// order of threads and blocks.
 std::shared_ptr<Backend> make_emulated_cuda_backend(BackendOptions options = {});
 
-/// Work enqueued on emulated devices so far. single: kernels, products and copies outside graphs.
-/// graphs: launches of graphs.
+/// Counts of the work enqueued on emulated devices so far. `single` counts kernels, matrix products
+/// and copies outside CUDA graphs, and `graphs` counts launches of CUDA graphs.
 struct GivenWork {
   std::int64_t single = 0, graphs = 0;
 };
@@ -27,10 +27,11 @@ namespace emulator {
 /// is 9.0. The capability determines the size of shared memory, on which some launches depend.
 void set_capability(int major, int minor);
 
-/// Until defer_work(false), streams do their work as late as a device may, in random order, and
-/// downloaded numbers are NaN before the host has waited for them. Then finishes all pending work.
+/// After defer_work(true), streams do their work at random times, often only when the host waits
+/// for it. Until a download is done, its destination contains NaN. defer_work(false) finishes all
+/// pending work; later work is done at once.
 void defer_work(bool deferred, std::uint64_t seed = 0);
-/// Defers work while it lives.
+/// While an instance lives, the work of streams is deferred (defer_work).
 class DeferredWork {
  public:
   explicit DeferredWork(std::uint64_t seed = 1) { defer_work(true, seed); }
@@ -39,7 +40,8 @@ class DeferredWork {
   DeferredWork& operator=(const DeferredWork&) = delete;
 };
 
-/// Interleaves blocks while it lives (Order::interleaved).
+/// While an instance lives, kernels run in Order::interleaved, in which several resident blocks
+/// alternate.
 class InterleavedBlocks {
  public:
   explicit InterleavedBlocks(std::uint64_t seed = 1) { set_order(Order::interleaved, seed); }
@@ -48,16 +50,19 @@ class InterleavedBlocks {
   InterleavedBlocks& operator=(const InterleavedBlocks&) = delete;
 };
 
-/// How tensor cores add products, in kernels and in the replacement for cuBLASLt: f32 sums in order
-/// (the default), or like a device of compute capability 8.0 or 9.0 (emulator/fused_sum.h).
+/// How emulated tensor cores add products, in kernels and in the replacement for cuBLASLt. `plain`,
+/// the default, adds one product after another in f32. sm_80 and sm_90 add as devices of compute
+/// capability 8.0 and 9.0 do (emulator/fused_sum.h).
 enum class TensorCores { plain, sm_80, sm_90 };
 void set_tensor_cores(TensorCores arithmetic);
 
-/// From now on, the emulator's replacement for cuBLASLt refuses a random share of the fused
-/// products, so that the backend uses a plain product instead.
+/// From now on, the emulator's replacement for cuBLASLt refuses fused products (those with an
+/// epilogue, a bf16 result or an added matrix) with probability `share`. The backend then uses a
+/// plain product instead.
 void refuse_products(double share, std::uint64_t seed = 0);
 
-/// The kinds of products that were run or refused so far: types, epilogue, and whether c is added.
+/// The kinds of matrix products that were run or refused so far. Each text names the types and the
+/// epilogue and says whether a matrix c is added.
 const std::set<std::string>& seen_products();
 
 }  // namespace emulator

@@ -33,7 +33,7 @@
 #define blockDim ::longhand::emulator::block_size
 #define gridDim ::longhand::emulator::grid_size
 
-// The file and line of the caller, as default arguments.
+// Last parameters of a function, whose default arguments are the caller's file and line.
 #define LONGHAND_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 inline void __syncthreads(LONGHAND_SITE) { longhand::emulator::block_barrier({file, line}); }
@@ -52,7 +52,8 @@ struct Moved {
   T result;
 };
 
-/// Every lane of the mask receives the value of its lane `source`, which must also be in the mask.
+/// Every lane of the mask passes the number `source` of a lane and receives that lane's value. Lane
+/// `source` must also be in the mask.
 template <class T>
 T shuffle(unsigned mask, T value, int source, const char* file, int line) {
   Moved<T> moved{value, source, value};
@@ -227,8 +228,8 @@ T __reduce_max_sync(unsigned mask, T value, LONGHAND_SITE) {
 }
 
 namespace longhand::emulator {
-// Atomic operations report their access to the watch themselves. The attribute prevents the
-// compiler from reporting the same access again, as a plain access.
+// Atomic operations report their accesses to the race detector (watch.h) themselves. The attribute
+// no_sanitize prevents the compiler from reporting the same access again, as a plain access.
 template <class T, class F>
 __attribute__((no_sanitize("thread"))) T exchange(T* address, F&& changed) {
   static_assert(std::is_integral_v<T>, "no atomics on floats: their order is not repeatable");

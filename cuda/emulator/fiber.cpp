@@ -68,8 +68,8 @@ constexpr std::size_t stack_size = std::size_t{128} << 10;
 #if defined(__x86_64__)
 
 struct Fiber::Context {
-  void* inside = nullptr;   // stack pointer at which the body continues
-  void* outside = nullptr;  // stack pointer at which resume() continues
+  void* inside = nullptr;   // saved stack pointer of the fiber's function
+  void* outside = nullptr;  // saved stack pointer of resume()
   const void* outer_stack = nullptr;
   std::size_t outer_size = 0;
 };
@@ -113,7 +113,8 @@ void Fiber::start(void (*body)(void*), void* argument) {
   body_ = body;
   argument_ = argument;
   ended_ = false;
-  // Builds a frame like those of longhand_emulator_switch: six registers, then the return address.
+  // Builds the frame that longhand_emulator_switch expects on a stack to which it switches: six
+  // registers, then the return address.
   auto* top = reinterpret_cast<std::uintptr_t*>(stack_ + guard + stack_size) - 2;
   *--top = reinterpret_cast<std::uintptr_t>(&longhand_emulator_entry);
   *--top = 0;                                         // rbp
@@ -122,8 +123,8 @@ void Fiber::start(void (*body)(void*), void* argument) {
   for (int i = 0; i < 3; ++i) *--top = 0;             // r13, r14 and r15
   context_->inside = top;
 #if defined(__SANITIZE_ADDRESS__)
-  // A failed launch leaves its fibers in the middle of functions, so the red zones on their stacks
-  // must be cleared.
+  // A failed launch leaves its fibers in the middle of functions, so AddressSanitizer's red zones
+  // on their stacks must be cleared.
   __asan_unpoison_memory_region(stack_ + guard, stack_size);
 #endif
 }

@@ -6,7 +6,7 @@
 namespace longhand::emulator {
 
 /// A function with a separate stack. It runs until it calls wait(), and the next resume() continues
-/// it from there. Fibers belong to one host thread, and only the scheduler resumes them.
+/// it from there. Each fiber belongs to one host thread, and only the scheduler resumes it.
 class Fiber {
  public:
   Fiber();
@@ -17,7 +17,7 @@ class Fiber {
   /// Makes the next resume() call body(argument) from its beginning. If the previous body has not
   /// ended, it is abandoned, and no destructors run for its stack.
   void start(void (*body)(void*), void* argument);
-  /// Runs the fiber until its body waits or ends.
+  /// Runs the fiber until its body calls wait() or ends.
   void resume();
   /// Called from within the body: returns to the caller of resume().
   void wait();

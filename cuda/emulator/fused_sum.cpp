@@ -39,7 +39,7 @@ float fused_sum(int bits, float c, std::span<const Parts> a, std::span<const Par
     largest = std::max(largest, a[i].exponent + b[i].exponent);
   }
   if (largest <= exponent_of_zero / 2) return c;  // all terms are zero
-  // A product of two significands is a multiple of 2^-46.
+  // Each significand has 23 fraction bits, so the product of two significands has 46.
   constexpr int fraction = 46;
   const int shift = fraction - bits + largest;
   std::int64_t sum = cut(std::int64_t{first.significand} << 23, shift - first.exponent);

@@ -21,7 +21,7 @@
 /// also aligns products that are smaller than any f32, although a device may limit their exponents.
 namespace longhand::emulator {
 
-/// A float: significand 2^(exponent - 23).
+/// A float as two integers: its value is significand * 2^(exponent - 23).
 struct Parts {
   std::int32_t significand, exponent;
 };
@@ -40,11 +40,12 @@ inline Parts parts_of(float x) {
 struct TensorCoreModel {
   int bits, bf16_group, tf32_group;
 };
-/// The model of this arithmetic. TensorCores::plain has no model and is not allowed.
+/// The model of how tensor cores of this kind add products. TensorCores::plain has no model and is
+/// not allowed.
 TensorCoreModel model_of(TensorCores arithmetic);
 
-/// The sum of c and the products a_i b_i, which a tensor core adds in one step. All numbers are
-/// finite.
+/// The sum of c and all products a_i b_i, as a tensor core computes it in one step. `bits` is
+/// TensorCoreModel::bits. All numbers must be finite.
 float fused_sum(int bits, float c, std::span<const Parts> a, std::span<const Parts> b);
 
 /// The arithmetic that set_tensor_cores() has chosen.

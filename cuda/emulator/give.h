@@ -6,7 +6,8 @@
 
 namespace longhand::cuda {
 
-/// Runs the work now, or adds it to the stream's recording if there is one.
+/// Adds the work to the stream's recording if there is one, and otherwise enqueues it on the
+/// stream.
 void give(Stream& stream, std::function<void()> work);
 
 }  // namespace longhand::cuda

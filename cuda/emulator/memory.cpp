@@ -23,8 +23,8 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t reserved = std::size_t{16} << 30;
 
 /// The memory of the emulated device. New blocks are placed one after another, and a returned block
-/// is reused for requests of the same size. When the last block is returned, the device is empty
-/// again.
+/// is reused for requests of the same size. When the last block is returned, the next block is
+/// placed at the first address again.
 class Arena {
  public:
   static Arena& the_one() {
@@ -42,7 +42,7 @@ class Arena {
   }
 
   void touch(std::initializer_list<Bytes> all, const std::function<void()>& work) {
-    // The lock is held until the work is done, so that the memory is not made inaccessible before.
+    // While the lock is held, no other thread can make the memory inaccessible.
     std::lock_guard lock(mutex_);
     const auto each = [&](int allowed) {
       for (const Bytes& one : all) {
@@ -96,7 +96,7 @@ class Arena {
     return at >= begin && at + bytes.count <= begin + used_;
   }
   void protect(int allowed) { protect({base_, used_}, allowed); }
-  /// Sets the protection of the pages of these bytes. Blocks do not share pages.
+  /// Sets the protection of the pages that contain these bytes. Blocks do not share pages.
   void protect(const Bytes& bytes, int allowed) {
     if (bytes.count == 0) return;
     const auto at = reinterpret_cast<std::uintptr_t>(bytes.address);
@@ -161,7 +161,8 @@ class DeviceMemory final : public MemorySource {
       untouched = std::ranges::all_of(slack, [](unsigned char byte) { return byte == poison; });
     });
     if (untouched) return;
-    // Memory is corrupt, and a destructor cannot throw an exception, so the program is aborted.
+    // Memory is corrupt, and a destructor that returns a block cannot throw an exception, so the
+    // program is aborted.
     std::fprintf(stderr, "emulator: something wrote past the end of a block of %zu bytes\n", asked);
     std::abort();
   }

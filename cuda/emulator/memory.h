@@ -12,7 +12,7 @@
 /// runs. Host code that reads a device pointer therefore crashes here, as it would with a device.
 namespace longhand::emulator {
 
-constexpr int poison = 0xff;  // NaN in every float type
+constexpr int poison = 0xff;  // floats of any type are NaN if all their bytes have this value
 
 /// While an instance lives, device memory can be read and written.
 class Access {
@@ -31,20 +31,21 @@ struct Bytes {
 /// which makes every page in use accessible. The work must not allocate device memory.
 void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work);
 
-/// Allocated blocks are filled with NaN. When a block is returned, the source checks that the bytes
-/// between the requested size and the block's end are unchanged. Both are done as work of a queue,
-/// because a caching allocator reuses a block while earlier work of its stream is pending. `limit`:
-/// total bytes of the device.
+/// Creates a source of emulated device memory with a total of `limit` bytes. Allocated blocks are
+/// filled with NaN. When a block is returned, the source checks that the bytes between the
+/// requested size and the block's end are unchanged. Filling and checking are enqueued like work of
+/// a stream, because a caching allocator reuses a block while earlier work of the stream is
+/// pending.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
-/// Gives this queue to all results of device_memory() that do not have a queue yet. A new stream
-/// calls this function with its own queue.
+/// Makes all results of device_memory() that do not have a queue yet use this queue for filling and
+/// checking blocks. A new stream calls this function with its own queue.
 void order_memory(const std::shared_ptr<Queue>& queue);
 
 /// The first address of the device memory.
 const void* device_begin();
 
-/// True if these bytes are in device memory that was part of a block at some time since the device
-/// was last empty.
+/// True if these bytes are in the used part of device memory. This part ends after the last block
+/// and becomes empty when no block is in use.
 bool in_device_memory(const void* address, std::size_t bytes);
 
 }  // namespace longhand::emulator

@@ -39,7 +39,8 @@ void write(void* data, DType type, std::int64_t i, float value) {
   }
 }
 
-/// op(x) of one matrix, [rows, columns], as floats.
+/// Reads one matrix of an operand and returns it as floats, [rows, columns]. If `transpose` is
+/// true, it is stored as [columns, rows]. If p.tf32 is true, the entries are rounded to tf32.
 std::vector<float> operand(const Product& p, const void* data, std::int64_t first,
                            std::int64_t rows, std::int64_t columns, bool transpose) {
   std::vector<float> x(static_cast<std::size_t>(rows * columns));
@@ -55,7 +56,7 @@ std::vector<float> operand(const Product& p, const void* data, std::int64_t firs
 
 using Matrix = std::span<const float>;
 
-/// a [m, k] times b [k, n], summed in f32.
+/// Returns a [m, k] times b [k, n], summed in f32.
 std::vector<float> multiply_plainly(const Product& p, Matrix a, Matrix b) {
   std::vector<float> result(static_cast<std::size_t>(p.m * p.n));
   for (std::int64_t i = 0; i < p.m; ++i) {
@@ -70,7 +71,8 @@ std::vector<float> multiply_plainly(const Product& p, Matrix a, Matrix b) {
   return result;
 }
 
-/// a times b, as tensor cores compute it. Returns an empty vector if a number is not finite.
+/// Returns a [m, k] times b [k, n], rounded as by the chosen model of tensor cores (fused_sum.h).
+/// Returns an empty vector if a number is not finite.
 std::vector<float> multiply_on_tensor_cores(const Product& p, Matrix a, Matrix b) {
   const emulator::TensorCoreModel model = emulator::model_of(emulator::tensor_cores());
   const auto m = static_cast<std::size_t>(p.m), n = static_cast<std::size_t>(p.n);
@@ -153,12 +155,13 @@ void multiply(const Product& p, const ProductOperands& x) {
   }
 }
 
-/// True if the backend can use a plain product instead of this one.
+/// True if the product has an epilogue, a bf16 result or an added matrix c. If such a product is
+/// refused, the backend can use a plain product instead.
 bool fused(const Product& p, const ProductOperands& x) {
   return p.epilogue != Epilogue::none || p.result != DType::f32 || x.beta != 0;
 }
 
-/// Decides which fused products are refused.
+/// Decides at random which fused products are refused (refuse_products).
 struct Refusals {
   double share = 0;
   std::mt19937_64 random;

@@ -14,7 +14,7 @@
 
 namespace longhand::emulator {
 
-/// All queues. While work is deferred, one host thread at a time uses them.
+/// The queues of all streams. While work is deferred, only one host thread at a time may use them.
 class Device {
  public:
   static Device& the_one() {
@@ -74,7 +74,8 @@ class Device {
     try {
       if (work) work();
     } catch (...) {
-      // As after an error on a device, no kernel or copy that was enqueued is done any more.
+      // After an error, a device does no more work. Kernels and copies that are still enqueued are
+      // therefore dropped, and only the work of the memory allocator remains.
       for (Queue* const queue : queues_) {
         std::erase_if(queue->items_, [](const Queue::Item& item) { return !item.of_memory; });
       }

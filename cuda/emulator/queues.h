@@ -6,12 +6,13 @@
 #include <memory>
 
 /// The work of streams that is enqueued and not yet done. By default, work is done when it is
-/// enqueued. If work is deferred (emulator::defer_work), it is done as late as a device may do it:
-/// when the host waits for it. Streams then continue in random order, and only events order the
-/// work of one stream before that of another.
+/// enqueued. If work is deferred (emulator::defer_work), it is done at a random later time, often
+/// only when the host waits for it. The streams then do their work in random order, and only events
+/// ensure that work of one stream is done before work of another.
 namespace longhand::emulator {
 
-/// Becomes true when an event occurs. Each record() of an event creates another Occurred.
+/// Points to a bool that becomes true when an event occurs. Each record() of an event creates a new
+/// bool.
 using Occurred = std::shared_ptr<bool>;
 
 /// The pending work of one stream.
@@ -24,12 +25,12 @@ class Queue {
 
   /// Does the work now, or later if work is deferred.
   void add(std::function<void()> work);
-  /// Like add(), for work of the memory allocator. It does no earlier work, so no kernel can fail
-  /// during this call. After a kernel has failed, the allocator's work is still done, because the
-  /// allocator later checks its results.
+  /// Like add(), for work of the memory allocator. While work is deferred, this call only enqueues,
+  /// so no kernel can fail during the call. After a kernel has failed, the work of the allocator is
+  /// still done, because the allocator later checks its results.
   void append(std::function<void()> work);
-  /// Later work waits until the event has occurred. Does nothing if the event has already occurred
-  /// or was never recorded.
+  /// Work that is added to this queue from now on waits until the event has occurred. Does nothing
+  /// if the event has already occurred or was never recorded.
   void add_wait(const Occurred& event);
   void finish();  // returns when all work of this queue is done
 
@@ -43,12 +44,13 @@ class Queue {
   std::deque<Item> items_;
 };
 
-/// True if work is deferred. The host must not expect results before it waits for them.
+/// True if work is deferred (emulator::defer_work). The host must then wait for results before it
+/// reads them.
 bool work_is_deferred();
-/// Returns when the event has occurred.
+/// Does pending work until the event has occurred.
 void finish_until(const Occurred& event);
-/// Returns when all work of all queues is done. Freeing memory waits for this, as in CUDA. Aborts
-/// the program if a kernel fails, because destructors call this function.
+/// Does all pending work of all queues. Called before memory is freed, which waits for all work in
+/// CUDA too. Aborts the program if a kernel fails, because destructors call this function.
 void finish_all() noexcept;
 
 }  // namespace longhand::emulator

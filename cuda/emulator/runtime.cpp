@@ -16,8 +16,9 @@
 #include "cuda/launch.h"
 #include "cuda/stream.h"
 
-/// Replaces cuda/runtime.cpp. The work of each call is done when the call returns, unless it is
-/// recorded or work is deferred.
+/// The emulator's replacement for cuda/runtime.cpp: streams, graphs, events, pinned memory and
+/// launches. The work of each call is done when the call returns, unless the work is recorded in a
+/// graph or deferred (defer_work).
 namespace longhand {
 namespace {
 
@@ -122,7 +123,7 @@ void Stream::upload(void* to, const void* from, std::size_t bytes) {
                     [&] { std::ranges::copy(kept, static_cast<std::byte*>(to)); });
   });
 }
-/// Until the copy is done, the destination contains NaN.
+/// If work is deferred (defer_work), the destination contains NaN until the copy is done.
 void Stream::download(void* to, const void* from, std::size_t bytes) {
   if (emulator::work_is_deferred()) std::memset(to, emulator::poison, bytes);
   copy(to, from, bytes);
@@ -164,7 +165,8 @@ void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t s
   });
 }
 
-// The device has few multiprocessors, so that loops with the grid's stride iterate more than once.
+// The emulated device has only three multiprocessors. This makes grids small, so that loops with
+// the grid's stride iterate more than once.
 std::vector<DeviceFacts> find_devices() {
   const std::size_t shared = shared_per_block(capability.major, capability.minor);
   return {{.name = "emulated",

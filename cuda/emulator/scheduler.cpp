@@ -28,17 +28,19 @@ Index3 thread_index, block_index, block_size, grid_size;
 namespace {
 
 constexpr std::size_t lanes = 32;
-// bytes after a block's shared memory that must stay unchanged
+// number of bytes after a block's shared memory that must stay unchanged
 constexpr std::size_t shared_slack = 64;
-// unused bytes before and after shared memory, where the watch detects accesses out of bounds
+// number of unused bytes before and after shared memory, in which the race detector (watch.h)
+// reports accesses out of bounds
 constexpr std::size_t shared_guard = std::size_t{64} << 10;
 constexpr std::size_t most_shared = std::size_t{228} << 10;
-// Interleaved blocks: the maximum number of resident blocks, and the mean number of turns after
-// which another block continues.
+// In Order::interleaved, at most most_resident blocks are resident. On average, a block runs for
+// turns_of_a_block turns before another block continues.
 constexpr std::size_t most_resident = 4;
 constexpr std::uint64_t turns_of_a_block = 4;
-// After this many turns in which all its threads stay in loops, a block runs only if no other block
-// can, and after this many the launch fails if no other block can run either.
+// A turn of a block is idle if all its threads stay in loops that wait for other blocks. After
+// some_idle_turns idle turns, a block runs only if no other block can run. If all resident blocks
+// have had most_idle_turns idle turns and no other block can start, the launch fails.
 constexpr int some_idle_turns = 2, most_idle_turns = 16;
 
 struct Thread {
@@ -51,7 +53,8 @@ struct Thread {
   const void* finish = nullptr;
 };
 
-/// A place for a resident block.
+/// A place (slot) for one resident block, with the block's threads and shared memory. When the
+/// block ends, another block can start in this place.
 struct Block {
   std::size_t slot = 0;
   Index3 index;
@@ -60,18 +63,19 @@ struct Block {
   std::vector<Copies> copies;  // one per thread
   std::size_t current = 0;
   std::size_t at_barrier = 0, ended = 0;
-  std::vector<unsigned> waiting_lanes;  // one mask per warp: those that wait at a warp operation
+  std::vector<unsigned> waiting_lanes;  // per warp, a mask of the lanes that wait for other lanes
   std::vector<std::byte> room = std::vector<std::byte>(most_shared + 2 * shared_guard);
-  std::vector<std::uint64_t> order;  // of the threads in this turn
+  std::vector<std::uint64_t> order;  // order of the threads in this turn
   bool resident = false;
-  int idle_turns = 0;  // turns in which all its threads stayed in loops, since any thread did not
+  // number of this block's turns since any thread of any block last did more than wait in a loop
+  int idle_turns = 0;
 
   std::span<std::byte> shared(std::size_t bytes) {
     return std::span(room).subspan(shared_guard, bytes + shared_slack);
   }
 };
 
-/// The complete state of the current launch, which the functions of the header use.
+/// The complete state of the current launch, which the functions of scheduler.h use.
 struct Machine {
   std::mutex one_launch;
   Order order = Order::forward;
@@ -81,8 +85,8 @@ struct Machine {
   void (*kernel)(void*) = nullptr;
   void* arguments = nullptr;
   Block* block = nullptr;                      // the block that runs
-  std::vector<std::unique_ptr<Block>> blocks;  // one per slot
-  std::vector<std::uint64_t> pending;          // numbers of the blocks to start, the next one last
+  std::vector<std::unique_ptr<Block>> blocks;  // the places for resident blocks
+  std::vector<std::uint64_t> pending;          // numbers of blocks not yet started, next one last
   std::size_t residents = 0;                   // number of blocks that may be resident
   std::exception_ptr error;
 
@@ -157,7 +161,8 @@ std::string doing(const Thread& t) {
   fail(where(m), ": ", doing(t), ", ", doing(b.threads[other]));
 }
 
-/// All resident blocks wait in loops.
+/// Called if all resident blocks wait in loops. Throws an Error that names a waiting thread of each
+/// of them.
 [[noreturn]] void fail_waiting(const Machine& m) {
   std::string waiting;
   for (const auto& b : m.blocks) {
@@ -169,7 +174,7 @@ std::string doing(const Thread& t) {
        m.pending.size(), " others cannot start", waiting);
 }
 
-/// Chooses the order of `count` threads or blocks in this turn.
+/// Sets `order` to the order in which `count` threads of a block, or blocks of a grid, run.
 void arrange(Machine& m, std::vector<std::uint64_t>& order, std::uint64_t count) {
   order.resize(count);
   std::iota(order.begin(), order.end(), std::uint64_t{0});
@@ -213,8 +218,8 @@ void end_block(Machine& m, Block& b) {
                  where(m), ": wrote past its ", m.launch.shared_bytes, " bytes of shared memory");
 }
 
-/// Runs each thread that can continue until it waits or ends, or only some of them if blocks
-/// alternate.
+/// Runs each thread of the block that can continue until it waits or ends. In Order::interleaved,
+/// only a random selection of these threads runs.
 void take_turn(Machine& m, Block& b) {
   m.block = &b;
   block_index = b.index;
@@ -271,8 +276,8 @@ void run_in_order(Machine& m) {
   }
 }
 
-/// The slot that runs next: one whose block can continue, or one for a block that has not started.
-/// Returns nullptr if all blocks have ended.
+/// Chooses what runs next: a resident block that can continue, or a free place in which the next
+/// block starts. `now` is the block that has just run. Returns nullptr if all blocks have ended.
 Block* choose(Machine& m, Block* now) {
   if (now && now->resident && now->idle_turns == 0 && m.random() % turns_of_a_block != 0) {
     return now;
@@ -292,8 +297,8 @@ Block* choose(Machine& m, Block* now) {
   return nullptr;
 }
 
-/// One OS thread per slot, of which one runs at a time. The thread that launched the kernel waits
-/// until all blocks have ended.
+/// Runs interleaved blocks. There is one OS thread for each resident block, and only one of these
+/// threads runs at a time. The thread that launched the kernel waits until all blocks have ended.
 class Crew {
  public:
   Crew() = default;
@@ -337,7 +342,8 @@ class Crew {
     member.turn.release();
   }
 
-  /// Executes block b, and the blocks that follow it in its slot, until another slot has the turn.
+  /// Runs the block in the place b, and the blocks that start in this place after it, until
+  /// choose() selects another place.
   void work(Machine& m, Block& b) {
     try {
       Block* next = &b;
@@ -388,7 +394,7 @@ void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
   block_size = launch.block;
   LONGHAND_CHECK(launch.shared_bytes <= most_shared, "emulator: expected at most ", most_shared,
                  " bytes of shared memory per block, got ", launch.shared_bytes);
-  for (const auto& b : m.blocks) b->resident = false;  // if an earlier launch failed
+  for (const auto& b : m.blocks) b->resident = false;  // a failed launch leaves it true
   watch::begin_launch(launch.shared_bytes, launch.kernel);
   arrange(m, m.pending, std::uint64_t{grid_size.x} * grid_size.y * grid_size.z);
   std::ranges::reverse(m.pending);
@@ -448,8 +454,8 @@ void warp_together(unsigned mask, void* payload, Finish finish, Site site) {
   self.mask = mask;
   self.payload = payload;
   self.finish = reinterpret_cast<const void*>(finish);
-  // The operation of each lane is compared with that of a lane that arrived earlier. Therefore, if
-  // no comparison fails, all waiting lanes are at the same operation.
+  // Each lane that arrives compares its operation with that of a lane that arrived earlier. If no
+  // comparison fails, all waiting lanes are therefore at the same operation.
   unsigned& waiting = b.waiting_lanes[first / lanes];
   if (const unsigned earlier = waiting & mask; earlier != 0) {
     const Thread& t = b.threads[first + static_cast<std::size_t>(std::countr_zero(earlier))];

@@ -54,8 +54,8 @@ void block_barrier(Site site);
 using Finish = void (*)(void* const payloads[32]);
 void warp_together(unsigned mask, void* payload, Finish finish, Site site);
 
-/// The same for all threads of a block instead of the lanes of a warp. finish() receives the
-/// payloads of all threads of the block.
+/// An operation of all threads of a block. Each thread passes a payload. When all threads have
+/// arrived, finish() receives all payloads and writes each thread's result into its payload.
 using FinishBlock = void (*)(void* const* payloads, int threads);
 void block_together(void* payload, FinishBlock finish, Site site);
 

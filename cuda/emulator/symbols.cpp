@@ -13,8 +13,10 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
 
-// read_symbols() subtracts the addresses of these variables in the program's file from their
-// addresses in memory. The difference is the same for all symbols.
+// The addresses of these variables are known both in memory and in the program's file (from its
+// table of symbols). From the difference of the two addresses, read_symbols() computes the
+// addresses of all functions in memory, and thread_begin() the address of all thread_local
+// variables.
 extern "C" {
 int longhand_known_symbol = 1;
 thread_local int longhand_known_of_thread = 1;

@@ -14,15 +14,15 @@ struct Symbol {
   std::string name;  // mangled
 };
 
-/// The program's functions, sorted by address, and its thread_local variables that are static in a
-/// function, sorted by their offset from thread_begin(). The variables of a kernel are its static
-/// shared memory.
+/// The program's functions, sorted by address, and the static thread_local variables of its
+/// functions, sorted by their offset from thread_begin(). In a kernel, these variables are the
+/// static shared memory.
 struct Symbols {
   std::vector<Symbol> functions, variables;
-  std::uintptr_t moved = 0;         // address in memory minus address in the program's file
+  std::uintptr_t moved = 0;         // address of a function in memory minus its address in the file
   std::uintptr_t known_offset = 0;  // offset of the variable that thread_begin() uses
 };
-/// Throws an Error if the program is stripped.
+/// Reads the symbols of the running program. Throws an Error if the program is stripped.
 Symbols read_symbols();
 
 /// The address at which the program's thread_local variables begin in the calling thread.

@@ -13,8 +13,9 @@ constexpr int rows = 16, columns = 8, most_depth = 16;
 float upper_half(unsigned word) { return std::bit_cast<float>(word & 0xffff0000u); }
 float lower_half(unsigned word) { return std::bit_cast<float>(word << 16); }
 
-/// For each k: the lane and the word of a fragment that contain the entry, and the entry's value in
-/// that word.
+/// Describes where an operand of a tensor core product contains the entry with index k along the
+/// summed dimension: the lane within a group of four lanes, the word of this lane, and the entry's
+/// value in the word.
 struct Tf32Layout {
   static constexpr int depth = 8;
   static int lane(int k) { return k % 4; }
@@ -31,7 +32,8 @@ struct Bf16Layout {
   static int group(const TensorCoreModel& model) { return model.bf16_group; }
 };
 
-/// The operands of all lanes: a [16, depth], b [depth, 8] transposed, c [16, 8].
+/// The operands of a warp, collected from all lanes: a [16, depth], b [depth, 8], stored
+/// transposed, and c [16, 8].
 struct Tiles {
   float a[rows][most_depth], b[columns][most_depth], c[rows][columns];
 };
@@ -46,8 +48,8 @@ void add_plainly(Tiles& t, int depth) {
   }
 }
 
-/// Adds the products as a model of tensor cores does, `group` of them at a time. Returns false and
-/// adds nothing if a number is not finite.
+/// Adds the product a b to c, rounded as by tensor cores that add `group` terms in one step
+/// (fused_sum.h). Returns false and adds nothing if a number is not finite.
 bool add_by_model(Tiles& t, int depth, int bits, int group) {
   Parts a[rows][most_depth], b[columns][most_depth];
   bool finite = true;

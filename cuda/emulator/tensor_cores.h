@@ -2,16 +2,16 @@
 
 #include "cuda/emulator/device.h"
 
-/// cuda/tensor_cores.h as plain loops. The option set_tensor_cores() (emulator/backend.h) chooses
-/// how sums are rounded. By default, they are f32 sums in the order of k.
+/// The functions of cuda/tensor_cores.h as plain loops. set_tensor_cores() (emulator/backend.h)
+/// chooses how sums are rounded. By default, products are added one after another in f32.
 namespace longhand::emulator {
 
 struct Fragments {
   float* c;
   const unsigned *a, *b;
 };
-/// c [16, 8] += a [16, 8] b [8, 8] and c [16, 8] += a [16, 16] b [16, 8]; each payload is a lane's
-/// Fragments.
+/// multiply_tf32 computes c [16, 8] += a [16, 8] b [8, 8], and multiply_bf16 computes c [16, 8] +=
+/// a [16, 16] b [16, 8]. Each payload points to a lane's Fragments, its entries of a, b and c.
 void multiply_tf32(void* const payloads[32]);
 void multiply_bf16(void* const payloads[32]);
 
@@ -19,7 +19,8 @@ struct Matrices {
   const bf16* row;
   unsigned* words;
 };
-/// ldmatrix; each payload is a lane's Matrices.
+/// The instruction ldmatrix of a warp, which loads four 8 x 8 matrices. Each payload points to a
+/// lane's Matrices: a row of one matrix, and the words that the lane receives.
 void load_matrices(void* const payloads[32]);
 void load_matrices_transposed(void* const payloads[32]);
 

@@ -19,8 +19,8 @@
 #include "cuda/emulator/scheduler.h"
 #include "cuda/emulator/symbols.h"
 
-// The begin and end of the section in which the compiler lists the addresses of all kernels. The
-// attribute that __global__ stands for requests this list (cuda/emulator/device.h).
+// The begin and end of the section in which the compiler lists the addresses of all kernels. It
+// makes this list because of the attribute in the macro __global__ (cuda/emulator/device.h).
 extern "C" const std::uintptr_t __start___patchable_function_entries[];
 extern "C" const std::uintptr_t __stop___patchable_function_entries[];
 
@@ -33,28 +33,32 @@ constexpr std::uint16_t several = 0xffff;
 constexpr std::size_t watched_bytes = std::size_t{1} << 30;
 constexpr std::size_t least_shared = cuda::shared_per_block(8, 6);
 
-/// True while a thread of a kernel runs. Host code that is compiled with the kernels also calls the
-/// functions below, even while the Watch object is created.
+/// True while a thread of a kernel runs. Only then are accesses watched. Host code that is compiled
+/// with the kernels also calls the __tsan functions below, even while the Watch object is created.
 constinit bool running = false;
 /// The end of the running thread's stack.
 constinit std::uintptr_t stack_end = 0;
 
-/// The last accesses to a word or a byte. Times are numbers of one counter, which every barrier of
-/// every block increments. A time therefore belongs to one block.
+/// The last accesses to a word or a byte. Times are values of one counter, which is incremented
+/// when any block begins or passes a barrier. Each time therefore belongs to one block.
 struct Cell {
-  // The times of the last write, the last read (by block b), and the last read by a block other
-  // than b.
+  // Times of the last write (`written`), of the last read (`read`), and of the last read by a block
+  // other than that of `read` (`read_before`).
   std::uint32_t written = 0, read = 0, read_before = 0;
-  // The threads of these accesses. `several` if more than one thread has read the word.
+  // The threads of the last write and the last read. `reader` is `several` if more than one thread
+  // has read at the time `read`.
   std::uint16_t writer = 0, reader = 0;
-  std::uint16_t writer_time = 0, reader_time = 0;  // number of warp barriers before the access
-  std::uint16_t reader_warp = 0;                   // warp of the last read, or `several`
+  // For the last write and the last read: number of __syncwarp() calls of the accessing warp since
+  // the block's last barrier.
+  std::uint16_t writer_time = 0, reader_time = 0;
+  std::uint16_t reader_warp = 0;  // warp of the last read, or `several`
   bool atomic = false;
-  std::uint32_t coming = 0;    // time when a pending copy to this word was issued, or 0
+  std::uint32_t coming = 0;    // time when a pending asynchronous copy was issued, or 0
   std::uint32_t in_bytes = 0;  // for a word: time of the last access to single bytes of it
 };
 
-/// The cells of a range of memory: one for each word and one for each byte.
+/// The records of the last accesses (Cell) to a range of memory: one record for each 4-byte word
+/// and one for each byte.
 class Plane {
  public:
   Plane(std::uintptr_t begin, std::size_t size)
@@ -75,24 +79,26 @@ class Plane {
   Cell *words_, *bytes_;
 };
 
-/// The accesses of other blocks that happened before now. The key is the time when a block began,
-/// and the value is the time up to which all accesses of this block are ordered.
+/// The accesses of other blocks that happened before the current access. Each element describes one
+/// other block. The key is the time when this block began, and its accesses at times before the
+/// value are those that happened before.
 using Clock = std::map<std::uint32_t, std::uint32_t>;
 
-/// The place of a resident block, and all data about this block.
+/// All data about the resident block in one place (slot) of the scheduler.
 struct Slot {
   std::uint64_t number = 0;  // number of the block in the grid
   Region shared, room;
   std::unique_ptr<Plane> of_shared;
   Plane* of_statics = nullptr;
-  std::uintptr_t statics = 0;         // address where the thread's static variables begin
-  std::uint32_t time = 1, block = 1;  // the current time, and the time when the block began
+  std::uintptr_t statics = 0;         // thread_begin() of the OS thread that runs the block
+  std::uint32_t time = 1, block = 1;  // the block's current time, and the time when it began
   std::array<std::uint16_t, most_threads / lanes> warp_time{};
   std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
-  // clock: the accesses that happened before the block's current time. arriving: the accesses that
-  // the block's next barrier adds to `clock`.
+  // `clock`: the accesses of other blocks that happened before all accesses of this block at its
+  // current time. `arriving`: the accesses that the block's next barrier adds to `clock`.
   Clock clock, arriving;
-  // For each thread, the accesses that are recorded in flags which it read since its last fence.
+  // For each thread: the accesses that are recorded in the flags that it has read since its last
+  // fence. A flag is a word by which a block signals its progress to other blocks.
   std::array<Clock, most_threads> seen;
   bool any_seen = false;
 };
@@ -100,12 +106,12 @@ struct Slot {
 /// All data about the running launch and about all launches so far.
 struct Watch {
   Symbols symbols = read_symbols();
-  // The kernels' static variables: the offset of the first one from thread_begin(), and the number
-  // of bytes from there to the end of the last one.
+  // For the static variables of all kernels: the offset of the first variable from thread_begin(),
+  // and the number of bytes from the first variable to the end of the last one.
   std::uintptr_t first_static = symbols.variables.front().begin;
   std::size_t bytes_of_statics =
       symbols.variables.back().begin + symbols.variables.back().size - first_static;
-  std::unordered_map<std::uintptr_t, Plane> planes_of_statics;  // by address
+  std::unordered_map<std::uintptr_t, Plane> planes_of_statics;  // by address of the first variable
   Plane of_device{reinterpret_cast<std::uintptr_t>(device_begin()), watched_bytes};
   std::unordered_map<std::uintptr_t, Kernel> kernels;
 
@@ -121,17 +127,20 @@ struct Watch {
   std::set<std::string> reported;
 
   std::vector<std::unique_ptr<Slot>> slots;
-  Slot* slot = nullptr;  // slot of the running thread
+  Slot* slot = nullptr;  // data about the block of the running thread
   std::size_t thread = 0;
   std::uintptr_t code = 0;  // address of the accessing code, for addr2line -e PROGRAM
-  // The current value of the counter of times, and its value when the launch began.
+  // `time` is the current value of the counter of times (see Cell), and `launch` is its value when
+  // the launch began.
   std::uint32_t time = 1, launch = 1;
-  // Accesses before this time cannot race with the current one. For shared memory, it is the time
-  // when the block began. For device memory, it is the time when the launch began.
+  // Accesses before this time cannot race with the current access. For shared memory, it is the
+  // time when the block began. For device memory, it is the time when the launch began.
   std::uint32_t since = 1;
-  // For each time since the launch began, the time when its block began.
+  // Each time since the launch began belongs to one block (see Cell). Entry i contains the time
+  // when the block of the time launch + i began.
   std::vector<std::uint32_t> block_at;
-  // Key: the address of a flag. Value: the accesses that happened before the flag was stored.
+  // Key: the address of a flag, a word by which a block signals its progress to other blocks.
+  // Value: the accesses that happened before the flag was stored.
   std::unordered_map<std::uintptr_t, Clock> flags;
 
   Watch() {
@@ -179,8 +188,9 @@ struct Watch {
   std::uint16_t warp() const { return static_cast<std::uint16_t>(thread / lanes); }
   std::uint16_t warp_time() const { return slot->warp_time[warp()]; }
   bool of_other_block(std::uint32_t when) const { return block_at[when - launch] != slot->block; }
-  /// True if an access of thread `other` at time `when`, and at time `warp_when` of its warp,
-  /// happens before the current access.
+  /// True if an earlier access happens before the current access. The earlier access was made by
+  /// thread `other` at time `when`, after warp_when calls of __syncwarp() since its block's last
+  /// barrier.
   bool before(std::uint32_t when, std::size_t other, std::uint16_t warp_when) const {
     if (when == slot->time) {
       return other == thread || (other / lanes == warp() && warp_when < warp_time());
@@ -267,7 +277,7 @@ struct Watch {
       if (at < variable.begin + variable.size) {
         report("an access past the end", at + slot->statics);
       }
-      return nullptr;  // a variable of the emulator
+      return nullptr;  // not a variable of a kernel, but of the emulator
     }
     touched[static_cast<std::size_t>(std::prev(after) - all.begin())] = 1;
     return slot->of_statics;
@@ -310,10 +320,10 @@ struct Watch {
       touch(c, write, atomic, at + i);
     }
   }
-  /// A volatile access. A store makes the word a flag if the storing thread has executed a fence
-  /// since the last barrier. The flag records which accesses had happened by this barrier. If
-  /// another thread reads the flag and then executes a fence and a barrier, these accesses happen
-  /// before everything that its block does afterwards.
+  /// Checks or records a volatile access. A store makes the word a flag if the storing thread has
+  /// executed a fence since the last barrier. The flag records which accesses had happened by this
+  /// barrier. If another thread reads the flag and then executes a fence and a barrier, these
+  /// accesses happen before everything that the other thread's block does afterwards.
   void volatile_access(std::uintptr_t at, std::size_t bytes, bool write) {
     if (!running) return;
     if (write && slot->fenced[thread] == slot->time) {
@@ -335,8 +345,8 @@ struct Watch {
   }
 };
 
-/// Created by the first launch, and never destroyed, because static destructors still call the
-/// functions below.
+/// The only Watch. It is created by the first launch and never destroyed, because static
+/// destructors still call the __tsan functions below.
 constinit Watch* the_watch = nullptr;
 Watch& watch() {
   if (the_watch == nullptr) the_watch = new Watch;
@@ -453,11 +463,11 @@ std::vector<Kernel> kernels() {
 
 }  // namespace longhand::emulator::watch
 
-// The functions that the compiler calls before each access.
+// The compiler inserts calls of the following functions before each access to memory.
 namespace watch = longhand::emulator::watch;
 namespace {
 
-/// Returns the watch, after storing the address of the accessing code.
+/// Stores the address of the accessing code in the Watch, for reports, and returns the Watch.
 watch::Watch& watch_of(void* code) {
   watch::the_watch->code = reinterpret_cast<std::uintptr_t>(code) - 1;
   return *watch::the_watch;
@@ -505,7 +515,8 @@ void __tsan_read_range(void* at, std::size_t bytes) {
 void __tsan_write_range(void* at, std::size_t bytes) {
   LONGHAND_WATCH.access(watch::number(at), bytes, true);
 }
-// Atomic operations of host code. The atomic operations of kernels are functions of the emulator.
+// Atomic operations of host code, which are not watched. The atomic operations of kernels are
+// functions of the emulator (cuda/emulator/device.h).
 #define LONGHAND_WATCHED_ATOMICS(bits)                                                             \
   std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) {    \
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                  \
@@ -544,7 +555,8 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_init() {}
 
-// Code that is compiled with -fsanitize=bounds,alignment calls these functions.
+// Code that is compiled with -fsanitize=bounds,alignment calls these functions when it finds an
+// error.
 void __ubsan_handle_out_of_bounds(void*, std::uintptr_t) {
   if (watch::running)
     watch_of(__builtin_return_address(0)).report("an index out of bounds of an array", 0);

@@ -14,9 +14,10 @@
 /// before what:
 ///   __syncthreads() orders the accesses of all threads of the block.
 ///   __syncwarp() orders the accesses of the warp's lanes. Shuffles and tensor cores order nothing.
-///   A flag orders accesses of two blocks. One block passes a barrier, executes a fence and stores
-///   a word. The other block reads the word, executes a fence and passes a barrier. Everything
-///   before the first barrier happens before everything after the second.
+///   A flag, a word that one block stores and another block reads, orders accesses of both blocks.
+///   One block passes a barrier, executes a fence and stores the flag. The other block reads the
+///   flag, executes a fence and passes a barrier. Everything before the first barrier happens
+///   before everything after the second.
 /// A race is therefore found in whatever order the threads run. The watch also finds reads of
 /// shared memory that the block never wrote, accesses that are out of bounds or not aligned, and
 /// launches with more static and dynamic shared memory than a device allows.
@@ -30,12 +31,16 @@ struct Region {
 };
 void begin_launch(std::size_t shared_bytes, const void* kernel);
 void end_launch();
-/// Block `number` of the grid begins in a slot. `room` contains its dynamic shared memory and the
-/// bytes around it, which no kernel may touch. The calling thread runs the blocks of this slot.
+/// Reports that block `number` of the grid begins in a slot, one of the scheduler's places for
+/// resident blocks. `shared` is the block's dynamic shared memory. `room` also contains the bytes
+/// around this memory, which no kernel may touch. Must be called by the OS thread that runs the
+/// block.
 void begin_block(std::size_t slot, Region shared, Region room, std::uint64_t number);
-/// Reports which thread of a slot's block continues, and the end of its stack.
+/// Reports that a thread of a kernel continues: thread number `thread` of the block in this slot
+/// (see begin_block). Its stack ends at `stack_end`.
 void run_thread(std::size_t slot, std::size_t thread, const void* stack_end);
-void run_none();  // the scheduler continues, and no thread of the kernel runs
+/// Reports that the scheduler continues, so that no thread of a kernel runs.
+void run_none();
 /// Describes the first fault since the launch began, or is empty if there was no fault.
 const std::string& fault();
 
@@ -77,7 +82,8 @@ inline void copy_arrived(const void*, std::size_t) {}
 struct Kernel {
   std::string name;
   std::int64_t launches = 0;
-  std::size_t static_bytes = 0, dynamic_bytes = 0;  // maximum shared memory of a launch
+  // maximum bytes of static and of dynamic shared memory that any launch used
+  std::size_t static_bytes = 0, dynamic_bytes = 0;
 };
 /// All kernels that are compiled into this program. Defined only in the library whose kernels are
 /// compiled with checks of memory accesses.
