@@ -4,9 +4,9 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/attention_report.h"
 
-/// AttentionSpan, Tables 3 to 5: attention in right and in wrong predictions, and the entropy of
-/// attention. Small models trained from scratch are measured on samples of the trained lengths and
-/// on longer ones.
+/// Recipes of AttentionSpan's Tables 3 to 5, which compare the attention of right and wrong
+/// predictions and measure the entropy of attention. Models are measured on samples of the trained
+/// lengths and on longer ones.
 namespace longhand::app::attentionspan_attention {
 namespace {
 
@@ -19,8 +19,8 @@ std::vector<AlgorithmicTask> tasks_measured(const RecipeOptions& options) {
   return chosen_tasks(options, tasks);
 }
 
-/// A run in which all heads have attention weights. Gated DeltaNet heads, which have none, are
-/// replaced by softmax heads.
+/// The run of a model all of whose heads have attention weights. Gated DeltaNet heads, which have
+/// no attention weights, are replaced by softmax heads.
 GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
                      const RecipeOptions& options) {
   GridRun run = learned_run(task, number, options);
@@ -28,7 +28,7 @@ GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
   return state ? softmax_run(task, number, options) : run;
 }
 
-/// The runs of every task, seed by seed.
+/// The runs of all tasks for the first seed, then for the next seed, and so on.
 std::vector<GridRun> measured_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 3); ++number) {
@@ -39,9 +39,9 @@ std::vector<GridRun> measured_runs(const RecipeOptions& options) {
   return runs;
 }
 
-/// The measurements of one task and distribution over the runs of all seeds.
+/// Attention measurements of one task on one distribution, for the runs of all seeds.
 struct Measured {
-  std::string row;  // name of the row, such as "String Reversal, OOD"
+  std::string row;  // name of the table row, such as "String Reversal, OOD"
   std::string_view task;
   bool ood = false;
   std::vector<AttentionMeasures> runs;
@@ -54,7 +54,8 @@ AttentionMeasures measure(const GridRun& run, const std::string& distribution,
                            fresh_samples(measured_samples(options), options));
 }
 
-/// Measures all runs. The result is empty if a signal stopped the training.
+/// Trains the runs that are not finished, and measures all runs in and out of distribution. The
+/// result is empty if the training was stopped.
 std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = measured_runs(options);
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -100,7 +101,7 @@ std::vector<double> each(const Measured& measured, double (*figure)(const Attent
   return values;
 }
 
-/// A row with a mean in percent and its interval.
+/// A table row with the mean of the values in percent and its 95% interval.
 Row mean_row(const std::string& row, const std::string& column, const tasks::Moments& values,
              std::optional<double> paper = {}) {
   Row result{row, column, 100 * values.mean, {}, {}, paper};
@@ -113,7 +114,9 @@ Row mean_row(const std::string& row, const std::string& column, const tasks::Mom
 
 struct PaperScores {
   std::string_view model, task;
-  double right, right_spread, wrong, wrong_spread;  // means and spreads of the scores, in percent
+  // Attention on the reference tokens, in percent: mean and spread over the right and over the
+  // wrong predictions.
+  double right, right_spread, wrong, wrong_spread;
 };
 constexpr PaperScores table3_of_paper[] = {
     {"Llama-3.2-3B-Instruct", "reversal", 4.55, 0.02, 2.36, 0.09},
@@ -127,7 +130,9 @@ constexpr PaperScores table3_of_paper[] = {
 RecipeResult table3(const RecipeOptions& options) {
   RecipeResult result;
   for (const Measured& measured : measure_all(options, result)) {
-    tasks::Moments all, right, wrong;  // statistics over the rows of all seeds
+    // Attention on the reference tokens in the runs of all seeds: `all` is over samples, `right`
+    // and `wrong` are over correctly and wrongly predicted tokens.
+    tasks::Moments all, right, wrong;
     for (const AttentionMeasures& run : measured.runs) {
       all.add(run.attention_score);
       right.add(run.when_right);
@@ -187,8 +192,8 @@ struct PaperEntropies {
 constexpr PaperEntropies paper_id{1.00, 1.80, 0.52, 0.53, 3.65},
     paper_ood{0.18, 1.90, 0.67, 0.57, 4.26}, paper_repaired{0.87, 1.68, 0.79, 0.69, 4.31};
 
-/// Adds the accuracy and entropies of a model's runs. Also adds the paper's results if the paper
-/// has them.
+/// Adds table rows with the accuracy and the attention entropies of a model's runs. `paper` points
+/// to the paper's results, or is null if the paper has none.
 void add_entropies(RecipeResult& result, const Measured& measured, const PaperEntropies* paper,
                    std::int64_t samples) {
   const auto add = [&](const std::string& column, double (*figure)(const AttentionMeasures&),
@@ -269,7 +274,8 @@ RecipeResult table5(const RecipeOptions& options) {
   return result;
 }
 
-/// Numbers of digits of the additions in the paper's Tables 4 and 5.
+/// Numbers of digits of the additions in the paper's Tables 4 and 5: `learned_digits` in training,
+/// `short_digits` and `long_digits` in the scored samples.
 constexpr std::string_view learned_digits = "1-5", short_digits = "5", long_digits = "60";
 
 std::vector<Lineage> digits_runs(const RecipeOptions& options) {

@@ -4,8 +4,9 @@
 #include "core/error.h"
 #include "nn/mixers/softmax.h"
 
-/// AttentionSpan, section 6.4: the repair that trains one column of the query and key projections.
-/// The paper trains the last column, this recipe trains others.
+/// A variant of AttentionSpan's section 6.4, which repairs a model by training one column of every
+/// head's query and key projections. The paper trains the last column. This recipe compares five
+/// different columns.
 namespace longhand::app::attentionspan_columns {
 namespace {
 
@@ -22,7 +23,8 @@ std::int64_t width_of_heads(const Config& config) {
   fail("attentionspan/columns: expected a model with softmax heads");
 }
 
-/// The tasks to repair. By default this is only addition, on which the paper uses this repair.
+/// The tasks whose models are repaired, selected by --tasks. The default is addition, the task on
+/// which the paper uses this repair.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   if (options.tasks.empty()) return {algorithmic_task("addition")};
   return chosen_tasks(options, algorithmic_tasks());
@@ -34,7 +36,7 @@ std::vector<Lineage> all_runs(const RecipeOptions& options) {
     const std::int64_t width = width_of_heads(runs.front().config);
     for (const std::int64_t eighth : eighths) {
       GridRun run = columns_repair(runs.front(), options);
-      if (eighth < 8) {  // section 6.4 already has a run for the last column
+      if (eighth < 8) {  // for the last column, the run of attentionspan/sec6.4 is used
         const std::int64_t column = eighth * width / 8;
         run.config.set("training.columns", std::to_string(column));
         run.name += text("-column-", column);

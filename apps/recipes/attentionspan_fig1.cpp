@@ -8,17 +8,18 @@
 #include "apps/run/sweep.h"
 #include "tasks/statistics.h"
 
-/// AttentionSpan, Figure 1: the attention of a head that reverses strings, at the trained lengths
-/// and at longer ones.
+/// AttentionSpan, Figure 1: the attention of one head of a model that reverses strings, at the
+/// trained lengths and at longer ones.
 namespace longhand::app::attentionspan_fig1 {
 namespace {
 
 constexpr std::string_view lengths = "length=10,20,30,50";
-constexpr std::size_t most_tokens = 128;  // maximum tokens in a picture; the longest sample has 102
+constexpr std::size_t most_tokens = 128;  // maximum tokens of a picture; samples have at most 102
 
 /// Measurements of one run on samples of one length.
 struct AtLength {
-  // The selected head's attention on the reference tokens, and its entropy in nats.
+  // head: the selected head's mean attention on the reference tokens; entropy: the mean entropy of
+  // the head's attention, in nats.
   double head = 0, entropy = 0;
   std::optional<tasks::Interval> head_interval = {};
   double right = 0, asked = 0, exact = 0, samples = 0;
@@ -41,7 +42,7 @@ AtLength at_length(const AttentionMeasures& measures, const HeadScore& chosen) {
   return at;
 }
 
-/// Adds the rows for one length, with one value per seed.
+/// Adds the results for samples of one length. `seeds` has the measurements of one run per seed.
 void add_length(RecipeResult& result, const std::string& row, std::span<const AtLength> seeds) {
   const auto each = [&](const auto& figure) {
     std::vector<double> values;

@@ -4,8 +4,9 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/recipes/chosen.h"
 
-/// AttentionSpan's tasks with mechanisms that the paper does not use. Which of them generalize to
-/// longer samples? All models have the same blocks, width, steps, batch size and learning rate.
+/// Trains AttentionSpan's tasks with mechanisms (kinds of heads and positions) that the paper does
+/// not use, and compares how they generalize to longer samples. All models of a task have the same
+/// blocks, width, steps, batch size and learning rate.
 namespace longhand::app::attentionspan_mechanisms {
 namespace {
 
@@ -41,8 +42,9 @@ std::vector<Mechanism> chosen_mechanisms(const RecipeOptions& options) {
   return some;
 }
 
-/// The tasks selected by --tasks. At the laptop scale, the default omits two tasks. No mechanism
-/// answers any longer sample of these tasks completely right, and they would use most of the time.
+/// The tasks selected by --tasks. At the laptop scale, the default omits multiplication and value
+/// assignment. No mechanism answers any longer sample of these two tasks completely right, and they
+/// would use most of the time.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> tasks = chosen_tasks(options, algorithmic_tasks());
   if (options.scale == Scale::laptop && options.tasks.empty()) {
@@ -53,7 +55,8 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return tasks;
 }
 
-/// True if the task defines the kind of positions that the mechanism uses.
+/// True if the task defines the positions that the mechanism uses, such as coupled positions, which
+/// related tokens share.
 bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
   const std::int32_t any = 0;
   const tasks::TaskKind& kind = tasks::task_kind(task.name);
@@ -63,8 +66,8 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
               .empty();
 }
 
-/// Replaces the kind of all heads in the list `table`, such as "softmax:4". `kinds` names one kind
-/// for all heads, or two kinds for half of the heads each.
+/// Returns a list with as many heads as the list `table`, which is for example "softmax:4". `kinds`
+/// is the kind of all heads, or two kinds for half of the heads each, such as "softmax,fal".
 std::string heads_of(std::string_view kinds, const std::string& table) {
   const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');
@@ -108,8 +111,8 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// A row with the median over seeds in percent. Its interval reaches from the worst to the best
-/// seed.
+/// A table row with the median over seeds in percent. Its interval reaches from the worst to the
+/// best seed.
 Row spread(const std::string& row, const std::string& column, const std::vector<double>& values,
            std::optional<double> paper = {}) {
   const auto [worst, best] = std::ranges::minmax(values);

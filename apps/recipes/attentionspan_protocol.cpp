@@ -5,8 +5,8 @@
 namespace longhand::app::attentionspan_protocol {
 namespace {
 
-/// Model sizes. The paper's scale has the blocks of Llama-3.2-1B, but its vocabulary consists of
-/// the task's characters.
+/// Settings of the models and of their training at each scale. At the paper's scale, the blocks are
+/// those of Llama-3.2-1B, but the vocabulary consists of the task's characters.
 constexpr ScaledSetting settings[] = {
     {"model.width", "64", "256", "2048"},
     {"model.layers", "2", "8", "16"},

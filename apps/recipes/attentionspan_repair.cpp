@@ -8,19 +8,21 @@
 #include "apps/run/repair.h"
 #include "apps/run/sweep.h"
 
-/// AttentionSpan, section 6 and Figure 2: repairs of the attention of small models.
+/// Recipes of AttentionSpan's section 6 and Figure 2, which change the attention of a trained model
+/// so that it answers more samples out of distribution.
 namespace longhand::app {
 namespace {
 
-/// The training of a repair: steps at each scale, and peak learning rate.
+/// How a repair is trained: the number of steps at each scale, and the peak learning rate.
 struct Training {
-  // small: for models trained from scratch; tuned: for the fine-tuned model of --model
+  // Steps at each scale. small: for models trained from scratch; tuned: for the fine-tuned model of
+  // --model.
   std::array<std::int64_t, 3> small, tuned;
   std::string_view rate;
 
-  /// The multiplication task has samples of up to 170 characters and the widest model. At the
-  /// laptop scale it would take longer than the other tasks together, so it is trained for a
-  /// quarter of the steps.
+  /// Number of training steps for a task. At the laptop scale, multiplication has a quarter of the
+  /// steps. With samples of up to 170 characters and the widest model, its repair would otherwise
+  /// take longer than those of all other tasks together.
   std::int64_t steps(std::string_view task, const RecipeOptions& options) const {
     if (!options.model.empty()) return tuned[static_cast<std::size_t>(options.scale)];
     const bool costly = options.scale == Scale::laptop && task == "multiplication";
@@ -28,8 +30,8 @@ struct Training {
   }
 };
 
-/// The tasks selected by --tasks. By default these are the paper's tasks; at the smoke scale, only
-/// those that its models learn.
+/// The tasks selected by --tasks. The default is all tasks of the paper or, at the smoke scale, the
+/// two tasks that the models of this scale learn.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   if (options.scale == Scale::smoke && options.tasks.empty()) {
     return {algorithmic_task("reversal"), algorithmic_task("successor")};
@@ -37,7 +39,8 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return chosen_tasks(options, algorithmic_tasks());
 }
 
-/// The run with zero steps whose untrained softmax model is repaired later.
+/// A run with zero steps, which stores an untrained softmax model. This model is repaired as a
+/// control.
 GridRun unlearned(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options) {
   GridRun run = softmax_run(task, number, options,
                             {{"training.steps", "0"},
@@ -70,7 +73,8 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
           run_path(model, options, beside_attentionspan()), model.last_step()};
 }
 
-/// A remark for the page about the shorter training on multiplication.
+/// A sentence for the results page: multiplication is repaired with fewer steps. Empty if this is
+/// not the case.
 std::string of_products(const RecipeOptions& options) {
   const bool fewer = options.scale == Scale::laptop && options.model.empty();
   return fewer ? " Repairs of multiplication have a quarter of the steps of the other tasks." : "";
@@ -81,8 +85,8 @@ std::int64_t scored(const RecipeOptions& options) {
   return options.scale == Scale::smoke ? 200 : 1000;
 }
 
-/// Adds the exact and the partial accuracy, in and out of distribution, in percent. There is one
-/// run per seed. `when` completes the names of the columns, such as "ID before".
+/// Adds the shares of right answers and of right tokens, in and out of distribution, in percent.
+/// `runs` has one run per seed. Column names end in `when`, such as "ID before".
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 std::span<const GridRun> runs, const RecipeOptions& options) {
   TaskScores id, ood;
@@ -110,13 +114,14 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// How a scored run is named in the table: `row` follows the task's name, and `when` is passed to
-/// add_scores().
+/// Names of a scored run in the table. The row is named after the task, followed by `row`. The
+/// names of its columns end in `when`.
 struct ScoredRun {
   const char *row, *when;
 };
 
-/// Trains the lineages and scores their runs, in the order of `scored_runs`.
+/// Trains the runs of all lineages (a lineage has the runs of one task) and scores them.
+/// scored_runs[i] names the results of run number i of a lineage.
 RecipeResult scores_of(const std::vector<Lineage>& all, std::span<const ScoredRun> scored_runs,
                        const RecipeOptions& options, const std::string& more) {
   RecipeResult result;
@@ -131,7 +136,7 @@ RecipeResult scores_of(const std::vector<Lineage>& all, std::span<const ScoredRu
   return result;
 }
 
-// The repair of section 6.4.
+// The repair of section 6.4, which trains one column of every head's W_Q and W_K.
 
 constexpr Training of_columns{{400, 2000, 5000}, {20, 400, 5000}, "1e-3"};
 
@@ -178,7 +183,7 @@ const RegisterRecipe recipe64{
          [](const RecipeOptions& options) { return pieces_of(columns_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
-// The repair of section 6.5.
+// The repair of section 6.5, which switches rotary positions off at inference.
 
 std::vector<Lineage> rope_off_runs(const RecipeOptions& options) {
   return lineages({{algorithmic_task("reversal")}}, options,
@@ -209,12 +214,12 @@ const RegisterRecipe recipe65{
          [](const RecipeOptions& options) { return pieces_of(rope_off_runs(options), options); },
      .takes = {"model", "optimizer"}}};
 
-// The repairs of sections 6.2 and 6.3.
+// The repairs of sections 6.2 and 6.3, which train a bias of every head's scores.
 
 constexpr Training of_biases{{150, 1000, 3000}, {20, 400, 3000}, "1e-2"};
 
-/// A single length of out-of-distribution samples of a task, because the paper trains one matrix
-/// per length.
+/// Settings that give all samples of a task the same length, out of distribution. They exist
+/// because the paper trains one bias matrix per length.
 struct OneLength {
   std::string_view task;
   Settings settings;
@@ -240,7 +245,8 @@ GridRun matrix_of_one_length(const GridRun& model, const RecipeOptions& options)
   return run;
 }
 
-/// Adds the accuracy on samples of the single length, before and after the matrix is trained.
+/// Adds the accuracy on samples of a single out-of-distribution length, before and after a bias
+/// matrix is trained on that length.
 void add_one_length(RecipeResult& result, const Lineage& lineage, const RecipeOptions& options) {
   const Settings& settings = one_length_of(lineage.task.name).settings;
   for (const auto& [place, column] :
@@ -301,19 +307,16 @@ const RegisterRecipe recipe62{
          [](const RecipeOptions& options) { return pieces_of(biases_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
-// A task of Figure 2. `inside` and `outside` are the values, in and out of distribution, of the
-// option that its curves vary. `gain` is the paper's gain. Out of distribution, the samples of
-// Value Assignment also have longer strings.
-
-/// A task of the figure: the option that its curves vary, with the values in and out of
-/// distribution, and the paper's gain. Out of distribution, the strings of Value Assignment are
-/// longer too.
+/// A task of Figure 2. Its curves vary an option of the task over the values in `inside` (in
+/// distribution) and `outside` (out of distribution). `gain` is the gain in accuracy that the paper
+/// reports. `outside_settings` are further settings out of distribution, such as longer strings.
 struct Drawn {
   std::string_view task, inside, outside;
-  double gain;  // in percent
+  double gain;  // in percentage points
   Settings outside_settings = {};
 
-  /// The scored points in ascending order, for a model with this configuration.
+  /// The values of the varied option at which a model with this configuration is scored, in
+  /// ascending order.
   std::vector<SweepPoint> points(const Config& config) const {
     std::vector<SweepPoint> all = sweep_points(config, {parse_axis(std::string(inside))});
     Config longer = config;
@@ -327,7 +330,7 @@ const Drawn drawn[] = {
     {"reversal", "length=5..10:5", "length=15..50:5", 90},
     {"value-assignment", "pairs=5", "pairs=10..50:5", 45, {{"task.length", "10-20"}}}};
 
-/// The tasks selected by --tasks; by default both tasks of the figure.
+/// The tasks selected by --tasks; by default both tasks of Figure 2.
 std::vector<Drawn> drawn_of(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> both;
   for (const Drawn& one : drawn) both.push_back(algorithmic_task(one.task));
@@ -338,13 +341,13 @@ std::vector<Drawn> drawn_of(const RecipeOptions& options) {
   return some;
 }
 
-/// Number of samples on which the search scores each setting.
+/// Number of samples on which the search for the best reinforcement scores each setting.
 std::int64_t searched_samples(const RecipeOptions& options) {
   return options.scale == Scale::smoke || !options.model.empty() ? 50 : 200;
 }
 
-/// The run's model with its best reinforcement settings. `found` receives a description of these
-/// settings.
+/// The model of a run, with selected heads reinforced: they attend more to the reference tokens. A
+/// search finds the best settings of the reinforcement. `found` receives a description of them.
 std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridRun& model,
                                              const RecipeOptions& options, std::string& found) {
   const std::string name = model.config.kind().name;
@@ -380,7 +383,8 @@ std::vector<Lineage> figure2_runs(const RecipeOptions& options) {
   });
 }
 
-/// The scores of every seed at every point, without and with reinforcement.
+/// The scores of the runs of all seeds at every point of a curve: `before` without and `after` with
+/// reinforced heads.
 struct BeforeAndAfter {
   std::vector<std::vector<SweepPoint>> before = {}, after = {};
 
@@ -391,7 +395,8 @@ struct BeforeAndAfter {
     for (const auto& points : seeds) means.push_back(points[p].tally.at(metric).mean());
     return means;
   }
-  /// The gain in percent, averaged over points, for each seed.
+  /// For each seed, the gain of a metric by reinforcement in percentage points, averaged over the
+  /// points of the curve.
   std::vector<double> gains(std::string_view metric) const {
     std::vector<double> all(before.size());
     const std::size_t points = before.front().size();

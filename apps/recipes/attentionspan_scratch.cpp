@@ -4,7 +4,8 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/run_report.h"
 
-/// AttentionSpan, Table 6, and the comparison of Table 2 with models trained from scratch.
+/// Recipes of AttentionSpan's Table 6, and of its Table 2 with small models trained from scratch
+/// instead of fine-tuned models.
 namespace longhand::app::attentionspan_scratch {
 namespace {
 
@@ -24,7 +25,8 @@ std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
   return runs;
 }
 
-/// The step of the first evaluation in which the run has learned its task; 0 if there is none.
+/// The step of the first evaluation with more than 99% of the answers in distribution right; 0 if
+/// there is none.
 std::int64_t learned_at(const RunFolder& run) {
   for (const Json& line : run.metrics()) {
     const Json* const exact = line.find("train/sequences");
@@ -34,8 +36,8 @@ std::int64_t learned_at(const RunFolder& run) {
 }
 
 /// The step at which the paper's rule (section 4) would stop the training: after ten evaluations in
-/// a row with over 99% accuracy in distribution and over 10% out of distribution. 0 if there is
-/// none.
+/// a row with over 99% accuracy in distribution and over 10% out of distribution. 0 if the rule
+/// would never stop it.
 std::int64_t stopped_at(const RunFolder& run) {
   int in_a_row = 0;
   for (const Json& line : run.metrics()) {
@@ -47,8 +49,8 @@ std::int64_t stopped_at(const RunFolder& run) {
   return 0;
 }
 
-/// Describes the figures and models of a table of `seeds` runs per task, each scored on `samples`
-/// samples.
+/// Text for the results page that describes its figures and models. There are `seeds` runs per
+/// task, and each is scored on `samples` samples.
 std::string how_counted(std::int64_t samples, std::int64_t seeds, const RecipeOptions& options) {
   return html::paragraph(text(
              "All figures are percent, on ", samples,
@@ -74,7 +76,7 @@ std::string how_counted(std::int64_t samples, std::int64_t seeds, const RecipeOp
              " Rate, schedule and batch size are chosen by the recipe; see the configurations.");
 }
 
-/// Makes a table with one row per task. `columns` computes the columns from the scores in
+/// Makes a table with one row per task. `columns` adds the columns of a task, given its scores in
 /// distribution and out of distribution.
 template <class Columns>
 RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns) {

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A model of the paper, which is recognized by its number of layers and its width.
+/// A model that the paper fine-tunes. It is recognized by its number of layers and its width.
 struct PaperModel {
   std::string_view name;
   std::int64_t layers, width;

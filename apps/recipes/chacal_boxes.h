@@ -6,24 +6,25 @@
 
 #include "apps/recipes/chacal.h"
 
-/// Functions shared by the recipes of ChaCAL's boxes experiment: standard GPT-2 models with 2 to 5
-/// layers, and a model with one standard layer and one ChaCAL layer.
+/// Functions shared by the recipes of the boxes experiment in the ChaCAL paper, in which models
+/// track the contents of boxes. Standard GPT-2 models with 2 to 5 layers are compared with a model
+/// of one standard layer and one ChaCAL layer.
 namespace longhand::app {
 
 struct BoxesModel {
   std::string name, id;  // such as "Standard, L = 2" and "standard-2"
-  bool chacal = false;   // the last layer has ChaCAL heads
+  bool chacal = false;   // true: the last layer has ChaCAL heads
   int layers = 2;
-  // Figures in the paper's Table 2: parameters in millions, training time relative to the first
-  // model, and results.
+  // In the paper's Table 2: parameters in millions, and training time relative to the first model.
   double size = 0, time = 0;
+  // In the paper's Table 2: loss and exact match on the default and on the advanced version.
   double default_loss = 0, default_exact = 0, advanced_loss = 0, advanced_exact = 0;
 
   double loss(bool advanced) const { return advanced ? advanced_loss : default_loss; }
   double exact(bool advanced) const { return advanced ? advanced_exact : default_exact; }
 };
 
-/// The models that are trained on one version of the task.
+/// The models and settings of the runs on one version of the task, default or advanced.
 struct BoxesStudy {
   bool advanced = true;
   Config config = recipe_config("boxes");  // configuration shared by all models
@@ -33,14 +34,17 @@ struct BoxesStudy {
 
   std::string version() const { return advanced ? "Advanced" : "Default"; }
 };
-/// The studies of a scale. The last study uses the advanced version of the task.
+/// The studies of a scale. Each study covers one version of the task, the last one the advanced
+/// version.
 std::vector<BoxesStudy> boxes_studies(const RecipeOptions& options);
 
-/// The runs of one model for all seeds, and the runs of all models and studies.
+/// The runs of one model of a study for all seeds.
 std::vector<GridRun> boxes_runs(const BoxesStudy& study, const BoxesModel& model,
                                 const RecipeOptions& options);
+/// The runs of all models of all studies.
 std::vector<GridRun> boxes_runs(const RecipeOptions& options);
-/// The folders of a model's runs. A run that another boxes recipe has finished is reused.
+/// The folders of a model's runs. If another boxes recipe has finished the same run, its folder is
+/// used.
 std::vector<std::filesystem::path> boxes_paths(const BoxesStudy& study, const BoxesModel& model,
                                                const RecipeOptions& options);
 /// Names of the boxes recipes, which reuse each other's finished runs.

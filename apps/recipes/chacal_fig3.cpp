@@ -1,8 +1,8 @@
 #include "apps/html/chart.h"
 #include "apps/recipes/chacal.h"
 
-/// ChaCAL, Figure 3: accuracy on the toy task during training. Curves show the mean and the range
-/// over all runs.
+/// ChaCAL, Figure 3: accuracy on chains of references during training. Curves show the mean and the
+/// range over all runs.
 namespace longhand::app::chacal_fig3 {
 namespace {
 
@@ -31,7 +31,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     const std::size_t count = curve.steps.size();
     for (std::size_t i = 0; i < count; ++i) {
       series.points.push_back({curve.steps[i], curve.mean[i], curve.least[i], curve.most[i]});
-      if ((i + 1) * 4 % count >= 4) continue;  // keeps four evenly spaced columns
+      // The table shows only four evenly spaced steps.
+      if ((i + 1) * 4 % count >= 4) continue;
       result.rows.push_back(
           {models[m].name(), text("step ", static_cast<std::int64_t>(curve.steps[i])),
            curve.mean[i], curve.least[i], curve.most[i],

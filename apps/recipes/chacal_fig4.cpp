@@ -1,7 +1,7 @@
 #include "apps/recipes/chacal_boxes.h"
 #include "core/error.h"
 
-/// ChaCAL, Figure 4: exact match during training on the advanced boxes.
+/// ChaCAL, Figure 4: exact match during training on the advanced version of the boxes task.
 namespace longhand::app::chacal_fig4 {
 namespace {
 

@@ -40,7 +40,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 constexpr std::string_view reuse_from[] = {"chacal/table1", "chacal/fig3"};
 constexpr double perfect = 0.9995;  // the smallest share that is printed as 100.0%
 
-/// The step of a run's first evaluation with perfect accuracy.
+/// The step of a run's first evaluation with perfect accuracy. No value if there is none.
 std::optional<double> first_perfect(const std::filesystem::path& run) {
   for (const Json& line : RunFolder(run).metrics()) {
     const Json* const found = line.find("train/choices");
@@ -68,7 +68,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     const std::string name = "gamma " + gamma;
     const Row row = add_row(result, name, "accuracy", shares, {}, choices);
     accuracy.points.push_back({std::stod(gamma), row.value, row.low, row.high});
-    if (times.size() < shares.size() || times.empty()) continue;  // some run never became perfect
+    // At least one run never became perfect.
+    if (times.size() < shares.size() || times.empty()) continue;
     const Row mean = add_row(result, name, "steps to 100%", times, {});
     steps.points.push_back({std::stod(gamma), mean.value, mean.low, mean.high});
   }

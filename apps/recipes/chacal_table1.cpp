@@ -2,8 +2,8 @@
 #include "apps/recipes/chacal.h"
 #include "apps/run/run_report.h"
 
-/// ChaCAL, Table 1: standard transformers of one to five layers and one ChaCAL layer on the toy
-/// task.
+/// ChaCAL, Table 1: standard transformers of one to five layers and one ChaCAL layer, trained on
+/// chains of references.
 namespace longhand::app::chacal_table1 {
 namespace {
 

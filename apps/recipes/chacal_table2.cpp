@@ -11,10 +11,10 @@
 namespace longhand::app::chacal_table2 {
 namespace {
 
-/// The test-set scores of a model's runs.
+/// The scores of a model's runs on test samples.
 struct Scores {
   std::vector<double> losses, exact;  // one value per run
-  tasks::Tally tally;                 // counts over all runs
+  tasks::Tally tally;                 // scores over the samples of all runs
 };
 
 Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptions& options) {
@@ -33,9 +33,9 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   return scores;
 }
 
-/// Training time of each configuration relative to the first one. The models train in turn for a
-/// few steps on the same data, and the result is the median over these rounds. Other load on the
-/// machine therefore affects all models equally.
+/// The training time of each configuration relative to the first one. In every round, each model
+/// trains for a few steps on the same data. The result is the median over seven rounds. The models
+/// alternate so that other load on the machine affects all of them equally.
 std::vector<double> time_ratios(const std::vector<Config>& configs) {
   constexpr int turns = 7;
   const Config& first = configs.front();
@@ -72,7 +72,7 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
 }
 
 /// A table of the metrics whose names begin with `kind`, such as "depth 2-3" for the kind "depth".
-/// There is one column per metric.
+/// There is one row per model and one column per metric.
 std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
                    std::string_view kind) {
   std::vector<std::string> header{""}, names;
@@ -100,8 +100,8 @@ std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
   return names.empty() ? "" : html::table(header, body);
 }
 
-/// Parameters in millions, without the position table. The paper's figures are so small that they
-/// cannot include it.
+/// The number of a model's parameters in millions, without the table of learned positions. The
+/// paper's numbers are so small that they cannot include this table.
 double size_of(const Config& config) {
   const auto backend = make_backend("cpu", {});
   const auto task = config.task();
@@ -126,7 +126,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       add_row(result, model.name, version + " exact match", mine.exact, model.exact(study.advanced),
               samples);
       add_row(result, model.name, version + " loss", mine.losses, model.loss(study.advanced));
-      if (!study.advanced) continue;  // the table has one column for each group of depths
+      if (!study.advanced) continue;  // time and size are reported for the advanced version only
       result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
       result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});
     }

@@ -22,7 +22,7 @@ constexpr ScaledSetting base_sizes[] = {
     {"training.rate", "4e-3", "2e-3", ""}, {"training.warm_up", "50", "200", ""},
     {"task.length", "128", "256", ""},     {"training.evaluate_samples", "100", "500", ""}};
 
-/// Settings of the continued training.
+/// Settings of the continued training, with unchanged and with replaced heads.
 constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "linear"},
                                     {"training.steps", "100", "500", "10000"},
                                     {"training.batch", "16", "16", "256"},
@@ -48,12 +48,12 @@ std::string with_heads(std::string heads, const std::string& wanted) {
   return heads;
 }
 
-/// The runs of one seed.
+/// The runs of one seed: two continued trainings, and the run from which both start.
 struct Runs {
-  std::filesystem::path base;  // the run from which both continued trainings start
-  std::vector<GridRun> first;  // the base run, if this recipe must train it
+  std::filesystem::path base;  // the run from which `standard` and `changed` start
+  std::vector<GridRun> first;  // the run `base` if this recipe trains it, otherwise empty
   GridRun standard, changed;
-  std::string heads;  // list of heads of the changed model
+  std::string heads;  // kind or list of the heads in the run `changed`
 
   std::vector<GridRun> all() const {
     std::vector<GridRun> runs = first;
@@ -132,9 +132,9 @@ Losses losses_of(const std::filesystem::path& path, const Config& of, const Reci
       {.samples = scored_windows[static_cast<std::size_t>(options.scale)], .seed = options.seed});
 }
 
-/// A mean over tokens with half the width of its 95% interval. The sample consists of windows, not
-/// of single tokens. The mean is a ratio of two sums over windows, and its interval is that of a
-/// ratio estimate.
+/// A mean loss per token, with half the width of its 95% interval. The samples are windows of text,
+/// not single tokens. The mean is therefore a ratio of two sums over windows: the loss and the
+/// number of tokens. Its interval is that of a ratio estimate.
 struct Mean {
   double mean = 0, half = 0;
 };
@@ -174,7 +174,8 @@ std::vector<GridPiece> pieces(const RecipeOptions& options) {
   return all;
 }
 
-/// Losses of one seed's three models on the same windows.
+/// Losses of one seed's models on the same windows of text: `before` the continued training, and
+/// after it with unchanged heads (`standard`) and with replaced heads (`changed`).
 struct Scored {
   Losses before, standard, changed;
 };
@@ -186,8 +187,8 @@ Scored score(const Runs& runs, const RecipeOptions& options) {
           losses_of(options.out / runs.changed.name, runs.changed.config, options, steps)};
 }
 
-/// Adds a model's perplexity, and the difference of its loss from that of the unchanged model after
-/// the same training.
+/// Adds the perplexity of a model, and its loss minus the loss of the model with standard heads
+/// after the same training.
 void add_model(RecipeResult& result, const std::string& row, std::span<const Scored> seeds,
                Losses Scored::*model, std::optional<double> paper) {
   const std::string perplexity = "Perplexity", beside = "loss beside the fine-tuned one's";

@@ -4,18 +4,19 @@
 #include "apps/html/chart.h"
 #include "apps/recipes/chacal.h"
 
-/// ChaCAL, Theorem 1: the depth of the longest chain that standard layers can follow, depending on
-/// the number of layers.
+/// ChaCAL, Theorem 1: the longest chain of references that a model with standard layers can follow,
+/// depending on the number of layers.
 namespace longhand::app::chacal_theorem1 {
 namespace {
 
-/// The number of layers that Theorem 1 requires: ceil(log2(depth + 1)).
+/// The number of layers that Theorem 1 requires to follow `depth` references: ceil(log2(depth +
+/// 1)).
 std::int64_t layers_needed(std::int64_t depth) {
   return std::bit_width(static_cast<std::uint64_t>(depth));
 }
 
-/// Maximum number of layers trained. The theorem requires 3, 4 or 5 layers for the deepest chain of
-/// the three scales.
+/// The maximum number of layers of the trained models. Theorem 1 requires 3, 4 and 5 layers for the
+/// deepest chain of the smoke, laptop and paper scales.
 std::int64_t most_layers(Scale scale) {
   return scale == Scale::smoke ? 2 : scale == Scale::laptop ? 4 : 5;
 }

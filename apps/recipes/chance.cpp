@@ -9,8 +9,9 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// An answer of FFML consists of one bit and the end token. Every model predicts the end token.
-/// Guessing therefore has half of the answers right, and three quarters of their tokens.
+/// The result of guessing in the task FFML. An answer consists of one bit and the end token, which
+/// every model predicts. Guessing the bit therefore has half of the answers right, and three
+/// quarters of their tokens.
 std::optional<double> of_ffml(std::string_view recipe, std::string_view column) {
   static constexpr std::array<std::string_view, 8> accuracies{
       "Acc.",       "before",          "after",   "with a matrix",
@@ -29,7 +30,7 @@ std::optional<double> chance_of(std::string_view recipe, std::string_view row,
   if (recipe.starts_with("attentionspan/") && row.starts_with("FFML"))
     return of_ffml(recipe, column);
   if (recipe == "fal/table1" && column.ends_with(", reads")) return 0.5;
-  // Every element of a chain is one of eight symbols.
+  // Every element of a chain is one of eight symbols, so a guess is right in one of eight cases.
   const bool chains =
       recipe == "chacal/table1" || recipe == "chacal/fig5" || recipe == "chacal/fig3";
   if (chains && (column == "accuracy" || column.starts_with("step "))) return 0.125;

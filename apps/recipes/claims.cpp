@@ -16,8 +16,8 @@ struct Value {
 };
 
 struct Values {
-  std::vector<Value> runs;  // empty: the page does not contain the figure
-  std::int64_t seeds = 0;   // number of seeds on the page
+  std::vector<Value> runs;  // values of the runs; empty if the page has no values
+  std::int64_t seeds = 0;   // number of seeds of the page's results
   bool apart = false;       // true: one value per run; false: a single value for all runs
 };
 
@@ -81,7 +81,7 @@ struct Found {
 };
 
 /// The verdict if a condition holds for `held` of `all` runs: `shown` if it holds for all runs and
-/// there are enough of them, `part` if it holds for more than half of the runs.
+/// there are enough runs, `part` if it holds for more than half of the runs.
 Verdict verdict_of(std::size_t held, std::size_t all, bool enough) {
   if (held == all && enough) return Verdict::shown;
   return 2 * held > all ? Verdict::part : Verdict::not_yet;
@@ -157,8 +157,8 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
 
 constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"};
 
-/// A claim's page: that of the first figure in the first setting whose pages all exist. Empty if
-/// there is no such setting.
+/// The results page to which a claim's verdict links: the page of the first figure in the first
+/// alternative list of conditions whose pages all exist. Empty if there is no such list.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {

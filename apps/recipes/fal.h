@@ -5,8 +5,9 @@
 
 #include "apps/recipes/grid.h"
 
-/// Functions shared by the First-After-Last recipes. A GPT with rotary positions, once with and
-/// once without FAL heads, is trained on Flip-Flop and Cycle Tracing.
+/// Functions shared by the recipes of the First-After-Last (FAL) paper (a recipe is the program of
+/// one table or figure). A GPT with rotary positions, once with and once without FAL heads, is
+/// trained on Flip-Flop and Cycle Tracing.
 namespace longhand::app {
 
 struct Experiment {
@@ -15,13 +16,14 @@ struct Experiment {
     double paper_baseline = 0, paper_fal = 0;
   };
   std::string name;                         // name of the task
-  std::string baseline, fal;                // the heads of a layer in either model
+  std::string baseline, fal;                // heads of a layer in the plain and in the FAL model
   std::span<const ScaledSetting> settings;  // settings of both models
   std::string metric;                       // metric shown in the table
-  /// A second metric, over parts of a sample, such as "reads". It is shown next to the first.
+  /// A second metric, over parts of a sample, such as "reads". The table shows it next to `metric`.
   std::string part_metric = {};
   std::vector<Column> columns;
-  bool decoded = false;        // the table shows free decoding; teacher forcing is shown too
+  // True: the table shows scores of free decoding, and next to them scores of teacher forcing.
+  bool decoded = false;
   std::int64_t fal_seeds = 3;  // runs of the FAL model at the laptop scale; the plain model has 3
 };
 Experiment flip_flop_experiment();

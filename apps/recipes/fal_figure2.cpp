@@ -19,8 +19,9 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Adds a row for each FAL head. The row's values are the ratios hits / count of the head's
-/// FalShare, one per run, measured on the distribution of the column.
+/// For one column of the table, which is a distribution of the task, adds a row for each FAL head.
+/// Its values, one per run, are the shares of tokens at which the head selects the token that the
+/// task requires.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
   std::vector<std::vector<FalShare>> shares;  // shares[run][head]

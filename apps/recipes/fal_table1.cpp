@@ -17,7 +17,7 @@ constexpr std::string_view reuse_from[] = {"fal/figure2"};
 
 std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
 
-/// The experiments selected by --tasks; by default those of the scale.
+/// The experiments selected by --tasks. The default is all experiments of the scale.
 std::vector<Experiment> experiments_of(const RecipeOptions& options) {
   std::vector<Experiment> all{flip_flop_experiment(), cycle_tracing_experiment(options.scale)};
   if (options.scale == Scale::smoke) all.pop_back();
@@ -37,7 +37,8 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return all;
 }
 
-/// The models of all runs, of either the plain or the FAL model, after their last step.
+/// Loads the models of all seeds after their last step: the FAL models if `fal`, otherwise the
+/// plain models.
 std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
   std::vector<LoadedRun> loaded;
   for (std::int64_t number = 0; number < fal_seeds(e, fal, options); ++number) {
@@ -46,8 +47,8 @@ std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& 
   return loaded;
 }
 
-/// Adds the figure of a column, which is the mean over a model's runs. Returns the figure of each
-/// run.
+/// Adds the mean score over a model's runs on one distribution, which is a column of the table.
+/// Returns the score of each run.
 std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
                           const Experiment::Column& column, Reading reading, bool fal,
                           const RecipeOptions& options, RecipeResult& result) {
@@ -82,7 +83,7 @@ void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
       .x_label = "step", .y_label = "loss (" + e.name + ")", .series = {}, .log_y = true};
   std::vector<std::string> columns{"model", "seed"};
   for (const Experiment::Column& column : e.columns) columns.push_back(column.title);
-  std::vector<std::vector<std::string>> each;  // the figures of each run, as text
+  std::vector<std::vector<std::string>> each;  // a table with the scores of each run
   for (const bool fal : {false, true}) {
     std::vector<LoadedRun> runs = load(e, fal, options);
     const std::size_t first_row = each.size();

@@ -25,13 +25,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Checksum of a run's tokenizer files; 0 if the run has none.
+/// Checksum of the files of a tokenizer; 0 if `tokenizer` is not a path but a built-in tokenizer.
 std::uint32_t sum_of(const std::string& tokenizer) {
   return tasks::names_tokenizer(tokenizer) ? nn::tokenizer_sum(tokenizer) : 0;
 }
 
-/// Describes the first setting in which a run differs from the wanted configuration. Empty if both
-/// describe the same run. Settings that do not change the results are ignored: the time between
+/// Describes the first setting in which a run differs from the wanted configuration. Empty if there
+/// is no difference. Settings that do not change the results are ignored: the time between
 /// checkpoints, the size of checkpoint files and the number of threads. Tokenizers are compared by
 /// content, because a run contains its own copy.
 std::string difference(Config run, const Config& wanted) {
@@ -53,8 +53,8 @@ std::string difference(Config run, const Config& wanted) {
 
 bool same_run(const Config& run, const Config& wanted) { return difference(run, wanted).empty(); }
 
-/// True if the folder has the finished run. The run may have been trained on another backend, for
-/// example on a machine with a GPU.
+/// True if the folder contains this run and the run is finished. The run may have been trained on
+/// another backend, for example on a machine with a GPU.
 bool finished(const fs::path& path, const GridRun& run) {
   if (!fs::exists(path / "config.ini")) return false;
   Config config = RunFolder(path).config();
@@ -202,7 +202,8 @@ std::optional<GridPart> parse_part(std::string_view text) {
 
 std::vector<std::size_t> part_of(std::size_t count, GridPart part) {
   std::vector<std::size_t> chosen;
-  const std::size_t stride = std::min(part.parts, count);  // so that i + stride cannot overflow
+  // The limit `count` prevents an overflow of i + stride.
+  const std::size_t stride = std::min(part.parts, count);
   for (std::size_t i = part.part - 1; i < count; i += stride) chosen.push_back(i);
   return chosen;
 }

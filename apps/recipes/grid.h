@@ -11,7 +11,9 @@
 #include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
 
-/// Recipes that consist of independent runs, each in its own folder under the recipe's folder.
+/// Helpers for recipes that consist of independent runs (a recipe is the program of one table or
+/// figure of a paper, a run is one training). Each run has its own folder under the recipe's
+/// folder.
 namespace longhand::app {
 
 /// A recipe that trains a grid of runs and then makes its table from them.
@@ -23,13 +25,14 @@ struct GridRecipe {
   std::function<void(const RecipeOptions&, RecipeResult&)> report;
   /// Recipes whose finished runs this recipe reuses.
   std::span<const std::string_view> reuse_from = {};
-  std::vector<std::string> takes = {};  // see Recipe::takes
+  /// Names of the options that the recipe uses, such as "tasks".
+  std::vector<std::string> takes = {};
 };
 Recipe grid_recipe(GridRecipe grid);
 
-/// The initial configuration of a recipe's run: the default settings for a task, or the model of
-/// another run with a task. training.rate_at is "end", because the published results were made with
-/// this setting.
+/// The initial configuration of a recipe's run: the default settings for a task or, if `run` is
+/// given, the model of that run with another task. training.rate_at is "end", because the published
+/// results were made with this setting.
 Config recipe_config(std::string_view task);
 Config recipe_config(const Config& run, std::string_view task);
 
@@ -42,18 +45,19 @@ struct ScaledSetting {
 };
 void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale);
 void set_all(Config& config, const Settings& settings);
-/// Sets the seed of a model's run `number` to options.seed + number. Returns the seed.
+/// Sets the seed of run number `number` of a model to options.seed + number. Returns the seed.
 std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number);
 
 /// Creates a run with this configuration, or opens the run that the folder already contains. Throws
 /// an Error if that run has another configuration. If `start` is given, a new run starts from a
-/// checkpoint of the run `start`: that of step `start_step`, or the best one.
+/// checkpoint of the run in that folder: the checkpoint of step `start_step` or, by default, the
+/// best one.
 RunFolder open_or_create(const std::filesystem::path& path, const Config& config,
                          const std::optional<std::filesystem::path>& start = {},
                          std::optional<std::int64_t> start_step = {});
 
-/// The folder of a run. This is the run's folder in this recipe, or in a recipe of `reuse_from`
-/// that has finished the same run at the same scale.
+/// The folder of a run. If a recipe in `reuse_from` has finished the same run at the same scale,
+/// this is the run's folder in that recipe, otherwise its folder in this recipe.
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
                                std::span<const std::string_view> reuse_from = {});
 
@@ -61,11 +65,12 @@ std::vector<std::filesystem::path> run_paths(std::span<const GridRun> runs,
                                              const RecipeOptions& options,
                                              std::span<const std::string_view> reuse_from = {});
 
-/// Loads a run's model after its last step.
+/// Loads the model of a finished run as it was after the last step.
 LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
                         std::span<const std::string_view> reuse_from = {});
 
-/// Trains or resumes every run. Returns false if a signal stopped the training.
+/// Trains or resumes every run that is not finished. Returns false if a signal or the time limit
+/// stopped the training.
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
                 std::span<const std::string_view> reuse_from = {});
 
@@ -79,7 +84,7 @@ struct GridPart {
   std::size_t part = 1, parts = 1;
 };
 std::optional<GridPart> parse_part(std::string_view text);
-/// The elements that belong to the part: indices from 0 to count - 1, or runs of a list.
+/// The elements that belong to a part: indices from 0 to count - 1, or runs of a list.
 std::vector<std::size_t> part_of(std::size_t count, GridPart part);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 
@@ -88,23 +93,25 @@ std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
                       std::int64_t paper);
 
-/// The mean of n values, one per run. Its 95% interval is mean +- t s / sqrt(n) by Student's t
-/// distribution. A single value has no interval.
+/// The mean of n values, one per run. Its 95% interval is mean +- t s / sqrt(n), where s is the
+/// standard deviation of the values and t the quantile of Student's t distribution. A single value
+/// has no interval.
 struct MeanOverRuns {
   double mean = 0;
   std::optional<double> low = {}, high = {};
 };
 MeanOverRuns mean_over(std::span<const double> values);
 
-/// A row with the mean over runs and its interval, clipped to [least, most]. If there is a single
-/// run whose value is a share of `of` counted choices, it has Wilson's interval.
+/// A table row with the mean over runs and its interval. If `of` is not 0, the values are shares of
+/// `of` counted choices. The interval is then clipped to [0, 1], and a single run has Wilson's
+/// interval.
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
            std::optional<double> paper, std::int64_t of = 0);
 /// Adds the row of row_of() to the result and returns the row. With several runs, also adds a row
 /// for each run; these rows appear in the JSON only.
 Row add_row(RecipeResult& result, const std::string& row, const std::string& column,
             std::span<const double> values, std::optional<double> paper, std::int64_t of = 0);
-/// A sentence for the page that describes the intervals of the rows of row_of().
+/// A sentence for the results page that describes the intervals of rows made by row_of().
 std::string how_intervals(std::int64_t runs);
 
 /// The settings in which two runs of the same task differ, one line each: "training.rate = 3e-3".

@@ -10,18 +10,19 @@
 namespace longhand::app {
 namespace {
 
-/// The number of samples at a scale that corresponds to a million samples of the paper's training
-/// sets. The paper's training draws 100,000 * 1024 samples, about two thirds of its largest set.
-/// Training at every scale draws the same fraction.
+/// The number of training samples that, at a scale, stands for a million samples of the paper's
+/// training sets. The paper draws 100,000 * 1024 samples in training, about two thirds of its
+/// largest set. Every scale draws the same fraction of its own largest set.
 std::int64_t million(Scale scale) {
   constexpr std::array<std::int64_t, 4> samples{1000, 25'000, 1'000'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// The paper's models have no positions, GELU, attention before the feed-forward layer, and an
-/// output layer with weight W and bias b. The warm-up is linear and takes ten epochs. The extended
-/// scale has the paper's number of samples. The two smaller scales have at most a fortieth of this
-/// number, no b, and a cosine warm-up.
+/// Settings of the models and their training at each scale. The paper's models have GELU, no
+/// positions, attention before the feed-forward layer, and an output layer with a bias. Their
+/// warm-up is linear and takes ten epochs. The extended scale has the paper's number of samples.
+/// The smoke and laptop scales have at most a fortieth of this number, no bias in the output layer,
+/// and a cosine warm-up.
 constexpr ScaledSetting settings[] = {
     {"model.positions", "none", "none", "none"},
     {"model.order", "sequential", "sequential", "sequential"},
@@ -141,8 +142,8 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
   for (const auto& [name, runs] : models) {
     if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
     auto mean = sweep_series_over(name, runs, axes, metric);
-    // If a model has several series, their colours show the value of the second axis, and their
-    // dashes show the model.
+    // If a model has several series, one for each value of the second axis, their colours show this
+    // value, and their dashes show the model.
     for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
       mean[s].hue = s;
       mean[s].dashed = !chart.series.empty();

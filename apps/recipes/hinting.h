@@ -7,20 +7,22 @@
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 
-/// Functions shared by the task-hinting recipes. Decoders without positions learn to sort numbers
-/// or to add one, with and without hints and tempered softmax.
+/// Functions shared by the recipes of the task-hinting paper (a recipe is the program of one table
+/// or figure). Decoders without positions learn to sort numbers or to add one, with and without
+/// hints (auxiliary tasks that are trained together with the main task) and tempered softmax.
 namespace longhand::app {
 
-/// A model of the paper. `set` is the size of the paper's training set; smaller scales use a
-/// fraction of it.
+/// A model of the task-hinting paper. `set` is the size of the paper's training set; smaller scales
+/// use a fraction of it.
 struct HintingModel {
   std::string task = "sorting";
   std::string hint = "none";
   bool tempered = false;
   std::string set = "160M";  // "1M", "10M", "40M" or "160M"
   int layers = 2;
-  bool repetitions = false;  // a tenth of the inputs contains repeated numbers
-  /// With the successor hint: the successor of a repeated number is the number itself.
+  bool repetitions = false;  // true: a tenth of the inputs has repeated numbers
+  /// For the successor hint, true means that the successor of a number that occurs more than once
+  /// is the number itself.
   bool copies = false;
   std::string positions = "none";
 
@@ -29,8 +31,8 @@ struct HintingModel {
 
 /// Number of runs per model with these options.
 std::int64_t hinting_seeds(const RecipeOptions& options);
-/// The run of a model at the scale and with the settings of the options; its seed is options.seed +
-/// number.
+/// The run that trains a model at options.scale, with the settings in options.settings and with
+/// seed options.seed + number.
 GridRun hinting_run(const HintingModel& model, const RecipeOptions& options,
                     std::int64_t number = 0);
 /// The runs of all models and seeds.
@@ -39,43 +41,47 @@ std::vector<GridRun> hinting_runs(const std::vector<HintingModel>& models,
 
 /// The test samples of a scale.
 struct HintingTests {
-  std::int64_t samples = 0;           // samples per point of a sweep
+  std::int64_t samples = 0;           // samples per tested length
   std::vector<std::int64_t> columns;  // lengths that replace the paper's 50 and 100
-  std::string lengths;                // lengths of a sweep over uniform inputs
-  std::string repeated_lengths;       // lengths of a sweep over inputs rep(i, r)
+  std::string lengths;                // tested lengths of inputs with uniform numbers
+  std::string repeated_lengths;       // tested lengths of inputs with repeated numbers
 };
 HintingTests hinting_tests(Scale scale);
-/// Seed of the test samples. It is far from the seeds of runs, with which evaluations during
-/// training draw their samples.
+/// Seed of the test samples. It is far from the seeds of the runs. Evaluations during training draw
+/// their samples with the seeds of the runs, so the test samples are new.
 std::uint64_t hinting_test_seed(const RecipeOptions& options);
 
-/// Loads a model's run at its last checkpoint.
+/// Loads a model from the last checkpoint of its run number `number`.
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number = 0);
-/// scores[run][point] of a sweep, for the runs of one model.
+/// Scores of the runs of one model: scores[run][point], where a point is one tested combination of
+/// option values, such as a length.
 using ScoredRuns = std::vector<std::vector<SweepPoint>>;
-/// Scores the last checkpoints of a model's runs at every point of the axes, in free decoding.
+/// Scores the last checkpoints of a model's runs, in free decoding, at every combination of the
+/// option values in `axes`, such as several lengths.
 ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
                          const RecipeOptions& options);
 
 /// Names of the task-hinting recipes, which reuse each other's finished runs.
 std::span<const std::string_view> hinting_recipes();
 
-/// Adds a row with the share of correctly answered sequences at one point of a sweep, averaged over
-/// runs. With several runs, also adds a row for each run; these rows appear in the JSON only.
+/// Adds a row with the share of correctly answered sequences, averaged over runs, at index `point`
+/// of each run's scores. With several runs, also adds a row for each run; these rows appear in the
+/// JSON only.
 void add_share(RecipeResult& result, const std::string& row, const std::string& column,
                const ScoredRuns& runs, std::size_t point, std::optional<double> paper = {});
 
-/// A chart of a metric's mean over runs against the first axis, for several models. The band is the
-/// range over runs, or the 95% interval of a single run.
+/// A chart with one curve per model: the mean of a metric over runs against the option of the first
+/// axis. The band is the range over runs, or the 95% interval of a single run.
 std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& models,
                         const std::vector<SweepAxis>& axes, std::string_view metric);
 
-/// A sentence for the page that describes the intervals.
+/// A sentence for the results page that describes the intervals of its figures.
 std::string how_intervals(const RecipeOptions& options);
-/// A sentence for the page that describes how answers are scored.
+/// A paragraph for the results page that describes how answers are scored.
 std::string how_scored(const RecipeOptions& options);
-/// Adds a section that states what is counted and how the scale differs from the paper's.
+/// Adds a section with the text `counted`, which states what is counted, and with notes on how the
+/// scale differs from the paper's.
 void add_notes(RecipeResult& result, const std::string& counted, const RecipeOptions& options);
 
 /// A recipe that reports accuracies of several models as a table or figure.

@@ -7,8 +7,8 @@
 #include "core/error.h"
 
 /// Models that learn with the successor hint sort wrongly because they omit repeated numbers. This
-/// recipe compares loss, probabilities and attention at two kinds of output places: where the next
-/// number equals the current one, and where it does not.
+/// recipe compares loss, probabilities and attention at two kinds of places in the output: where
+/// the next number equals the current one, and where it is greater.
 namespace longhand::app::hinting_copies {
 namespace {
 
@@ -26,8 +26,8 @@ std::vector<Line> lines() {
       {"no hint", plain}, {"next greater number", hinted}, {"a copy where there is one", copies}};
 }
 
-/// A run with a fifth of the scale's steps. At this step, models with hints know successors but not
-/// copies.
+/// The run of a model with a fifth of the scale's steps. After so few steps, models with hints have
+/// learned successors but not yet repetitions.
 GridRun run_of(const HintingModel& model, const RecipeOptions& options, std::int64_t number) {
   GridRun run = hinting_run(model, options, number);
   const std::int64_t steps = run.last_step() / 5;
@@ -49,16 +49,19 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 /// output number belongs to neither kind.
 struct Kind {
   std::int64_t count = 0, right = 0;
-  // Sums over the places: the loss, and the probability of repeating the current number.
+  // Sums over the places. loss: the loss; copy: the probability of repeating the current number.
   double loss = 0, copy = 0;
-  // Sums over the places of each head's attention: to copies of the number in the input, to the
-  // next greater number in the input, and to places of the number in the output.
+  // For each head, sums of its attention over the places. own: to copies of the current number in
+  // the input; greater: to the next greater number in the input; present: to the current number in
+  // the output.
   std::vector<double> own = {}, greater = {}, present = {};
 };
-// [0]: the next number equals the current one; [1]: it is the next greater one.
+// Statistics of the two kinds of places. [0]: the next number equals the current one; [1]: it is
+// the next greater one.
 using Kinds = std::array<Kind, 2>;
 
-/// The attention weight of a head at `row` on the tokens in [begin, end) that equal `number`.
+/// The sum of a head's attention weights from token `row` to the tokens in [begin, end) that equal
+/// `number`.
 double attention_on(const HeadView& head, std::span<const std::int32_t> tokens, std::size_t row,
                     std::size_t begin, std::size_t end, std::int32_t number) {
   double sum = 0;
@@ -119,7 +122,8 @@ Kinds measure(const LoadedRun& run, const RecipeOptions& options) {
   return kinds;
 }
 
-/// The largest of the mean attentions of a layer's heads.
+/// The largest mean attention among the heads of a layer. `sums` has the sum of each head's
+/// attention over `count` places.
 double greatest(const std::vector<HeadView>& heads, const std::vector<double>& sums,
                 std::int64_t layer, std::int64_t count) {
   double most = 0;
@@ -133,7 +137,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   constexpr std::array<std::string_view, 2> names{"a copy due", "the next number due"};
   for (const Line& line : lines()) {
     std::vector<Kinds> runs;
-    // Views of the heads in one forward pass. Each view contains the layer of its head.
+    // One view per head of the model. Only the layer of each head is used.
     std::vector<HeadView> heads;
     for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
       const LoadedRun run =

@@ -16,8 +16,8 @@ struct Line {
 struct Figure {
   std::string id, summary, caption;
   std::vector<Line> (*lines)(Scale);
-  bool repeated = false;   // the test inputs are rep(i, r) instead of uniform
-  std::int64_t seeds = 0;  // as in HintingRecipe
+  bool repeated = false;   // true: the test inputs have repeated numbers
+  std::int64_t seeds = 0;  // default runs per model; 0: the default of the scale
 };
 
 std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
@@ -26,13 +26,14 @@ std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
   return models;
 }
 
-/// Adds the accuracies at the two lengths that the paper discusses. Then adds the curves.
+/// Adds the accuracy of every model at every tested length, and charts of accuracy and edit
+/// distance against the length.
 void make(const Figure& figure, const RecipeOptions& options, RecipeResult& result) {
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
-  // The paper repeats numbers r = 2 to 5 times. r = 1 is added, because then no number is repeated
-  // and knowing the successor suffices.
+  // In the paper, each number of an input occurs r = 2 to 5 times. r = 1 is added, because then no
+  // number is repeated and knowing the successor suffices.
   if (figure.repeated) axes.push_back(parse_axis("repeat=1..5"));
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {
@@ -108,8 +109,8 @@ std::vector<Line> by_reading(Scale) {
            .paper = {{100, 0.926}}}};
 }
 
-/// Standard and tempered models without hints. For one million samples and length 100, the paper's
-/// text states the accuracies 0 and 0.42.
+/// Models without hints, with standard and with tempered softmax. For one million samples and
+/// length 100, the paper's text states the accuracies 0 (standard) and 0.42 (tempered).
 std::vector<Line> by_set_and_temper(Scale) {
   std::vector<Line> lines;
   for (const bool tempered : {false, true}) {

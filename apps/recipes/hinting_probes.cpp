@@ -14,9 +14,10 @@ const std::map<Scale, std::string> scales{
     {Scale::laptop, "the same with its small models"},
     {Scale::paper, "the paper's sizes; for a GPU"}};
 
-// The recipe of Figures 4.12 to 4.14.
+// The recipe of Figures 4.12 to 4.14: products of the residual stream with the vectors of tokens.
 
-/// The paper's input 5 17 43 78 92, which are numbers from 1 to 100, scaled to the task's range.
+/// The paper's input 5 17 43 78 92. Its numbers from 1 to 100 are scaled to the task's range from 1
+/// to `numbers`.
 std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   std::vector<std::int32_t> input;
   for (const std::int64_t number : {5, 17, 43, 78, 92}) {
@@ -25,7 +26,7 @@ std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   return input;
 }
 
-/// The runs of all seeds.
+/// Loads a model's runs of all seeds.
 std::vector<LoadedRun> load_runs(const HintingModel& model, const RecipeOptions& options) {
   std::vector<LoadedRun> runs;
   for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
@@ -34,11 +35,13 @@ std::vector<LoadedRun> load_runs(const HintingModel& model, const RecipeOptions&
   return runs;
 }
 
-/// The paper's input and its sorted output, as read by the models of all runs.
+/// The paper's input and its sorted output, as read by the models of all runs. `tokens` are the
+/// input, the delimiter and the output.
 struct ReadInput {
   std::vector<LoadedRun> runs;
   std::vector<std::int32_t> numbers, tokens;
-  // For each run, its bases and the projections of the residual stream on them.
+  // For each run, the model's bases (the rows of its embedding and of its output layer) and the
+  // products of the residual stream with them.
   std::vector<Bases> bases = {};
   std::vector<std::vector<Projection>> projections = {};
 
@@ -61,15 +64,17 @@ ReadInput read_input(const RecipeOptions& options) {
   return read;
 }
 
-/// A product of the residual stream at a position with the vector of a token.
+/// A product of the residual stream, at one token and one place in a layer, with the vector that
+/// represents a token at the input or output of the model.
 struct Product {
   std::int64_t position;
   std::int32_t token;
   std::int64_t layer;
   StreamPlace place;
-  bool encoder;  // the vector belongs to the encoder basis, otherwise to the decoder basis
+  bool encoder;  // true: the vector is a row of the embedding; false: of the output layer
 
-  /// The rank of the product among those with all tokens; the largest product has rank 1.
+  /// The rank of the product among the products with the vectors of all tokens; the largest product
+  /// has rank 1.
   double rank_in(const std::vector<Projection>& projections) const {
     const Projection& projection =
         projections[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];
@@ -81,7 +86,7 @@ struct Product {
   }
 };
 
-/// Adds the ranks of a product in all runs.
+/// Adds a table row with the rank of a product in each run.
 void add_ranks(RecipeResult& result, const ReadInput& read, const Product& product) {
   std::vector<double> ranks;
   for (const auto& projections : read.projections) ranks.push_back(product.rank_in(projections));
@@ -106,7 +111,8 @@ void add_cosines(RecipeResult& result, const std::string& row, const Cosines& co
   }
 }
 
-/// Adds a picture of the products at a position of the first run.
+/// Adds a picture of the products of the first run's residual stream, at one position, with the
+/// vectors of all tokens.
 void add_picture(RecipeResult& result, const ReadInput& read, std::int64_t position,
                  const std::string& name, const std::string& what) {
   result.sections.emplace_back(
@@ -118,7 +124,8 @@ void add_picture(RecipeResult& result, const ReadInput& read, std::int64_t posit
           projection_pictures(*read.first().model, *read.first().task, read.tokens, position));
 }
 
-/// Adds the ranks of the products for every run, and pictures for the first run.
+/// Adds the results of Figures 4.12 to 4.14: ranks of products for every run, and pictures for the
+/// first run.
 void projections(const RecipeOptions& options, RecipeResult& result) {
   const ReadInput read = read_input(options);
   const std::int32_t least = read.numbers[0], middle = read.numbers[2], next = read.numbers[3];
@@ -156,7 +163,7 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
       options);
 }
 
-// The recipe of Figures 4.15 and 4.16.
+// The recipe of Figures 4.15 and 4.16: how often the two mechanisms of sorting are found.
 
 std::vector<HintingModel> hint_and_none() {
   return {{.hint = "successor", .repetitions = true}, {.repetitions = true}};

@@ -3,7 +3,8 @@
 #include "apps/run/run_report.h"
 #include "core/error.h"
 
-/// Task hinting, Tables 1 and 2 (sorting) and 3 (increment): standard and tempered softmax.
+/// Task hinting, Tables 1 and 2 (sorting) and 3 (increment): models with standard and with tempered
+/// softmax, which multiplies scores by beta ln n, where n is the number of tokens seen.
 namespace longhand::app::hinting_tables {
 namespace {
 
@@ -39,7 +40,7 @@ std::vector<Cell> increment_cells() {
           {tempered, "Temp. softmax", {.998, .975, .914, .783, .621, .464, .29, .16, .08, .04}}};
 }
 
-/// Charts of the runs' loss and, if betas are trained, of the betas.
+/// Charts of the training loss and, for tempered softmax, of the trained factor beta of each layer.
 std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options) {
   html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
   html::LineChart beta{.x_label = "step", .y_label = "beta", .series = {}};

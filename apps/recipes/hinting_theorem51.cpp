@@ -35,7 +35,8 @@ Tokens draw(std::uint64_t seed, std::int64_t numbers, std::int64_t length, std::
   return input;
 }
 
-/// The model in one precision on one backend, and the inputs that it must sort.
+/// The constructed model in one precision on one backend, and the lengths of the inputs that it
+/// must sort.
 struct Trial {
   std::string name;
   SortingConstruction construction;
@@ -58,7 +59,7 @@ bool is_sorted(Tokens input, const Tokens& said) {
   return input == said;
 }
 
-/// Sorts all inputs by greedy decoding with a key/value cache, about 32,768 tokens at a time.
+/// Sorts all inputs by greedy decoding with a key/value cache, in batches of about 32,768 tokens.
 void sort_all(Trial& trial, std::uint64_t seed, bool quiet) {
   struct Case {
     std::size_t length;  // index of the length in trial.lengths
@@ -103,8 +104,8 @@ Row share(const std::string& row, const std::string& column, std::int64_t hits,
   return {row, column, h / n, interval.low, interval.high};
 }
 
-/// Adds a row per length. If there are many lengths, these rows appear in the JSON only, and the
-/// table shows groups of a hundred lengths.
+/// Adds a row with the share of correctly sorted sequences for each length. If there are many
+/// lengths, these rows appear in the JSON only, and the table shows groups of a hundred lengths.
 void add_sorted(const Trial& trial, RecipeResult& result) {
   struct Group {
     std::int64_t first, last, hits = 0, count = 0;
@@ -136,7 +137,9 @@ void add_sorted(const Trial& trial, RecipeResult& result) {
   result.rows.insert(result.rows.end(), single.begin(), single.end());
 }
 
-/// Adds the characteristics at the given lengths. Shares become rows, and leads become curves.
+/// Tests at the given lengths whether the residual stream contains what the theorem states. Adds
+/// the share of positions at which each statement holds. Returns a chart of the least lead, the
+/// margin by which a statement holds, against the length.
 html::LineChart add_characteristics(Trial& trial, const std::vector<std::int64_t>& lengths,
                                     std::uint64_t seed, RecipeResult& result) {
   html::LineChart chart{.x_label = "length of the input", .y_label = "least lead", .series = {}};
@@ -185,7 +188,8 @@ void add_pictures(Backend& backend, RecipeResult& result) {
 struct Sizes {
   std::int64_t numbers;
   std::int64_t each;  // f32: number of sequences of each length from 2 to 1000
-  // Lengths that are tested in f64, and lengths at which the characteristics are measured.
+  // in_f64: lengths of the inputs that are sorted in f64; at: lengths at which the statements of
+  // the theorem are tested.
   std::vector<std::int64_t> in_f64, at;
 };
 

@@ -14,7 +14,7 @@
 namespace longhand::app::matrix {
 namespace {
 
-/// The selected cells that are finished.
+/// The finished cells among the selected ones. A cell is a mechanism on a task.
 struct Made {
   const RecipeOptions& options;
   Choice choice;
@@ -67,7 +67,7 @@ void add_rows(const Made& made, RecipeResult& result) {
         row.value = median(values);
         row.low = std::ranges::min(values);
         row.high = std::ranges::max(values);
-      } else if (result.bounds == Bounds::seeds) {  // the cell was stopped after one seed
+      } else if (result.bounds == Bounds::seeds) {  // only one seed was trained
         row.low = row.high = {};
       }
       result.rows.push_back(std::move(row));
@@ -110,7 +110,7 @@ html::HeatTable::Cell heat(const MatrixTask& task, const Mechanism& mechanism,
   return cell;
 }
 
-/// Tables for all tasks. Each table has as many tasks as fit on a page.
+/// Tables of the scores on all tasks. Each table has as many tasks as fit on a page.
 std::string heat_tables(const Made& made) {
   constexpr std::size_t beside = 4;
   std::string all;
@@ -179,7 +179,7 @@ std::string charts(const Made& made) {
   return all;
 }
 
-/// A table with one figure per cell. Each task is a column.
+/// A table with one text per cell of the matrix. Each task is a column.
 std::string table_of_cells(const Made& made,
                            const std::function<std::string(const CellResult&)>& figure) {
   std::vector<std::string> header{""};

@@ -19,7 +19,7 @@ namespace longhand::app::matrix {
 /// A mechanism for the decoder's heads. To add one, add a line to the table in matrix_tables.cpp.
 struct Mechanism {
   std::string_view name, title;
-  std::string_view heads;  // heads of a layer: four of equal width
+  std::string_view heads;  // heads of each layer, such as "softmax:3,fal:1"
   std::string_view positions = "none";
   Scale from = Scale::laptop;      // smallest scale whose default includes the mechanism
   std::string_view settings = {};  // further settings of the model, such as "forget_bias=6"
@@ -32,17 +32,18 @@ std::span<const Mechanism> mechanisms();
 /// trained length.
 struct MatrixTask {
   std::string_view name, title;
-  std::string_view kind;                // the task's name in tasks/
+  std::string_view kind;                // longhand's name of the task, such as "words"
   std::string_view length;              // unit of length, such as "instructions"
   std::array<std::int64_t, 3> longest;  // maximum trained length at each scale
-  /// The task's options for samples of up to `longest`, as in training. If `exactly`, for samples
-  /// of exactly that length.
+  /// Returns the task's options for samples of up to `longest`, as in training. If `exactly`, for
+  /// samples of exactly that length.
   Settings (*options)(Scale scale, std::int64_t longest, bool exactly);
   std::string_view best;  // the best published results beyond the trained length
   Scale from = Scale::laptop;
   /// Further distributions of the task on which models are tested.
   std::span<const std::string_view> others = {};
-  /// The user's own files, each of which is a test. Empty for a built-in task.
+  /// For a task made from the user's own files: their folder or file. Every file except the
+  /// training file is a test. Empty for a built-in task.
   std::string_view files = {};
 
   std::int64_t trained(Scale scale) const { return longest[static_cast<std::size_t>(scale)]; }
@@ -52,8 +53,8 @@ std::span<const MatrixTask> matrix_tasks();
 /// A sentence with the published results of a mechanism on a task. Empty if we found none.
 std::string_view published(const MatrixTask& task, const Mechanism& mechanism);
 
-/// The mechanisms and tasks selected by --mechanisms and --tasks. By default those of the scale. A
-/// task may also be a folder or file of the user.
+/// The mechanisms and tasks selected by --mechanisms and --tasks. The default is all that the scale
+/// includes. A task may also be a folder or file of the user.
 struct Choice {
   std::vector<const Mechanism*> mechanisms;
   std::vector<const MatrixTask*> tasks;
@@ -65,13 +66,15 @@ struct Cell {
   const MatrixTask* task = nullptr;
 
   std::string name() const { return text(task->name, '-', mechanism->name); }
-  /// False if the mechanism requires position couplings and the task does not define them.
+  /// False if the mechanism requires coupled positions, which related tokens share, and the task
+  /// does not define them.
   bool exists() const;
 };
-/// The cells that exist, task by task. Each task is finished before the next begins.
+/// All existing cells (mechanisms on tasks) of a choice, task by task. Each task is finished before
+/// the next begins.
 std::vector<Cell> cells(const Choice& choice);
 
-/// The three learning rates of the scale, as text.
+/// The three learning rates that are tried at a scale, as text.
 std::span<const std::string_view> rates(Scale scale);
 /// The run of a cell at a learning rate, with seed options.seed + number. The runs of the first
 /// seed determine the cell's rate.
@@ -84,7 +87,7 @@ std::int64_t seeds(const RecipeOptions& options);
 std::vector<GridRun> cell_runs(const Cell& cell, const RecipeOptions& options);
 
 /// A test of a trained model on samples of `factor` times the trained length. Factor 1 is the
-/// training distribution. Factor 0 stands for another distribution.
+/// training distribution. Factor 0 stands for a further distribution of the task, called `name`.
 struct Test {
   std::string name;
   std::int64_t factor = 0;
@@ -100,7 +103,7 @@ struct Guess {
   std::int32_t answer = 0;
 };
 Guess guess_of(const tasks::Task& task);
-/// The score by the task's main metric if every answer is this guess.
+/// The score of a guess by the task's main metric, if every answer is guess.answer.
 double score_of(const Guess& guess, const tasks::Task& task);
 
 /// True if a run should stop after half of its steps, because it has learned little: over the last
@@ -116,12 +119,13 @@ struct CellRun {
   std::string run, rate;
   std::uint64_t seed = 0;
   std::int64_t step = 0;            // last trained step
-  std::string end;                  // reason of the end: whole, hopeless or diverged
+  std::string end;                  // why training ended: whole, hopeless or diverged
   std::optional<double> loss = {};  // on samples of the training distribution; empty if diverged
   double seconds = 0;               // seconds per token: the 10% quantile over steps
   std::vector<Score> scores = {};   // one score per test
 };
-/// The results of a finished cell, stored in OUT/CELL.json.
+/// The results of a finished cell, a mechanism on a task. They are stored in options.out, in a JSON
+/// file named after the cell.
 struct CellResult {
   std::string commit, rate;
   std::int64_t parameters = 0;
@@ -138,10 +142,11 @@ struct CellResult {
 };
 Json json_of(const CellResult& result, const MatrixTask& task);
 
-/// Trains the missing runs of a cell, scores them and writes OUT/CELL.json. Returns false if the
-/// training was stopped.
+/// Trains the missing runs of a cell, scores them and writes the JSON file of the cell. Returns
+/// false if the training was stopped.
 bool make_cell(const Cell& cell, const RecipeOptions& options);
-/// Reads OUT/CELL.json. No value if the cell is not finished or has another configuration.
+/// Reads the JSON file of a cell. No value if the cell is not finished or has another
+/// configuration.
 std::optional<CellResult> read_cell(const Cell& cell, const RecipeOptions& options);
 
 double median(std::vector<double> values);

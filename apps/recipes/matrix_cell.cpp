@@ -20,7 +20,8 @@
 #include "nn/training/not_finite.h"
 #include "nn/training/stop_signals.h"
 
-/// Computes one cell of the matrix: it selects the learning rate, trains the runs and scores them.
+/// Computes one cell of the matrix, a mechanism on a task: it selects the learning rate, trains the
+/// runs and scores them.
 namespace longhand::app::matrix {
 namespace fs = std::filesystem;
 
@@ -49,7 +50,7 @@ constexpr std::string_view rates_of_small[] = {"1e-3", "3e-3", "1e-2"};
 constexpr std::string_view rates_of_large[] = {"1e-4", "3e-4", "1e-3"};
 
 constexpr std::int64_t samples_of_guess = 500;
-constexpr double hopeless_share = 0.95;  // as a share of the loss of guessing
+constexpr double hopeless_share = 0.95;  // minimum loss of a hopeless run, relative to guessing
 constexpr std::string_view whole = "whole", given_up = "hopeless", diverged = "diverged";
 
 std::int64_t samples_of(Scale scale) { return scale == Scale::smoke ? 200 : 500; }
@@ -89,7 +90,7 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
 }
 
-/// Of the first steps of a run: the losses and the seconds per token, in order.
+/// The losses and the seconds per token of the steps of a run up to step `last`, in order.
 struct Steps {
   std::vector<double> losses, seconds;
 
@@ -103,15 +104,15 @@ struct Steps {
   }
 };
 
-/// The 10% quantile of times. It is the time of steps that no other load on the machine disturbed.
+/// The 10% quantile of the times of steps. Other load on the machine hardly affects it.
 double tenth(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
   return values[values.size() / 10];
 }
 
-/// Trains a run to its end, or to half of its steps if it is hopeless by then. Returns no value if
-/// the training was stopped.
+/// Trains a run to its end, or only to half of its steps if is_hopeless() is true there. Returns no
+/// value if the training was stopped.
 std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
                                  const RecipeOptions& options) {
   const fs::path path = options.out / run.name;
@@ -161,8 +162,9 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
   return load_run(options.out / run.run, how);
 }
 
-/// The task with new samples of the training distribution. If the task consists of files, this is
-/// the file `id` or the held-out records. If there is neither, it is the training file.
+/// The task on which learning rates are compared, with new samples of the training distribution. If
+/// the task consists of files, this is the file `id` or the held-out records. If there is neither,
+/// it is the training file.
 std::unique_ptr<tasks::Task> selecting_task(const Config& config) {
   for (const tasks::Distribution& d : config.distributions()) {
     const bool is_new = d.name == "id" || d.name == "held-out" || d.name == "validation";

@@ -50,14 +50,16 @@ std::string by_scale(Scale scale, const char* smoke, const char* laptop, const c
 
 Settings flip_flop(Scale, std::int64_t n, bool) { return {{"instructions", text(n)}}; }
 
-/// In the longest samples, half of the tokens belong to the table of keys and values.
+/// Options of associative recall. In the longest samples, n / 8 pairs of a key and a value fill a
+/// quarter of the n tokens.
 Settings recall(Scale scale, std::int64_t n, bool exactly) {
   return {{"tokens", range(n / 2, n, exactly)},
           {"pairs", text(n / 8)},
           {"vocabulary", by_scale(scale, "128", "256", "8192")}};
 }
 
-/// Like recall(), but each key has three values, and the second-last value is the answer.
+/// Like recall(), but each key has three values, and the answer is the second-last value of the
+/// key.
 Settings recall_before_last(Scale scale, std::int64_t n, bool exactly) {
   Settings settings = recall(scale, n, exactly);
   settings["pairs"] = text(n / 16);
@@ -275,7 +277,8 @@ constexpr Figure figures[] = {
     {"boxes", "chacal", "ChaCAL's Table 2, 1 layer, 32 operations, in distribution: 70.6%."},
 };
 
-/// The entries that are named in a list "a,b". If there is no list, the entries of the scale.
+/// The entries of `all` that are named in a list such as "rope,fal". If the list is empty, the
+/// entries that the scale includes.
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, Scale scale,
                              std::span<const T> all) {
@@ -300,7 +303,7 @@ std::string_view published(const MatrixTask& task, const Mechanism& mechanism) {
 
 namespace {
 
-/// A task made from the user's files, with the texts to which the task refers.
+/// A task made from the user's files, with the strings to which the views in `task` refer.
 struct OwnTask {
   std::string files, title;
   std::vector<std::string> names;
@@ -329,8 +332,8 @@ struct OwnTask {
   OwnTask& operator=(const OwnTask&) = delete;
 };
 
-/// The task made from these files. Such tasks are kept until the program ends, because cells refer
-/// to them.
+/// The task made from the user's folder or file `word`. Such tasks are kept until the program ends,
+/// because cells refer to them.
 const MatrixTask* own_task(std::string_view word) {
   static std::list<OwnTask> all;
   const auto known = std::ranges::find(all, word, &OwnTask::files);
