@@ -1,4 +1,4 @@
-// The commands eval and generate with array files as input (tokens) and as output.
+// Tests the commands eval and generate with array files as input (tokens) and as output.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +12,7 @@ namespace array_commands_test {
 
 using namespace longhand;
 
-/// Reads the arrays of a file to the host.
+/// Loads the arrays of a file into host memory.
 class HostArrays {
  public:
   explicit HostArrays(const std::string& path, const std::string& single = "x")

@@ -23,7 +23,7 @@ std::string contents(const std::filesystem::path& path) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-/// Limits the size of files to `bytes` while it exists. Exceeding the limit gives the same error as
+/// Limits the size of files to `bytes` while it exists. Writes beyond the limit fail, as they do on
 /// a full disk.
 class FileSizeLimit {
  public:

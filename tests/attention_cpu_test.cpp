@@ -19,8 +19,8 @@ BOOST_AUTO_TEST_SUITE(attention_cpu_test)
 using namespace longhand;
 
 // Tests the CPU's attention kernels with every instruction set of this machine, at larger sizes
-// than the catalog's. Results are compared with the reference in f64, and with the results on other
-// numbers of threads.
+// than the test cases of the op catalog. Results are compared with the reference backend in f64,
+// and between different numbers of threads.
 
 namespace {
 
@@ -29,18 +29,19 @@ using Doubles = std::vector<double>;
 struct Problem {
   std::vector<std::int32_t> queries, keys;
   std::int64_t heads, group, width, value_width;
-  // Optional score arguments to set, one letter each: t (tau), c (shift), b (sink)
+  // The optional arguments to set, one letter each: t (Scores::multiplier), c (Scores::decay), b
+  // (the scores of the sinks).
   std::string_view more = "";
   std::int64_t window = 0;
   double gamma = 0;
   DType type = DType::f32;
-  double gain = 1;  // factor of the random numbers in q and k
-  // Share of keys whose scores are positive. If `matching` is below 1, all entries of q are
-  // positive, and the entries of a key are all positive or all negative.
+  double gain = 1;  // standard deviation of the random entries of q, k, v and dy
+  // If below 1, the share of keys that have positive scores. All entries of q are then positive,
+  // and the entries of a key are all positive or all negative. If 1, all signs are random.
   double matching = 1;
 };
 
-/// Normal numbers of the problem's type.
+/// Draws `count` normal numbers with standard deviation p.gain, rounded to the type p.type.
 Doubles draw(Rng& rng, const Problem& p, std::int64_t count) {
   Doubles values(static_cast<std::size_t>(count));
   for (double& x : values) {
@@ -50,8 +51,9 @@ Doubles draw(Rng& rng, const Problem& p, std::int64_t count) {
   return values;
 }
 
-/// Makes a share `matching` of the keys positive and the others negative. The keys are in the
-/// columns 1 to `width` of kv.
+/// Makes all entries of a random share `matching` of the keys positive, and all entries of the
+/// other keys negative. The keys are in the columns 1 to `width` of kv, a matrix with kv_columns
+/// columns.
 void choose_signs(Doubles& kv, std::int64_t kv_columns, std::int64_t width, double matching) {
   Rng signs(3, Purpose::test);
   for (std::int64_t begin = 1; begin < std::ssize(kv); begin += kv_columns) {
@@ -62,8 +64,9 @@ void choose_signs(Doubles& kv, std::int64_t kv_columns, std::int64_t width, doub
   }
 }
 
-/// The tensors of a problem. q, k and v are columns of larger tensors, as after a fused projection.
-/// On the reference backend they are f64, with values rounded to the problem's type.
+/// The input and result tensors of a Problem. q, k and v are columns of larger tensors, as after a
+/// fused projection. On the reference backend all tensors are f64, but the values are rounded to
+/// the problem's type.
 struct Data {
   Data(Backend& backend, const Problem& p)
       : type(backend.name() == "reference" ? DType::f64 : p.type),
@@ -128,8 +131,8 @@ struct Data {
   Scores scores;
 };
 
-/// Runs the backward pass; `run` executes one operation. If `add` is true, gradients are
-/// accumulated.
+/// Runs the backward operation of a problem. `run(op)` executes an operation. If `add` is true, the
+/// gradients are added to those that are already in `d`.
 template <class Run>
 void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) {
   if (p.gamma > 0) {
@@ -167,13 +170,13 @@ void run_all(Run&& run, const Problem& p, const Data& d) {
   run_backward(run, p, d);
 }
 
-/// Runs operations with the kernels of an instruction set.
+/// Returns a function that runs an operation with the kernels of an instruction set.
 auto on(cpu::Isa isa, Math math = Math::exact, int threads = 2) {
   const auto backend = make_cpu_backend({.threads = threads, .math = math}, isa);
   return [backend](const auto& op) { backend->run(op); };
 }
 
-/// The reference's results for a problem.
+/// The tensors of a problem with the results of the reference backend.
 Data expected_of(const Problem& p) {
   static const std::shared_ptr<Backend> reference = make_reference_backend();
   Data d(*reference, p);
@@ -181,7 +184,7 @@ Data expected_of(const Problem& p) {
   return d;
 }
 
-/// Sum of |a b| over the entries.
+/// Returns the sum of |x_i y_i| over all entries x_i of `a` and y_i of `b`.
 double size_of_products(const Heads& a, const Heads& b) {
   const Doubles x = a.data.to_doubles(), y = b.data.to_doubles();
   double sum = 0;
@@ -201,16 +204,17 @@ void check_close(const Data& got, const Data& expected, double bound) {
   if (got.dtau) BOOST_TEST(near(got.dtau, expected.dtau));
   if (got.dshift) BOOST_TEST(near(got.dshift, expected.dshift));
   if (got.dsink) BOOST_TEST(near(got.dsink, expected.dsink));
-  // The error of dgamma, which is a sum, is relative to the size of its terms. These are the terms
-  // of dv . v, divided by 1 - gamma.
+  // dgamma is a sum of products, among them -dv v / (1 - gamma) of all entries. Its error is
+  // therefore bounded relative to the sum of |dv v| / (1 - gamma).
   if (const double gamma = expected.gamma.item(); gamma > 0) {
     const double size = size_of_products(expected.dv, expected.v) / (1 - gamma);
     BOOST_TEST(std::abs(got.dgamma.item() - expected.dgamma.item()) < bound * size);
   }
 }
 
-/// Lengths of sequences. `ragged` contains lengths near the panel size 64 and near the vector
-/// widths; `long_ones` contains lengths longer than a chunk of queries or a range of keys.
+/// Lengths of sequences. `ragged` contains lengths near 64, the number of rows of a panel, and near
+/// the widths of SIMD vectors. `long_ones` contains sequences so long that their queries or keys
+/// are divided into several work items.
 const std::vector<std::int32_t> ragged{1, 5, 0, 16, 17, 63, 64, 65, 130, 41, 2};
 const std::vector<std::int32_t> long_ones{600, 3, 321};
 const std::vector<std::int32_t> few_queries{1, 3, 0, 70, 5};
@@ -218,7 +222,8 @@ const std::vector<std::int32_t> more_keys{9, 3, 4, 330, 65};
 
 std::vector<Problem> problems() {
   std::vector<Problem> all{
-      // The columns are queries, keys, heads, group, width, value width, more and window.
+      // The members of each problem are queries, keys, heads, group, width, value_width, more and
+      // window.
       {ragged, ragged, 2, 1, 16, 16},
       {ragged, ragged, 4, 2, 5, 33, "t"},
       {ragged, ragged, 4, 2, 16, 20, "tcb"},
@@ -244,8 +249,8 @@ std::vector<Problem> problems() {
   return all;
 }
 
-/// Computes attention and its gradients with kernels for tiles. There is one chunk of queries and
-/// one range of keys per head.
+/// Computes attention and its gradients with the kernels for tile registers. All queries of the
+/// head are one work item of the forward pass, and all its keys one work item of the backward pass.
 template <class Forward, class Backward>
 void run_tiles(const Forward& forward, const Backward& backward, const Problem& p, const Data& d) {
   const cpu::SegmentShape shape{
@@ -312,7 +317,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
         const Data d(*backend, p);
         run_all(on(isa), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
-        // On processors with tile registers, `fast` uses only 16 bits of the operands.
+        // On processors with tile registers (AMX), Math::fast uses only 16 significant bits of each
+        // operand: the sum of two bf16 numbers.
         const Data fast(*backend, p);
         run_all(on(isa, Math::fast), p, fast);
         check_close(fast, expected, 5e-5 * p.gain * p.gain);
@@ -322,8 +328,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
   }
 }
 
-// A gradient depends on up to five products in a row. Each product rounds its operands and its
-// result to bf16 (8 bits).
+// A gradient depends on a chain of up to five matrix products. Each product rounds its operands and
+// its result to bf16 (8 bits).
 BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   int number = 0;
@@ -392,7 +398,8 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
   }
 }
 
-// Tests the kernels for AMX, which is emulated on any machine.
+// Tests the kernels for AMX tile registers. TileModel emulates these, so that the test runs on any
+// machine.
 BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
@@ -413,8 +420,8 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
-          // The errors of bf16 products exceed 2e-4. `fast` would have such errors if it omitted
-          // the low parts of its operands.
+          // The errors of Math::bf16 must exceed 2e-4. Math::fast would have errors of this size,
+          // and would fail the check with 5e-5, if it omitted the second bf16 part of each operand.
           if (math == Math::fast) continue;
           BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) > 2e-4);
           BOOST_TEST(distance(expected.dk.data.to_doubles(), d.dk.data.to_doubles()) > 2e-4);
@@ -454,8 +461,8 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
     Data d(*backend, p);
     run_all(on(isa), p, d);
     for (const std::int32_t fresh : {1, 5, 70, 150}) {
-      // Computes only the last `fresh` rows of the first segment. The outputs of earlier rows come
-      // from a cache.
+      // Computes only the last `fresh` rows of the first segment. The outputs of earlier rows are
+      // read from a cache.
       const std::int32_t queries[] = {fresh}, keys[] = {150};
       const Segments q(*backend, queries), k(*backend, keys);
       const auto part = [&](const Heads& x) {
@@ -480,8 +487,8 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_the_reference_on_every_instruc
     run(Fal{d.q, d.k, d.v, d.queries, d.keys, d.y, d.match});
     run(FalBackward{d.q, d.k, d.v, d.queries, d.keys, d.match, d.dy, {d.dq}, {d.dk}, {d.dv}});
   };
-  // `share` is the share of keys with a positive score. It determines the distance to the last such
-  // key: a few keys for 1, several blocks for 0.005. For 0 there is no such key.
+  // `share` determines how far before a query the last key with a positive score is: a few keys for
+  // 1 (random signs), several blocks of keys for 0.005. For 0, no key has a positive score.
   for (const double share : {1.0, 0.005, 0.0}) {
     for (Problem p : cases) {
       p.matching = share;

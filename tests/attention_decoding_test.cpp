@@ -9,8 +9,8 @@ BOOST_AUTO_TEST_SUITE(attention_decoding_test)
 
 using namespace longhand;
 
-// For every mechanism, decoding token by token, in chunks of any size, or all at once gives the
-// same outputs. The cache has room for more tokens per sequence than it contains.
+// Tests that every mechanism gives the same outputs whether tokens are decoded one by one, in
+// chunks of any size, or all at once. The cache has unused rows between the sequences.
 
 namespace {
 
@@ -23,7 +23,8 @@ struct Cache {
   std::vector<std::int32_t> begins, lengths;
 };
 
-/// The output of the mechanism for queries at the last positions of the keys.
+/// Returns the outputs of a mechanism. The queries are the last tokens of each sequence of keys.
+/// `earlier` contains the outputs of the tokens before them, which only ChaCAL reads.
 Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& queries, const Heads& k,
               const Heads& v, const Segments& keys, const Heads& earlier) {
   ScoreVars s{.q = {Var(q), 0, heads, width},
@@ -83,8 +84,8 @@ Cache empty_cache(Backend& backend, const HeadProblem& p) {
   return cache;
 }
 
-/// Decodes all sequences together, each in chunks of random size, and returns y in the order of the
-/// tokens.
+/// Decodes all sequences together, each in chunks of random size up to `largest` tokens. Returns
+/// the outputs in the order of the tokens.
 std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rng& chunks,
                            std::uint32_t largest) {
   const DType type = p.q.dtype();
@@ -93,7 +94,7 @@ std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rn
   std::vector<double> all(static_cast<std::size_t>(p.segments.tokens() * heads * v_width));
   const std::vector<double> q = p.q.to_doubles(), k = p.k.to_doubles(), v = p.v.to_doubles();
   for (bool more = true; more;) {
-    // The next tokens of each sequence. Some sequences have none in this round.
+    // Number of tokens of each sequence to decode in this round. It is 0 for some sequences.
     std::vector<std::int32_t> now(count);
     std::vector<std::int64_t> rows;
     more = false;
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_the_same_for_any_chunks) {
   struct Setting {
     const char* name;
     DType type;
-    double tolerance;  // for outputs of at most 3 in absolute value; bf16 has 8 bits
+    double tolerance;  // maximum error of outputs between -3 and 3; bf16 has 8 significant bits
   };
   for (const auto& [name, type, tolerance] : {Setting{"reference", DType::f32, 1e-5},
                                               {"cpu", DType::f32, 1e-5},

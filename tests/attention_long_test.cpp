@@ -12,8 +12,9 @@ BOOST_AUTO_TEST_SUITE(attention_long_test)
 
 using namespace longhand;
 
-// One head over 65,536 tokens in which each token sees every earlier key, forward and backward.
-// Memory must grow only linearly with the tokens. Some rows are compared with the formulas in f64.
+// Tests the forward and backward pass of one head over 65,536 tokens, each of which sees all
+// earlier keys. Memory must grow only linearly with the tokens. Some rows are compared with the
+// formulas in f64.
 
 namespace {
 
@@ -46,7 +47,7 @@ struct Data {
   Scores scores;
 };
 
-/// The peak of the memory in use, minus the memory in use at construction.
+/// The peak of a backend's memory in use, minus the memory that was in use at construction.
 class Peak {
  public:
   explicit Peak(Backend& backend) : memory_(backend.memory()) {
@@ -67,7 +68,8 @@ double dot(const Doubles& a, std::int64_t i, const Doubles& b, std::int64_t j) {
   return sum;
 }
 
-/// Maximum difference in row i, relative to the largest entry of the expected row.
+/// Returns the maximum difference between row i of `ours` and the expected row, relative to the
+/// largest entry of the expected row.
 double difference(const Doubles& ours, std::int64_t i, const Doubles& row) {
   double most = 0, largest = 0;
   for (int c = 0; c < width; ++c) {
@@ -79,8 +81,8 @@ double difference(const Doubles& ours, std::int64_t i, const Doubles& row) {
 
 constexpr std::int64_t rows[] = {0, 1, 63, 64, 4095, 32768, 50001, length - 1};
 
-/// Compares some rows of y and of the gradients with the formulas in core/contract/chacal.h, where
-/// g is gamma. Softmax attention has the same formulas with g = 0 and W_i = dy_i.
+/// Compares some rows of y and of the gradients with the formulas in core/contract/chacal.h, in
+/// which g is ChaCAL's parameter gamma. For g = 0 they are the formulas of softmax attention.
 void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, const Heads& dq_heads,
                 const Heads& dk_heads, const Heads& dv_heads, double g, double tolerance) {
   const Doubles q = d.q.data.to_doubles(), k = d.k.data.to_doubles(), v = d.v.data.to_doubles(),
@@ -89,8 +91,9 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
                 dv = dv_heads.data.to_doubles(), logs = log_sum.to_doubles();
   const auto score = [&](std::int64_t i, std::int64_t j) { return 0.5 * dot(q, i, k, j); };
   const auto p = [&](std::int64_t i, std::int64_t j) { return std::exp(score(i, j) - logs[i]); };
-  // Computes W from dv, because W is not an output. The formulas are dv_j = (1 - g) A_j,
-  // A_j = B_j + P_jj W_j and W_j = dy_j + g B_j.
+  // Computes W, the solution of ChaCAL's backward system, from dv, because the operation does not
+  // return it. With B_j = sum_(i>j) P_ij W_i, the formulas are
+  //   W_j = dy_j + g B_j;  dv_j = (1 - g) (B_j + P_jj W_j).
   Doubles w = dy;
   for (std::int64_t j = 0; g > 0 && j < length; ++j) {
     for (int c = 0; c < width; ++c) {
@@ -127,7 +130,7 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
       BOOST_TEST(difference(y, i, y_row) < tolerance);
       if (i > 0) {
         BOOST_TEST(difference(dq, i, dq_row) < tolerance);
-      } else {  // there is a single key, so P is 1 for any score
+      } else {  // row 0 sees a single key, so its weight P is 1 for any score
         for (int c = 0; c < width; ++c) BOOST_TEST(dq[c] == 0);
       }
       BOOST_TEST(difference(dk, i, dk_row) < tolerance);
@@ -136,8 +139,9 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
   }
 }
 
-/// y, three gradients and log_sum take 17 floats per row. The only further memory per row is for W
-/// and the sums of dq, padded to whole vectors. A T x T matrix would take 131,072 bytes per row.
+/// Upper bound for the memory of a test in bytes. y, dq, dk, dv and log_sum take 17 floats per row.
+/// Further memory per row is needed only for ChaCAL's W and the sums of dq, padded to whole SIMD
+/// vectors. The matrix P would take 131,072 bytes per row on average.
 constexpr std::size_t bound = std::size_t{length} * 256;
 
 }  // namespace
@@ -171,7 +175,8 @@ BOOST_AUTO_TEST_CASE(chacal) {
 BOOST_AUTO_TEST_CASE(first_after_last_without_a_match) {
   const auto backend = make_cpu_backend();
   Data d(*backend);
-  // Only the key of token 5 agrees with any query, so all later queries select it.
+  // Only the key of token 5 has a positive score with any query, so FAL (first after last) selects
+  // it for all later queries.
   Doubles q(d.q.data.to_doubles()), k(d.k.data.to_doubles());
   for (double& x : q) x = std::abs(x);
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = i / width == 5 ? 1.0 : -std::abs(k[i]);

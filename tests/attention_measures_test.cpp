@@ -20,7 +20,6 @@ namespace {
 
 using Matrix = std::vector<double>;  // an n x n matrix, row by row
 
-/// The product a b of full matrices.
 Matrix product(const Matrix& a, const Matrix& b, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -31,7 +30,7 @@ Matrix product(const Matrix& a, const Matrix& b, std::size_t n) {
   return c;
 }
 
-/// A + I, with rows scaled to sum to 1.
+/// Returns a + I, where I is the identity, with each row scaled to sum to 1.
 Matrix with_residual(Matrix a, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     a[i * n + i] += 1;
@@ -61,8 +60,9 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// ChaCAL's weights on values, over chains of any number of steps: C = (1 - g) P + g P- C, where P-
-/// is P without its diagonal. They are computed row by row.
+/// The weights C of ChaCAL's outputs on values, over chains of any number of steps. P' is P without
+/// its diagonal, and C is computed row by row from
+///   C = (1 - gamma) P + gamma P' C.
 Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -75,8 +75,9 @@ Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   return c;
 }
 
-/// For each layer, the mean over heads of their weights on values, computed from the output of
-/// look_inside. Head 3 is a ChaCAL head, whose weights P are first converted to weights on values.
+/// Returns for each layer the mean of its heads' weights on values, computed from the views that
+/// look_inside() returns. Head 3 is a ChaCAL head, whose weights P are first converted to weights
+/// on values.
 std::vector<Matrix> mean_heads(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const std::size_t n = tokens.size();
   std::vector<Matrix> means(static_cast<std::size_t>(model.config().layers), Matrix(n * n));
@@ -103,12 +104,13 @@ Matrix rollout_by_hand(const std::vector<Matrix>& layers, std::size_t n) {
 }
 
 struct Expected {
-  std::map<std::pair<std::int64_t, std::int64_t>, double> entropies;  // sums, by layer and head
+  // For each (layer, head), the sum of the entropies of all rows.
+  std::map<std::pair<std::int64_t, std::int64_t>, double> entropies;
   tasks::Moments attention_score, when_right, when_wrong;
   double tokens = 0;
 };
 
-/// Computes the measures from look_inside and predict, one sample at a time.
+/// Computes the expected measures from look_inside() and nn::predict(), one sample at a time.
 Expected measures_by_hand(nn::Decoder& model, const tasks::Task& task,
                           const EvaluationOptions& options) {
   Expected expected;
@@ -146,8 +148,9 @@ Expected measures_by_hand(nn::Decoder& model, const tasks::Task& task,
 
 }  // namespace
 
-// The weights A have the rows (1), (1/2 1/2), (1/4 1/4 1/2). With A in the first layer and the
-// identity in the second, R = (A + I) / 2. With A in both layers, R = (A + I)^2 / 4.
+// The attention weights A have the rows (1), (1/2 1/2), (1/4 1/4 1/2), and I is the identity.
+// The rollout of one layer with these weights is (A + I) / 2.
+// The rollout of two such layers is (A + I)^2 / 4.
 BOOST_AUTO_TEST_CASE(rollout_of_a_small_example_is_right) {
   const auto backend = make_reference_backend();
   const Matrix a{1, 0, 0, 0.5, 0.5, 0, 0.25, 0.25, 0.5};
@@ -163,7 +166,8 @@ BOOST_AUTO_TEST_CASE(rollout_of_a_small_example_is_right) {
   BOOST_CHECK_THROW(Rollout(*backend, DType::f64, 3, 2, 2), Error);
 }
 
-// Tests panels of any width and single rows. Rows may sum to less than 1 or to 0, as FAL's do.
+// Tests panels of any width and single rows of the rollout. The attention weights of a row may sum
+// to less than 1 or to 0, as those of FAL do.
 BOOST_AUTO_TEST_CASE(rollout_is_the_product_of_its_layers) {
   constexpr std::size_t n = 23;
   const auto backend = make_reference_backend();
@@ -214,7 +218,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
     least = std::min(least, entropy);
     greatest = std::max(greatest, entropy);
   }
-  // The minimum is 0, because a FAL head selects a single key.
+  // The minimum entropy is 0, because a FAL head selects a single key.
   BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);
   BOOST_TEST(std::abs(measures.entropy.greatest - greatest) < 1e-12);
   BOOST_TEST(measures.entropy.heads.count == 12);
@@ -227,7 +231,6 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   }
 }
 
-// The counts by place and by length add up to the counts of evaluate().
 BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("successor");
@@ -238,7 +241,7 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   std::int64_t asked = 0, wrong = 0, samples = 0, exact = 0, outputs = 0, right = 0, before = 0;
   for (const PlaceErrors& place : measures.places) {
     BOOST_TEST(place.place == &place - measures.places.data());
-    // Fewer answers reach a later place.
+    // Each place of an answer is reached by at most as many answers as the place before it.
     BOOST_TEST(place.count <= (before == 0 ? place.count : before));
     before = place.count;
     asked += place.count;
@@ -265,8 +268,8 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   BOOST_TEST(wrong > 0);
 }
 
-// In this task each token has one group of outputs, and several outputs of a group may be scored at
-// once.
+// In the task chains, each token has several predictions, one for each group of classes, and
+// several of them may be scored.
 BOOST_AUTO_TEST_CASE(chains_are_measured_too) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("chains", {{"blocks", "3"}, {"size", "4"}});

@@ -62,11 +62,12 @@ BOOST_AUTO_TEST_CASE(the_worked_example_with_a_temperature_is_right) {
   };
   s.multiplier = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
-  // The weight 3 to the power tau, where tau = log2 3.
+  // The weight of the third key for the third query, before normalization: 3 to the power tau,
+  // where tau = log2 3 is the factor of this query's scores.
   const double third = std::pow(3, std::log2(3));
   check_values(attention(s, v).value().to_doubles(),
                {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
-  s.multiplier = tau(true);  // tau is 2 everywhere
+  s.multiplier = tau(true);  // the factor tau of the scores is 2 for every query
   check_values(attention(s, v).value().to_doubles(), {6, 1.2, 60.0 / 14, 220.0 / 30}, 1e-12);
 }
 
@@ -218,8 +219,8 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
       BOOST_TEST(std::abs(sum - 1) < 1e-14);
     }
   }
-  // The composed form passes the same matrices to the function, and continues with the matrices
-  // that the function returns.
+  // composed_attention() passes each matrix of weights to this function, and continues with the
+  // matrix that the function returns.
   at = 0;
   const Var y = composed_attention(s, p.values(), SoftmaxVars{}, [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_checked_backend_names_the_bad_score) {
       for (Backend* backend : {checked.get(), unchecked.get()}) {
         HeadProblem p(*backend, DType::f32, {3, 4}, 2, 2, 2, 2);
         std::vector<double> k = p.k.to_doubles();
-        k[5 * 4 + 2] = bad;  // sequence 1, position 2, head 1
+        k[5 * 4 + 2] = bad;  // the key of sequence 1, position 2, head 1
         p.k = Tensor::from(*backend, p.k.shape(), DType::f32, k);
         const auto all = [&](const std::function<void()>& op, const std::string& op_name) {
           BOOST_TEST(refusal(op) ==
@@ -306,8 +307,8 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
-  // Twice as many tokens may use at most about twice as much memory, because no T x T matrix is
-  // stored.
+  // Twice as many tokens may use at most about twice as much memory, because no matrix [tokens,
+  // tokens] is stored.
   const auto backend = make_backend("cpu");
   const auto peak = [&](const std::string& op, std::int32_t tokens) {
     const HeadProblem p(*backend, DType::f32, {tokens}, 1, 1, 4, 4);

@@ -5,9 +5,9 @@
 
 namespace longhand::cpu {
 
-/// The attention kernels for processors with AMX, except that TileModel emulates the AMX tiles.
-/// There is one table of these kernels for each other instruction set
-/// (attention_tile_probe.simd.cpp).
+/// The attention kernels for AMX tile registers, with TileModel in place of the real registers.
+/// attention_tile_probe.simd.cpp compiles one table of these kernels for each other instruction
+/// set.
 struct AttentionTileProbe {
   ByProduct<AttentionKernels<float>> forward;
   ByProduct<AttentionGradientKernels<float>> backward;

@@ -11,7 +11,7 @@ namespace LONGHAND_ISA::attention {
 namespace {
 
 /// Emulated tile registers that are configured by the constructor, because the attention kernels
-/// construct new ones for each product.
+/// construct new registers for each product.
 struct ReadyTiles : TileModel {
   ReadyTiles() { configure(); }
 };

@@ -39,8 +39,8 @@ const Row& row_of(const RecipeResult& result, const std::string& name, const std
 
 }  // namespace
 
-// Runs the recipes of Tables 3 and 4 from training to rows, with models that are trained too
-// briefly to learn.
+// Runs the recipes of Tables 3 and 4, from the training of the models to the rows of results. The
+// models are trained too briefly to learn.
 BOOST_AUTO_TEST_CASE(attention_is_measured_in_and_out_of_distribution) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
@@ -75,15 +75,15 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_and_out_of_distribution) {
   // Attention is spread over more keys in longer samples.
   BOOST_TEST(row_of(results["table4"], "String Reversal, OOD", "Mean entropy").value >
              row_of(results["table4"], "String Reversal, ID", "Mean entropy").value);
-  // The second table reuses the runs of the first.
+  // Table 4 reuses the runs of Table 3.
   BOOST_TEST(
       std::filesystem::exists(folder / "attentionspan-table3-smoke" / "scratch-ffml-seed-1"));
   BOOST_TEST(
       !std::filesystem::exists(folder / "attentionspan-table4-smoke" / "scratch-ffml-seed-1"));
 }
 
-// Table 5 contains the model of Table 4 and its repaired version, each measured with its own
-// weights.
+// Table 5 contains a model and its repaired version, in which the last column of every head's query
+// and key projection was trained further. Each is measured with its own weights.
 BOOST_AUTO_TEST_CASE(a_repaired_model_is_measured_beside_the_original) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table5-smoke");
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_repaired_model_is_measured_beside_the_original) {
 }
 
 // Figure 1 shows one head at each length, and the share of its attention weights that is on the
-// tokens of the task's reference.
+// reference tokens, to which the model must attend.
 BOOST_AUTO_TEST_CASE(one_head_is_measured_at_several_lengths) {
   const TemporaryFolder folder;
   const RecipeResult result =
@@ -114,8 +114,8 @@ BOOST_AUTO_TEST_CASE(one_head_is_measured_at_several_lengths) {
     const std::string name = std::string("String Reversal, length=") + length;
     const Row& head = row_of(result, name, "head on the reference, %");
     BOOST_TEST((*head.low <= head.value && head.value <= *head.high));
-    // An untrained head attends to all keys, so its share on the reference decreases with the
-    // length.
+    // An untrained head attends to all keys, so the share of its weights on the reference tokens
+    // decreases with the length.
     BOOST_TEST(head.value > 0);
     BOOST_TEST(head.value < before);
     before = head.value;

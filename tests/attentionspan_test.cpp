@@ -1,4 +1,4 @@
-// AttentionSpan's recipes, with models that are trained too briefly to learn.
+// Tests the recipes of the AttentionSpan paper with models that are trained too briefly to learn.
 #include "apps/recipes/attentionspan.h"
 
 #include <cmath>
@@ -52,7 +52,8 @@ void check_percent(const RecipeResult& result) {
     BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
     BOOST_TEST(*row.high <= 100 + 1e-9);
     const bool of_few = row.column == "ID Acc." || row.column == "OOD Acc.";
-    // The column is in percent. With so few samples, the upper end of its interval exceeds 1.
+    // The column is in percent. With so few samples, the upper end of a confidence interval exceeds
+    // 1%.
     if (of_few) BOOST_TEST(*row.high > 1);
   }
 }
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE(both_tables_of_models_trained_from_scratch_share_runs) {
   BOOST_TEST(says(two, "gemma-3-1b-it"));
   BOOST_TEST(!fs::exists(options.out));
 
-  // Runs with the other optimizer are separate runs.
+  // Runs with other settings of the optimizer are separate runs.
   options.optimizer = "text";
   const RecipeResult text = recipes().at("attentionspan/table2-scratch").run(options);
   BOOST_TEST(says(text, "settings of the paper's text"));
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_the_given_run_on_every_task) {
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.rows.size() == 6u * 3);
   check_percent(result);
-  // The paper has no results for these models.
+  // The paper has no results for the models of this test.
   for (const Row& row : result.rows) BOOST_TEST(!row.paper.has_value());
   std::set<std::string> tasks;
   for (const auto& entry : fs::directory_iterator(options.out)) {
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_the_given_run_on_every_task) {
     BOOST_TEST(run.config().text("training.clip") == "0");
   }
   BOOST_TEST(tasks.size() == 6u);
-  // Finished runs are reused, also by the other recipes.
+  // Finished runs of one recipe are also reused by the other recipes.
   options.tasks = "reversal";
   options.out = folder / "attentionspan-table3-smoke";
   const RecipeResult three = recipes().at("attentionspan/table3").run(options);
@@ -171,13 +172,13 @@ BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
     BOOST_TEST((lengths[0] != lengths[1]) == shorter_too, task.name);
     if (shorter_too) {
       BOOST_TEST(lengths[1].size() == 1u);
-      // the longest samples of the first set are as long as those of the second set
+      // The longest training samples are as long as the scored samples, which all have one length.
       BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());
     }
   }
 }
 
-// The grid of mechanisms reuses the plain model's run of attentionspan/table6.
+// The recipe attentionspan/mechanisms reuses the plain model's run of attentionspan/table6.
 BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-mechanisms-smoke");
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   const Recipe& recipe = recipes().at("attentionspan/mechanisms");
   const std::vector<GridRun> runs = recipe.runs(options);
   // There are 11 runs per task, and further runs for three tasks that are also trained with other
-  // positions.
+  // position ids.
   BOOST_TEST(runs.size() == 77u);
   std::set<std::string> names;
   for (const GridRun& run : runs) names.insert(run.name);
@@ -196,7 +197,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   BOOST_TEST(runs.front().config.ini() == plain.config.ini());
 
   options.mechanisms = "rope,chacal,delta,coupled";
-  options.tasks = "addition,ffml";  // FFML has no coupled positions
+  options.tasks = "addition,ffml";  // ffml does not define coupled positions
   const std::vector<GridRun> some = recipe.runs(options);
   BOOST_TEST(some.size() == 7u);
   BOOST_TEST(some.back().name == "scratch-ffml-seed-1-delta");
@@ -207,8 +208,8 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
 }
 
-// A model and its repairs form one piece of work, for each task and seed. Results are means over
-// seeds.
+// For each task and seed, a model and its repairs form one piece of work, which is run as a whole.
+// Results are means over seeds.
 BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-sec6.4-smoke");
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const std::vector<GridPiece> pieces = columns.pieces(options);
   BOOST_REQUIRE(pieces.size() == 2u);
   BOOST_TEST(pieces[1].name == "scratch-reversal-seed-2");
-  // a model and its repair, both on this task and on the control task
+  // A trained model and its repair, and as a control the untrained model and its repair.
   BOOST_TEST(pieces[1].runs.size() == 4u);
   const RecipeResult result = columns.run(options);
   BOOST_TEST(result.runs.size() == 8u);
@@ -228,13 +229,13 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const double second = at(result, "String Reversal", "OOD partial after, run 2").value;
   BOOST_TEST(mean.value == (first + second) / 2, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(mean.low.has_value());
-  BOOST_TEST(pieces[0].make());  // the run exists already
+  BOOST_TEST(pieces[0].make());  // finds that the runs already exist
 
   options.out = folder / "attentionspan-fig1-smoke";
   const RecipeResult head = recipes().at("attentionspan/fig1").run(options);
   BOOST_TEST(!fs::exists(options.out));
-  // There are 4 figures at each of 4 lengths. Each figure has a row for the mean and one for each
-  // of two runs.
+  // There are 4 measures at each of 4 lengths. Each measure has a row for the mean and one row for
+  // each of two runs.
   BOOST_TEST(head.rows.size() == 4u * 4 * 3);
   options.out = folder / "attentionspan-fig2-smoke";
   const RecipeResult gain = recipes().at("attentionspan/fig2").run(options);

@@ -1,5 +1,5 @@
-// The command audit, which writes a folder with which anyone can verify the operations without this
-// program.
+// Tests the command audit, which writes a folder with which anyone can verify the operations
+// without this program.
 #include <cmath>
 #include <filesystem>
 

@@ -118,8 +118,8 @@ BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(backward_frees_each_record_after_its_use, Fixture) {
-  // Forward stores one tensor for each of n activations. Backward frees each tensor after its use,
-  // so the peak memory of backward is that of forward plus a few gradients, not twice as much.
+  // Forward stores one tensor for each of `depth` activations. Backward frees each tensor after its
+  // use, so the peak memory of backward is that of forward plus a few gradients, not twice as much.
   constexpr std::int64_t n = 1 << 16;
   constexpr int depth = 32;
   const Var x(Tensor::zeros(*backend, {n}, DType::f64), true);
@@ -169,9 +169,9 @@ BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_reported_only_when_its_gradient_is_com
   });
   {
     const Recording recording(tape);
-    const Var first = multiply(x, x);       // value 4
-    const Var second = multiply(first, y);  // value 12
-    // Value 60.
+    const Var first = multiply(x, x);       // `first` has the value 4
+    const Var second = multiply(first, y);  // `second` has the value 12
+    // `third` has the value 60.
     const Var third = recomputed(second, z, [&](const Var& in) { return multiply(in, z); });
     tape.backward(sum(multiply(third, x)));  // x^3 y z has value 120
   }

@@ -42,7 +42,7 @@ class Echo final : public tasks::Task {
   tasks::WordVocabulary vocabulary_;
 };
 
-/// The numbers in the samples of steps 1 .. steps, by head.
+/// Returns for each output head the random numbers in the training samples of steps 1 to `steps`.
 std::map<std::int64_t, std::vector<std::int32_t>> numbers(int heads, std::int64_t set,
                                                           std::int64_t steps,
                                                           std::uint64_t seed = 1) {
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(samples_of_a_training_set_are_used_equally_often) {
   std::vector<double> list;
   for (const auto& [number, count] : counts) list.push_back(count);
   BOOST_TEST(chi_square_p(list) > 1e-3);
-  // Sample j is drawn from the stream (seed, data, 0, j).
+  // Sample j of a training set is drawn from the random stream (seed, Purpose::data, 0, j).
   for (std::uint32_t j = 0; j < 10; ++j) {
     Rng rng(1, Purpose::data, 0, j);
     BOOST_TEST(counts.contains(static_cast<std::int32_t>(rng.next() >> 1)));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_training_set_depends_on_seed_and_size) {
   const auto small = distinct(numbers(1, 10, 100).at(0));
   const auto large = distinct(numbers(1, 20, 200).at(0));
   BOOST_TEST(large.size() == 20u);
-  // The small set is the beginning of the large one.
+  // The training set of 10 samples is the beginning of the training set of 20 samples.
   BOOST_TEST(std::ranges::includes(large, small));
   const auto other = distinct(numbers(1, 10, 100, 2).at(0));
   for (const std::int32_t number : other) BOOST_TEST(!small.contains(number));

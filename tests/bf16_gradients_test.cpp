@@ -9,14 +9,14 @@ BOOST_AUTO_TEST_SUITE(bf16_gradients_test)
 
 using namespace longhand;
 
-// Gradients of fused attention with bf16 tensors on long sequences. A systematic rounding error
-// would accumulate there: over the keys in stick-breaking, and over the tokens in gradients of
-// gates.
+// Tests the gradients of fused attention with bf16 tensors on long sequences, where a systematic
+// rounding error would accumulate: over the keys in stick-breaking attention, and over the tokens
+// in the gradients of forget gates.
 
 namespace {
 
-/// The relative error of every gradient in bf16: the norm of the error divided by the norm of the
-/// gradient.
+/// Returns the relative error of every gradient in bf16: the norm of the error divided by the norm
+/// of the gradient.
 std::map<std::string, double> errors(const catalog::Operation& operation,
                                      const catalog::Case& drawn, Backend& backend) {
   const auto reference = make_reference_backend();
@@ -27,10 +27,10 @@ std::map<std::string, double> errors(const catalog::Operation& operation,
 
 }  // namespace
 
-// Each operand of a product is rounded by at most 2^-9. The bound 2^-6 is larger, because dS is
-// computed as a difference. The bound for TRA is 2^-8, because TRA rounds only dS and the stored
-// results. If TRA computed D from the rounded y, D would be wrong by several per cent of dS,
-// because one key often has nearly all of a row's weight.
+// Each operand of a product is rounded by at most 2^-9. The bound 2^-6 is larger, because dS is P
+// times a difference, dP minus the row's dot product dy . y. The bound for TRA is 2^-8, because TRA
+// rounds only dS and the stored results. If TRA computed dy . y from the rounded y, the error would
+// be several per cent of dS, because one key often has nearly all of a row's weight.
 BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::fast, Math::bf16}) {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
         const catalog::Operation& operation = catalog::find(name);
         for (const double gate : {0.0, 0.5, 0.97}) {
           if (gate > 0 && operation.name == "tra_attention")
-            continue;  // the gates would decide the signs of all scores
+            continue;  // in TRA, the gates would decide the signs of all scores
           Rng rng(3, Purpose::test);
           for (const auto& [result, error] :
                errors(operation, operation.of_length(rng, 300, gate), *backend)) {
@@ -55,9 +55,9 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   }
 }
 
-// y depends only on differences of the entries of c, so the gradients of c add up to 0. This also
-// holds in bf16, because the sums of dS over rows and over columns are computed from the same
-// numbers.
+// y depends only on the differences between the shifts of the keys, so the gradients of the shifts
+// add up to 0. This also holds in bf16, because the sums of dS over rows and over columns are
+// computed from the same numbers.
 BOOST_AUTO_TEST_CASE(the_gradients_of_a_shift_sum_to_zero) {
   const auto backend = make_cpu_backend({.threads = 2, .math = Math::bf16});
   for (const char* name :

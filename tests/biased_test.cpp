@@ -15,7 +15,8 @@ BOOST_AUTO_TEST_SUITE(biased_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Softmax heads with a trainable bias. mixing_test.cpp tests their gradients and decoding.
+// Tests softmax heads with a trainable bias on the scores. mixing_test.cpp tests the gradients and
+// the decoding of these heads.
 
 namespace {
 
@@ -30,7 +31,7 @@ const Batch batch{.tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1},
                   .lengths = {9, 3},
                   .targets = {2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1, 2}};
 
-/// The attention weights of a layer's heads for the batch.
+/// Returns the attention weights of all heads of a layer for `batch`.
 std::vector<double> weights_of(Decoder& model, std::size_t layer) {
   const auto views = model.look(make_input(model.backend(), batch.tokens, batch.lengths));
   return views[layer][0].all_weights().to_doubles();
@@ -77,8 +78,8 @@ BOOST_AUTO_TEST_CASE(a_bias_matrix_adds_its_entry_for_head_query_and_key) {
   fill_random(matrix, 3);
   const auto b = matrix.to_doubles();
   const auto before = weights_of(plain, 0), after = weights_of(biased, 0);
-  // The index of the last row of head 2 in the second sequence. Positions start again at 0 in this
-  // sequence.
+  // Index of the weights of the last query of head 2 in the second sequence. Positions start again
+  // at 0 in this sequence.
   const std::size_t row = 4 * 9 * 9 + 2 * 3 * 3 + 2 * 3;
   double sum = 0;
   for (std::size_t j = 0; j < 3; ++j) sum += before[row + j] * std::exp(b[2 * 81 + 2 * 9 + j]);
@@ -89,8 +90,8 @@ BOOST_AUTO_TEST_CASE(a_bias_matrix_adds_its_entry_for_head_query_and_key) {
 }
 
 BOOST_AUTO_TEST_CASE(additional_heads_add_their_attention_weights) {
-  // All queries of the heads that biased heads add prefer one key. These heads add their weights to
-  // the scores, so the scores of that key increase by nearly 1.
+  // With score_bias=heads, biased heads have additional query and key projections. The attention
+  // weights that follow from these projections are added to the scores of the heads.
   const auto backend = make_reference_backend();
   DecoderConfig unturned = shape(kinds[1]), unbiased = shape("softmax:4/2");
   unturned.positions = unbiased.positions = Positions::none;
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(additional_heads_add_their_attention_weights) {
   };
   fill_random(own("query"), 3);
   fill_random(own("key"), 4);
-  // The weights of the additional heads are computed by hand. x is the layer's input.
+  // The weights of the additional heads are computed by hand. x is the normalized input of layer 0.
   Tensor x;
   biased.watch = {};
   {
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_are_too_long_are_refused) {
       Error, [](const Error& e) {
         return std::string(e.what()).find("at most 9 tokens") != std::string::npos;
       });
-  // 4 heads and T = 8192 tokens have 4 T^2 scores, which take 1 GiB in f32.
+  // For T = 8192 tokens, 4 heads have 4 T^2 scores, which take 1 GiB in f32.
   BOOST_TEST(*most_tokens(shape(kinds[1])) == 8192);
   BOOST_TEST(!most_tokens(shape("softmax:4")));
   BOOST_TEST(BiasedHeads(heads_of<SoftmaxHeads>(4, 4)).heads == 4);

@@ -13,7 +13,7 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-/// The mathematics as a website: formulas, pages and their links.
+/// Tests the book, a website made from the documents: formulas, pages and their links.
 BOOST_AUTO_TEST_SUITE(book_test)
 
 using namespace longhand::app::book;
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
                                .html;
   BOOST_TEST(contains(html, "<th colspan=\"2\""));
   BOOST_TEST(contains(html, "background:rgba(var(--hot),0.55)\">100<br><small"));
-  // All other cells have no background.
+  // The cells after the coloured one have no background.
   BOOST_TEST(html.find("background", html.find("0.55")) == html.npos);
   BOOST_TEST(contains(html, ">20†<"));
 }
@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(drawn_mechanisms_follow_their_formulas) {
   }
 }
 
-/// Every link of every page leads to an existing page or picture, and every formula is converted
-/// from LaTeX.
+/// Checks that every link of every page leads to an existing page or picture, and that every
+/// formula is converted from LaTeX.
 BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
   const longhand::TemporaryFolder folder;
   const fs::path out = folder / "book";

@@ -56,7 +56,8 @@ const std::string advanced_answer =
     "Box C contains the television, Box D contains the machine, Box E contains the cigarette, Box "
     "F contains the cream.";
 
-/// Two further samples, with six operations.
+/// Two further samples with six operations, the first of the default version of the task, the
+/// second of the advanced version.
 const std::string short_prompt =
     "There is nothing in Box G, the radio and the shell are in Box D, the cash and the fig are in "
     "Box A, the stone and the watch are in Box E, the clock and the coffee and the plate are in "
@@ -77,8 +78,8 @@ const std::string small_answer =
     "Box A contains the painting, Box B contains the cream, Box G contains the plane and the "
     "wheel, Box H contains the dress.";
 
-/// The sentences of a sample's text as words without punctuation: the initial contents, the
-/// operations, and the answer.
+/// The words of a sentence, where commas and full stops count as words. The text of a sample
+/// consists of a sentence with the initial contents, a sentence for each operation, and the answer.
 using Sentence = std::vector<std::string>;
 std::vector<Sentence> sentences_of(const Task& task, const Sample& sample) {
   std::vector<Sentence> sentences{{}};
@@ -113,10 +114,10 @@ std::vector<char> boxes_in(const Sentence& sentence) {
   return letters;
 }
 
-/// Computes the final place of each object by following each object separately. Unlike the task, it
-/// stores no contents of boxes.
+/// Computes the final box of each object by following each object separately. Unlike the task, this
+/// function stores no contents of boxes.
 std::map<std::string, char> follow(const std::vector<Sentence>& sentences) {
-  std::map<std::string, char> place;  // '-': in no box
+  std::map<std::string, char> place;  // the box of each object; '-': in no box
   Sentence clause;
   for (const std::string& word : sentences.front()) {
     clause.push_back(word);
@@ -147,15 +148,15 @@ std::map<std::string, char> answered(const Sentence& answer) {
   return place;
 }
 
-/// Statistics over many samples.
+/// Statistics over many samples of the task boxes.
 struct Counts {
   double implicit = 0, explicit_ = 0, put = 0, remove = 0;
   std::vector<double> put_sizes = std::vector<double>(4);
   std::vector<double> first_sizes = std::vector<double>(4), last_sizes = std::vector<double>(4);
-  // Number of samples by the number of boxes that are not empty at the end.
+  // Entry n is the number of samples with n boxes that are not empty at the end.
   std::vector<double> occupied = std::vector<double>(9);
   std::map<std::size_t, double> lengths;
-  double prompt = 0, answer = 0;  // numbers of tokens, without special tokens
+  double prompt = 0, answer = 0;  // mean numbers of tokens, without special tokens
   std::set<std::string> words;
   double samples = 0;
 
@@ -208,8 +209,6 @@ BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   // version.
   BOOST_TEST(make(advanced)->check(default_prompt, default_answer).has_value());
   BOOST_TEST(make()->check(advanced_prompt, advanced_answer).has_value());
-  // Prompt and answer have 342 and 46 tokens in the default version, and 146 and 24 in the other
-  // one.
   const auto tokens = [](const Task& task, const std::string& text) {
     return task.vocabulary().encode(" " + text).size();
   };
@@ -428,7 +427,7 @@ BOOST_AUTO_TEST_CASE(the_default_version_has_the_specified_distributions) {
   const std::vector<double> occupied{.002, .024, .099, .225, .299, .232, .101, .018};
   for (std::size_t i = 0; i < 4; ++i) near(counts.last_sizes[i] / 14'000, last[i], .012);
   for (std::size_t i = 0; i < 8; ++i) near(counts.occupied[i] / 2000, occupied[i], .03);
-  near(counts.prompt, 347.7, 1.2);  // the standard error over 2000 samples is 0.3
+  near(counts.prompt, 347.7, 1.2);  // the standard error of this mean of 2000 samples is 0.3
   near(counts.answer, 48.6, .6);
 }
 
@@ -568,10 +567,11 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
     return tally.metrics()[2].name;
   };
   BOOST_TEST(depth_of(advanced_prompt) ==
-             // The cigarette is moved 4 times: from B to F, E, G and E. Box A has depth 2 after a
-             // put and a remove, and its contents are then moved to D, G and C.
+             // The cigarette is moved 4 times, from Box B to F, E, G and E. Box A has depth 2 after
+             // a put and a remove, and its contents are then moved to D, G and C, which gives at
+             // least depth 5.
              "depth 4-7");
-  // The contents of the box with the rose have three moves, a put and a remove.
+  // The contents of the box with the rose follow from three moves, a put and a remove: depth 5.
   BOOST_TEST(depth_of(small_prompt) == "depth 4-7");
   const std::string start = small_prompt.substr(0, small_prompt.find('.') + 1);
   BOOST_TEST(depth_of(start + " Put the egg into Box A.") == "depth 1");
@@ -595,7 +595,8 @@ BOOST_AUTO_TEST_CASE(each_initial_state_belongs_to_either_train_or_test) {
   };
   const auto train = starts("train", 6000);
   const auto test = starts("test", 1000);
-  // There are C(4, 2) patterns and 8 * 7 pairs of objects: 336 states.
+  // There are C(4, 2) choices of the two boxes that are not empty, and 8 * 7 choices of one object
+  // for each: 336 initial states.
   BOOST_TEST(train.size() + test.size() == 336u);
   BOOST_TEST(test.size() >= 12u);
   BOOST_TEST(test.size() <= 32u);

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(the_most_frequent_pair_is_merged_first_and_ties_go_to_the_l
   BOOST_TEST(bytes(3) == " +ab");
 }
 
-/// Trains by the definition: recomputes all counts before each merge.
+/// Trains byte pair encoding by its definition: counts all pairs again before each merge.
 TrainedBpe by_definition(std::vector<std::pair<std::vector<TokenId>, std::uint64_t>> words,
                          std::size_t size) {
   TrainedBpe trained{WordPattern::gpt2, 0, {}, {}, words.size()};
@@ -68,7 +68,8 @@ TrainedBpe by_definition(std::vector<std::pair<std::vector<TokenId>, std::uint64
 }
 
 BOOST_AUTO_TEST_CASE(every_merge_is_the_most_frequent_pair_of_a_fresh_count) {
-  // With few letters, runs of equal letters overlap, and different pairs give the same bytes.
+  // The text has only two letters. Equal letters therefore follow each other, so pairs overlap, and
+  // different pairs of tokens have the same bytes.
   std::string text;
   std::map<std::string, std::uint64_t> counts;
   std::vector<std::string> order;

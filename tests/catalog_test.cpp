@@ -9,7 +9,7 @@ BOOST_AUTO_TEST_SUITE(catalog_test)
 using namespace longhand;
 
 /// Ops that require equal numbers of key heads and query heads do not have the attribute
-/// `key_heads`.
+/// `key_heads` and are skipped.
 BOOST_AUTO_TEST_CASE(every_op_with_key_heads_has_a_case_with_fewer_key_heads_than_query_heads) {
   for (const catalog::Operation& operation : catalog::operations()) {
     if (std::ranges::find(operation.attributes, "key_heads", &catalog::Attribute::name) ==

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
       double largest = 0;
       for (const double value : p.v.to_doubles()) largest = std::max(largest, std::abs(value));
       for (const double value : y.value().to_doubles()) {
-        // y is a mean of values, so it cannot exceed the largest value
+        // y is a weighted mean of the values v, so its entries cannot exceed the largest value.
         BOOST_REQUIRE(std::abs(value) <= largest * 1.0001);
       }
       for (const Tensor& x : {s.q.data.grad(), s.k.data.grad(), v.data.grad(), gamma.grad()}) {
@@ -129,8 +129,9 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_the_share_1_minus_gamma) {
 }
 
 BOOST_AUTO_TEST_CASE(entries_of_the_attention_matrix_are_between_zero_and_one) {
-  // g is gamma. Tests R = (1 - g) (I - g P-)^-1, where P- is P below its diagonal, and the product
-  // R P. In the row-sum norm, the condition number of I - g P- is at most (1 + g) / (1 - g).
+  // g is gamma, and P- is the part of P below the diagonal. Tests R = (1 - g) (I - g P-)^-1 and the
+  // product R P.
+  // In the row-sum norm, the condition number of I - g P- is at most (1 + g) / (1 - g).
   const auto backend = make_reference_backend();
   constexpr std::int64_t n = 60;
   for (const double g : {0.0, 0.5, 0.9, 0.99}) {

@@ -21,13 +21,14 @@ constexpr TaskMaker make{chains};
 BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
   const auto task = make();
   BOOST_TEST(task->longest() == 128);
-  // Tokens refer to 8 values and 120 positions: no token refers to the last 8 of the 128 positions.
+  // The vocabulary has 8 values and 120 positions. No token refers to the last 8 of the 128
+  // positions.
   BOOST_TEST(task->vocabulary().size() == 128);
   BOOST_TEST(task->outputs().groups * task->outputs().classes == 128);
   BOOST_TEST(draw(*task, 0).asked.size() == 136u * 8);
 }
 
-// Computes every target from the tokens by the definition: x_k, x_(x_k), ...
+// Computes every target by its definition: follows the references from each token until a value.
 BOOST_AUTO_TEST_CASE(the_target_of_a_group_is_the_element_of_the_chain_in_its_block) {
   for (const auto& [blocks, size] : {std::pair(16, 8), {5, 3}, {1, 4}, {7, 1}}) {
     const auto task = make({{"blocks", std::to_string(blocks)}, {"size", std::to_string(size)}});
@@ -57,7 +58,7 @@ BOOST_AUTO_TEST_CASE(values_and_orders_of_a_block_are_uniform) {
   const auto task = make({{"blocks", "3"}, {"size", "4"}});
   std::vector<double> values(4);
   std::map<std::vector<std::int32_t>, double> orders[2];
-  // Checks that the orders of two blocks are independent.
+  // Counts pairs of orders, to check that the orders of the two blocks are independent.
   std::map<std::vector<std::int32_t>, double> pairs;
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Sample sample = draw(*task, index);
@@ -131,7 +132,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_word_by_word) {
   BOOST_CHECK_THROW(task->answer("v1"), Error);
 }
 
-// The check must detect each class of a sample's answer that is changed.
+// Changes one predicted class of a sample's answer at a time. The check must detect each change.
 BOOST_AUTO_TEST_CASE(a_wrong_choice_fails_the_check) {
   const auto task = make({{"blocks", "4"}, {"size", "3"}});
   Sample sample = draw(*task, 1);

@@ -1,5 +1,5 @@
-// The character tasks: reversal, addition, multiplication, ffml, value-assignment and successor.
-// task_test.cpp tests the properties of all tasks.
+// Tests the character tasks: reversal, addition, multiplication, ffml, value-assignment and
+// successor. task_test.cpp tests the properties that all tasks share.
 #include "tasks/character_task.h"
 
 #include <array>
@@ -20,7 +20,7 @@ using namespace longhand::tasks;
 
 namespace {
 
-// Pairs of indices: a predicted character, and a character on which it depends.
+// Pairs of indices: a predicted character, and a character on which the prediction depends.
 using Pairs = std::vector<std::pair<int, int>>;
 
 std::pair<std::string, std::string> drawn_text(const Task& task, std::uint32_t index) {
@@ -37,7 +37,7 @@ Pairs mask(const Task& task, std::string_view sample) {
   return pairs;
 }
 
-/// The number with these digits, of which the first is the ones digit.
+/// Returns the number with these decimal digits. The first of them is the ones digit.
 std::int64_t number_of(std::string_view digits) {
   std::int64_t number = 0;
   for (auto c = digits.rbegin(); c != digits.rend(); ++c) number = 10 * number + (*c - '0');
@@ -50,7 +50,7 @@ std::vector<std::string> parts(std::string_view text, char sign) {
 
 }  // namespace
 
-// The examples of Table 1 and the samples of the AttentionSpan paper.
+// The examples are those of Table 1 and of the samples in the AttentionSpan paper.
 BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
   const std::vector<std::array<std::string, 3>> printed{
       {"reversal", "dh13h82hj283j23H=", "H32j382jh28h31hd"},
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
     const auto task = make_task(name);
     BOOST_TEST(!task->check(prompt, answer).has_value(), name);
     BOOST_TEST(task->answer(prompt).substr(0, 4) == (answer + "\n").substr(0, 4), name);
-    // Replacing, inserting or removing any character must be detected.
+    // Replacing a character, appending one and removing the last one must be detected.
     for (std::size_t i = 0; i < answer.size(); ++i) {
       for (const char other : {'0', '1', '7', 'h'}) {
         std::string changed = answer;
@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
 BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
   BOOST_TEST((mask(*make_task("reversal"), "dh13=31hd") == Pairs{{5, 3}, {6, 2}, {7, 1}, {8, 0}}));
   BOOST_TEST((mask(*make_task("addition"), "12+9=03") == Pairs{{5, 0}, {5, 3}, {6, 1}}));
-  // 12 * 3, padded with zeros. The four rows of partial products begin at characters 10, 15, 20 and
-  // 25.
+  // The product 12 * 3, written with the ones digit first and padded with zeros. The four rows of
+  // partial products begin at characters 10, 15, 20 and 25.
   const Pairs product = mask(*make_task("multiplication"), "2100*3000=6300+0000+0000+0000=6300");
   Pairs expected;
   for (int row = 0; row < 4; ++row) {
@@ -92,9 +92,9 @@ BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
     }
   }
   BOOST_TEST((product == expected));
-  // The answer is the bit of the register that the last command reads. It depends on the last
-  // command that writes this register, and on the register's flips after that. In the first prompt,
-  // the first command is this write.
+  // In the task ffml, the answer is the bit of the register that the last command reads. It depends
+  // on the last command that writes this register, and on later commands that flip it. In the first
+  // prompt, the first command is this write.
   BOOST_TEST((mask(*make_task("ffml"), "w11i11f10r10f10r11") ==
               Pairs{{17, 0}, {17, 1}, {17, 2}, {17, 6}, {17, 7}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==
@@ -110,17 +110,17 @@ BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
                     {2, 1},
                     {3, 0},
                     {3, 1},
-                    {3, 2},  // digits and space of the number 9
+                    {3, 2},  // characters 2 and 3: the number 9 and a space
                     {4, 2},
                     {4, 3},
                     {5, 2},
                     {5, 3},
-                    {5, 4},  // digits of the number 10
+                    {5, 4},  // characters 4 and 5: the number 10
                     {6, 2},
                     {6, 3},
                     {6, 4},
-                    {6, 5},  // the space after 10
-                    // Depends on the number 11 only.
+                    {6, 5},  // character 6: the space after 10
+                    // Characters 7 and 8: the number 11.
                     {7, 4},
                     {7, 5},
                     {7, 6},
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(options_and_characters_are_drawn_uniformly) {
     ++lengths.at(string.size() - 1);
     for (const char c : string) ++letters.at(alphabet.find(c));
     ++digits.at(
-        // Counts the first digits.
+        // Counts the leading digit of the first number, whose ones digit is written first.
         static_cast<std::size_t>(drawn_text(*addition, i).first[1] - '1'));
     const auto [start, others] = drawn_text(*successor, i);
     ++starts.at(static_cast<std::size_t>(std::stoi(start)) - 1);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(values_of_a_table_are_distinct_while_there_are_enough) {
   }
 }
 
-// The sample was drawn by the paper's generator.
+// The first sample was drawn by the generator of the AttentionSpan paper.
 BOOST_AUTO_TEST_CASE(values_of_a_table_may_be_letters) {
   const auto task = make_task("value-assignment", {{"values", "u7d"}, {"pairs", "3"}});
   const Sample sample = task->sample_of("A3EuB3F2L3KdI5Gu BBBIE=3335u");

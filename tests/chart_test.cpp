@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(points_without_a_line_need_no_legend_entry) {
         {.x_label = "n", .y_label = "e", .series = {series}, .log_x = true, .log_y = true});
   };
   const std::string joined = drawn({.name = "runs", .points = points});
-  BOOST_TEST(contains(joined, "L383.0 153.0"));  // the middle of a logarithmic axis
+  BOOST_TEST(contains(joined, "L383.0 153.0"));  // (100, 0.01) is the middle of both axes
   BOOST_TEST(contains(joined, ">runs</text>"));
   const std::string alone =
       drawn({.name = "runs", .points = points, .marks = true, .line = false, .in_legend = false});

@@ -23,7 +23,7 @@ namespace {
 
 using Role = ChatMessage::Role;
 
-/// Conversations as written by Hugging Face's transformers (golden/chat_templates.py).
+/// Conversations as written by Hugging Face's transformers, produced by golden/chat_templates.py.
 const Json& golden() {
   static const Json whole = golden_json("chat_templates");
   return whole;
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(published_templates_are_recognised_by_their_text) {
     BOOST_TEST(ChatTemplate::recognize(jinja, "x") == one["template"].string());
     BOOST_TEST(ChatTemplate::recognize(" " + jinja + "\n", "x") == one["template"].string());
     BOOST_CHECK_THROW(ChatTemplate::recognize(jinja + "x", "x"), Error);
-    // Qwen 2.5 Coder uses this variant of the template.
+    // The template of Qwen 2.5 Coder has double braces around the example of a tool call.
     if (const auto call = jinja.find("{\\\"name"); call != std::string::npos) {
       std::string coder = jinja;
       coder.insert(jinja.find("}\\n</tool_call><", call), 1, '}').insert(call, 1, '{');

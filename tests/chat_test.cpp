@@ -1,4 +1,4 @@
-// A conversation with the model of a run, through the program as a user runs it.
+// Tests conversations with the model of a run, through the program as a user runs it.
 #include <csignal>
 #include <optional>
 
@@ -35,7 +35,7 @@ struct Talk : Program {
   }
 };
 
-/// The running program, whose standard input and output are connected to the test.
+/// A running longhand process, whose standard input and output are connected to the test.
 class Running {
  public:
   Running(const Program& program, const std::vector<std::string>& words) {
@@ -67,7 +67,7 @@ class Running {
   void write(const std::string& text) const {
     BOOST_REQUIRE(::write(to_, text.data(), text.size()) == std::ssize(text));
   }
-  /// The next output of the program. The result is empty after the end of the output.
+  /// Returns the next output of the program, or an empty string after the end of the output.
   std::string read() const {
     char some[256];
     const ssize_t count = ::read(from_, some, sizeof some);
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
 
 BOOST_AUTO_TEST_CASE(an_interrupt_ends_the_answer_but_not_the_program) {
   train();
-  // There is no end token, so the answer ends only at its limit: 90,000 tokens, which would take
-  // minutes.
+  // Changes the separator that ends an answer to one that the model never generates. The answer
+  // then ends only at its limit, 90,000 tokens, which would take minutes.
   const std::string ini = contents(path("run/config.ini"));
   std::string endless = ini;
   const std::size_t place = endless.find("separator = \\n");

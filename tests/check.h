@@ -34,7 +34,7 @@ struct Outcome {
   explicit operator bool() const { return passed; }
 };
 
-/// The value to be compared. For C strings it is the text, not the address.
+/// Returns the value to compare. For a C string this is the text, not the address.
 template <class T>
 decltype(auto) compared(const T& value) {
   if constexpr (std::is_convertible_v<const T&, const char*> && !std::is_null_pointer_v<T>) {
@@ -75,8 +75,8 @@ struct Left {
 #pragma GCC diagnostic pop
 };
 
-/// `Sides() << a == b` is parsed as `Left(a) == b`, because << binds more strongly than
-/// comparisons.
+/// `Sides() << a == b` is parsed as `(Sides() << a) == b`, which is `Left(a) == b`, because <<
+/// binds more strongly than comparisons.
 struct Sides {
   template <class T>
   Left<T> operator<<(const T& value) const {

@@ -139,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(leftovers_of_an_interrupted_save_are_removed_and_never_l
   fs::create_directories(folder / ".unfinished-1-step-9");
   std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
   fs::create_directories(folder / "step-x");
-  fs::create_directories(folder / "step-999");  // an empty checkpoint folder
+  fs::create_directories(folder / "step-999");  // the folder of a checkpoint without files
   std::ofstream(folder / "step-999" / ".longhand-1-2.tmp") << "half a score";
   BOOST_TEST(!store.latest());
   store.open();
@@ -300,7 +300,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
     expect_refusal(look, "step: expected 3900, the step in the folder's name, got 4000");
   }
   BOOST_TEST(saved.all()[1].value().to_doubles() != loaded.all()[1].value().to_doubles());
-  fs::rename(renamed, folder / "kept");  // a folder with any other name is ignored
+  fs::rename(renamed, folder / "kept");  // other names are not compared with the step
   BOOST_TEST(load_checkpoint(folder / "kept", loaded, &other).step == 4000);
 }
 
@@ -311,7 +311,7 @@ BOOST_FIXTURE_TEST_CASE(a_score_that_is_not_a_number_is_reported_as_damage, Fixt
     std::ofstream(folder / "a" / "score") << score;
     expect_refusal([&] { check_checkpoint(folder / "a"); }, "a/score: ");
   }
-  std::ofstream(folder / "a" / "score") << "-inf\n";  // a score that is not a finite number
+  std::ofstream(folder / "a" / "score") << "-inf\n";  // -inf is a valid score
   BOOST_TEST(read_checkpoint_info(folder / "a").score.value() < 0);
 }
 

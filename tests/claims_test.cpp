@@ -1,4 +1,4 @@
-// The verdicts on the papers' claims, which are computed from the figures of results pages.
+// Tests the verdicts on the papers' claims, which are computed from the figures of results pages.
 #include "apps/recipes/claims.h"
 
 #include <set>

@@ -9,8 +9,8 @@
 
 namespace longhand {
 
-/// Compares an operation of the catalog with its composition of other operations: the results and
-/// every gradient of all cases, in f64.
+/// Compares a fused operation of the catalog with `composed_run`, which computes the same by other
+/// operations. Compares the results and every gradient of all cases, in f64.
 inline void check_composed(
     std::string_view name,
     const std::function<std::vector<catalog::Output>(const catalog::Call&)>& composed_run) {

@@ -29,7 +29,7 @@ struct Fixture {
   Config from(const std::vector<std::string>& words) const {
     return Config::from(command.parse(words));
   }
-  /// The message with which these flags, or a file with this text, are refused.
+  /// Returns the error message with which these words of the command line are refused.
   template <class Refused>
   std::string refusal(const std::vector<std::string>& words) const {
     return longhand::refusal<Refused>([&] { from(words); });
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(the_warm_up_is_a_number_or_a_share_of_the_steps) {
   BOOST_TEST(warm_up("7", "1000") == 7);
   BOOST_TEST(warm_up("10%", "1000") == 100);
   BOOST_TEST(warm_up("10%", "30") == 3);
-  BOOST_TEST(warm_up("2.5%", "60") == 2);  // 1.5 is rounded away from 0
+  BOOST_TEST(warm_up("2.5%", "60") == 2);  // 2.5% of 60 steps is 1.5, which is rounded up
   BOOST_TEST(warm_up("0%", "30") == 0);
   BOOST_TEST(warm_up("100%", "30") == 30);
   BOOST_TEST(from({"--steps", "30"}).training().schedule.warm_up == 100);

@@ -18,7 +18,7 @@
 
 namespace contract_test {
 
-// Errors that every backend reports before it computes anything.
+// Tests the errors that every backend reports before it computes anything.
 using namespace longhand;
 
 struct Fixture {

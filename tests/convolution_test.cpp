@@ -10,8 +10,8 @@
 
 using namespace longhand;
 
-// Short convolutions: worked examples, and sequences that are processed in pieces. The tests of the
-// catalog cover gradients, parity and mutants.
+// Tests short convolutions with worked examples, and with sequences that are processed in pieces.
+// The tests of the op catalog check the gradients, compare the backends and detect deliberate bugs.
 BOOST_AUTO_TEST_SUITE(convolution_test)
 
 namespace {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr TaskMaker make{copying};
 
-/// The texts of the tokens before and after the mark of a sample.
+/// Returns the texts of a sample's tokens before and after the mark, the token ⊥.
 std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Task& task,
                                                                        const Sample& sample) {
   std::pair<std::vector<std::string>, std::vector<std::string>> parts;
@@ -40,7 +40,7 @@ std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Tas
 
 BOOST_AUTO_TEST_CASE(the_answer_lists_the_symbols_in_order) {
   const auto task = make();
-  BOOST_TEST(task->vocabulary().size() == 18);  // 16 symbols, the noise and the mark
+  BOOST_TEST(task->vocabulary().size() == 18);  // 16 symbols, the noise and the mark ⊥
   for (std::uint32_t index = 0; index < 50; ++index) {
     const Sample sample = draw(*task, index);
     auto [given, said] = parts_of(*task, sample);
@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(places_are_uniform_and_symbols_are_independent) {
   const auto task = make({{"data", "2"}, {"noise", "6"}, {"symbols", "4"}});
   std::map<std::vector<std::size_t>, double> places;
   std::map<std::vector<std::string>, double> symbols;
-  // For samples whose first symbol is at place 0: counts by the place and the value of the second
-  // symbol.
+  // For samples whose first symbol is at place 0, counts how often the second symbol has each place
+  // and value.
   std::map<std::pair<std::size_t, std::string>, double> first;
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const auto [given, said] = parts_of(*task, draw(*task, index));

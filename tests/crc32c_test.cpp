@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(crc32c_test)
 using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(known_checksums_are_computed) {
-  // The examples of RFC 3720, B.4, and the usual check value.
+  // Examples of RFC 3720, section B.4, and the common test with "123456789".
   BOOST_TEST(crc32c("") == 0u);
   BOOST_TEST(crc32c("123456789") == 0xE3069283u);
   BOOST_TEST(crc32c(std::string(32, '\0')) == 0x8A9136AAu);

@@ -10,9 +10,9 @@ BOOST_AUTO_TEST_SUITE(cuda_attention_test)
 
 using namespace longhand;
 
-// The attention family's kernels on the emulated device, for sequences longer than a tile and heads
-// wider than a slice. Tiles then wait for each other's results, and each score is a sum over
-// slices.
+// Tests the CUDA attention kernels on the emulated device, for sequences longer than a tile of keys
+// and heads wider than a slice of columns. Tiles then wait for the results of other tiles, and each
+// score is a sum over several slices.
 
 namespace {
 
@@ -22,7 +22,7 @@ struct Setting {
   double close;  // maximum error of an entry, relative to 1 + its absolute value
 };
 constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
-                                {DType::f32, Math::fast, 0x1p-8},  // TF32
+                                {DType::f32, Math::fast, 0x1p-8},  // multiplies in TF32
                                 {DType::f32, Math::bf16, 0x1p-6},
                                 {DType::bf16, Math::fast, 0x1p-6}};
 
@@ -31,12 +31,12 @@ struct FewQueries {
   std::int64_t heads, key_heads, width;
 };
 
-/// The outputs and denominators of attention: plain if form = 0, with all options if form = 1, and
-/// with a window if form = 2.
+/// Returns the outputs of attention and the logarithms of its softmax denominators: without options
+/// if form = 0, with multiplier, decay and sinks if form = 1, and with a window if form = 2.
 std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int form) {
   const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width, shape.width);
   const Segments queries(on, shape.queries);
-  // The numbers are rounded to bf16, so they are equal for all types of q.
+  // The numbers are rounded to bf16, so the inputs are equal for all activation types.
   const auto rounded = [&](const Tensor& x) {
     std::vector<double> values = x.to_doubles();
     for (double& value : values) value = static_cast<float>(bf16(static_cast<float>(value)));
@@ -70,9 +70,9 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
 
 }  // namespace
 
-// Each case runs in one of the four settings, in turn. The order of settings continues from one
-// operation to the next. Blocks are interleaved: if blocks ran one after another, the first block
-// would compute all tiles, and no tile would wait for another block.
+// Each case of each operation runs in one of the four settings, which take turns. Thread blocks are
+// interleaved. If they ran one after another, the first block would compute all tiles, and no tile
+// would wait for another block.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const emulator::InterleavedBlocks interleaved;
   const auto reference = make_reference_backend();
@@ -98,14 +98,15 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   }
 }
 
-// In any order of blocks and threads, even if blocks alternate, every wait ends and the results are
-// the same.
+// In any order of thread blocks and threads, even if blocks alternate, every wait for another block
+// ends and the results are the same.
 BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
     const catalog::Operation& operation = catalog::find(name);
     Rng rng(5, Purpose::test);
-    const catalog::Case values = operation.large(rng).front();  // 150 tokens, which are three tiles
+    // A case with 150 tokens, which are divided into three tiles.
+    const catalog::Case values = operation.large(rng).front();
     const auto in_order = [&](emulator::Order order) {
       emulator::set_order(order, 1);
       auto results = tolerance::run(operation, values, *backend, DType::f32);
@@ -139,7 +140,8 @@ BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_attention_bit_for_bit) {
   }
 }
 
-// Long sequences use tiles of 128 queries; batches with short average length use tiles of 64.
+// For long sequences, a thread block processes a tile of 128 queries. For batches with short
+// average length, it processes a tile of 64.
 BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   constexpr std::int32_t length = 270;
   const emulator::Order orders[] = {emulator::Order::forward, emulator::Order::backward,
@@ -174,13 +176,14 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   }
 }
 
-// Blocks process fewer queries or fewer tiles at once if a multiprocessor has less shared memory.
+// If a multiprocessor has less shared memory, thread blocks process fewer queries or fewer tiles at
+// once.
 BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
   struct Shape {
     Setting setting;
     std::int32_t length, width;
   };
-  // shapes for which the choice of the kernel depends on the device's shared memory
+  // Shapes for which the choice of the kernel depends on the device's shared memory.
   const Shape shapes[] = {{settings[0], 70, 32}, {settings[1], 256, 32}, {settings[3], 256, 64}};
   for (const Shape& shape : shapes) {
     const Setting s = shape.setting;
@@ -210,8 +213,8 @@ BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
   }
 }
 
-// There is a separate kernel for each combination of product, slice width, number of bands and form
-// of the scores.
+// There is a separate kernel for each combination of product type, slice width (columns of a head),
+// number of bands (64 queries each) and form of the scores.
 BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
   using Tensors = std::vector<std::vector<double>>;
   const auto reference = make_reference_backend();
@@ -237,9 +240,9 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
     whole(67, softmax, true);
     whole(
         67, [&](const ScoreVars& s, const HeadVars& v) { return chacal(s, v, gamma); }, true);
-    whole(256, softmax, false);  // long enough for two bands
+    whole(256, softmax, false);  // long enough for blocks with two bands of 64 queries
     whole(
-        258,  // keys in parts
+        258,  // so many keys that several thread blocks share them
         [&](ScoreVars s, const HeadVars& v) {
           s.keys = s.queries;
           s.queries = Segments(on, std::vector<std::int32_t>{2});
@@ -272,7 +275,8 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
   }
 }
 
-// Few queries and many keys: each block processes a part of the keys, and some parts are empty.
+// If there are few queries and many keys, each thread block processes a part of the keys. Some
+// parts are empty.
 BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   const FewQueries shapes[] = {{{1, 3, 1, 20, 0}, {700, 5, 1, 130, 9}, 4, 2, 16},
                                {{2}, {450}, 1, 1, 5},
@@ -303,8 +307,8 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   }
 }
 
-// A recorded operation always has the same number of parts. The lengths at the time of the run
-// determine which keys are in which part.
+// An operation that is recorded as a CUDA graph always divides the keys into the same number of
+// parts. The lengths at the time of each run determine which keys are in which part.
 BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
   const HeadProblem p(*backend, DType::bf16, {300, 300}, 1, 1, 16, 16);
@@ -335,8 +339,8 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
   }
 }
 
-// Rows on 16-byte boundaries are copied as they are and rounded after the copy. Other rows are
-// converted while they are read.
+// Input rows that begin on 16-byte boundaries are copied as they are and rounded after the copy.
+// Other rows are converted while they are read.
 BOOST_AUTO_TEST_CASE(the_place_of_rows_changes_no_bit) {
   constexpr std::int32_t tokens = 100;
   for (const Setting& s : settings) {
@@ -408,8 +412,8 @@ BOOST_AUTO_TEST_CASE(scores_may_be_negated_or_all_equal) {
   }
 }
 
-// Keys are not read if no query of a block has any weight left for them. In this test, they are NaN
-// and would make the results NaN.
+// In stick-breaking attention, a block stops reading keys when its queries have no weight left for
+// the remaining keys. In this test, the remaining keys are NaN and would make the results NaN.
 BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   const emulator::InterleavedBlocks interleaved;
   constexpr std::int64_t rows = 320, width = 8, unread = 96, far = 192;
@@ -448,7 +452,7 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
 }
 
 // Keys that no query sees, because of a window or because their segment has no queries, get zero
-// gradients. The blocks of such keys must write zeros, although they process no query.
+// gradients. The thread blocks of such keys must write zeros, although they process no query.
 BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
   const auto reference = make_reference_backend();
   const auto emulated = make_emulated_cuda_backend({.math = Math::exact});
@@ -490,8 +494,9 @@ BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
   }
 }
 
-// 100 queries follow 70 positions, so the first query is in the middle of a block of keys. ChaCAL
-// then reads some rows of this block from the cache, and others from the new values.
+// The 100 queries are at positions 70 to 169, so the first query is in the middle of a block of
+// keys. ChaCAL then reads the outputs at some positions of this block from the cache of earlier
+// outputs, and computes the others itself.
 BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   constexpr std::int64_t before = 70, rows = 100, width = 16;
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});
@@ -535,9 +540,10 @@ BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   compare("chacal", whole, chacal(chunk, p.values(), gamma, {earlier, 0, 2, width}));
 }
 
-// The gradient of c is a difference of row sums and column sums of dS, which two kernels compute.
-// Both must round P in the same way. Otherwise rounding errors accumulate over the sequence if
-// large scores and differences of c cancel.
+// The gradient of the shift (Scores::decay) is a difference of row sums and column sums of dS,
+// which two kernels compute. The kernels must round P in the same way. Otherwise rounding errors
+// accumulate over the sequence if large products q . k and large differences of shifts cancel in
+// the scores.
 BOOST_AUTO_TEST_CASE(gradients_of_c_sum_to_0_if_large_scores_and_c_cancel) {
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});
   constexpr std::int64_t n = 150, width = 8;

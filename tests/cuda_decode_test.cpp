@@ -7,21 +7,23 @@
 #include "nn/models/decode.h"
 #include "tests/refusal.h"
 
-// The emulated device delays its work as long as a device may, so that a missing wait is detected.
+// The emulated device delays its work as long as a real device might, so that a missing wait is
+// detected.
 BOOST_FIXTURE_TEST_SUITE(cuda_decode_test, longhand::emulator::DeferredWork)
 
 using namespace longhand;
 using namespace longhand::nn;
 
-// Compares recorded decoding with the same decoding one operation at a time, on this machine's
-// device if there is one, otherwise on the emulated device.
+// Compares decoding with recorded passes, which are repeated as CUDA graphs, with decoding one
+// operation at a time. Uses this machine's device if there is one, otherwise the emulated device.
 
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
 using MakeBackend = std::shared_ptr<Backend> (*)(BackendOptions);
 
-/// This machine's device, or the emulated one if there is none.
+/// Returns a list with one function, which makes a backend of this machine's device or, if there is
+/// none, of the emulated device.
 std::vector<MakeBackend> devices() {
   try {
     make_cuda_backend();
@@ -53,12 +55,12 @@ DecoderConfig llama() {
 
 const std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};
 
-/// The generated tokens with their log probabilities, and how much work the device had received at
-/// each token.
+/// The generated tokens with their log probabilities, and the work that had been submitted to the
+/// device when each token was known.
 struct Said {
   std::vector<Tokens> answers;
   std::vector<double> log_probabilities;
-  std::vector<GivenWork> given;  // cumulative work at the time at which each token was known
+  std::vector<GivenWork> given;  // for each token, all work that was submitted before it was known
   std::string error;
 
   bool same(const Said& other) const {
@@ -150,9 +152,9 @@ BOOST_AUTO_TEST_CASE(mixers_with_options_can_be_recorded) {
   }
 }
 
-// A shape must first occur a few times. After that, each token needs one graph and four copies:
-// three uploads (input tokens, their positions, lengths of the sequences) and a download (chosen
-// tokens).
+// A decoding pass is recorded after its shape has occurred a few times. From then on, each token
+// needs one graph and four copies: three uploads (input tokens, their positions, lengths of the
+// sequences) and a download (chosen tokens).
 BOOST_AUTO_TEST_CASE(decoding_a_token_launches_one_graph_and_few_copies) {
   for (const bool probabilities : {false, true}) {
     const Said said = say(make_emulated_cuda_backend, llama(),
@@ -199,8 +201,8 @@ BOOST_AUTO_TEST_CASE(recorded_decoding_also_refuses_sequences_that_are_too_long)
 }
 
 BOOST_AUTO_TEST_CASE(predictions_at_scored_positions_are_the_same_with_recording) {
-  // All tokens from the seventh on are replaced by predictions. In the longest sequence, some
-  // earlier tokens are replaced too.
+  // The model predicts at all positions from the seventh on. In the longest sequence (i = 0), it
+  // also predicts at some earlier positions.
   std::vector<Tokens> sequences(3), asked(3);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const auto length = static_cast<std::int32_t>(30 - 4 * i);

@@ -11,12 +11,12 @@ BOOST_AUTO_TEST_SUITE(cuda_emulated_test)
 
 using namespace longhand;
 
-// Checks models, training and orders of threads on the emulated device. cuda_parity_test.cpp checks
-// the parity of every operation.
+// Tests models, training and different orders of threads on the emulated device.
+// cuda_parity_test.cpp compares every operation with the reference.
 
 namespace {
 
-/// True if all numbers are equal, where NaN equals NaN.
+/// True if all results are equal. NaN counts as equal to NaN.
 bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
   const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
   return std::ranges::equal(a, b, [&](const auto& one, const auto& other) {
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(whole_models_agree_with_the_reference) {
   cuda_parity::check_models(make_emulated_cuda_backend);
 }
 
-// The second training runs blocks, threads and streams in another order. With the same order, the
-// bits would be equal even if a kernel depended on the order.
+// The second training runs thread blocks, threads and streams in another order than the first. With
+// the same order, the bits would be equal even if the result of a kernel depended on the order.
 BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
   int made = 0;
   cuda_parity::check_training_repeats([&](const BackendOptions& options) {
@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
 }
 
 // If a barrier is missing, or two threads write to the same place, the bits depend on the order of
-// threads. Each case runs in one of the settings, in turn, or in all of them if
-// LONGHAND_ALL_SETTINGS is set in the environment.
+// threads. Each case of the catalog runs in one of the four settings, which take turns, or in all
+// of them if LONGHAND_ALL_SETTINGS is set in the environment.
 BOOST_AUTO_TEST_CASE(the_order_of_threads_changes_no_bit) {
   const bool all_settings = std::getenv("LONGHAND_ALL_SETTINGS") != nullptr;
   const std::pair<DType, Math> settings[] = {{DType::f32, Math::exact},

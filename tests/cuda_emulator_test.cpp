@@ -1,4 +1,5 @@
-// Compiled like a kernel, because this file contains kernels; see tests/CMakeLists.txt.
+// This file is compiled like a CUDA source file, because it contains kernels; see
+// tests/CMakeLists.txt.
 #include <limits>
 #include <tuple>
 #include "tests/check.h"
@@ -20,7 +21,7 @@ using namespace longhand::cuda;
 
 namespace {
 
-/// Device memory for a test, read and written from the host through Stream.
+/// An array in device memory. The host writes it when it is constructed, and reads it with read().
 template <class T>
 class Array {
  public:
@@ -91,10 +92,11 @@ __global__ void crooked_pack(const float* x, float* y) { store_pack(y, load_pack
 
 enum class Mistake {
   none,
-  no_commit,   // the group is not committed, so the wait has no effect
-  no_wait,     // the wait before the barrier is missing
-  no_barrier,  // the barrier after the wait is missing
-  not_all,     // waits for all groups except the last one
+  // The asynchronous copies are not committed, so a wait for them has no effect.
+  no_commit,
+  no_wait,     // the wait for the asynchronous copies is missing
+  no_barrier,  // the barrier after the wait for the copies is missing
+  not_all,     // waits for all committed groups of copies except the last one
   early_write,
   crooked,
   outside,
@@ -136,10 +138,10 @@ __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
 
 enum class Chain { by_ticket, by_index, without_wait };
 
-/// Each block reverses the 64 numbers of the block before it and adds its own number to each. y has
-/// 64 numbers per block. `progress` contains the next ticket, then one word per finished block.
-/// With tickets, the block before is the one with the previous ticket, which is already running.
-/// With block indices, which is wrong, the block before may not have started.
+/// Each thread block reverses the 64 numbers in y of the block before it and adds its own number to
+/// each. It first waits until the block before it has set its word in `progress`. If the numbers of
+/// blocks are tickets, which progress[0] counts, the block before has already started. If they are
+/// block indices, which is a mistake, it may not have started, and the wait may never end.
 __global__ void chain(int* y, int* progress, Chain how) {
   __shared__ int number;
   const int thread = static_cast<int>(threadIdx.x);
@@ -157,7 +159,7 @@ __global__ void chain(int* y, int* progress, Chain how) {
   if (thread == 0) *static_cast<volatile int*>(progress + number + 1) = 1;
 }
 
-/// Waits for a word that nothing writes.
+/// Waits for a word that no thread writes.
 __global__ void endless(const int* word) {
   while (*static_cast<const volatile int*>(word) == 0) let_others_run();
 }
@@ -190,13 +192,13 @@ std::string failure(void (*kernel)(Parameters...), Arguments... arguments) {
   return refusal([&] { launch(stream, 1, 64, 64 * sizeof(int), kernel, arguments...); });
 }
 
-/// A sum by one tensor core instruction, and its results on each kind of tensor core. They follow
-/// from the model of fused_sum.h, computed by hand.
+/// A sum that is computed by one tensor core instruction, and its results on each kind of tensor
+/// core. The results were computed by hand from the model in fused_sum.h.
 struct Sum {
   const char* what;
   bool tf32;
   float c;
-  std::vector<std::tuple<int, float, float>> products;  // k, and the factors
+  std::vector<std::tuple<int, float, float>> products;  // index of each product, and its factors
   float plain, sm_80, sm_90;
 };
 constexpr float big = 4096, infinity = std::numeric_limits<float>::infinity();
@@ -351,7 +353,7 @@ BOOST_AUTO_TEST_CASE(recorded_work_runs_only_when_repeated) {
   graph->launch(stream);
   BOOST_TEST(y.read() == std::vector<int>(64, 0));
   BOOST_TEST(z.read() == std::vector<int>(64, 1));
-  stream.zero(x.data(), 64 * sizeof(int));  // completes immediately
+  stream.zero(x.data(), 64 * sizeof(int));  // runs at once, because recording has ended
   BOOST_TEST(x.read() == std::vector<int>(64, 0));
   graph->launch(stream);
   BOOST_TEST(z.read() == std::vector<int>(64, 0));
@@ -401,7 +403,7 @@ BOOST_AUTO_TEST_CASE(blocks_wait_for_one_another) {
     launch(stream, blocks, 64, 0, &chain, y.data(), progress.data(), how);
     return y.read();
   };
-  // Blocks run one after another, so no wait is needed.
+  // By default, thread blocks run one after another, so no wait is needed.
   BOOST_TEST(result(Chain::without_wait) == expected);
   BOOST_TEST(result(Chain::by_index) == expected);
   int wrong = 0, stuck = 0;
@@ -496,7 +498,7 @@ BOOST_AUTO_TEST_CASE(deferred_work_uses_memory_before_its_next_owner) {
     stream.zero(first, 256);
     stream.copy(kept, first, 256);
     memory.release(first, 256);
-    void* const second = memory.allocate(256);  // filled with NaN
+    void* const second = memory.allocate(256);  // the emulator fills allocated memory with NaN
     BOOST_TEST(second == first);
     stream.download(got.data(), kept, 256);
     stream.synchronize();
@@ -516,8 +518,9 @@ BOOST_AUTO_TEST_CASE(deferred_failures_are_reported_when_the_host_waits) {
   BOOST_TEST(contains(found, "thread 0 waits at the barrier"));
 }
 
-// The allocator fills a block when it is lent and checks the fill when it is returned. If a failed
-// kernel cancelled the fill, the check would abort the program and hide the kernel's error.
+// The emulator fills a memory block when it is allocated, and checks the unused bytes at its end
+// when it is released. If a failed kernel cancelled the fill, the check would abort the program and
+// hide the kernel's error.
 BOOST_AUTO_TEST_CASE(memory_can_be_returned_after_a_deferred_failure) {
   int lent = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {

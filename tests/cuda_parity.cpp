@@ -97,7 +97,7 @@ nn::Batch batch_of(std::int64_t step) {
 
 struct Gradients {
   double loss;
-  // Names of the parameters with their gradients.
+  // The name and the gradient of each parameter.
   std::vector<std::pair<std::string, std::vector<double>>> of;
 };
 

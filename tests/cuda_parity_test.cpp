@@ -9,11 +9,11 @@ BOOST_AUTO_TEST_SUITE(cuda_parity_test)
 
 using namespace longhand;
 
-// Compares all operations of the catalog on the emulated device with the reference. This finds
-// every mistake in a CUDA kernel except low speed, and host code that does not wait for results.
-// Sums of products are rounded as by the tensor cores of two architectures in turn. In one of four
-// settings of each operation, blocks are interleaved, so that tiles wait for the tiles of other
-// blocks.
+// Compares all operations of the catalog on the emulated device with the reference. This finds all
+// mistakes that change the results of a CUDA kernel, and host code that does not wait for results.
+// Sums of products are rounded as by the tensor cores of two architectures in turn. In one of the
+// four settings of each operation (activation type and math mode), thread blocks are interleaved,
+// so that tiles wait for the tiles of other blocks.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   const emulator::DeferredWork deferred;
   const auto choose_device = [](std::size_t turn) {
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   emulator::set_order(emulator::Order::forward);
 }
 
-// The uploads in total are larger than the ring buffers through which they are copied.
+// The uploads together are larger than the ring buffers through which they are copied.
 BOOST_AUTO_TEST_CASE(large_uploads_arrive_before_they_are_used) {
   constexpr std::int64_t numbers = std::int64_t{1} << 20;
   for (const std::uint64_t seed : {1, 2, 3}) {

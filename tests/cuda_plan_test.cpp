@@ -27,7 +27,7 @@ struct Bench {
   Tensor tensor(std::int64_t rows, std::int64_t columns, DType type = DType::f32) {
     return Tensor(*backend, {rows, columns}, type);
   }
-  /// A product of [6, 8] and [8, 16].
+  /// A product of a [6, 8] matrix and an [8, 16] matrix.
   Matmul product(DType operands = DType::f32, DType result = DType::f32) {
     return {.a = tensor(6, 8, operands), .b = tensor(8, 16, operands), .c = tensor(6, 16, result)};
   }
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_math_mode_decides_how_operands_are_converted) {
   BOOST_TEST(!plan(wide, Math::exact).tf32);
   BOOST_TEST(plan(wide, Math::fast).tf32);
   BOOST_TEST(plan(wide, Math::bf16).operands == DType::bf16);
-  // Products of bf16 numbers are exact.
+  // In f32, products of bf16 numbers are exact, so bf16 operands are allowed even in exact mode.
   BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);
   BOOST_TEST(!plan(narrow, Math::fast).tf32);
   BOOST_TEST(plan(mixed, Math::exact).operands == DType::f32);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   Matmul op = b.product();
   BOOST_TEST(!plan(op).rest);
   op.beta = 1;
-  BOOST_TEST(!plan(op).rest);  // cuBLASLt adds c itself
+  BOOST_TEST(!plan(op).rest);  // cuBLASLt itself adds the old contents of c
 
   op = b.product();
   op.bias = b.bias();
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.residual = b.tensor(6, 16);
   BOOST_TEST(!plan(op).rest);
   BOOST_TEST(plan(op).residual_as_c);
-  op.beta = 1;  // cuBLASLt cannot add both c and the residual
+  op.beta = 1;  // cuBLASLt cannot add both the old contents of c and the residual
   BOOST_TEST(plan(op).rest);
 
   op = b.product();
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.f = Activation::gelu_tanh;
   op.pre = b.tensor(6, 16);
   BOOST_CHECK(plan(op).product.epilogue == Epilogue::gelu_save_bias);
-  // The fused tanh is an approximation by the hardware, which is not allowed in exact mode.
+  // The fused GELU uses the hardware's approximation of tanh, which is not allowed in exact mode.
   BOOST_TEST(plan(op, Math::exact).rest);
   op.f = Activation::gelu;
   BOOST_TEST(plan(op).rest);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(epilogues_read_only_tensors_aligned_to_16_bytes) {
   op.bias = shifted(1, 16, DType::f32);
   BOOST_TEST(cuda::fused_plan(op, Math::fast).rest);
   Matmul narrow = b.product(DType::bf16, DType::bf16);
-  narrow.bias = op.bias;  // converted into aligned memory
+  narrow.bias = op.bias;  // this bias is first converted to bf16, into aligned memory
   BOOST_TEST(!cuda::fused_plan(narrow, Math::fast).rest);
 
   op = b.product();

@@ -12,14 +12,16 @@ BOOST_AUTO_TEST_SUITE(cuda_products_test)
 
 using namespace longhand;
 
-// Tests every epilogue of a product with all types and math modes on the emulated device: those
-// that cuBLASLt fuses, and a plain product with an epilogue kernel if cuBLASLt refuses.
+// Tests every epilogue of a product with all types and math modes on the emulated device: the
+// products that cuBLASLt fuses, and the plain product with an epilogue kernel that replaces them if
+// cuBLASLt refuses.
 
 namespace {
 
 constexpr std::int64_t m = 6, k = 8;
 
-/// Multiples of 1/4 that bf16 can represent, so that operands, products and sums are exact.
+/// Random multiples of 1/4 between -1 and 1. bf16 can represent them, and their products and sums
+/// are exact.
 std::vector<double> quarters(std::int64_t count, std::uint64_t seed) {
   Rng rng(seed, Purpose::test);
   std::vector<double> values(static_cast<std::size_t>(count));
@@ -50,8 +52,8 @@ std::vector<Form> forms() {
         const bool bias = bits & 1, residual = bits & 2, pre = bits & 4, at = bits & 8;
         if (at && (!f || bias || residual || pre)) continue;
         if (pre && !f) continue;
-        // cuBLASLt fuses only some functions. The others have a kernel each, and one run of the
-        // kernel suffices.
+        // cuBLASLt fuses only some activation functions. Each other function has one epilogue
+        // kernel, which is tested with fewer combinations of options.
         const bool fused = !f || *f == Activation::relu || *f == Activation::gelu_tanh;
         if (!fused && (operands != result || residual || (bits & 16) != 0)) continue;
         for (const std::int64_t n : {16, 10}) {
@@ -63,7 +65,8 @@ std::vector<Form> forms() {
   return all;
 }
 
-/// The results: c, and z if it is stored.
+/// Runs a product of this form and returns its result `c`, followed by the argument of the
+/// activation function if the product stores it.
 std::vector<double> results(Backend& on, const Form& form, bool f64) {
   const auto type = [&](DType t) { return f64 ? DType::f64 : t; };
   const auto tensor = [&](Shape shape, DType t, std::uint64_t seed) {
@@ -116,7 +119,8 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
       }
     }
   }
-  // Each of these kinds of product was run. Each, except the plain ones, was also refused once.
+  // Checks that 39 kinds of product ran. Each of them, except the products without an epilogue,
+  // must also have been refused once.
   const std::set<std::string>& seen = emulator::seen_products();
   const std::set<std::string> plain{"f32 to f32, epilogue none",
                                     "f32 as tf32 to f32, epilogue none",
@@ -130,9 +134,10 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
   BOOST_TEST(run == 39u);
 }
 
-// The replacement for cuBLASLt adds products as the emulated tensor cores do. On sm_80, eight
-// products are one sum: the first sum loses the 1, because 2^24 is too large, and the second sum
-// cancels 2^24. On sm_90, all sixteen products are one sum, which is exact.
+// The emulator's replacement for cuBLASLt adds products in groups, as tensor cores do. The products
+// are 2^24, 1, -2^24 (index 8) and 4 (index 16). On sm_80, a group has eight products. The first
+// group loses the 1 beside 2^24, so the sum is 4. On sm_90, a group has sixteen products, and the
+// sum, 5, is exact.
 BOOST_AUTO_TEST_CASE(products_are_added_as_by_tensor_cores) {
   std::vector<double> row(24), column(24, 1);
   row[0] = 0x1p24;

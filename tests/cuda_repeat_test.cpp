@@ -14,20 +14,22 @@
 #include "tests/refusal.h"
 #include "tests/training.h"
 
-// The emulated device delays its work as long as a device may, so that a missing wait is detected.
+// The emulated device delays its work as long as a real device might, so that a missing wait is
+// detected.
 BOOST_FIXTURE_TEST_SUITE(cuda_repeat_test, longhand::emulator::DeferredWork)
 
 using namespace longhand;
 using namespace longhand::nn;
 
-// Compares recorded steps with the same steps executed one operation at a time, on this machine's
-// device if there is one, otherwise on the emulated device.
+// Compares recorded training steps with the same steps executed one operation at a time, on this
+// machine's device if there is one, otherwise on the emulated device.
 
 namespace {
 
 using MakeBackend = std::shared_ptr<Backend> (*)(BackendOptions);
 
-/// This machine's device, or the emulated one if there is none.
+/// Returns a list with one function, which makes a backend of this machine's device or, if there is
+/// none, of the emulated device.
 std::vector<MakeBackend> devices() {
   try {
     make_cuda_backend();
@@ -37,7 +39,7 @@ std::vector<MakeBackend> devices() {
   }
 }
 
-/// A batch of sequences with these lengths. The tokens depend on the step.
+/// Returns a batch of sequences with these lengths. The tokens are random and depend on the step.
 Batch batch_of(std::int64_t step, std::vector<std::int32_t> lengths) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step));
   Batch batch{.lengths = std::move(lengths)};
@@ -73,7 +75,8 @@ DecoderConfig config(std::string_view mixers = "softmax:1x4,fal:1x4,chacal:1x4")
 }
 
 struct Trained {
-  std::vector<double> numbers;  // loss, accuracy, norm and tokens of each report
+  // Loss, accuracy, gradient norm, number of tokens and number of pairs of each report.
+  std::vector<double> numbers;
   std::vector<std::vector<double>> values;
   std::vector<std::int64_t> steps;
   std::string error;
@@ -114,8 +117,8 @@ class Thinned final : public Model {
   Linear out_{scope() / "out", 16, 1};
 };
 
-// Seconds between reading back results. They are so many that results are read back only if no
-// further step can be stored.
+// A value of TrainerOptions::together, the seconds after which results are read back. It is so
+// large that results are read back only if no further step can be stored.
 constexpr double always = 1e9;
 
 }  // namespace
@@ -134,7 +137,7 @@ BOOST_AUTO_TEST_CASE(repeated_steps_have_the_same_bits_as_unrecorded_steps) {
         BOOST_TEST(repeated->steps == run.steps);
         BOOST_TEST(repeated->numbers == run.numbers);
         BOOST_TEST(repeated->values == run.values);
-        BOOST_TEST(repeated->memory.live == run.memory.live);  // the reserved memory is released
+        BOOST_TEST(repeated->memory.live == run.memory.live);  // memory of recordings is released
       }
     }
   }
@@ -161,7 +164,7 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
   for (const MakeBackend make : devices()) {
     const auto source = [](std::int64_t step, std::int64_t part) {
       Batch batch = batch_of(10 * step + part, part == 0 ? std::vector{6, 6} : std::vector{9});
-      // If no target is scored, the batch has a different shape.
+      // A batch without scored targets counts as a batch of another shape.
       if (step == 5 && part == 1) batch.targets.assign(batch.targets.size(), -1);
       return batch;
     };
@@ -201,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
     // With learning rate 0, only the random numbers of dropout make the losses differ.
     const auto still = losses(make(exact), 0, 16);
     BOOST_TEST(std::set(still.begin(), still.end()).size() == 6u);
-    // The host backend draws the same random numbers.
+    // The CPU backend draws the same random numbers.
     const auto host = losses(make_cpu_backend(exact), 0, 0);
     for (std::size_t i = 0; i < host.size(); ++i) {
       BOOST_TEST(std::abs(host[i] - still[i]) < 1e-5 * host[i]);
@@ -303,7 +306,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
       BOOST_TEST(other.to_doubles() == std::vector<double>(3, 0.0));
       const MemoryUse use = backend->memory().use();
       if (time == 0) held = use.live + use.cached;
-      // Each repetition keeps as much memory as the first one.
+      // After each repetition, the backend holds as much memory as after the first run.
       BOOST_TEST(use.live + use.cached == held);
     }
     BOOST_TEST(runs == 2);
@@ -325,7 +328,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(i + 1);
         const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
-        // Each sequence is copied to the end of its 550 entries.
+        // Append copies each sequence to the end of its 110 rows of y, which have 550 entries.
         wanted[i < first ? 550 - first + i : 550 + i] = values[i];
       }
       x.assign(values);

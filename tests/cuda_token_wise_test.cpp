@@ -22,15 +22,15 @@ BOOST_AUTO_TEST_SUITE(cuda_token_wise_test)
 using namespace longhand;
 using catalog::Case;
 
-// Tests the token-wise CUDA kernels beyond the catalog's small cases: every row length that has a
-// separate kernel, work that is divided and combined, addresses that are not multiples of 16 bytes,
-// and indices out of range. No bit may depend on the order of threads.
+// Tests the token-wise CUDA kernels with more than the catalog's small cases: with every row length
+// that has a separate kernel, work that is divided among blocks and combined, addresses that are
+// not multiples of 16 bytes, and indices out of range. No bit may depend on the order of threads.
 
 namespace {
 
 using Attributes = std::map<std::string, std::string>;
 
-/// Compares the op's results with the reference.
+/// Compares an op's results on the emulated device with the reference, and returns them.
 tolerance::Results expect_reference(const std::string& name, const Case& drawn, DType type) {
   const catalog::Operation& operation = catalog::find(name);
   const auto reference = make_reference_backend();
@@ -46,7 +46,7 @@ tolerance::Results expect_reference(const std::string& name, const Case& drawn, 
   return got;
 }
 
-/// Calls body with two other orders of threads.
+/// Calls body() twice, each time with another order of threads than the default.
 template <class Body>
 void in_other_orders(Body&& body) {
   for (const auto order : {emulator::Order::backward, emulator::Order::interleaved}) {
@@ -56,7 +56,8 @@ void in_other_orders(Body&& body) {
   emulator::set_order(emulator::Order::forward);
 }
 
-/// Tests both types, and tests that the order of threads changes no bit.
+/// Compares an op with the reference in bf16 and f32, and checks that the order of threads changes
+/// no bit of the f32 results.
 void expect_agreement(const std::string& name, const Case& drawn) {
   expect_reference(name, drawn, DType::bf16);
   const auto got = expect_reference(name, drawn, DType::f32);
@@ -68,14 +69,14 @@ void expect_agreement(const std::string& name, const Case& drawn) {
   });
 }
 
-// Lengths of rows that fit in a warp's registers with one or several accesses per lane, of rows
-// that are read entry by entry, and of longer rows. With some lengths all rows are aligned to 16
-// bytes, and with others they are not.
+// Row lengths for which different kernels are used: rows that fit in a warp's registers with one or
+// several accesses per lane, rows that are read entry by entry, and longer rows. With some lengths
+// all rows are aligned to 16 bytes, and with others they are not.
 const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
 
-/// Draws 170 parameters with their gradients and moments. There are more tensors than a small table
-/// contains. Some are empty, some are views that are not on 16-byte boundaries, and one has several
-/// pieces.
+/// Draws 170 parameters with their gradients and moments. These are more tensors than fit in the
+/// small table that a kernel has as its argument. Some tensors are empty, some are views that are
+/// not on 16-byte boundaries, and one is so long that several blocks process it.
 void draw_tensors(Adam& op, Backend& backend, bool bf16_moments) {
   Rng rng(8, Purpose::test);
   const bool plain = backend.name() == "reference";
@@ -98,7 +99,8 @@ void draw_tensors(Adam& op, Backend& backend, bool bf16_moments) {
   }
 }
 
-/// The norm, the factor and the parameters after a step of Adam and a step of SGD.
+/// Returns the gradient norm, the clipping factor, and the parameters after a step of Adam and a
+/// step of SGD.
 std::vector<double> stepped(Backend& backend, bool bf16_moments) {
   Adam op;
   op.now = Tensor::from(backend, {3}, DType::f32, adam_now(0.01, 3));
@@ -151,7 +153,7 @@ BOOST_AUTO_TEST_CASE(norms_take_rows_of_any_length) {
     without.inputs.erase("bias");
     expect_agreement("rms_norm", without);
   }
-  // There are more rows than the teams of threads in the backward pass can process at once.
+  // 2300 rows are more than all threads can process at once in the backward pass.
   expect_reference(
       "layer_norm",
       {{{"x", catalog::normals(rng, {2300, 4})}, {"gain", catalog::normals(rng, {4})}}, {}},
@@ -239,7 +241,7 @@ BOOST_AUTO_TEST_CASE(losses_take_any_number_of_classes_and_choices) {
   expect_agreement("cross_entropy", choices(10, 1, 1304));
   expect_agreement("cross_entropy", choices(3, 1, 4104));
   expect_agreement("cross_entropy", choices(2, 1, 5001));
-  // There are more rows than all blocks can process at once.
+  // 4400 rows are more than all thread blocks can process at once.
   expect_reference("cross_entropy", choices(4400, 1, 33), DType::f32);
   expect_agreement("binary_cross_entropy", {{{"logits", catalog::normals(rng, {40, 64}, 3)},
                                              {"targets", catalog::uniforms(rng, {40, 64}, 0, 1)},
@@ -274,8 +276,9 @@ BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
     }
   };
   expect_sums(20, 72, catalog::integers(rng, {700}, 0, 19));
-  // These vocabularies are large, so rows are sorted by id. The cases have rare and frequent ids,
-  // one id in all rows, and runs of equal ids that end at the borders of pieces.
+  // With these larger vocabularies, rows are sorted by id and the sorted rows are summed in pieces.
+  // The cases have rare and frequent ids, one id in all rows, and runs of equal ids that end where
+  // a piece ends.
   expect_sums(300, 40, catalog::integers(rng, {2100}, 0, 299));
   expect_sums(1000, 7, catalog::integers(rng, {1200}, 5, 9));
   expect_sums(200, 136, catalog::constant({500}, 199));
@@ -369,7 +372,8 @@ BOOST_AUTO_TEST_CASE(a_gradient_can_be_written_over_the_logits) {
 
 BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
   Rng rng(7, Purpose::test);
-  // 0: solved from the first row to the last, 1: from the last to the first.
+  // If `upper` is 0, the system is solved from the first row to the last; if it is 1, from the last
+  // to the first.
   for (const char* upper : {"0", "1"}) {
     catalog::HostTensor a = catalog::normals(rng, {70, 70}, 0.05);
     for (std::size_t i = 0; i < 70; ++i) a.values[i * 71] = 1.5;
@@ -438,7 +442,7 @@ BOOST_AUTO_TEST_CASE(reads_of_16_bytes_are_aligned_to_16) {
   Rng rng(9, Purpose::test);
   const Tensor whole =
       Tensor::from(*backend, {9, 4}, DType::bf16, catalog::normals(rng, {9, 4}).values);
-  const Tensor x = whole.slice(1, 8).reshape({4, 8});  // shifted by 8 bytes
+  const Tensor x = whole.slice(1, 8).reshape({4, 8});  // begins 8 bytes after a 16-byte boundary
   const Tensor apart = empty_like(x);
   (*backend)(Copy{.x = x, .y = apart});
   const auto softmax = [&](const Tensor& from) {
@@ -528,7 +532,7 @@ BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
     std::vector<double> doubled;
     for (const double value : values) doubled.push_back(2 * value + 1);
     BOOST_TEST((narrow_rows.to_doubles() == doubled));
-    // A step of 0 repeats the first row.
+    // A stride of 0 along the first axis repeats the first row.
     Steps repeated_row;
     repeated_row.along[1] = 1;
     (*backend)(Rearrange{
@@ -549,7 +553,7 @@ BOOST_AUTO_TEST_CASE(every_mix_of_types_is_filled_copied_and_looked_up) {
   }
 }
 
-// The wider a head is, the more lanes work on one row of its state.
+// The wider a head is, the more threads of a warp work on one row of its state.
 BOOST_AUTO_TEST_CASE(the_delta_rule_takes_heads_of_any_width) {
   Rng rng(11, Purpose::test);
   for (const auto& [width, v_width] :

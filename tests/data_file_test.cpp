@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(the_next_read_fails_if_the_file_was_changed_in_place) {
   changes([&] { fs::resize_file(path, 100); });
   changes([&] { fs::resize_file(path, bytes.size() + 1); });
   changes([&] { overwrite(2 << 20, 'b'); });
-  changes([&] {  // changes the contents and restores the previous time
+  changes([&] {  // changes the contents and restores the old modification time
     const auto time = fs::last_write_time(path);
     overwrite(2 << 20, 'b');
     fs::last_write_time(path, time);

@@ -76,8 +76,8 @@ BOOST_FIXTURE_TEST_CASE(a_sequence_that_fills_the_context_continues_without_its_
     Tokens held = prompts[i], expected;
     while (expected.size() < 20u) {
       if (held.size() > context) {
-        // Tokens are dropped to make room for 3 more, which is half of the context after the kept
-        // tokens, or for fewer if fewer are still to be generated.
+        // The context of 8 tokens is full. Old tokens are dropped to make room for 3 new ones, half
+        // of the context without its 2 kept tokens, or for fewer if fewer remain to be generated.
         const std::size_t room = std::min<std::size_t>(19 - expected.size(), 3);
         Tokens shorter(held.begin(), held.begin() + kept);
         shorter.insert(shorter.end(), held.end() - (context - kept - room), held.end());
@@ -141,7 +141,8 @@ BOOST_FIXTURE_TEST_CASE(decoding_continues_beyond_the_first_rope_table, Fixture)
 }
 
 BOOST_FIXTURE_TEST_CASE(bf16_matrices_decode_like_the_same_numbers_in_f32, Fixture) {
-  DecoderConfig wide = config;  // its rows are so long that products use the kernels for few rows
+  // The rows of this model are so long that products with few rows use kernels of their own.
+  DecoderConfig wide = config;
   wide.width = 128;
   wide.inner = 192;
   wide.mixers = parse_layers("softmax:2x64", 128);
@@ -151,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(bf16_matrices_decode_like_the_same_numbers_in_f32, Fixtu
     Decoder full(*backend, wide, 5), half(*backend, wide, 6, {.matrices = DType::bf16});
     for (std::size_t i = 0; i < full.parameters().all().size(); ++i) {
       const Tensor &x = full.parameters().all()[i].value(), &y = half.parameters().all()[i].value();
-      (*backend)(Copy{.x = x, .y = y});  // rounds to the type of y
+      (*backend)(Copy{.x = x, .y = y});  // rounds the parameter to bf16, the type of y
       (*backend)(Copy{.x = y, .y = x});
     }
     const Tokens text{1, 2, 3, 4, 5, 6, 7};

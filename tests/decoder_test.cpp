@@ -48,7 +48,8 @@ Change heads(const char* text) {
 Change delta_rule(const char* text) {
   return [=](DecoderConfig& c) {
     heads(text)(c);
-    // With smaller queries and keys, norms are too strongly curved for difference quotients.
+    // With smaller initial parameters, the norms of the short queries and keys are too strongly
+    // curved for difference quotients.
     c.deviation = 0.6;
   };
 }
@@ -58,10 +59,10 @@ void chained(DecoderConfig& c) {
   set("gamma", "0.7")(c);
 }
 
-/// Named changes of small().
+/// Changes of the configuration small(), by name.
 using Changes = std::vector<std::pair<std::string, Change>>;
 
-/// Options of the model, alone and together.
+/// Variants that change options of the model, one alone or several together.
 Changes model_changes() {
   return {
       {"plain", [](DecoderConfig&) {}},
@@ -104,7 +105,7 @@ Changes model_changes() {
   };
 }
 
-/// Options of softmax heads.
+/// Variants that change options of softmax heads.
 Changes score_changes() {
   return {
       {"window", set("window", "3")},
@@ -125,7 +126,7 @@ Changes score_changes() {
   };
 }
 
-/// Mechanisms between tokens.
+/// Variants with other mechanisms than plain softmax attention.
 Changes mechanism_changes() {
   return {
       {"ChaCAL", chained},
@@ -165,7 +166,7 @@ Changes mechanism_changes() {
   };
 }
 
-/// Configurations in which each option is set alone, and several together.
+/// Configurations in which each option is set alone, and others in which several are set together.
 std::map<std::string, DecoderConfig> variants() {
   std::map<std::string, DecoderConfig> all;
   for (const Changes& changes : {model_changes(), score_changes(), mechanism_changes()}) {
@@ -174,7 +175,8 @@ std::map<std::string, DecoderConfig> variants() {
   return all;
 }
 
-/// Each token is the sum of the two tokens before it, mod 7. Lengths vary.
+/// Returns a batch in which each token is the sum of the two tokens before it, mod 7. The lengths
+/// of the sequences vary.
 Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch;
@@ -187,7 +189,7 @@ Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
     }
     batch.lengths.push_back(length);
     batch.tokens.insert(batch.tokens.end(), tokens.begin(), tokens.end() - 1);
-    batch.targets.push_back(-1);  // the target of the first token is not such a sum
+    batch.targets.push_back(-1);  // not scored, because the second token is random
     batch.targets.insert(batch.targets.end(), tokens.begin() + 2, tokens.end());
   }
   return batch;
@@ -226,8 +228,8 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
           w[i] = kept;
           return (above - below) / (2 * h);
         };
-        // Combines two difference quotients so that the third derivative cancels. This is necessary
-        // because the norms of short keys are strongly curved.
+        // Combines two difference quotients so that the third derivative of the loss cancels. This
+        // is necessary because the norms of short keys are strongly curved.
         const double slope = (4 * quotient(5e-6) - quotient(1e-5)) / 3;
         BOOST_TEST_CONTEXT(name << ": " << p.name() << "[" << i << "]") {
           BOOST_TEST(std::abs(slope - gradient[i]) < 1e-8);
@@ -330,7 +332,7 @@ BOOST_AUTO_TEST_CASE(sinusoidal_positions_follow_the_formula_at_any_length) {
   const auto backend = make_reference_backend();
   Sinusoids tables(10000, 2);
   tables.table(*backend, DType::f64, 6, 2);
-  // Needs more rows, so the table grows.
+  // This call needs more rows than the previous one, so the table grows.
   const Tensor table = tables.table(*backend, DType::f64, 6, 5);
   BOOST_TEST(table.rows() >= 5);
   const auto x = table.to_doubles();
@@ -371,7 +373,7 @@ BOOST_AUTO_TEST_CASE(initial_weights_of_residual_projections_can_be_scaled_down)
     config.start = Start::plain;
     const double plain = deviation(name.c_str());
     config.start = Start::residual;
-    // in 2 layers, residual projections are divided by sqrt(4)
+    // With 2 layers, Start::residual divides the initial residual projections by sqrt(4).
     BOOST_TEST(std::abs(deviation(name.c_str()) - plain / 2) < 1e-6);
   }
 }
@@ -540,7 +542,8 @@ BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_same_bits_as_an_uninterrupted_on
     BOOST_TEST((Trainer(first, source, cut, hooks).run() == Outcome::stopped));
   }
   const auto three_threads = make_cpu_backend({.threads = 3});
-  // The other seed gives other initial values, so equal values can only come from the files.
+  // Another seed gives other initial values, so equal values can only come from the checkpoint
+  // files.
   Decoder second(*three_threads, small(), 99);
   Trainer trainer(second, source, cut, hooks);
   BOOST_TEST(trainer.resume_latest());
@@ -587,7 +590,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_under_dropout_agrees_with_difference_quotients
       }
     }
   }
-  // Recomputed blocks draw the same numbers in the backward pass.
+  // Blocks that are recomputed in the backward pass draw the same random numbers again.
   BOOST_CHECK(gradients[0] == gradients[1]);
 }
 
@@ -688,7 +691,7 @@ BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_neither_sums_nor_copies_gradients) {
-  // Tests residuals that are fused into products, and gradients that are accumulated in place.
+  // Residuals must be fused into products, and gradients must be accumulated in place.
   const auto backend = make_reference_backend();
   Decoder decoder(*backend, small(), 2);
   std::map<std::string_view, int> calls;

@@ -16,15 +16,16 @@
 
 using namespace longhand;
 
-// The delta rule: a worked example, states that are continued, and long sequences. The tests of the
-// catalog cover gradients, parity and mutants.
+// Tests the delta rule with a worked example, continued states and long sequences. The tests of the
+// op catalog check the gradients, compare the backends and detect deliberate bugs.
 BOOST_AUTO_TEST_SUITE(delta_test)
 
 namespace {
 
 using Doubles = std::vector<double>;
 
-/// Random heads with decays and with betas between 0 and 2. The scaled keys have length 1.
+/// Random heads with random decays, and with betas between 0 and 2. Each key has length 1 after it
+/// is divided by sqrt(width).
 struct DeltaProblem {
   HeadProblem heads;
   Tensor beta, decay;
@@ -70,7 +71,7 @@ void check_near(const Doubles& got, const Doubles& expected, double tolerance) {
   }
 }
 
-/// `count` rows of every head, beginning with row `first`.
+/// Returns `count` rows of all heads of x, beginning with row `first`.
 HeadVars rows_from(const HeadVars& x, std::int64_t first, std::int64_t count) {
   return {x.data.value().slice(first, count), x.first_column, x.heads, x.width};
 }
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(the_worked_example_of_the_docs_is_right) {
 
 BOOST_AUTO_TEST_CASE(a_beta_of_2_or_0_computes_parity) {
   const auto backend = make_cpu_backend();
-  // The first token writes 1. Each later bit 1 flips the sign of the state.
+  // The first token writes 1 to the state. Each later token with bit 1 flips the sign of the state.
   const std::int32_t n = 500;
   Rng rng(5, Purpose::test);
   Doubles beta{1}, expected{1}, values(n, 0.0);
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_new_tokens_keeps_its_state) {
   }
 }
 
-// Compares many chunks, with decays that sum to hundreds, with the reference.
+// Each sequence has many chunks, and its decays sum to hundreds.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   const auto gradients = [](Backend& backend, DType type) {

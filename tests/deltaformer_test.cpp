@@ -15,8 +15,9 @@
 
 using namespace longhand;
 
-// DeltaFormer's operation: a worked example, rows that continue from a cache, and many rows on
-// several threads. The tests of the catalog cover gradients, parity and mutants.
+// Tests DeltaFormer attention with a worked example, with cached keys and outputs of earlier rows,
+// and with many rows on several threads. Other tests check its gradients, its parity between
+// backends, and that wrong implementations (mutants) are detected.
 BOOST_AUTO_TEST_SUITE(deltaformer_test)
 
 namespace {
@@ -34,7 +35,7 @@ void check_close(const Doubles& got, const Doubles& wanted, double tolerance) {
   BOOST_TEST(apart <= tolerance * std::max(largest, 1.0));
 }
 
-/// Random heads, and gains between -1 and 0.
+/// Random q, k and v, and random values between -1 and 0 for DeltaFormer's input `gain`.
 struct Problem {
   HeadProblem heads;
   Tensor gain;
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
   }
 }
 
-// The sequences are long enough for several blocks of queries and several ranges of keys, so every
+// The kernels divide sequences of this length into several blocks of queries and of keys, so every
 // kind of matrix product occurs.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_threads) {
   const auto all = [](Backend& backend, DType type) {

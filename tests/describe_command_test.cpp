@@ -1,5 +1,5 @@
-// Printed descriptions: of a run's settings and tensors without the numbers, of the program's
-// version, and of the plan of a training.
+// Tests what the program prints about a run (its settings and the shapes of its tensors), about its
+// own version, and about a training before it starts.
 #include "apps/run/plan.h"
 
 #include "tests/program.h"
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_described_from_its_files) {
   BOOST_TEST(facts["best"].is_integer());
   BOOST_TEST(facts["heads_of_layers"].size() == 2u);
   BOOST_TEST(facts["settings"]["model.width"] == "8");
-  // Every parameter is in exactly one row of the description, and in the checkpoint.
+  // The rows of the description contain as many parameters as the checkpoint.
   std::int64_t numbers = 0, stored = 0;
   bool blocks = false;
   for (const Json& row : facts["tensors"]) {

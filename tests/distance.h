@@ -7,7 +7,7 @@
 
 namespace longhand {
 
-/// Largest absolute difference divided by the largest absolute value of `expected`.
+/// The largest |got - expected|, divided by the largest |expected|.
 inline double distance(const std::vector<double>& expected, const std::vector<double>& got) {
   BOOST_REQUIRE(expected.size() == got.size());
   double largest = 0, worst = 0;

@@ -19,8 +19,8 @@ using namespace longhand::app;
 
 namespace {
 
-/// A task with only four different samples: there are two boxes, two objects, of which one is in a
-/// box, and one move.
+/// A task with only four different samples. There are two boxes and two objects. One of the objects
+/// is in a box, and a sample contains one move.
 std::shared_ptr<const tasks::Task> tiny_boxes() {
   return make_task("boxes", {{"version", "advanced"},
                              {"boxes", "2"},
@@ -51,8 +51,8 @@ struct Trained {
 
 }  // namespace
 
-// Decoding as many tokens as the right answer has gives the same share of exact answers as
-// generating until the end token.
+// evaluate() lets the model predict as many tokens as the right answer has. generate() stops at the
+// end token. They must find the same number of exact answers.
 BOOST_AUTO_TEST_CASE(exact_match_under_teacher_forcing_agrees_with_generation) {
   double seen = 0;
   for (const std::int64_t steps : {0, 10, 20, 30, 40, 60, 100}) {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
   };
   BOOST_TEST(std::abs(loss(100) - loss(100'000)) < 1e-5);
   BOOST_TEST(loss(100) > 0.1);
-  // The loss of one batch that contains all samples equals the training loss of the same tokens.
+  // The evaluation loss must equal the training loss of one batch that contains all samples.
   for_samples(*run.task, {.samples = 30, .tokens_at_once = 100'000},
               [&](std::span<const tasks::Sample> samples) {
                 const double whole =
@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
               });
 }
 
-// Each rank evaluates every n-th sample, and scores are added in order, so each rank has the result
-// of a single process.
+// Each of n ranks (processes) evaluates every n-th sample. The scores are added in the order of the
+// samples, so every rank has the same result as a single process.
 BOOST_AUTO_TEST_CASE(several_ranks_compute_the_same_scores_as_one) {
   for (const Reading reading : {Reading::forced, Reading::decoded}) {
     const EvaluationOptions options{

@@ -15,7 +15,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// n examples with the features i and 2 i, target i and value -i.
+/// n examples. Example i has the features i and 2 i, the target i and the value -i.
 Examples examples_of(int n) {
   std::string features, values;
   Examples made;
@@ -29,7 +29,7 @@ Examples examples_of(int n) {
   return made;
 }
 
-/// Checks that the features and values of each row belong to its target.
+/// Checks that a row with target t has the features t and 2 t, times `scale`, and the value -t.
 void check_rows(const Batch& batch, double scale = 1) {
   for (std::size_t i = 0; i < batch.targets.size(); ++i) {
     BOOST_TEST(batch.features.values[2 * i] == scale * batch.targets[i]);
@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_CASE(a_split_divides_the_examples) {
   std::vector<std::int32_t> all = first.targets;
   all.insert(all.end(), second.targets.begin(), second.targets.end());
   BOOST_TEST(all != examples_of(10).targets);
-  // The division has a random stream of its own.
+  // The examples are divided by a random order with the purpose `split`, which has its own random
+  // numbers.
   const RandomOrder order(10, 5, Purpose::split, 0);
   for (std::uint64_t i = 0; i < 10; ++i) {
     BOOST_TEST(all[i] == static_cast<std::int32_t>(order[i]));

@@ -1,4 +1,4 @@
-// Formulas typed by users, with right and wrong derivatives.
+// Tests formulas that users type together with a derivative, which is right or wrong.
 #include "apps/expression.h"
 
 #include <cmath>

@@ -16,7 +16,8 @@ struct Answer {
   std::vector<std::int32_t> match;
 };
 
-/// Runs one head of width 1 forward and backward. All entries of the gradient of y are 1.
+/// Runs one FAL head of width 1 forward and backward. All entries of dy, the gradient of its output
+/// y, are 1.
 Answer answer(Backend& backend, const std::vector<double>& q, const std::vector<double>& k,
               const std::vector<double>& v, const std::vector<std::int32_t>& lengths) {
   const auto one_column = [&](const std::vector<double>& values) {
@@ -93,8 +94,8 @@ BOOST_AUTO_TEST_CASE(the_value_after_the_match_can_belong_to_the_query_itself) {
 }
 
 BOOST_AUTO_TEST_CASE(the_last_match_is_found_at_any_distance) {
-  // Only one key has a positive score, near to or far from the query, at any place within a
-  // kernel's block of keys.
+  // Only the key `only` has a positive score. It is near to the query or far from it, and at
+  // different places of a block of keys that a kernel processes at once.
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     for (const std::size_t only : {0u, 1u, 15u, 16u, 17u, 63u, 64u, 65u, 127u, 200u, 255u}) {

@@ -1,4 +1,5 @@
-// Training that starts from the parameters of another run. The program is run as a user runs it.
+// Tests training that starts from the parameters of another run. The tests execute the program as a
+// user does.
 #include <cmath>
 
 #include "core/safetensors.h"
@@ -50,8 +51,9 @@ BOOST_AUTO_TEST_CASE(a_run_can_start_from_a_copy_of_another_runs_weights) {
   }
   BOOST_TEST(ini.find("first") == std::string::npos);
 
-  // The same training, interrupted after half of its steps and resumed, ends with the same bits.
-  // The run `first`, from which it started, is deleted before the run is resumed.
+  // The run `third` repeats the training of `second`, and is resumed from its checkpoint after half
+  // of the steps. It ends with the same bits. The run `first`, from which both started, is deleted
+  // before `third` is resumed.
   longhand.json(
       "train --from first --from-step 3 --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --quiet --json --out third");
@@ -133,7 +135,8 @@ BOOST_AUTO_TEST_CASE(only_lora_adapters_are_trained_and_can_be_exported_merged_o
   longhand.json("train --resume tuned --from-step 2 --quiet --json");
   BOOST_TEST(contents(longhand.path("tuned/checkpoints/step-4/model.safetensors")) == whole);
 
-  // After merging, the exported model is a plain model with the same outputs.
+  // The export merges the adapters into the weights. The exported model has no adapters and
+  // generates the same tokens.
   BOOST_TEST(longhand.json("export tuned --step 4 --out merged --json")["family"] == "llama");
   longhand.json("import merged --task flip-flop --task.instructions 8 --out again --json");
   const auto said = [&](const std::string& run) {
@@ -153,7 +156,7 @@ BOOST_AUTO_TEST_CASE(only_lora_adapters_are_trained_and_can_be_exported_merged_o
                    "--lora-targets");
   longhand.refuses(2, "train --from base --moments bf16 --out other", "beta2");
   BOOST_TEST(!fs::exists(longhand.path("other")));
-  // Continues training from the tuned run.
+  // A run with adapters can itself be the start of another training.
   longhand.json("train --from tuned --steps 1 --evaluate_samples 2 --quiet --json --out more");
   BOOST_TEST(changed(ended, longhand.model("more", 0)).empty());
 }
@@ -180,7 +183,8 @@ BOOST_AUTO_TEST_CASE(lora_adapters_can_be_trained_with_bf16_matrices) {
   BOOST_TEST(contents(longhand.path("tuned/checkpoints/step-4/model.safetensors")) == whole);
   longhand.json("eval tuned --samples 2 --json");
 
-  // Training gives the same result as with f32 matrices, except for the rounding of the matrices.
+  // The losses are within 2% of those of a training with f32 matrices. They differ because bf16
+  // rounds the matrices.
   longhand.json(
       "train --from first --lora 2 --lora-targets query,output --steps 4 --rate 1e-2 "
       "--evaluate_samples 2 --quiet --json --out wide");
@@ -216,7 +220,8 @@ BOOST_AUTO_TEST_CASE(patterns_match_parameters_and_their_parents) {
                               "blocks.12.mixing.out.weight.", "weight", "blocks.*.weigh", "."}) {
     BOOST_TEST(!matches_part(name, pattern), pattern);
   }
-  // Matching takes time proportional to at most the product of the lengths of pattern and text.
+  // The time to match a pattern grows at most like the length of the pattern times the length of
+  // the text.
   BOOST_TEST(!matches_part(std::string(5000, 'a'), text(std::string(2000, '*'), "b")));
   std::string stars;
   for (int i = 0; i < 300; ++i) stars += "*a";

@@ -18,14 +18,15 @@ namespace {
 
 constexpr TaskMaker make{flip_flop};
 
-/// Counts over many samples. `letters` counts w, r and i after the first instruction. `written` and
-/// `ignored` count the bits after w and after i, and `first` the bits of the first instruction.
+/// Counts over many flip-flop samples. An instruction is a letter and a bit. `first` counts the bits
+/// of the first instruction; all other members omit it. `letters` counts w, r and i. `written`
+/// counts the bits 0 and 1 after w, and `ignored` those after i.
 struct Counts {
   std::vector<double> letters = std::vector<double>(3);
   std::vector<double> written = std::vector<double>(2);
   std::vector<double> ignored = std::vector<double>(2);
   std::vector<double> first = std::vector<double>(2);
-  std::vector<double> pairs = std::vector<double>(9);  // counts of neighbouring letters
+  std::vector<double> pairs = std::vector<double>(9);  // counts of pairs of successive letters
 };
 
 Counts count(const Task& task, std::uint32_t samples) {
@@ -47,7 +48,7 @@ Counts count(const Task& task, std::uint32_t samples) {
 
 }  // namespace
 
-// The paper's example: writes 1, overwrites it with 0, ignores an instruction and reads 0.
+// The example in the paper writes 1, overwrites it with 0, ignores an instruction and reads 0.
 BOOST_AUTO_TEST_CASE(the_printed_example_is_right) {
   const auto task = make({});
   BOOST_TEST(task->answer("w1w0i0r") == "0");
@@ -99,15 +100,16 @@ BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
   BOOST_TEST(chi_square_p(counts.pairs, expected) > 1e-3);
 }
 
-// Compares the share of each letter at each instruction with the expected share, averaged over all
-// lengths of the first and last parts. The first part contains instruction k < 16 with probability
-// (16 - k) / 16. The last part has 16 to 64 instructions, which gives the corresponding
-// probabilities at the end.
+// Compares the share of each letter (w, r, i) at each instruction with the expected share. A sample
+// has a first, a middle and a last part with different shares. The first part has 1 to 16
+// instructions, so instruction k < 16, counted from 0, is in it with probability (16 - k) / 16. The
+// last part has 16 to 64 instructions.
 BOOST_AUTO_TEST_CASE(drifting_letters_have_the_frequencies_of_each_part) {
   const auto task = make({}, "drift");
   BOOST_TEST(task->longest() == 512);
   constexpr std::size_t samples = 16'000, count = 256;
-  std::vector<std::vector<double>> counts(count, std::vector<double>(3));  // counts of w, r and i
+  // Row k of `counts` contains how often instruction k has the letter w, r and i.
+  std::vector<std::vector<double>> counts(count, std::vector<double>(3));
   std::vector<double> bits(2);
   for (std::uint32_t index = 0; index < samples; ++index) {
     const std::string text = task->vocabulary().decode(draw(*task, index).tokens);
@@ -119,7 +121,7 @@ BOOST_AUTO_TEST_CASE(drifting_letters_have_the_frequencies_of_each_part) {
   }
   BOOST_TEST(chi_square_p(bits) > 1e-3);
   std::vector<double> middle_counts(3), middle_shares(3);
-  // `rare` counts reads in the first part and writes in the last part.
+  // `rare` counts reads near the beginning and writes near the end of a sample.
   double rare = 0, rare_expected = 0;
   for (std::size_t k = 1; k < count; ++k) {
     const std::size_t from_end = count - k;

@@ -1,4 +1,5 @@
-// Samples of character tasks, encoded with the tokenizer of a pretrained model.
+// Tests samples of tasks that are encoded for a pretrained model: with the model's tokenizer, within
+// a chat template.
 #include "tasks/framing.h"
 
 #include "core/atomic_file.h"
@@ -56,7 +57,7 @@ Ids joined(std::initializer_list<Ids> parts) {
   return all;
 }
 
-/// The targets of a sample that are trained, in order.
+/// The targets of a sample that training counts, in the order of the tokens.
 Ids learned(const Sample& sample) {
   Ids all;
   for (const std::int32_t target : sample.targets) {
@@ -79,7 +80,8 @@ const std::vector<std::pair<std::string, std::string>> printed{
 
 BOOST_FIXTURE_TEST_SUITE(framing_test, Framed)
 
-// Each expected list is written in the documented order of a sample's parts.
+// Each list of expected tokens is written in the documented order: the text of the template,
+// instruction, examples, prompt, template, answer, template.
 BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
   const Values told{{"instruction", "Turn it around:\\n"}, {"examples", "ab=ba\\nxyz=zyx"}};
   const Ids instruction = encoded("Turn it around:\n");
@@ -98,7 +100,8 @@ BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
              expected(encoded("<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are "
                               "a helpful assistant.<|im_end|>\n<|im_start|>user\n"),
                       "<|im_end|>\n<|im_start|>assistant\n", encoded("<|im_end|>\n")));
-  // The text begins with two equal tokens: the tokenizer adds one, and the template adds another.
+  // The tokens begin with <|begin_of_text|> twice: the tokenizer adds one, and the template contains
+  // another.
   const Ids llama = encoded(
       "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: "
       "December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|><|start_header_id|>user"
@@ -145,7 +148,8 @@ BOOST_AUTO_TEST_CASE(the_answer_and_its_end_are_trained_except_for_successor) {
   }
 }
 
-// The framed task has the same samples as the plain task, with other tokens and positions.
+// A framed task puts a chat template, an instruction and examples around the samples of the plain
+// task. Prompts, answers and reference attention stay the same, except for tokens and positions.
 BOOST_AUTO_TEST_CASE(framed_samples_and_masks_are_only_shifted) {
   for (const auto& [name, text] : printed) {
     for (const char* distribution : {"train", "ood"}) {
@@ -215,9 +219,9 @@ BOOST_AUTO_TEST_CASE(a_prompt_from_outside_is_encoded_like_a_samples) {
       task->vocabulary().encode("the=") ==
       Ids(sample.tokens.begin(), sample.tokens.begin() + static_cast<std::ptrdiff_t>(given)));
   BOOST_TEST(task->vocabulary().encode_part("the=") == one_by_one("the="));
-  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // the task has no such character
+  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // this task has no blanks
   BOOST_TEST(task->vocabulary().size() == 319);
-  // The vocabulary of a model may be larger than that of its tokenizer.
+  // The vocabulary of a model may have more tokens than the model's tokenizer.
   const auto padded = make_task("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));
   BOOST_TEST(padded->vocabulary().size() == 400);
 }
@@ -232,7 +236,8 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   };
   write_atomically(folder / "no_sign.json", replaced(small_tokenizer(), R"("=":)", R"("==":)"));
   says("reversal", with("no_sign.json", "chatml"), "expected one token for the character \"=\"");
-  // The tokenizer has no token for "=", but this task does not need one.
+  // The tokenizer has no token for the character "=", but texts of the task successor contain no
+  // "=".
   BOOST_CHECK_NO_THROW(make_task("successor", with("no_sign.json", "chatml")));
   write_atomically(folder / "no_turn.json",
                    replaced(replaced(small_tokenizer(), R"("<|eot_id|>")", R"("<|end|>")"),
@@ -263,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_text_run_can_be_fine_tuned_on_a_task_and_resumed) {
       "--task.vocabulary 320 --task.length 16 --width 16 --layers 1 --heads softmax:2 --steps 3 "
       "--batch 4 --out base" +
       quiet);
-  std::filesystem::remove(folder / "plain.json");  // the run contains a copy of the tokenizer
+  std::filesystem::remove(folder / "plain.json");  // the run has its own copy of this tokenizer
 
   const std::string tuned =
       "train --from base --task reversal --task.instruction auto "
@@ -274,8 +279,8 @@ BOOST_AUTO_TEST_CASE(a_text_run_can_be_fine_tuned_on_a_task_and_resumed) {
                            "examples = ab=ba\\nabc=cba\n", "width = 16\n"}) {
     BOOST_TEST(ini.find(line) != std::string::npos, line);
   }
-  // The configuration alone reproduces a fine-tuned run. A run that is stopped after every step
-  // ends with the same bits.
+  // The config.ini of a fine-tuned run is enough to train it again. A run that is stopped and
+  // resumed after every step ends with the same bits as a run without stops.
   json("train --config whole/config.ini --quiet --json --out anew");
   BOOST_TEST(contents(folder / "anew/config.ini") == ini);
   json(tuned + "parts --max-minutes 0" + quiet);
@@ -298,7 +303,8 @@ BOOST_AUTO_TEST_CASE(a_text_run_can_be_fine_tuned_on_a_task_and_resumed) {
   BOOST_TEST(sample["pairs"][0][0].integer() == std::ssize(prompt.elements()));
   const Json drawn = json("data --config whole/config.ini --count 1 --json");
   BOOST_TEST(drawn["prompt"].string().ends_with("="));
-  // A run on a character task has no tokenizer to export.
+  // A run whose tokens are single characters has no tokenizer. Another run can start from it, but
+  // not on the task `text`, as its vocabulary differs.
   json("train --task reversal --width 16 --layers 1 --heads softmax:2 --steps 1 --out plain" +
        quiet);
   json("train --from plain --steps 1 --out again" + quiet);

@@ -36,8 +36,8 @@ using longhand::bf16;
 using longhand::DType;
 using longhand::Json;
 
-/// Memory aligned to 64 bytes, which is the alignment of tensors and which the other libraries
-/// prefer.
+/// Memory aligned to 64 bytes, like the memory of longhand's tensors. The other libraries also
+/// prefer this alignment.
 template <class T>
 using Values = std::vector<T, boost::alignment::aligned_allocator<T, 64>>;
 
@@ -64,8 +64,8 @@ double now() {
   return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
 }
 
-/// Minimum seconds of several calls of each library. The calls alternate, so that other load on the
-/// machine affects all libraries.
+/// Returns for each library the minimum time of several calls, in seconds. The calls alternate, so
+/// that other load on the machine affects all libraries.
 template <std::size_t N>
 std::array<double, N> race(const std::array<std::function<void()>, N>& contenders, double flops) {
   std::array<double, N> best;
@@ -135,7 +135,7 @@ struct Arguments {
   std::vector<Shape> wanted;
 };
 
-/// Returns no value after printing an error.
+/// Parses the command line. If an argument is invalid, prints an error and returns no value.
 std::optional<Arguments> parse(int argc, char** argv) {
   Arguments all;
   for (int i = 1; i < argc; ++i) {
@@ -162,7 +162,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
   return all;
 }
 
-/// The operands of a shape, and the results of longhand and of its peers.
+/// The operands of a matrix product, the result `c` of longhand and the result `peer_c` of the
+/// other libraries.
 struct Operands {
   explicit Operands(Shape shape)
       : s(shape),

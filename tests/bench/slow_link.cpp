@@ -34,9 +34,10 @@
 namespace {
 
 using Nanoseconds = std::int64_t;
-// Packets are accepted at most this long before the link can begin to send them.
+// The link accepts a packet at most this many nanoseconds before it can begin to send the packet.
 constexpr Nanoseconds taken_ahead = 500'000;
-// Size of virtio_net_hdr; linux/virtio_net.h cannot be compiled as C++.
+// Size of the struct virtio_net_hdr in bytes. Its header file, linux/virtio_net.h, cannot be
+// compiled as C++.
 constexpr std::size_t header = 10;
 constexpr std::size_t most_packets = 16384;  // maximum packets in transit in one direction
 
@@ -53,12 +54,12 @@ Nanoseconds now() {
 
 struct Packet {
   Nanoseconds due = 0;
-  std::size_t size = 0;  // bytes of the header and of the Ethernet frame
-  std::array<std::byte, header + 18 + 65536>
-      bytes;  // not initialized, because pages that are never written use no memory
+  std::size_t size = 0;  // bytes of the virtio_net_hdr and of the Ethernet frame
+  // The bytes are not initialized, because memory pages that are never written use no memory.
+  std::array<std::byte, header + 18 + 65536> bytes;
 };
 
-/// Opens a TAP device in a namespace, and moves this process into the namespace.
+/// Opens a TAP device in a network namespace, and moves this process into the namespace.
 int open_device(const std::string& space, const char* name) {
   const int file = open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 || setns(file, CLONE_NEWNET) != 0) fail("network namespace " + space);
@@ -77,9 +78,9 @@ int open_device(const std::string& space, const char* name) {
 /// Number of bytes that a packet takes on an Ethernet link, where it is cut into frames as
 /// described by its virtio_net_hdr.
 std::size_t on_the_wire(const Packet& packet) {
-  std::array<std::uint16_t, 2> cut{};  // bytes of headers and of payload per frame
+  std::array<std::uint16_t, 2> cut{};  // bytes per frame: cut[0] of headers, cut[1] of payload
   std::memcpy(cut.data(), packet.bytes.data() + 2, sizeof cut);
-  // around: bytes of the preamble, the checksum and the gap around a frame
+  // `around` is the number of bytes of the preamble, the checksum and the gap around a frame.
   const std::size_t size = packet.size - header, around = 24;
   if (packet.bytes[1] == std::byte{0} || cut[1] == 0 || size <= cut[0]) return size + around;
   const std::size_t frames = (size - cut[0] + cut[1] - 1) / cut[1];
@@ -123,7 +124,7 @@ class Direction {
     return any;
   }
 
-  /// Writes to the other device the packets whose time has come.
+  /// Writes to the other device all packets whose due time has passed.
   void write() {
     while (!on_the_way_.empty()) {
       const Packet& packet = *on_the_way_.front();
@@ -145,10 +146,11 @@ class Direction {
  private:
   int from_, to_;
   double rate_;
-  // free_: time at which the link will have sent all packets accepted so far
+  // `free_` is the time at which the link will have sent all packets accepted so far.
   Nanoseconds delay_, free_ = 0;
   std::deque<std::unique_ptr<Packet>> on_the_way_;
-  // The packet used last, which is still in the caches, is at the end.
+  // Packets that can be reused. The packet used last is at the end, because its memory is still in
+  // the CPU's caches.
   std::vector<std::unique_ptr<Packet>> spare_;
 };
 

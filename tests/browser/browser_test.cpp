@@ -1,6 +1,6 @@
-// Tests pages made by the program in a browser: the live page, a report and a page of the book.
-// Each is opened wide and narrow, light and dark. browser_test PROGRAM SOURCE exits with 77 if
-// there is no Chromium.
+// browser_test PROGRAM SOURCE opens pages made by the program in a browser: the live page, a report
+// and pages of the book. Tests each page wide and narrow, light and dark. Exits with 77 if there is
+// no Chromium.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -49,7 +49,7 @@ std::string find_browser() {
 
 int wrong = 0;
 
-/// A page and its settings, as named in messages.
+/// A page, its width in pixels, and whether it is dark, as printed in error messages.
 struct View {
   std::string page;
   int width;
@@ -63,7 +63,8 @@ void expect(bool holds, const View& view, const std::string& what) {
                view.dark ? "dark" : "light", what.c_str());
 }
 
-/// Checks that apply to every page.
+/// Checks that a page has no errors, requests only addresses under `home`, is not too wide and has
+/// a background of the right brightness.
 void look_over(Chromium& browser, const View& view, const std::string& home) {
   for (const std::string& error : browser.errors()) expect(false, view, error);
   expect(!browser.requests().empty(), view, "nothing was asked for");
@@ -73,7 +74,7 @@ void look_over(Chromium& browser, const View& view, const std::string& home) {
   const Json over = browser.evaluate(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth");
   expect(over.number() <= 0, view, text("is ", over.number(), " pixels too wide"));
-  // The red, green and blue components of the background.
+  // The red, green and blue components of the page's background colour.
   const Json ground = browser.evaluate(
       "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)");
   double light = 0;
@@ -91,7 +92,7 @@ Json middle_of(Chromium& browser, const std::string& selector) {
 
 void look_at_report(Chromium& browser, const View& view, const fs::path& run) {
   browser.open("file://" + (run / "report.html").string(), view.width, 800, view.dark);
-  // Finds the curve with the most corners, and the position of its middle corner.
+  // Finds the curve with the most corners, and the position of its middle corner on the screen.
   const Json found = browser.evaluate(R"((() => {
     const places = (path) => (path.getAttribute('d').match(/[-\d.]+ [-\d.]+/g) || []);
     const path = [...document.querySelectorAll('path[data-values]')]
@@ -114,7 +115,7 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
   expect(browser.wait_for("[...state.charts.values()].some(c => c.curves.some(k => k.x.length >= "
                           "30) && c.place)"),
          view, "no curves come");
-  // Waits until there are coloured pixels in the first chart. The chart's curves are drawn one
+  // Waits until there are coloured pixels in the first chart, because its curves are drawn one
   // frame after the data arrive.
   expect(browser.wait_for(R"((() => {
     const canvas = [...state.charts.values()].find(c => c.place).curvesCanvas;
@@ -127,8 +128,8 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
     return coloured > 150;
   })())"),
          view, "no curves are drawn");
-  // The axis of a share reaches from 0 to 1. No axis includes negative numbers if no value is
-  // negative.
+  // The axis of a metric that is a share reaches from 0 to 1. An axis does not include negative
+  // numbers if no value is negative.
   for (const char* figure : {"train/sequences", "accuracy"}) {
     const Json range = browser.evaluate(text("(() => { const r = new Chart('", figure,
                                              "', null).range(0, 0); return [r.low, r.high]; })()"));

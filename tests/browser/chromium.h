@@ -28,11 +28,12 @@ class Chromium {
   /// The process group of Chromium, so that it can be killed.
   pid_t group() const { return process_; }
 
-  /// Opens an address in a page of this size, in light or dark mode, and waits until it is loaded.
+  /// Opens an address in a page of `width` x `height` pixels, in light or dark mode, and waits
+  /// until it is loaded.
   void open(const std::string& address, int width, int height, bool dark);
-  /// The value of an expression in the page, as JSON.
+  /// Evaluates a JavaScript expression in the page and returns its value.
   Json evaluate(const std::string& expression);
-  /// Waits until an expression is true. Returns false after the time limit.
+  /// Waits until a JavaScript expression is true. Returns false after the time limit.
   bool wait_for(const std::string& expression, Seconds most = Seconds(15));
   void move_pointer(double x, double y);
 
@@ -43,14 +44,15 @@ class Chromium {
 
  private:
   Json call(const std::string& method, Json parameters = Json::object(), bool of_page = true);
-  /// The next message; null after the time limit.
+  /// Returns the next message of Chromium, or null if none has arrived at the time `until`.
   Json next(std::chrono::steady_clock::time_point until);
   void note(const Json& event);
 
   TemporaryFolder profile_;
   pid_t process_ = -1;
   FileDescriptor to_, from_;
-  std::string received_, target_, session_;  // target and session ids of the page
+  // received_: bytes of incomplete messages; target_ and session_: ids of the page
+  std::string received_, target_, session_;
   std::int64_t number_ = 0;
   bool loaded_ = false;
   std::vector<std::string> errors_, requests_;
