@@ -40,7 +40,7 @@ class AtomicFile {
   Folder folder_;
   std::string name_, temporary_;
   FileDescriptor file_;
-  std::vector<std::byte> buffer_;  // collects small writes
+  std::vector<std::byte> buffer_;  // small writes that are not yet in the file
 };
 
 /// True if `file_name` is the name of a temporary file of AtomicFile. A process that is killed may

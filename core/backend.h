@@ -41,7 +41,7 @@ using Contract = std::tuple<
     struct Delta, struct DeltaBackward, struct ShortConvolution, struct ShortConvolutionBackward,
     struct Lstm, struct LstmBackward>;
 
-/// Base class with a pure virtual function run() for each operation in the list.
+/// Base class with one pure virtual function run() for each operation in the type list `List`.
 template <class List>
 class Runs;
 
@@ -62,7 +62,7 @@ class Runs<std::tuple<Op, Rest...>> : public Runs<std::tuple<Rest...>> {
 struct BackendOptions {
   int threads = 0;         // number of threads; 0: the default of ThreadPool (core/parallel.h)
   Math math = Math::fast;  // math mode of products that specify no mode
-  bool checked = false;    // attention throws an Error if a score is NaN or infinite
+  bool checked = false;    // if true, attention throws an Error if a score is NaN or infinite
 };
 
 /// A computation that is repeated. The operations and the memory are the same each time, but the
@@ -106,15 +106,15 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  /// True if the backend can record operations and replay them faster. In this case, repeat()
-  /// returns a new Repeat, otherwise null.
+  /// True if the backend can record operations and replay the recording, which is faster. In this
+  /// case, repeat() returns a new Repeat. Otherwise it returns null.
   virtual bool repeats() const { return false; }
   virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
   /// Declares that the values of these tensors do not change until the next call of steady(). Only
   /// SteadyValues calls this function.
   virtual void steady(const std::vector<Tensor>& /*values*/) {}
-  /// Returns a description in one line for each device other than the host's processor. The first
-  /// one is the device in use.
+  /// Returns one line of description for each device other than the host's processor. The first
+  /// line describes the device in use.
   virtual std::vector<std::string> devices() const { return {}; }
 
   /// Called with the name of every operation before it is executed; for tests and profiles.

@@ -51,7 +51,7 @@ LONGHAND_CRC32C_INSTRUCTION std::uint32_t add_byte(std::uint32_t crc, std::byte 
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #define LONGHAND_CRC32C_INSTRUCTION __attribute__((target("+crc")))
-bool has_instruction() { return (getauxval(AT_HWCAP) & (1u << 7)) != 0; }  // the flag HWCAP_CRC32
+bool has_instruction() { return (getauxval(AT_HWCAP) & (1u << 7)) != 0; }  // bit 7: HWCAP_CRC32
 LONGHAND_CRC32C_INSTRUCTION std::uint32_t add_word(std::uint32_t crc, std::uint64_t word) {
   return __builtin_aarch64_crc32cx(crc, word);
 }

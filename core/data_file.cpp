@@ -75,8 +75,8 @@ FileSum sum_of(const FileDescriptor& file, const std::filesystem::path& path, st
 }
 
 /// Returns the checksum of a file whose size, times and other metadata are `state`. The checksum is
-/// cached for this state unless the last write was less than two seconds ago. A further write could
-/// then leave the same times, and the cached checksum would be wrong.
+/// cached for this state unless the last write was less than two seconds ago. So soon after a
+/// write, a further write could leave the same times, and the cached checksum would be wrong.
 FileSum known_sum(const FileDescriptor& file, const std::filesystem::path& path,
                   const State& state) {
   static std::mutex mutex;

@@ -39,7 +39,7 @@ class MessagePart {
 std::string message_of(std::initializer_list<MessagePart> parts);
 [[noreturn]] void fail_with(std::initializer_list<MessagePart> parts);
 
-/// Joins its arguments with operator<<.
+/// Prints all arguments with operator<<, one after another, and returns the text.
 template <class... Pieces>
 std::string text(const Pieces&... parts) {
   return message_of({parts...});

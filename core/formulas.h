@@ -238,8 +238,9 @@ constexpr bool in_order(TypeList<F...>) {
 static_assert(in_order(Formulas{}), "Formulas and Activation name the same formulas in one order");
 }  // namespace detail
 
-/// Calls body(Formula{}), where Formula is the struct in the type list whose member `kind` has this
-/// value. The formula is then known at compile time, so the body can be a template on its type.
+/// Calls body(Formula{}), where Formula is the struct in the type list whose member `kind` equals
+/// the argument `kind`. The formula is then known at compile time, so the body can be a template on
+/// its type.
 template <class Kind, class Body, class First, class... Rest>
 constexpr decltype(auto) with_formula(Kind kind, Body&& body, TypeList<First, Rest...>) {
   if constexpr (sizeof...(Rest) == 0) {

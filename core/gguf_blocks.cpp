@@ -86,10 +86,11 @@ void q5_1(const std::byte* block, float* y) {
 
 // Formats with blocks of 256 numbers. A number is d f q - d' s, where q is an integer and d and d'
 // are two factors of the block. A block has eight parts of 32 numbers. Each part has a six-bit
-// factor f and a six-bit shift s. The f and s of all parts are packed into twelve bytes. For the
-// first four parts, f is the low six bits of bytes 0 to 3, and s is those of bytes 4 to 7. For the
-// last four parts, the low four bits of f and s are the low and high halves of bytes 8 to 11. Their
-// high two bits are the high two bits of bytes 0 to 3 (f) and of bytes 4 to 7 (s).
+// factor f and a six-bit shift s. The f and s of all parts are packed into twelve bytes. For a part
+// i < 4, f is the low six bits of byte i, and s is the low six bits of byte i + 4. For parts i from
+// 4 on, the low half of byte i + 4 is the low four bits of f, and the high half is the low four
+// bits of s. The high two bits of f are the high two bits of byte i - 4, and those of s are the
+// high two bits of byte i.
 
 struct Part {
   float factor, shift;

@@ -18,8 +18,8 @@
 namespace longhand {
 
 /// A GGUF file of version 2 or 3: named metadata values, then tensors. The file is not trusted.
-/// Parsing either succeeds or throws a one-line Error. The memory that it needs is proportional to
-/// the file's size.
+/// Parsing either succeeds or throws a one-line Error. The memory that parsing needs is
+/// proportional to the file's size.
 class GgufFile {
  public:
   /// An array of values of one type. Strings are views into the file.
@@ -44,7 +44,7 @@ class GgufFile {
 
   const std::string& name() const { return name_; }
   std::span<const Entry> entries() const& { return entries_; }
-  std::span<const Entry> entries() const&& = delete;  // the span would dangle
+  std::span<const Entry> entries() const&& = delete;  // the span of a temporary would dangle
   const Entry* find(std::string_view tensor) const;
 
   bool has(std::string_view key) const { return values_.contains(key); }

@@ -39,7 +39,7 @@ class Json {
   Json(std::string_view text);
   Json(std::string text) noexcept;
   Json(Array elements) noexcept;
-  explicit Json(Object members) noexcept;  // names must be unique
+  explicit Json(Object members) noexcept;  // the members' names must be unique
   template <class T>
   Json(const std::vector<T>& elements) : Json(Array(elements.begin(), elements.end())) {}
   /// If each element is a pair that begins with a string, as in {{"a", 1}, {"b", 2}}, makes an
@@ -56,8 +56,8 @@ class Json {
   static Json array();
   static Json object();
 
-  /// Parses a text. No value if the text is not JSON or is nested deeper than `deepest`. If several
-  /// members have the same name, the last one is used.
+  /// Parses a text. Returns no value if the text is not JSON or is nested deeper than `deepest`. If
+  /// several members have the same name, the last one is used.
   static std::optional<Json> parse(std::string_view text);
   static constexpr int deepest = 100;
   /// The JSON text of the value. With an indent, each element is on a line of its own. Without an

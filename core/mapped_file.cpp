@@ -28,7 +28,7 @@ struct Mapping {
   std::atomic<bool> is_taken{false};
   std::atomic<const std::byte*> begin{nullptr};
   std::atomic<std::size_t> size{0};
-  std::array<char, 256> name{};  // printable and terminated by a 0
+  std::array<char, 256> name{};  // the file's name, printable and terminated by a 0
 };
 std::array<Mapping, 64> mappings;
 

@@ -39,8 +39,8 @@ struct MemoryUse {
 /// Keeps released blocks for later requests of the same size class. There are eight classes per
 /// power of two, so a class is at most 12.5% larger than the request. All training steps request
 /// the same sizes, so only the first step allocates memory from the source. If a request of at
-/// least 1 MiB finds no unused block of its class, it receives an unused block of up to twice its
-/// size. The gradients of a step can then reuse the memory of its activations.
+/// least 1 MiB finds no unused block of its class, it receives an unused block of up to twice the
+/// size of its class. The gradients of a step can then reuse the memory of its activations.
 class CachingAllocator {
  public:
   CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source);

@@ -48,8 +48,8 @@ void put_little(std::string& out, std::uint64_t value, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i, value >>= 8) out += static_cast<char>(value & 255);
 }
 
-/// Returns the text of a header from the value of a key up to the end of the header. A header is,
-/// for example, {'descr': '<f8', 'shape': (2, 3), }.
+/// Returns the rest of a .npy header, beginning with the value of `key`. A header is, for example,
+/// {'descr': '<f8', 'shape': (2, 3), }.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& where) {
   const std::size_t found = header.find(text('\'', key, "':"));
   LONGHAND_CHECK(found != std::string_view::npos, where, ": expected ", key, " in its header");

@@ -39,13 +39,13 @@ class ArrayFile {
   const SafetensorsFile& arrays() const { return arrays_; }
 
  private:
-  // The arrays in the safetensors format if the file has NumPy's format, otherwise empty.
+  // If the file has NumPy's format, the file converted to the safetensors format. Otherwise empty.
   std::vector<std::byte> bytes_;
   SafetensorsFile arrays_;
 };
 
-/// Writes a file in the format of its extension. Extensions other than those of is_array_file() are
-/// refused. The file appears completely or not at all.
+/// Writes a file in the format of its extension. Throws an Error if is_array_file(path) is false.
+/// The file appears completely or not at all.
 void save_arrays(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 
 /// CRC-32 as used in zip files (polynomial 0x04C11DB7, reflected, inverted before and after).

@@ -235,8 +235,8 @@ Classes read_classes(const std::filesystem::path& table, const std::string& colu
                    ": expected at most ", most_classes, " different classes");
     classes.rows.push_back(at->second);
   }
-  // For each name, its class, which is its index in ascending order. The names are numbered in the
-  // order of appearance.
+  // sorted[n] is the class of the name with the number n. Names are numbered in the order of
+  // appearance, but classes are in the ascending order of the names.
   std::vector<std::int32_t> sorted(numbers.size());
   for (const auto& [name, number] : numbers) {
     sorted[static_cast<std::size_t>(number)] = static_cast<std::int32_t>(classes.names.size());

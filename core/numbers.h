@@ -46,7 +46,7 @@ class Numbers {
 /// Reads an array from a file. The extensions .npy, .npz and .safetensors mean these formats. A
 /// file with any other extension must be an uncompressed IDX file, the format of the MNIST data. If
 /// the file contains several arrays, `array` is the name of the one to read. A truncated or damaged
-/// file is refused. The memory is at most a small multiple of the file's size.
+/// file is refused. Reading needs at most a small multiple of the file's size in memory.
 Numbers read_numbers(const std::filesystem::path& path, const std::string& array = {});
 
 /// Reads columns of a table (core/table_file.h) in which every cell is a number. The result has the
@@ -57,7 +57,7 @@ Numbers read_columns(const std::filesystem::path& table, const std::vector<std::
 /// ascending order.
 struct Classes {
   std::vector<std::string> names;
-  std::vector<std::int32_t> rows;  // class in each row of the column
+  std::vector<std::int32_t> rows;  // the class number in each row of the column
 };
 inline constexpr std::size_t most_classes = 65'536;
 Classes read_classes(const std::filesystem::path& table, const std::string& column);

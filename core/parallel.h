@@ -42,8 +42,8 @@ int usable_cores();
 /// own. Either parallel_openmp.cpp or parallel_pool.cpp is compiled.
 class ThreadPool {
  public:
-  /// If `threads` is 0, there is one thread per usable core. OpenMP uses the environment variable
-  /// OMP_NUM_THREADS instead if it is set.
+  /// If `threads` is 0, there is one thread per usable core. With OpenMP, the environment variable
+  /// OMP_NUM_THREADS overrides this number if the variable is set.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -97,8 +97,8 @@ void limit_polling(char** arguments) {
   // training step.
   if (::setenv("GOMP_SPINCOUNT", "4000", 0) != 0) return;
   ::execv("/proc/self/exe", arguments);
-  // This line is reached only without /proc. The program then continues with OpenMP's default
-  // limit.
+  // execv() returns only if it fails, for example because /proc is missing. The program then
+  // continues, and idle threads poll as long as OpenMP's default allows.
 }
 
 }  // namespace longhand

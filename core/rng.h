@@ -32,7 +32,7 @@ class Rng {
   Rng(std::uint64_t seed, Purpose purpose, std::uint64_t step = 0, std::uint32_t index = 0);
 
   std::uint32_t next();                       // uniform over all 32-bit words
-  void next(std::span<std::uint32_t> words);  // fills `words`; faster than single words
+  void next(std::span<std::uint32_t> words);  // fills `words`; faster than a call per word
   std::uint32_t below(std::uint32_t bound);   // uniform on [0, bound), without bias
   double uniform();                           // uniform on [0, 1) with 53 bits
   double normal();                            // normal with mean 0 and variance 1 (Box-Muller)

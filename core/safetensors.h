@@ -26,8 +26,8 @@ namespace longhand {
 ///   the tensors' bytes, little-endian and row-major.
 /// The offsets cover all bytes after the header without gap or overlap.
 
-/// A tensor in a file. Its bytes may begin at any address, so they must be copied. Reading them
-/// through a pointer to another type is not allowed.
+/// A tensor in a file. Its bytes may begin at any address. They must therefore be read with memcpy,
+/// not through a pointer to the element type.
 struct SafetensorsEntry {
   std::string name;
   std::string type;  // element type as written in the file, such as "F32"

@@ -33,7 +33,7 @@ std::uint64_t data_bytes(const SafetensorsItem& item) {
 
 /// Upper bounds for the number of bytes in a file's header. The overload for metadata counts the
 /// metadata, lengths, brackets and padding. The overload for a tensor counts its name, checksum,
-/// dtype, four extents and two offsets, and 20 digits for each number.
+/// dtype, four extents and two offsets, with 20 digits for each number.
 std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
   std::uint64_t bytes = 128;
   for (const auto& [key, value] : metadata) {

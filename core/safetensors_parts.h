@@ -20,7 +20,7 @@ namespace longhand {
 /// contain the tensors that the index lists for it.
 class SafetensorsParts {
  public:
-  /// Opens NAME.safetensors in the folder or, if this file is missing, the parts that its index
+  /// Opens NAME.safetensors in the folder or, if this file is missing, the parts that the index
   /// lists.
   static SafetensorsParts open(const std::filesystem::path& folder, const std::string& name);
   explicit SafetensorsParts(SafetensorsFile file);
@@ -28,8 +28,8 @@ class SafetensorsParts {
   /// Name of the file or of the index, for messages.
   const std::string& name() const { return name_; }
   std::span<const SafetensorsFile> files() const& { return files_; }
-  std::span<const SafetensorsFile> files() const&& =
-      delete;  // the span would outlive the temporary object
+  // The span would outlive a temporary object.
+  std::span<const SafetensorsFile> files() const&& = delete;
 
   struct Location {
     const SafetensorsEntry* entry = nullptr;
@@ -73,9 +73,9 @@ struct IndexedTensor {
   std::uint64_t bytes = 0;
 };
 /// Writes some of the files (parts) over which tensors were distributed. There are `parts` files in
-/// total, and some[0] is written to file number `first`, counted from 0. Returns the index entries
-/// of all tensors that were written. The caller that writes the last file must also write the
-/// index.
+/// total, and some[i] is written to file number first + i, counted from 0. Returns the index
+/// entries of all tensors that were written. The caller that writes the last file must also write
+/// the index.
 std::vector<IndexedTensor> write_parts(
     const Folder& folder, const std::string& name,
     std::span<const std::vector<SafetensorsItem>> some,

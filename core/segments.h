@@ -9,9 +9,9 @@
 
 namespace longhand {
 
-/// The begin and length of each sequence, in rows of a batch. Sequences may be empty. A key/value
-/// cache has unused rows between its sequences, so a begin may exceed the sum of all earlier
-/// lengths. Copies share the memory.
+/// The first row and the number of rows of each sequence in a batch. Sequences may be empty. A
+/// key/value cache has unused rows between its sequences, so a sequence may begin at a row beyond
+/// the sum of all earlier lengths. Copies share the memory.
 class Segments {
  public:
   Segments() = default;
@@ -24,21 +24,22 @@ class Segments {
   /// tensors keep their memory. Earlier copies of this object share these tensors, but their spans
   /// on the host keep the old values.
   void assign(std::span<const std::int32_t> lengths);
-  /// Replaces the lengths; the begins stay the same.
+  /// Replaces the lengths. Each sequence still begins at the same row.
   void assign_lengths(std::span<const std::int32_t> lengths);
 
   explicit operator bool() const { return host_ != nullptr; }
   std::int64_t count() const { return static_cast<std::int64_t>(lengths().size()); }
   std::int64_t longest() const { return host_ ? host_->longest : 0; }
   std::int64_t tokens() const { return host_ ? host_->tokens : 0; }  // the sum of the lengths
-  std::int64_t rows() const { return host_ ? host_->rows : 0; }      // the largest begin + length
+  /// Number of rows up to the end of the last sequence: the maximum of first row + length.
+  std::int64_t rows() const { return host_ ? host_->rows : 0; }
   /// True if the sequences are in order, and each of the rows 0 .. tokens() - 1 belongs to exactly
   /// one sequence.
   bool tile() const { return host_ && host_->tile; }
 
   std::span<const std::int32_t> begins() const;
   std::span<const std::int32_t> lengths() const;
-  /// The begins of all sequences as an i32 tensor of count() entries in the backend's memory.
+  /// The first row of each sequence, as an i32 tensor of count() entries in the backend's memory.
   const Tensor& begin() const { return begin_; }
   const Tensor& length() const { return length_; }
 

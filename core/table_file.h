@@ -22,11 +22,12 @@ class TableFile {
   const std::vector<std::string>& columns() const { return columns_; }
   /// Index of the column with this name. Throws an Error if there is none, or more than one.
   std::size_t column(const std::string& name) const;
-  /// The next row, with as many cells as there are columns. No value at the end. Empty lines are
-  /// skipped. Throws an Error that names the file and the line if a row is broken.
+  /// The next row, with as many cells as there are columns. Returns no value at the end of the
+  /// table. Empty lines are skipped. Throws an Error that names the file and the line if a row is
+  /// broken.
   std::optional<std::vector<std::string>> next();
-  /// For messages, the file's name and the number of the line at which the last row that was read
-  /// begins: "table.csv:7".
+  /// The place of the last row that was read, for messages: the file's name and the number of the
+  /// row's first line, such as "table.csv:7".
   std::string place() const;
 
  private:

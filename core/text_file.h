@@ -28,7 +28,8 @@ class LineReader {
   /// Reads the lines of an open file. Messages begin with `name`.
   LineReader(FileDescriptor file, std::string name, std::size_t longest);
 
-  /// The next line without its line break. It is valid until the next call. No value at the end.
+  /// The next line without its line break. It is valid until the next call. Returns no value at the
+  /// end of the file.
   std::optional<std::string_view> next();
   /// Number of the line that next() returned last. The first line has the number 1.
   std::int64_t number() const { return number_; }

@@ -11,7 +11,8 @@
 namespace longhand::nn {
 namespace {
 
-// Helper functions for the tokens and lengths of a Batch or of a TokenRows.
+// Functions for the members that Batch and TokenRows have in common: `tokens`, `lengths` and
+// `filling`.
 
 void append_tokens(auto& to, std::span<const std::int32_t> sequence) {
   to.lengths.push_back(static_cast<std::int32_t>(sequence.size()));
@@ -45,8 +46,8 @@ void check_floats(std::string_view name, const Floats& floats) {
                  floats.values.size());
 }
 
-/// Throws an Error unless the array `name` is empty or has `each` entries for each of `rows` rows.
-/// `count` is the array's number of entries.
+/// Checks `count`, the number of entries of an array: it must be 0 or rows * each. Otherwise throws
+/// an Error that contains `name`, the name of the array.
 void check_count(std::string_view name, std::int64_t count, std::int64_t rows, std::int64_t each) {
   LONGHAND_CHECK(count == 0 || (count % each == 0 && count / each == rows), "batch: ", name,
                  ": expected ", each, " for each of ", rows, " rows, got ", count);

@@ -21,8 +21,8 @@ struct Floats {
 /// Two tokens of one sequence: the token at `row` should attend to the token at `position`.
 /// Reinforced heads increase the attention weights of such pairs (nn/mixers/softmax.h).
 struct ReferencePair {
-  std::int32_t row = 0;  // index among all tokens of the batch
-  /// Index of the other token within the sequence. It must not come after the token at `row`.
+  std::int32_t row = 0;  // index of the attending token among all tokens of the batch
+  /// Index of the attended token within its sequence. It must not come after the attending token.
   std::int32_t position = 0;
 };
 
@@ -42,8 +42,8 @@ struct TokenRows {
 /// The input is in `tokens`, `features`, both, or only in named inputs. `tokens` contains the
 /// sequences one after another without padding, and `features` has one row of floats per example.
 /// The targets are classes, in `targets`, or floats, in `values`. Target classes are predicted by
-/// the output layer with index `head`, and each row has `groups` target classes. `targets` and
-/// `values` are both empty for a model without targets, such as an autoencoder.
+/// the output layer with index `head`, and each row (token or example) has `groups` target classes.
+/// `targets` and `values` are both empty for a model without targets, such as an autoencoder.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
   /// Number of tokens of each sequence; the sum is tokens.size()
@@ -57,7 +57,7 @@ struct Batch {
   /// sequences may differ, and the sequence of the named input may be empty.
   std::map<std::string, Floats> named_features = {};
   std::map<std::string, TokenRows> named_tokens = {};
-  std::vector<std::int32_t> targets = {};  // classes, [rows, groups]; negative: not scored
+  std::vector<std::int32_t> targets = {};  // target classes, [rows, groups]; negative: not scored
   Floats values = {};                      // float targets, [rows, ...]
   std::vector<float> weights = {};         // weight of each target; empty: all weights are 1
   std::int64_t groups = 1;
@@ -79,21 +79,23 @@ struct Batch {
   /// different lengths occur. It is empty if lists_counted is false or more than half of the rows
   /// have a scored target.
   std::vector<std::int32_t> counted_rows() const;
-  /// Divisor of the batch's mean loss: the total weight of all scored classes, or the number of
-  /// `values`, or the number of rows if there are no targets.
+  /// The number by which the summed loss of the batch is divided. If the targets are floats, it is
+  /// the number of `values`. If the targets are classes, it is the total weight of the scored
+  /// targets. If there are no targets, it is the number of rows.
   double total_weight() const;
   /// Lengths of all sequences except the padding sequence, if any.
   std::span<const std::int32_t> real_lengths() const;
 };
 
-/// Throws an Error that names the member of the batch whose size does not fit the others.
+/// Checks that the sizes of the batch's members fit each other. If a size does not, throws an Error
+/// that names the member.
 void check(const Batch& batch);
 
 /// Makes batch `place` of step `step`. The result depends only on these two numbers, not on
 /// threads, earlier calls or ranks. Steps count from 1, the batches of a step from 0.
 using BatchSource = std::function<Batch(std::int64_t step, std::int64_t place)>;
-/// Returns a source that makes each batch by `draw`, with random numbers that depend only on the
-/// seed, the step and the place.
+/// Returns a source that makes each batch by calling `draw` with random numbers that depend only on
+/// the seed, the step and the place.
 BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw);
 
 }  // namespace longhand::nn

@@ -13,7 +13,8 @@ struct Examples {
   Numbers features;                        // [examples, ...]
   std::vector<std::int32_t> targets = {};  // one class per example, or empty
   std::optional<Numbers> values = {};      // [examples, ...]
-  double scale = 1;                        // factor of the features, such as 1.0 / 255 for pixels
+  /// Batches contain the features times this factor, for example 1.0 / 255 for pixels.
+  double scale = 1;
 
   std::int64_t count() const { return features.count(); }
   /// The examples with these indices.
@@ -28,8 +29,8 @@ struct Examples {
 /// Batches of `size` examples in random order. Every epoch contains each example once, in an order
 /// that depends on (seed, epoch) only. A batch may contain the end of one epoch and the beginning
 /// of the next. `batches` is the number of batches per step (TrainerOptions: parts * accumulation).
-/// The source throws an Error if `place` is not below `batches`, because such a batch would contain
-/// the same examples as a batch of the next step.
+/// The source throws an Error if the index of a batch within its step is not below `batches`,
+/// because such a batch would contain the same examples as a batch of the next step.
 BatchSource shuffled_batches(Examples examples, std::int64_t size, std::uint64_t seed,
                              std::int64_t batches = 1);
 

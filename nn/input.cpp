@@ -7,8 +7,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Returns the index of each token within its sequence. Sequence s has totals[s] tokens. Only the
-/// last lengths[s] of them are listed; the others are in a cache.
+/// Returns the index of each token within its sequence. Sequence s has totals[s] tokens. The result
+/// contains only the last lengths[s] of them; the other tokens are in a cache.
 std::vector<std::int32_t> places_of(std::span<const std::int32_t> lengths,
                                     std::span<const std::int32_t> totals, std::size_t tokens) {
   std::vector<std::int32_t> places;

@@ -40,7 +40,7 @@ Input make_input(Backend& backend, const Batch& batch);
 /// Makes an input of one complete sequence.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens);
 
-/// A batch in the backend's memory. A tensor is empty if the batch has no such data.
+/// A batch in the backend's memory. A tensor is empty if the batch has no data for it.
 struct PlacedBatch {
   Input input;           // the batch's tokens
   Tensor features = {};  // [rows, ...], of the type of the parameters

@@ -17,8 +17,8 @@ Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOpti
 /// cross_entropy().
 Loss linear_cross_entropy(const Var& x, const Var& weight, const PlacedBatch& batch);
 inline constexpr std::int64_t many_classes = 4096;
-/// Binary cross entropy of the batch's values, which must be in [0, 1]. The logits have their
-/// shape.
+/// Binary cross entropy of the batch's values, which must be in [0, 1]. The logits have the same
+/// shape as the values.
 Loss binary_cross_entropy(const Var& logits, const PlacedBatch& batch);
 /// Mean squared difference between y and the batch's values.
 Loss squared_error(const Var& y, const PlacedBatch& batch);

@@ -12,7 +12,7 @@ namespace longhand::nn {
 
 /// The mean loss of a batch and, if targets are classes, the share of right predictions.
 struct Loss {
-  Var value;         // scalar, [1]
+  Var value;         // the mean loss, [1]
   Tensor hits = {};  // share of right predictions, [1]; may be empty
 };
 

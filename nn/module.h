@@ -58,8 +58,8 @@ class Parameter {
 
   /// Name of the layer that has this parameter: name() up to its last dot.
   std::string layer() const { return name().substr(0, name().rfind('.')); }
-  /// Throws an Error that names this parameter's layer unless the last axis of x has `columns`
-  /// entries.
+  /// Throws an Error unless the last axis of x has `columns` entries. The message names this
+  /// parameter's layer.
   void require_columns(const Var& x, std::int64_t columns) const;
 
  private:
@@ -92,10 +92,10 @@ class Parameters {
   Parameters(Backend& backend, Storage storage, std::uint64_t seed);
 
   /// Adds a parameter. Its initial values depend only on the seed, the name, the shape and
-  /// `initial`, not on other options of the model, the backend or the number of threads. The name
-  /// used here is the parameter's name in version 0.1 (nn/released_names.h). With
-  /// `learns_beside_bf16`, a matrix has type() and can be trained even if the model's other
-  /// matrices are bf16.
+  /// `initial`. They do not depend on the model's other options, on the backend or on the number of
+  /// threads. For this purpose, the name that the parameter had in version 0.1 is used
+  /// (nn/released_names.h). With `learns_beside_bf16`, a matrix has type() and can be trained even
+  /// if the model's other matrices are bf16.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 

@@ -11,7 +11,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Parses the whole text as a number. Throws an Error that states what was expected.
+/// Parses the whole text as a number. Throws an Error if the text is not a number from `low` to
+/// `high`.
 template <class Number>
 Number parsed(std::string_view name, std::string_view text, Number low, Number high,
               std::string_view what) {

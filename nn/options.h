@@ -59,8 +59,8 @@ class Options {
   BoundOption& number(std::string_view name, std::optional<double>& value, double low, double high,
                       std::string_view help);
   BoundOption& flag(std::string_view name, bool& value, std::string_view help);
-  /// Declares an option whose value is one of the values of an enumeration or bool. `names` must be
-  /// in the order of these values.
+  /// Declares an option whose value is one of the values of an enumeration, or a bool. `names` must
+  /// be in the order of these values.
   template <class E>
   BoundOption& choice(std::string_view name, E& value, std::string_view help,
                       std::vector<std::string_view> names = {names_of<E>.begin(),

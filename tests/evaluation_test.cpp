@@ -118,7 +118,6 @@ BOOST_AUTO_TEST_CASE(several_ranks_compute_the_same_scores_as_one) {
   }
 }
 
-// If one rank is interrupted during its samples, all ranks abandon the evaluation.
 BOOST_AUTO_TEST_CASE(all_ranks_abandon_an_evaluation_when_one_is_interrupted) {
   std::atomic<int> left{0};
   nn::run_ranks(4, [&](nn::Communicator& ranks) {

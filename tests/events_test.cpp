@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(every_record_has_its_length_and_two_checksums) {
                masked(rest.substr(12, length)));
     rest.remove_prefix(16 + length);
   }
-  BOOST_TEST(records == 3);  // the first record contains the version
+  BOOST_TEST(records == 3);  // the version, and one record for each add()
 }
 
 BOOST_AUTO_TEST_SUITE_END()

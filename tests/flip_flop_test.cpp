@@ -18,8 +18,8 @@ namespace {
 
 constexpr TaskMaker make{flip_flop};
 
-/// Counts over many flip-flop samples. An instruction is a letter and a bit. `first` counts the bits
-/// of the first instruction; all other members omit it. `letters` counts w, r and i. `written`
+/// Counts over many flip-flop samples. An instruction is a letter and a bit. `first` counts the
+/// bits of the first instruction; all other members omit it. `letters` counts w, r and i. `written`
 /// counts the bits 0 and 1 after w, and `ignored` those after i.
 struct Counts {
   std::vector<double> letters = std::vector<double>(3);

@@ -1,5 +1,5 @@
-// Tests samples of tasks that are encoded for a pretrained model: with the model's tokenizer, within
-// a chat template.
+// Tests samples of tasks that are encoded for a pretrained model: with the model's tokenizer,
+// within a chat template.
 #include "tasks/framing.h"
 
 #include "core/atomic_file.h"
@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
              expected(encoded("<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are "
                               "a helpful assistant.<|im_end|>\n<|im_start|>user\n"),
                       "<|im_end|>\n<|im_start|>assistant\n", encoded("<|im_end|>\n")));
-  // The tokens begin with <|begin_of_text|> twice: the tokenizer adds one, and the template contains
-  // another.
+  // The tokens begin with <|begin_of_text|> twice: the tokenizer adds one, and the template
+  // contains another.
   const Ids llama = encoded(
       "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: "
       "December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|><|start_header_id|>user"
@@ -303,8 +303,8 @@ BOOST_AUTO_TEST_CASE(a_text_run_can_be_fine_tuned_on_a_task_and_resumed) {
   BOOST_TEST(sample["pairs"][0][0].integer() == std::ssize(prompt.elements()));
   const Json drawn = json("data --config whole/config.ini --count 1 --json");
   BOOST_TEST(drawn["prompt"].string().ends_with("="));
-  // A run whose tokens are single characters has no tokenizer. Another run can start from it, but
-  // not on the task `text`, as its vocabulary differs.
+  // A run whose tokens are single characters has no tokenizer. Another run can still start from it,
+  // but not on the task `text`.
   json("train --task reversal --width 16 --layers 1 --heads softmax:2 --steps 1 --out plain" +
        quiet);
   json("train --from plain --steps 1 --out again" + quiet);

@@ -17,15 +17,17 @@
 
 BOOST_AUTO_TEST_SUITE(gemm_test)
 
-// Tests the matrix product with every instruction set of this machine against sums in f64.
+// Tests the matrix product c = alpha a b with every instruction set of this machine against sums in
+// f64.
 //
-// The error of an entry has the following bound. f32 operands are rounded with relative errors of
-// at most u_a and u_b: 0 for exact, 2^-8 for bf16, and 2^-16 for fast (two bf16 parts). fast also
-// omits the product of the low parts, an error of 2^-16. Products are summed in f32 (u = 2^-24) in
-// any order. By Cauchy and Schwarz,
-//   |error| <= |alpha| |a_row| |b_col| (u_a + u_b + u_a u_b + (k + 2) u)
-// with the Euclidean norms of the row of a and the column of b. The bound also includes a few u for
-// the terms of the epilogue, and the rounding to c's type.
+// The error of an entry of c has the following bound. f32 operands are rounded with relative errors
+// of at most u_a (for a) and u_b (for b). These are 0 with Math::exact, 2^-8 with Math::bf16, and
+// 2^-16 with Math::fast, which splits a number into a high and a low bf16 part. Math::fast also
+// omits the product of the two low parts, which is an error of 2^-16. The k products of an entry
+// are summed in f32 (u = 2^-24) in any order. By Cauchy and Schwarz,
+//   |error| <= |alpha| |a_row| |b_col| (u_a + u_b + u_a u_b + (k + 2) u),
+// where |a_row| and |b_col| are the Euclidean norms of the row of a and the column of b. The bound
+// also includes a few u for the terms of the epilogue, and the rounding to the type of c.
 
 using namespace longhand;
 using namespace longhand::cpu;
@@ -81,8 +83,7 @@ struct Matrix {
   GemmResult result() {
     return {.data = const_cast<void*>(data()), .type = type, .ld = ld, .batch_stride = stride};
   }
-  /// All bytes including padding. They are compared between runs, and show writes outside the
-  /// matrix.
+  /// All bytes of the array. Comparing them also detects writes outside the matrix.
   std::vector<std::byte> bytes() const {
     const auto* from = static_cast<const std::byte*>(data());
     return {from, from + (f32.size() * 4 + half.size() * 2)};
@@ -93,7 +94,7 @@ struct Case {
   std::int64_t m, n, k, batch = 1;
   bool ta = false, tb = false;
   DType a = DType::f32, b = DType::f32, c = DType::f32;
-  std::int64_t extra = 0;  // additional columns of the arrays
+  std::int64_t extra = 0;  // columns of each array beyond those of its matrix
   float alpha = 1, beta = 0;
   Math math = Math::exact;
   bool bias = false, pre = false, residual = false, at = false;
@@ -115,8 +116,11 @@ double derivative(Activation f, double x) {
   return with_formula(f, [&](auto formula) { return formula.derivative(x); });
 }
 
-/// The terms u_a + u_b + u_a u_b of the bound. In fast mode, u_a u_b is replaced by the error of
-/// omitting the product of the low parts.
+/// Relative error of a product a b that comes from rounding a and b. With relative errors u_a of a
+/// and u_b of b it is
+///   u_a + u_b + u_a u_b.
+/// In fast mode, a number is the sum of a high and a low bf16 part, and u_a u_b is replaced by the
+/// error of omitting the product of the low parts.
 double rounding(const Case& t) {
   if (t.math == Math::exact) return 0;
   const double each = t.math == Math::bf16 ? 0x1p-8 : 0x1p-16;
@@ -140,16 +144,16 @@ Matrix right(const Case& t) {
   return {t.tb ? t.n : t.k, t.tb ? t.k : t.n, t.batch, t.b, t.extra, 2};
 }
 
-/// Numbers of a case that do not depend on the table of kernels. sums: a b in f64, [batch, m, n].
-/// rows: squared norms of the rows of a, [batch, m]. columns: squared norms of the columns of b,
-/// [batch, n].
+/// The expected results of a test case and the norms in its error bounds, which are the same for
+/// all kernels. `sums` is a b in f64, [batch, m, n]. `rows` are the squared norms of the rows of a,
+/// [batch, m]. `columns` are the squared norms of the columns of b, [batch, n].
 struct Products {
   std::vector<double> sums, rows, columns;
 
   explicit Products(const Case& t) {
     const Matrix a = left(t), b = right(t);
     const auto k = static_cast<std::size_t>(t.k);
-    std::vector<double> x, y;  // rows of a, and columns of b, stored consecutively
+    std::vector<double> x, y;  // x: the rows of a one after another; y: the columns of b likewise
     for (std::int64_t p = 0; p < t.batch; ++p) {
       x.clear();
       y.clear();
@@ -176,7 +180,7 @@ struct Products {
   }
 };
 
-/// All operands and results of a case.
+/// The matrices of a test case: operands and results.
 struct Operands {
   Matrix a, b, c, residual, at, pre, bias;
 
@@ -189,7 +193,7 @@ struct Operands {
         pre(t.m, t.n, t.batch, t.c, t.extra, 6),
         bias(1, t.n, 1, DType::f32, 0, 7) {
     if (t.beta != 0) return;
-    // NaN, because c must not be read
+    // With beta = 0, c must not be read, so it is filled with NaN.
     for (std::int64_t p = 0; p < t.batch; ++p) {
       for (std::int64_t i = 0; i < t.m; ++i) {
         for (std::int64_t j = 0; j < t.n; ++j) {
@@ -219,8 +223,9 @@ struct Operands {
   }
 };
 
-/// The error of entry (p, i, j) of c as a fraction of its bound. Infinity if this entry or the one
-/// of `pre` exceeds its bound. `old` is c before the product.
+/// Returns the error of c at `place`, (batch, row, column), as a fraction of its bound. Returns
+/// infinity if c or the epilogue's result `pre` exceeds its bound there. `old` is c before the
+/// product.
 double used_bound(const Case& t, const Operands& x, const Matrix& old, const Products& products,
                   std::array<std::int64_t, 3> place) {
   const auto [p, i, j] = place;
@@ -247,8 +252,8 @@ double used_bound(const Case& t, const Operands& x, const Matrix& old, const Pro
       if (!agree(got, want, share)) return infinity;
     }
     if (t.f) {
-      // The slope of every f used here is below 1.2, and the error of evaluating f is below
-      // 16 u.
+      // All activations f in this file have slopes below 1.2. Evaluating f has an error below 16 u,
+      // where u = 2^-24.
       bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
       want = value(*t.f, want);
     }
@@ -262,7 +267,7 @@ double used_bound(const Case& t, const Operands& x, const Matrix& old, const Pro
 }
 
 struct Outcome {
-  double used = 0;  // maximum error as a fraction of its bound
+  double used = 0;  // the largest error of an entry of c, as a fraction of its bound
   std::vector<std::byte> c, pre;
 };
 
@@ -278,7 +283,7 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
       for (std::int64_t j = 0; j < t.n; ++j) {
         outcome.used = std::max(outcome.used, used_bound(t, x, old, *products, {p, i, j}));
       }
-      // Columns beyond those of c must not be written.
+      // The array's columns after the matrix c must still be NaN.
       for (std::int64_t j = t.n; j < x.c.ld; ++j) {
         if (!std::isnan(x.c.get(p, i, j))) outcome.used = std::numeric_limits<double>::infinity();
       }
@@ -293,8 +298,8 @@ struct Table {
   bool model = false;
 };
 
-/// The kernels of each instruction set of this machine, and those for AMX, which TileModel emulates
-/// with different formats for fast and bf16.
+/// Returns two tables for each instruction set of this machine: its own kernels, and kernels that
+/// emulate AMX tiles (TileModel) for Math::fast and Math::bf16.
 std::vector<Table> tables() {
   std::vector<Table> all;
   for (const Isa isa : supported_isas()) {
@@ -429,15 +434,15 @@ BOOST_FIXTURE_TEST_CASE(tiles_at_their_edges, Bench) {
             for (const std::int64_t k : {31, 32, 65}) hold(sized(m, n, k));
           }
         }
-        Case blocks = sized(120, 70, 1100);  // several blocks of k, whole tiles and partial ones
+        Case blocks = sized(120, 70, 1100);  // k takes several blocks; some tiles are partial
         hold(blocks);
         blocks.beta = 1;
         hold(blocks);
         blocks.alpha = 0.5f;
         blocks.extra = 7;
         hold(blocks);
-        hold(sized(470, 40, 40));   // B is packed in advance
-        hold(sized(33, 40, 5000));  // k is split into chunks
+        hold(sized(470, 40, 40));   // the matrix b is packed in advance
+        hold(sized(33, 40, 5000));  // the summed dimension k is split into chunks
       }
     }
   }
@@ -466,8 +471,8 @@ BOOST_FIXTURE_TEST_CASE(few_rows, Bench) {
   }
 }
 
-/// Measures the error of fast products relative to |a_row| |b_col|. The two bf16 parts of an
-/// operand contain about 16 of its bits.
+/// Measures the error of products with Math::fast, relative to the norm of the row of a times the
+/// norm of the column of b. Math::fast stores a number in two bf16 parts, with about 16 bits.
 BOOST_AUTO_TEST_CASE(fast_mode_has_a_relative_error_below_2_to_the_minus_15) {
   ThreadPool pool(2);
   GemmWorkspace workspace;
@@ -595,8 +600,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
-  // c takes 16 MiB. It is aligned to 64 bytes, or shifted by one float so that no row is aligned.
-  // With 208 columns, the last tile is partial.
+  // The result c takes 16 MiB. It is aligned to 64 bytes, or shifted by one float so that no row is
+  // aligned. If c has 208 columns, the last tile of each row is partial.
   for (const std::int64_t n : {64, 208}) {
     const std::int64_t m = (16 << 20) / (4 * n) + 9, k = 5;
     const Matrix a(m, k, 1, DType::f32, 0, 1), b(k, n, 1, DType::f32, 0, 2);

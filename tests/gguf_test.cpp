@@ -1,5 +1,5 @@
-// GGUF files: the container, the block formats, and a model that is compared with the same model in
-// Hugging Face's format.
+// Tests GGUF files: the container, the quantized block formats, and a model that must equal the
+// same model in Hugging Face's format.
 #include "nn/models/gguf.h"
 
 #include <cstring>
@@ -53,7 +53,7 @@ GgufWriter small() {
   return writer;
 }
 
-/// The golden Llama as Hugging Face publishes it.
+/// A small Llama of tests/golden in the format of Hugging Face.
 struct GoldenLlama {
   SafetensorsFile published = SafetensorsFile::open(golden("llama_tied.safetensors"));
   ForeignConfig foreign = parse_config(published.metadata().at("config"), "golden");
@@ -61,8 +61,8 @@ struct GoldenLlama {
       weights_of(SafetensorsParts(SafetensorsFile::open(published.name())));
 };
 
-/// The rows of queries or keys in GGUF's order, in which the rows of the two halves of each head
-/// alternate.
+/// Returns the weights of queries or keys in GGUF's order of rows. There, a row of the first half
+/// of a head is followed by the corresponding row of the second half.
 std::vector<float> interleaved(const std::vector<double>& numbers, std::int64_t columns,
                                std::int64_t head_width) {
   std::vector<float> floats(numbers.size());
@@ -78,7 +78,7 @@ std::vector<float> interleaved(const std::vector<double>& numbers, std::int64_t 
   return floats;
 }
 
-/// The golden Llama as a GGUF file without a tokenizer.
+/// Writes a small Llama of tests/golden as a GGUF file without a tokenizer.
 GgufWriter written(const GoldenLlama& llama) {
   const ForeignConfig& foreign = llama.foreign;
   const auto& heads = dynamic_cast<const SoftmaxHeads&>(*foreign.config.mixers[0][0]);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(quantized_blocks_are_decoded_as_by_their_authors) {
       std::vector<double> numbers(expected.size());
       decode_gguf(type, blocks.bytes, 0, numbers);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
-        // Products of two factors may be rounded in different ways.
+        // A decoded number is a product, which other programs may round in another way.
         BOOST_REQUIRE(std::abs(numbers[i] - expected[i]) <= 1e-5 * (1 + std::abs(expected[i])));
       }
       std::vector<double> middle(static_cast<std::size_t>(type.block) + 3);
@@ -292,8 +292,8 @@ BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_the_file) {
   const std::string text = gguf_tokenizer(parse(second));
   const Tokenizer marked = parse_tokenizer_json(text, "x");
   BOOST_TEST((Encoder(marked).encode("ab ac") == std::vector<TokenId>{1, 6, 7, 8 + 'c'}));
-  // Hugging Face's reader requires the templates "single" and "pair", and a type for each of their
-  // parts.
+  // Hugging Face's reader of tokenizer.json requires the templates "single" and "pair" for one and
+  // two texts. Each part of a template must have a type_id.
   const Json whole = Json::parse(text).value();
   const Json& around = whole["post_processor"];
   for (const auto& [name, parts] : {std::pair{"single", 2}, std::pair{"pair", 4}}) {

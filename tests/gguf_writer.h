@@ -40,7 +40,7 @@ class GgufWriter {
     put(values_, static_cast<std::uint64_t>(all.size()));
     for (const std::int32_t one : all) put(values_, one);
   }
-  /// `shape` is in the order of the file, which begins with the fastest axis.
+  /// `shape` is in the order of a GGUF file, which begins with the axis that varies fastest.
   void tensor(std::string_view name, const std::vector<std::uint64_t>& shape, std::uint32_t type,
               std::string_view bytes) {
     ++tensors_;

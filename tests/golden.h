@@ -11,14 +11,15 @@
 #include "tests/distance.h"
 #include "tests/paths.h"
 
-/// The files of tests/golden: models and texts with the outputs of other programs for them.
+/// Reads the files of tests/golden. They contain models and texts, and the outputs that other
+/// programs computed for them.
 namespace longhand {
 
 inline SafetensorsFile open_golden(const std::string& name) {
   return SafetensorsFile::open(std::string(test_data) + "/golden/" + name + ".safetensors");
 }
 
-/// The batch for which a golden file contains results.
+/// The batch for which a file of tests/golden contains another program's results.
 inline nn::Batch batch_in(const SafetensorsFile& golden) {
   nn::Batch batch;
   batch.tokens = golden.to_i32("golden.tokens");

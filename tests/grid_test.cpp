@@ -50,7 +50,8 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_grid_together_train_every_run_once) {
 BOOST_AUTO_TEST_CASE(the_mean_over_runs_has_student_s_interval) {
   const MeanOverRuns four = mean_over(std::vector<double>{1, 2, 3, 6});
   BOOST_TEST(four.mean == 3);
-  // s^2 = 14/3 and t(3) = 3.182446, so the half width is t sqrt(14/12).
+  // The sample variance s^2 is 14/3, and Student's t for 3 degrees of freedom is 3.182446. The
+  // interval extends t sqrt(s^2 / 4) = t sqrt(14/12) to both sides of the mean.
   BOOST_TEST(std::abs(*four.high - 3 - 3.182446 * std::sqrt(14.0 / 12)) < 1e-6);
   BOOST_TEST(std::abs(*four.low - 3 + 3.182446 * std::sqrt(14.0 / 12)) < 1e-6);
   const MeanOverRuns one = mean_over(std::vector<double>{0.5});
@@ -103,8 +104,8 @@ BOOST_AUTO_TEST_CASE(all_runs_of_a_grid_have_different_names_and_valid_settings)
   BOOST_TEST(grids >= 12);
 }
 
-// The number of threads changes no bit of a run, so a run is reused for another number of threads,
-// but not for another number of steps.
+// The number of threads does not change the bits of a run. Therefore a finished run is reused if
+// another number of threads is requested, but not if another number of steps is.
 BOOST_AUTO_TEST_CASE(a_finished_run_is_reused_for_any_number_of_threads) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_finished_run_is_reused_for_any_number_of_threads) {
 
 namespace {
 
-/// A run on the task chains that takes an instant.
+/// A very small run on the task `chains`.
 GridRun tiny_run(const std::string& steps) {
   GridRun run{"run", recipe_config("chains")};
   set_all(run.config, {{"model.width", "16"},
@@ -195,7 +196,7 @@ BOOST_AUTO_TEST_CASE(steps_that_the_metrics_lack_count_with_the_mean_duration_of
   BOOST_TEST(summarize(folder / "grid/run").seconds == 4.0);
 }
 
-// Runs every ChaCAL recipe from training to its table, with models that are trained too briefly to
+// Executes ChaCAL recipes from training to the table, with models that are trained too briefly to
 // learn.
 BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {
   const TemporaryFolder folder;
@@ -233,17 +234,18 @@ BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {
   BOOST_TEST(value("chacal/fig3", "Standard L=1", "step 2") > 0);
   BOOST_TEST(value("chacal/theorem1", "depth 7", "layers by the bound") == 3);
   BOOST_TEST(value("chacal/theorem1", "depth 1", "Standard L=2") >= 0);
-  // The runs of the first seed and of the default gamma are reused from Table 1.
+  // Figures 3 and 5 reuse the runs of Table 1 with the first seed and the default gamma.
   BOOST_TEST(fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-2"));
   BOOST_TEST(!fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-1"));
   BOOST_TEST(value("chacal/fig5", "gamma 0.9", "accuracy") ==
              value("chacal/table1", "ChaCAL L=1", "accuracy"));
-  // At gamma 0 the ChaCAL layer equals a standard layer.
+  // With gamma 0, ChaCAL's formula is standard attention.
   BOOST_TEST(value("chacal/fig5", "gamma 0", "accuracy") ==
              value("chacal/table1", "Standard L=1", "accuracy"));
 }
 
-// Trains a language model, then continues its training once unchanged and once with other heads.
+// The recipe trains a language model. It continues the training once with the same attention heads
+// and once with heads of another kind.
 BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   const TemporaryFolder folder;
   {
@@ -263,14 +265,14 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   for (const Row& row : result.rows) {
     BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
   }
-  BOOST_TEST(result.rows[0].value < 256);  // the perplexity is below that of uniform bytes
+  BOOST_TEST(result.rows[0].value < 256);  // the perplexity of guessing a byte is 256
   BOOST_TEST(result.rows[2].value < result.rows[0].value);
   BOOST_TEST(std::abs(result.rows[1].value -
                       std::log(result.rows[0].value / result.rows[2].value)) < 1e-6);
   BOOST_TEST(*result.rows[4].paper == 21.46);
 
-  // Both runs start from the trained parameters. The tensors that also exist in the model with
-  // other heads are found by name.
+  // The run with other heads starts from the trained parameters. It reads every tensor that has the
+  // same name in both models.
   const RunFolder base(folder / "table3/pre-trained"), other(folder / "table3/fine-tuned-chacal");
   BOOST_TEST(other.config().text("model.heads") == "chacal:4");
   const LoadedRun trained = load_run(base.path());
@@ -279,7 +281,8 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
                  trained.model->parameters().all()[0].value().to_doubles(),
              boost::test_tools::per_element());
 
-  // The recipe's runs are reused, and any run can be the base.
+  // A second execution of the recipe reuses its runs. The option `model` names any run as the
+  // trained model to start from.
   const auto written = fs::last_write_time(other.path() / "metrics.jsonl");
   BOOST_TEST(recipe.run(options).rows[4].value == result.rows[4].value);
   BOOST_TEST((fs::last_write_time(other.path() / "metrics.jsonl") == written));
@@ -290,7 +293,8 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   BOOST_TEST(given.rows[2].value == result.rows[2].value);
   BOOST_TEST(given.rows[4].row == "GPT-2 + fal (fine-tuned)");
   BOOST_TEST(!given.rows[4].paper.has_value());
-  // The finished runs are not reused for another model, because they started from other parameters.
+  // If the option names another trained model, the finished runs are not reused, because they
+  // started from other parameters.
   options.model = (folder / "table3/fine-tuned-standard").string();
   const RecipeResult after = recipe.run(options);
   BOOST_TEST(after.rows[0].value == result.rows[2].value);
@@ -304,8 +308,8 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   BOOST_CHECK_THROW(recipe.run(options), Error);
 }
 
-// Runs both recipes of First-After-Last, with two seeds of models that are trained too briefly to
-// learn.
+// Executes both recipes of First-After-Last (FAL) with one and two seeds. The models are trained
+// too briefly to learn.
 BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
   const TemporaryFolder folder;
   const auto make = [&](const std::string& id, std::int64_t seeds) {
@@ -336,7 +340,7 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
     const Row first = at(two, row.row, row.column + ", run 1");
     const Row second = at(two, row.row, row.column + ", run 2");
     BOOST_TEST(first.value ==
-               row.value);  // both recipes score the first seed's run on the same samples
+               row.value);  // with one or two seeds, the first run has the same score
     BOOST_TEST(!first.in_table);
     BOOST_TEST(!first.paper.has_value());
     BOOST_TEST(mean.value == (first.value + second.value) / 2);
@@ -348,8 +352,8 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
   }
 
   const auto shares = make("fal/figure2", 2);
-  // There are three columns for each of two layers. Each column has one row for the mean and one
-  // for each of two runs.
+  // Figure 2 has three columns for each of two layers. The result has three rows for each column:
+  // the mean and the values of both runs.
   BOOST_TEST(shares.size() == 2u * 3 * 3);
   for (const Row& row : shares) BOOST_TEST(row.value <= 1);
   BOOST_TEST(!fs::exists(folder / "fal-figure2-smoke"));

@@ -1,4 +1,5 @@
-// Sweeps by successive halving, which stop the worse runs early.
+// Tests sweeps by successive halving: all settings are trained for a few steps, then only the
+// better ones are trained further.
 #include <filesystem>
 
 #include "apps/run/halving.h"
@@ -9,7 +10,8 @@ namespace halving_test {
 using namespace longhand;
 using app::HalvingStage;
 
-/// The command line of a sweep by halving with these numbers of steps and samples.
+/// The command line of a sweep by successive halving over five learning rates. `steps` is the
+/// number of steps of the best run, `samples` the number of evaluated samples.
 std::string halved_with(int steps, int samples) {
   return text("sweep --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 ",
               "--batch 4 --threads 1 --quiet --out s --grid rate=1e-4,1e-3,3e-3,1e-2,3e-2 ",
@@ -47,7 +49,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_continue_their_own_runs) {
     BOOST_TEST(row["steps"].integer() == steps[i]);
     const std::string run = "s/" + row["runs"][0].string();
     BOOST_TEST(metrics(run).back()["step"].integer() == steps[i]);
-    // No setting that was dropped had a better score than one that continued.
+    // At every stage, no dropped setting had a better score than a setting that continued.
     for (std::size_t k = 0; k + 1 < row["means"].size(); ++k) {
       for (const Json& other : told["rows"]) {
         if (other["means"].size() != k + 1) continue;
@@ -55,21 +57,21 @@ BOOST_AUTO_TEST_CASE(the_best_settings_continue_their_own_runs) {
       }
     }
   }
-  BOOST_TEST(told["rows"][0]["rate"] !=
-             "1e-4");  // this learning rate is too low, so its loss is the highest
+  BOOST_TEST(told["rows"][0]["rate"] != "1e-4");  // this learning rate is too low to be the best
   const std::string page = contents(folder / "s/report.html");
   BOOST_TEST(contains(page, "Who was dropped when"));
-  // The best run has the same bits as a run trained without interruption.
+  // The best run was continued at each stage. It has the same bits as an uninterrupted run.
   const std::string best = "s/" + told["rows"][0]["runs"][0].string();
   BOOST_TEST((*this)(text("train --config ", best, "/config.ini --quiet --out alone")).status == 0);
   BOOST_TEST(checkpoint("alone", 16) == checkpoint(best, 16));
-  // Running the sweep again trains nothing and reports everything.
+  // The same sweep again trains nothing and reports the same rows.
   BOOST_TEST(json(halved + "--json")["rows"] == told["rows"]);
 }
 
 BOOST_AUTO_TEST_CASE(halving_can_be_resumed_and_divided_among_processes) {
   BOOST_TEST(!json(halved + "--max-minutes 0 --json")["finished"].boolean());
-  // Each process stops before a stage that needs the runs of the other process.
+  // Two processes share the sweep: --only 1/2 and --only 2/2. Each stops before a stage that needs
+  // runs of the other process.
   BOOST_TEST(!json(halved + "--only 1/2 --json")["finished"].boolean());
   Json last;
   for (int round = 0; round < 4; ++round) {

@@ -8,7 +8,7 @@
 #include "core/backend.h"
 #include "core/rng.h"
 
-/// Random queries, keys and values for tests of the attention family.
+/// Random queries, keys and values for tests of attention and related operations, such as FAL.
 namespace longhand {
 
 struct HeadProblem {

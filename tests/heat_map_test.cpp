@@ -30,15 +30,16 @@ BOOST_AUTO_TEST_CASE(squares_show_values_and_the_reference_is_outlined) {
                                     .outlined = {{1, 0}, {0, 1}, {7, 7}}});
   BOOST_TEST(svg.find("<title>a (0) \u2192 x (0): 0.5</title>") != std::string::npos);
   BOOST_TEST(svg.find("<title>&lt; (1) \u2192 y (1): 2</title>") != std::string::npos);
-  // The map has three nonzero entries and two outlines. The frame is a sixth rectangle.
+  // The map draws a rectangle for each of three nonzero entries and two outlines. Its frame is a
+  // sixth rectangle.
   BOOST_TEST(count(svg, "<title>") == 5u);
   BOOST_TEST(count(svg, "<rect") == 6u);
   // One of the values exceeds the maximum of the colour scale and has full opacity.
   BOOST_TEST(count(svg, "fill-opacity=\"1\"") == 1u);
 }
 
-// Labels have a fixed font size. If there is no room for all labels, only some are written. Long
-// labels of columns are rotated.
+// Labels have a fixed font size. If there is no room for all labels, only every second or fourth is
+// written. Long labels of columns are rotated.
 BOOST_AUTO_TEST_CASE(labels_are_readable_at_any_size) {
   for (const std::int64_t n : {1, 20, 48, 400}) {
     const std::vector<std::string> names(static_cast<std::size_t>(n), "abcdefghijklmnop");
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(labels_are_readable_at_any_size) {
                   .values = std::vector<double>(static_cast<std::size_t>(n * n), 0.0)});
     const std::size_t labels = count(svg, "<text");
     BOOST_TEST(count(svg, "font-size:11.0px") == labels);
-    BOOST_TEST(count(svg, "abcdefghijk\u2026<") == labels);  // truncated
+    BOOST_TEST(count(svg, "abcdefghijk\u2026<") == labels);  // the labels are truncated
     BOOST_TEST(count(svg, "rotate(-90") == labels / 2);
     const std::size_t stride = n == 400 ? 4 : 2;
     BOOST_TEST(labels == (n <= 20 ? 2 * static_cast<std::size_t>(n)

@@ -5,8 +5,8 @@
 
 namespace hinting_commands_test {
 
-/// Training, sweeping and inspecting a sorting model with a hint, through the program as a user
-/// runs it.
+/// Tests the commands train, eval --sweep and inspect with a sorting model that is also trained on
+/// a hint (each number's successor). The tests execute the program as a user does.
 
 using namespace longhand;
 
@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
   const Json report = json(
       "eval a --reading decoded --samples 5 --sweep length=4,6 --sweep repeat=2..3 "
       "--figure f.html --json");
-  BOOST_TEST(report["rows"].size() == 12u);  // three metrics at four points each
+  BOOST_TEST(report["rows"].size() == 12u);  // three metrics for each of four combinations
   BOOST_TEST(report["rows"][3]["on"] == "length=4 repeat=3");
   BOOST_TEST(report["rows"][3]["metric"] == "sequences");
   BOOST_TEST(report["rows"][3]["count"] == 5);
   BOOST_TEST(contains(contents(folder / "f.html"), "repeat 3"));
-  // The other head is trained on another question.
+  // Output head 1 of the model answers the hint instead of sorting.
   const Json hint = json("eval a --samples 5 --head 1 --sweep length=6 --json");
-  BOOST_TEST(hint["rows"][1]["count"] == 5);  // the answer has one number per sample
+  BOOST_TEST(hint["rows"][1]["count"] == 5);  // each of five samples has one number as its answer
 
   refuses(2, "eval a --sweep length=1", "length");
   refuses(2, "eval a --sweep length", "OPTION=VALUES");

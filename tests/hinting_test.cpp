@@ -1,4 +1,4 @@
-// The grids of the task-hinting recipes.
+// Tests the grids (lists of independent runs) of the task-hinting recipes.
 #include "apps/recipes/hinting.h"
 
 #include <cmath>
@@ -32,7 +32,8 @@ std::set<std::string> grids() {
 
 }  // namespace
 
-// This file tests only the lists of runs. grid_test.cpp tests that the runs can be trained.
+// This file tests only which runs the recipes of task hinting list. grid_test.cpp tests that the
+// settings of all runs are valid.
 BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
   const std::set<std::string> expected{"hinting/fig3.11",  "hinting/fig3.2",    "hinting/fig3.3",
                                        "hinting/fig3.5",   "hinting/fig3.6",    "hinting/fig3.8",
@@ -42,7 +43,8 @@ BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
   BOOST_TEST(grids() == expected);
 }
 
-// If two recipes use the same run, it has one configuration and is trained once.
+// Two recipes may list a run of the same name. The run is trained once, so both must give it the
+// same configuration.
 BOOST_AUTO_TEST_CASE(each_run_name_has_one_configuration) {
   for (const app::Scale scale :
        {app::Scale::smoke, app::Scale::laptop, app::Scale::paper, app::Scale::extended}) {
@@ -91,7 +93,8 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_has_the_sizes_of_the_paper) {
                  .text("task.repetition") == "0.1");
 }
 
-// The warm-up takes ten epochs, which are 10 million samples, but at most a tenth of the training.
+// The warm-up takes ten epochs, but at most a tenth of the 100,000 steps. Ten epochs of 1 million
+// samples are 9765 steps of 1024 samples.
 BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
   BOOST_TEST(
       runs_of("hinting/table3", app::Scale::paper).begin()->second.text("training.warm_up") ==
@@ -139,7 +142,8 @@ BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {
     BOOST_TEST(seeds == expected);
     BOOST_TEST(others.size() == 1u);
   }
-  // The figure has pictures of the first seed's run, and ranks over the runs of all seeds.
+  // Figure 4.12 draws the run of the first seed. Its ranks are computed from the runs of all three
+  // seeds.
   BOOST_TEST(runs_of("hinting/fig4.12", app::Scale::laptop).size() == 3u);
 }
 
@@ -154,7 +158,8 @@ BOOST_AUTO_TEST_CASE(shares_of_several_runs_are_reported_as_a_mean_and_single_va
   BOOST_REQUIRE(several.rows.size() == 4u);
   const Row& mean = several.rows[0];
   BOOST_TEST(mean.value == 0.7, boost::test_tools::tolerance(1e-12));
-  // With s = 0.1 and t = 4.302653 (two degrees of freedom), the half width is t s / sqrt(3).
+  // The standard deviation s of the three runs is 0.1, and Student's t for two degrees of freedom
+  // is 4.302653. The interval extends t s / sqrt(3) to both sides of the mean.
   BOOST_TEST(*mean.low == 0.7 - 0.4302653 / std::sqrt(3.0), boost::test_tools::tolerance(1e-6));
   BOOST_TEST(*mean.paper == 0.5);
   BOOST_TEST(mean.in_table);

@@ -1,6 +1,6 @@
-// Inputs that are too large to be stored as files: a run of letters that would overflow the stack
-// of a recursive matcher, and brackets nested 60,000 deep. Smaller inputs of these kinds are files
-// in tests/fuzz/corpus/*/class_*, on which ctest runs the fuzz targets.
+// Tests inputs that are too large to be stored as files: a long sequence of equal letters, which
+// would overflow the stack of a recursive matcher, and brackets nested 60,000 deep. Smaller inputs
+// of these kinds are the files tests/fuzz/corpus/*/class_*, on which ctest runs the fuzz targets.
 #include <span>
 
 #include "apps/book/markdown_page.h"
@@ -41,7 +41,7 @@ std::string nest(std::string_view open, std::string_view middle, std::string_vie
   return repeated(open, nested) + std::string(middle) + repeated(close, nested);
 }
 
-/// Checks that the action refuses its input with one short line.
+/// Checks that `action` throws an Error whose message is one short line.
 void refuses(const std::function<void()>& action) {
   const std::string said = refusal(action);
   BOOST_TEST(said != "accepted");

@@ -40,7 +40,7 @@ inline bool send_all(const FileDescriptor& socket, std::string_view bytes) {
   return true;
 }
 
-/// Everything that is received until the other side closes the connection or a read times out.
+/// Returns all bytes that arrive before the server closes the connection or a read times out.
 inline std::string receive_all(const FileDescriptor& socket) {
   std::string all(1 << 16, '\0'), received;
   for (ssize_t got; (got = ::recv(socket.get(), all.data(), all.size(), 0)) > 0;) {
@@ -50,13 +50,13 @@ inline std::string receive_all(const FileDescriptor& socket) {
 }
 
 struct HttpAnswer {
-  int status = 0;  // 0: no response
+  int status = 0;  // HTTP status code; 0 if there was no response
   std::string head, body;
 
   Json json() const { return Json::parse(body).value_or(nullptr); }
 };
 
-/// The server's response to these bytes.
+/// Sends `bytes` as a request to a server on this machine and returns the response.
 inline HttpAnswer raw_request(std::uint16_t port, std::string_view bytes) {
   const FileDescriptor socket = connect_to(port);
   if (!socket.valid()) return {};

@@ -18,8 +18,9 @@ using namespace longhand;
 using namespace longhand::nn;
 namespace fs = std::filesystem;
 
-// Compares our results for a batch of sequences of different lengths with those of the library
-// transformers, in golden files made by tests/golden/gpt2.py and gpt_neox.py.
+// Compares longhand's results with those of the Python library transformers. The scripts in
+// tests/golden, such as gpt2.py, stored them in files. The batches have sequences of different
+// lengths.
 
 namespace {
 
@@ -43,7 +44,7 @@ struct Golden {
       : file(open_golden(name)),
         foreign(parse_config(file.metadata().at("config"), name)),
         batch(batch_in(file)) {}
-  /// Number of the file's tensors that belong to the model.
+  /// Number of tensors in the file that are weights of the model.
   std::int64_t parameters() const {
     return std::ranges::count_if(file.entries(), [](const SafetensorsEntry& entry) {
       return !entry.name.starts_with("golden.") && !entry.name.starts_with("gradient.");
@@ -84,28 +85,29 @@ void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
       BOOST_TEST(difference < tolerance, name << " " << tensor.names[0] << ": " << difference);
       worst_gradient = std::max(worst_gradient, difference);
     }
-    // With --log_level=message, prints the table of docs/guide/hugging_face.md.
+    // With the option --log_level=message, prints a row of the table in docs/guide/hugging_face.md.
     BOOST_TEST_MESSAGE("| " << name << " | " << backend.name() << ", " << type << " | " << of_logits
                             << " | " << of_loss << " | " << worst_gradient << " |");
   }
 }
 
-/// A temporary folder to which files can be written.
+/// A temporary folder with a function to write files.
 struct Folder : TemporaryFolder {
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(*this / name, std::ios::binary) << text;
   }
 };
 
-/// A tensor of a golden file. `convert` writes its numbers in another element type.
+/// A tensor to be written to a safetensors file. `type` is the name of its element type, and
+/// `bytes` are its numbers in this type.
 struct Written {
   std::string name, type;
   Shape shape;
   std::string bytes;
 };
 
-/// The bytes of a safetensors file. The header is written by hand, so tensors can have any element
-/// type.
+/// Returns the bytes of a safetensors file with these tensors. They may have any element type, also
+/// types that longhand's own writer does not know.
 std::string safetensors(const std::vector<Written>& tensors) {
   std::string header = "{", data;
   for (const Written& t : tensors) {
@@ -133,7 +135,7 @@ std::string bytes_of(const std::vector<double>& values, Convert convert) {
   return bytes;
 }
 
-/// The tensors of a golden file that are weights.
+/// The weights in a file of tests/golden, converted to the element type `type`.
 std::vector<Written> weights_of(const Golden& golden_file, const std::string& type) {
   std::vector<Written> tensors;
   for (const SafetensorsEntry& entry : golden_file.file.entries()) {
@@ -146,7 +148,7 @@ std::vector<Written> weights_of(const Golden& golden_file, const std::string& ty
       bytes = bytes_of<double>(values, [](double x) { return x; });
     } else if (type == "BF16") {
       bytes = bytes_of<bf16>(values, [](double x) { return bf16(static_cast<float>(x)); });
-    } else {  // integers and f16 numbers are exact in f16
+    } else {  // the type is F16
       bytes = bytes_of<Half>(values, [](double x) { return static_cast<Half>(x); });
     }
     tensors.push_back({entry.name, type, entry.shape, bytes});
@@ -162,7 +164,8 @@ std::vector<double> logits_of(Decoder& decoder, const Batch& batch) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(logits_loss_and_every_gradient_are_those_of_transformers) {
-  // The library transformers computed in f32, so our result in f64 is more accurate.
+  // The library transformers computed the expected results in f32, so even exact results differ
+  // from them.
   agrees_with_transformers(*make_reference_backend(), DType::f64, 2e-5);
   agrees_with_transformers(*make_reference_backend(), DType::f32, 2e-5);
   agrees_with_transformers(*make_cpu_backend({.threads = 2, .math = Math::exact}), DType::f32,
@@ -187,7 +190,7 @@ BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
     BOOST_TEST(after.epsilon == before.epsilon);
     BOOST_TEST(after.longest == before.longest);
     BOOST_TEST(after.deviation == before.deviation);
-    // The tensors in the exported file have the same bytes as in Hugging Face's file.
+    // The tensors in the exported file have the same bytes as in the original file.
     const auto file = SafetensorsFile::open(folder / "out" / "model.safetensors");
     BOOST_TEST(std::ssize(file.entries()) == expected.parameters());
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -237,7 +240,7 @@ BOOST_AUTO_TEST_CASE(configurations_describe_the_golden_models) {
     return dynamic_cast<const SoftmaxHeads&>(*model.foreign.config.mixers.front().front());
   };
   BOOST_TEST(tied.foreign.config.tied);
-  BOOST_TEST(tied.foreign.config.inner == 64);  // n_inner is null: the width is multiplied by four
+  BOOST_TEST(tied.foreign.config.inner == 64);  // n_inner is null in the file, so inner = 4 * width
   BOOST_TEST((tied.foreign.config.activation == Activation::gelu_tanh));
   BOOST_TEST(heads(tied).scores.scale == 0);
   BOOST_TEST(!separate.foreign.config.tied);
@@ -260,7 +263,7 @@ BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are
       std::vector<Written> tensors = weights_of(expected, type);
       if (name == "gpt2_tied") {  // names as in the first published GPT-2 files
         for (Written& t : tensors) t.name = t.name.substr(std::string("transformer.").size());
-        // a tensor that the model does not need
+        // Early GPT-2 files also contain this tensor, which the model does not need.
         tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});
       }
       folder.put("model.safetensors", safetensors(tensors));
@@ -336,7 +339,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     refuses("gone.safetensors");
     with_map("");
     refuses("expected a weight_map, an object that maps tensor names to files");
-    // The index first assigns a tensor to the wrong file, then contains an unknown tensor.
+    // First, the index assigns a tensor to the wrong file. Then the tensor is missing in the index.
     const std::string first = text('"', tensors[0].name, "\":\"shard-0");
     BOOST_REQUIRE(map.starts_with(first));
     with_map(text('"', tensors[0].name, "\":\"shard-1", map.substr(first.size())));
@@ -397,7 +400,8 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
 }
 
 BOOST_AUTO_TEST_CASE(heads_of_other_kinds_load_the_same_weights) {
-  // GPT-2's weights are loaded into a model with ChaCAL layers. At gamma 0 this model equals GPT-2.
+  // GPT-2's weights are loaded into a model with ChaCAL heads. With gamma 0, ChaCAL is standard
+  // attention, so both models have the same outputs.
   const auto backend = make_reference_backend();
   const Golden expected("gpt2_separate");
   DecoderConfig config = expected.foreign.config;

@@ -1,4 +1,4 @@
-// The commands import and export. The program is run as a user runs it.
+// Tests the commands import and export. The tests execute the program as a user does.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 struct Fixture {
   Program longhand;
 
-  /// Writes a golden file as a folder in Hugging Face's format.
+  /// Writes a model of tests/golden as a folder in Hugging Face's format.
   void folder(const std::string& name, const std::string& golden) const {
     const fs::path file = fs::path(test_data) / "golden" / (golden + ".safetensors");
     fs::create_directories(longhand.path(name));
@@ -75,7 +75,8 @@ BOOST_AUTO_TEST_CASE(an_export_names_the_tokens_that_end_a_text) {
     BOOST_TEST((json(file)["eos_token_id"] == Json{3, 7}), file);
     BOOST_TEST(json(file)["bos_token_id"] == 2, file);
   }
-  // Generation stops at the tokens named in generation_config.json, as in transformers.
+  // As in the library transformers, the tokens that end a text are those of generation_config.json
+  // if this file exists.
   std::ofstream(longhand.path("model/generation_config.json")) << R"({"eos_token_id": 5})";
   longhand.json("import model --out one --json");
   longhand.json("export one --out one-back --json");
@@ -92,7 +93,8 @@ BOOST_AUTO_TEST_CASE(an_imported_model_can_be_trained_with_heads_of_another_kind
     longhand.json("import " + golden + " --out run-" + golden + " --heads " + heads +
                   " --gamma 0.25 --learned_gamma head --task.length 12 --steps 2 --batch 2 "
                   "--evaluate_samples 3 --json");
-    // The golden file contains no gamma, so the logit of gamma has its initial value.
+    // The imported weights contain no gamma. The trained logit of gamma therefore starts at the
+    // logit of --gamma 0.25, which is ln(1/3).
     const auto imported = SafetensorsFile::open(
         longhand.path("run-" + golden + "/checkpoints/step-0/model.safetensors"));
     const SafetensorsEntry& logits = imported.at("blocks.1.mixing.gamma_logit");
@@ -154,7 +156,7 @@ BOOST_AUTO_TEST_CASE(damaged_and_non_finite_weights_are_reported_on_import) {
     if (!entry.dtype) continue;
     auto& bytes = values[at++];
     if (entry.name.ends_with("wte.weight")) {
-      // Makes three numbers NaN.
+      // A float of four bytes 0xff is NaN. This makes the first three numbers NaN.
       for (std::size_t i = 0; i < 3 * 4; ++i) bytes[i] = std::byte{0xff};
     }
     items.push_back({entry.name, *entry.dtype, entry.shape,

@@ -15,12 +15,12 @@ namespace {
 
 constexpr TaskMaker make{increment};
 
-/// The digits of a sample's number, in the order of the tokens.
+/// The digits of the number that a sample increments, in the order of the tokens.
 std::vector<std::int32_t> digits_of(const Sample& sample) {
   return {sample.tokens.begin(), sample.tokens.begin() + sample.asked.front()};
 }
 
-/// The answer of the first drawn sample with this number, as text.
+/// Draws samples until one increments `number`, and returns its answer for this output head.
 std::string made_of(const Task& task, int head, const std::string& number) {
   for (std::uint32_t index = 0; index < 200'000; ++index) {
     const Sample sample = draw(task, index, head);
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_next_number) {
     BOOST_REQUIRE(value(answer.rbegin(), answer.rend()) == value(digits.begin(), digits.end()) + 1);
     BOOST_REQUIRE(answer.back() != 0);
 
-    // The sample for the other output head has the same number, because it is drawn from the same
-    // stream.
+    // The sample for output head 1 has the same number, because it is drawn with the same random
+    // numbers.
     const Sample hint = draw(*task, index, 1);
     std::vector<std::int32_t> without;
     const auto with = std::span(hint.tokens).subspan(digits.size() + 1);
@@ -135,8 +135,9 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_numbers_ends_with_nines) {
     nines.at(static_cast<std::size_t>(end - digits.rbegin())) += 1;
     numbers += 1;
   }
-  // A number has three digits. It is unchanged, or its last k digits are set to 9, where k is 1 to
-  // 3.
+  // Only numbers with three digits are counted, by the number k of nines at their end. With
+  // probability 0.9 the digits are drawn uniformly (`chance`). Otherwise the last 1, 2 or 3 of them
+  // are set to 9 as well (`set`).
   const double chance[4] = {0.9, 0.09, 0.01 * 8 / 9, 0.01 / 9};
   const double set[4] = {0, 0.9, 0.1 * 8 / 9 + 8.0 / 9, 0.1 / 9 + 1.0 / 9 + 1};
   for (std::size_t k = 0; k < 4; ++k) expected[k] = numbers * (0.9 * chance[k] + 0.1 * set[k] / 3);
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_numbers_ends_with_nines) {
     BOOST_REQUIRE(digits.size() == 15u);
     ends += digits.back() == 9;
   }
-  // Samples of a test set with one length are uniform, so few numbers end in nines.
+  // The test set length-15 draws all digits uniformly, so about a tenth of its numbers end in 9.
   BOOST_TEST(ends < 200);
 }
 
@@ -160,7 +161,8 @@ BOOST_AUTO_TEST_CASE(the_reference_of_an_answer_is_its_digit) {
   BOOST_TEST(rows.at(0).columns == (std::vector<std::int32_t>{2}));
   BOOST_TEST(rows.at(2).columns == (std::vector<std::int32_t>{0, 1, 2}));
   const auto hint = task->reference(draw(*task, 0, 1));
-  // The tokens are 0 1 2 ⊥ a ↑ 0 b ↑ 0 ...
+  // Positions 0 to 2 are the digits of the number, and position 3 is ⊥. Then three tokens follow
+  // for each digit of the answer: the digit (position 4), ↑ (5) and the carry (6).
   BOOST_TEST(hint.at(0).row == 3);
   BOOST_TEST(hint.at(0).columns == (std::vector<std::int32_t>{2}));
   BOOST_TEST(hint.at(1).columns == (std::vector<std::int32_t>{4}));

@@ -4,7 +4,7 @@
 
 namespace inspect_command_test {
 
-/// The command `inspect --reference`, through the program as a user runs it.
+/// Tests the command `inspect --reference`. The tests execute the program as a user does.
 
 using namespace longhand;
 
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(attention_is_compared_with_the_reference) {
     BOOST_TEST(report["heads"][i]["score"].number() <= report["heads"][i - 1]["score"].number());
   }
   BOOST_TEST(report["places"][0]["count"] == 40);
-  BOOST_TEST(report["lengths"].size() == 5u);  // the lengths are 4, 6, ..., 12 tokens
+  BOOST_TEST(report["lengths"].size() == 5u);  // samples have 4, 6, 8, 10 or 12 tokens
 
   const std::string page = contents(folder / "a/attention.html");
   for (const char* heading :

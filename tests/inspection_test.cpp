@@ -10,8 +10,9 @@ BOOST_AUTO_TEST_SUITE(inspection_test)
 
 using namespace longhand;
 
-// Tests that the drawn weights are those that the model computed: multiplied by the values, they
-// give the outputs of the heads. This also holds with a window, a temperature and another scale.
+// look_inside() returns the attention weights that `longhand inspect` draws. Multiplied by the
+// values v, they must give the outputs of the heads, also with a window, a temperature and another
+// scale of the scores.
 BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, n = 7, window = 3;
@@ -42,7 +43,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
     const std::string layer = "blocks." + std::to_string(view.layer) + ".mixing.";
     const auto& qkv = seen.at(layer + "projection");
     const auto& heads = seen.at(layer + "heads");
-    // The columns of the values follow those of q and k of both heads.
+    // In a row of the projection, v of the softmax heads begins after q and k of both heads.
     constexpr std::int64_t each = width / 3, values = 2 * 2 * each;
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
@@ -65,12 +66,12 @@ BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
     }
   }
   BOOST_TEST(worst < 1e-12);
-  // The weights must not be uniform, because a temperature would then have no effect.
+  // The weights must not be uniform: the temperature would have no effect on uniform weights.
   BOOST_TEST(spread > 0.1);
 }
 
-// Each kind has two heads. With a single head, a model could not show whether each head uses its
-// own value or a shared one.
+// Each kind of mixer has two heads with different weights, so it is noticed if a head is drawn with
+// the parameters of the other head.
 BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_reproduce_the_outputs_of_both_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, each = width / 2, values = 2 * width;

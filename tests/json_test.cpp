@@ -125,7 +125,8 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_json_gives_no_value) {
   BOOST_TEST(Json::parse(nested(Json::deepest)).has_value());
   BOOST_TEST(!Json::parse(nested(Json::deepest + 1)).has_value());
   BOOST_TEST(!Json::parse(std::string(1 << 20, '[')).has_value());
-  // An array with `count` elements counts as `count` + 1 values.
+  // A text may have at most 4 million JSON values. An array with `count` elements counts as
+  // `count` + 1 values.
   const auto many = [](std::size_t count) {
     std::string text(2 * count + 1, ',');
     for (std::size_t i = 1; i < text.size(); i += 2) text[i] = '0';

@@ -28,8 +28,8 @@ Batch batch_of(std::int64_t step, std::int64_t part) {
   return batch;
 }
 
-/// Trains to the end, starting from the latest checkpoint if there is one. Returns the bits of all
-/// parameters.
+/// Trains to the end, starting from the latest checkpoint if there is one. Returns the values of
+/// all parameters.
 std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t most_file_bytes) {
   const auto backend = make_cpu_backend({.threads = 1});
   Decoder decoder(*backend,
@@ -53,7 +53,8 @@ std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t mos
   return values_of(decoder);
 }
 
-/// Repeatedly starts and kills a run. Returns the number of files in its last checkpoint.
+/// Starts and kills a training until all its steps are done. Returns the number of files in its
+/// last checkpoint.
 std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
   const TemporaryFolder folder;
   const auto whole = train(folder / "whole", 0);
@@ -70,7 +71,7 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
       train(cut, most_file_bytes);
       _exit(0);
     }
-    usleep(2000 + rng.below(25000));  // long enough for one or a few checkpoints
+    usleep(2000 + rng.below(25000));  // meanwhile the child writes one or a few checkpoints
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
@@ -82,7 +83,8 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
   }
   BOOST_TEST(killed >= 3);
   BOOST_CHECK(train(cut, most_file_bytes) == whole);
-  BOOST_TEST(store.best().value() == 14);  // the scores are 7, 14, 4, 11 and 13
+  // Steps 7, 14, 21, 28 and 30 have the scores 7, 14, 4, 11 and 13, so step 14 is the best.
+  BOOST_TEST(store.best().value() == 14);
   for (const auto& entry : fs::directory_iterator(cut)) {
     BOOST_TEST(!entry.path().filename().string().starts_with("."), entry.path().string());
   }
@@ -92,7 +94,7 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
-  BOOST_TEST(kill_and_go_on(0) == 3);  // one file each for model, optimizer and score
+  BOOST_TEST(kill_and_go_on(0) == 3);  // the files contain the model, the optimizer and the score
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_run_with_checkpoints_in_parts_loses_nothing) {

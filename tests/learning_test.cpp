@@ -18,11 +18,12 @@ using namespace longhand;
 using namespace longhand::nn;
 namespace data = boost::unit_test::data;
 
-// Trains custom models on batches of every kind, with both optimizers.
+// Tests the training of models that users write themselves, with Adam and with SGD: towards float
+// values, towards classes, with dropout, and with frozen layers.
 
 namespace {
 
-/// Two layers, with dropout between them.
+/// A network of two linear layers with dropout between them.
 class Net final : public Model {
  public:
   explicit Net(Backend& backend, double rate = 0, std::int64_t in = 1, std::int64_t out = 1)
@@ -42,7 +43,7 @@ class Net final : public Model {
   Linear second;
 };
 
-/// y = sin 2x
+/// 64 random numbers x as features, with the values sin(2 x).
 Batch curve(std::int64_t step, std::int64_t part) {
   Rng rng(1, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch{.features = {{64, 1}}, .values = {{64, 1}}};
@@ -54,7 +55,7 @@ Batch curve(std::int64_t step, std::int64_t part) {
   return batch;
 }
 
-/// The target is 1 if two numbers have the same sign, otherwise 0.
+/// 64 random pairs of numbers as features. The target is 1 if both have the same sign, otherwise 0.
 Batch signs(std::int64_t step, std::int64_t) {
   Rng rng(2, Purpose::data, static_cast<std::uint64_t>(step));
   Batch batch{.features = {{64, 2}}};
@@ -84,14 +85,14 @@ TrainerOptions options(const Way& way, std::int64_t steps) {
 BOOST_DATA_TEST_CASE(floats_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend);
-  // For comparison, the mean square of the values is 1/2.
+  // For comparison, the mean square of the values sin(2 x) is about 1/2.
   BOOST_TEST(train_losses(net, curve, options(way, 600)).back() < 0.02);
 }
 
 BOOST_DATA_TEST_CASE(choices_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend, 0, 2, 2);
-  // For comparison, guessing has the loss ln 2.
+  // For comparison, guessing one of the two classes has the loss ln 2 = 0.69.
   BOOST_TEST(train_losses(net, signs, options(way, 600)).back() < 0.3);
 }
 
@@ -152,8 +153,9 @@ BOOST_AUTO_TEST_CASE(frozen_layers_do_not_change_and_have_no_backward_pass) {
     BOOST_TEST((after[2] != before[2]));
     return count["matmul"];
   };
-  // Forward computes two products. Backward computes one product for the second layer's weight, one
-  // for the first layer's output, and one for the first layer's weight.
+  // The forward pass computes two matrix products. The backward pass computes three: for the
+  // gradients of the second layer's weight, of the first layer's output and of the first layer's
+  // weight. It omits the last two if the first layer is frozen.
   BOOST_TEST(products(false) == 5);
   BOOST_TEST(products(true) == 3);
 }
@@ -177,7 +179,8 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
   BOOST_TEST(drawn[0] != drawn[1]);
   BOOST_TEST(drawn[1] != drawn[2]);
   BOOST_TEST(losses(net, same, 1) == drawn);
-  BOOST_TEST(losses(net, same, 2)[0] != drawn[0]);  // the second part draws other random numbers
+  // A step of two parts drops other numbers in its second part, so the loss differs.
+  BOOST_TEST(losses(net, same, 2)[0] != drawn[0]);
   BOOST_TEST(net.loss_of(batch).value.value().item() == evaluated);
 }
 

@@ -20,7 +20,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// The rows of x that have targets. These are all rows, or the rows that are listed in `rows`.
+/// Returns the rows of x whose numbers are listed in `rows`, or x itself if `rows` is empty.
 Var counted(const Var& x, const Tensor& rows) {
   if (!rows) return x;
   std::vector<double> choose(static_cast<std::size_t>(rows.size() * x.value().rows()));
@@ -39,8 +39,8 @@ struct Step {
   std::int64_t peak;
 };
 
-/// One step of a model with a large vocabulary. If `plain`, the loss is computed from the logits of
-/// all rows.
+/// Computes the loss and gradients of a model with a large vocabulary. If `plain`, the loss is
+/// computed from the logits of all rows; otherwise as the model does by itself.
 Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::f32) {
   DecoderConfig config{.vocabulary = many_classes,
                        .width = 16,
@@ -59,7 +59,7 @@ Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::
                                  {.consume_logits = true})
                  : model.loss(placed);
   });
-  const double share[] = {0.25};  // share of this batch in a step of several parts
+  const double share[] = {0.25};  // gradient of the loss, if the batch is a quarter of a step
   tape.backward(loss.value, Tensor::from(backend, {1}, type, share));
   Step result{.loss = loss.value.value().item(),
               .hits = loss.hits.item(),
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_model_with_many_classes_has_the_gradients_of_the_plain_lo
       for (const auto& [backend, type, tolerance] :
            {std::tuple{make_reference_backend({.math = Math::exact}), DType::f64, 1e-12},
             std::tuple{make_cpu_backend({.math = Math::exact}), DType::f32, 1e-5}}) {
-        if (type == DType::f64 && every == 1) continue;  // slow, and tests the same code
+        if (type == DType::f64 && every == 1) continue;  // this slow case tests no other code
         const Step plain = step(*backend, batch, true, type);
         const Step ours = step(*backend, batch, false, type);
         BOOST_TEST_CONTEXT(backend->name() << " " << weighted << " " << every) {
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(rows_with_targets_are_listed_if_they_are_few) {
   BOOST_TEST(wanted[3] == 0);
   BOOST_TEST(std::ranges::count(wanted, -1) == 29);
 
-  // More than half of the rows have a target.
+  // If more than half of the rows have a target, the rows are not listed.
   for (std::size_t i = 0; i < 110; ++i) batch.targets[i] = 1;
   BOOST_TEST(batch.counted_rows().empty());
   std::ranges::fill(batch.targets, -1);

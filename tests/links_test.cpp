@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// True for a folder in which the repository has no documents.
+/// True for a folder that does not contain documents of the repository.
 bool holds_no_documents(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return name == ".git" || name == "runs" || name.starts_with("build");
@@ -31,7 +31,8 @@ std::vector<fs::path> documents(const fs::path& source) {
   return all;
 }
 
-/// The targets of "](...)" in a text, without anchors.
+/// Returns the files to which the links "[...](...)" of a Markdown text point, without the part
+/// after "#". Links to web addresses are omitted.
 std::vector<std::string> links_of(const std::string& text) {
   std::vector<std::string> links;
   for (std::size_t at = text.find("]("); at != text.npos; at = text.find("](", at + 1)) {
@@ -67,7 +68,8 @@ BOOST_AUTO_TEST_CASE(links_are_found_in_a_text) {
       boost::test_tools::per_element());
 }
 
-// The examples are compiled and run by the test `install`.
+// Each block of code in docs/guide/library.md must be part of a program in examples/. The test
+// `install` compiles and runs these programs.
 BOOST_AUTO_TEST_CASE(the_code_in_the_guide_to_the_library_is_part_of_an_example) {
   const fs::path source = fs::path(longhand::test_data).parent_path();
   std::string examples;

@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The golden model with LoRA adapters. By default the golden adapter is loaded into them
-/// (tests/golden/peft_lora.py); otherwise they have no effect.
+/// A small Llama of tests/golden with LoRA adapters. If `with_values` is true, the adapters have
+/// the trained values that tests/golden/peft_lora.py stored. Otherwise they have no effect.
 struct Adapted {
   SafetensorsFile base = open_golden("llama_biased"), lora = open_golden("llama_lora");
   std::unique_ptr<Decoder> model;
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_adapter_has_the_gradient_of_the_loss) {
   const auto loss = [&] { return adapted.model->loss_of(adapted.batch()); };
   backpropagate([&] { return loss().value; });
   const std::vector<Exchange> all = adapter_tensors(*adapted.model);
-  BOOST_TEST(all.size() == 2u * 2u * 5u);  // a and b of five projections in each of two layers
+  BOOST_TEST(all.size() == 2u * 2u * 5u);  // matrices a and b of five projections in two layers
   for (const Exchange& tensor : all) {
     const Tensor value = tensor.ours.value();
     const std::vector<double> gradient = tensor.ours.var().grad().to_doubles();
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(an_adapter_is_written_in_the_format_of_peft) {
 
   BOOST_TEST(contains(refusal([&] { export_model(*adapted.model, folder / "model"); }),
                       "adapters are merged"));
-  // There is already an adapter in the folder.
+  // The folder already contains an adapter, which must not be overwritten.
   BOOST_CHECK_THROW(export_adapter(*adapted.model, folder / "adapter"), Error);
 }
 
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
       BOOST_TEST(static_cast<bool>(adapter.lora.b.var().grad()));
       const auto gradient = adapter.lora.b.var().grad().to_doubles();
       const bool any = std::ranges::any_of(gradient, [](double g) { return g != 0; });
-      BOOST_TEST((any || fal));  // keys of FAL heads cannot have an adapter
+      BOOST_TEST((any || fal));  // FAL keys have no gradient if no score is positive
     }
   }
   for (const char* wrong : {"gate", "query,gate"}) {

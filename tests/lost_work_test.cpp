@@ -12,8 +12,8 @@
 
 namespace lost_work_test {
 
-/// Tests that the command train neither loses work nor wrongly reports a run as finished, whatever
-/// disturbs it.
+/// Tests that the command train loses no work and does not wrongly report a run as finished, even
+/// if it is killed or its files are changed.
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -52,8 +52,8 @@ struct Disturbed : Program {
     const int status = std::system(("cd " + folder.path().string() + " && " + line).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Sets the last number of a file to NaN and removes the file's checksums, which files of older
-  /// versions do not have.
+  /// Sets the last number of a safetensors file to NaN. Also removes the checksums from its header,
+  /// as in files of older versions, because they would reveal the change.
   void put_nan(const std::string& file) const {
     std::string bytes = contents(folder / file);
     std::uint64_t length = 0;
@@ -157,7 +157,8 @@ BOOST_AUTO_TEST_CASE(every_terminating_signal_saves_a_checkpoint_and_sets_the_ex
 }
 
 BOOST_AUTO_TEST_CASE(a_signal_that_is_sent_twice_at_once_saves_a_checkpoint_too) {
-  // GNU timeout sends the signal to the program and then to its process group.
+  // GNU timeout sends the signal to the program and then to its process group, so the program
+  // receives it twice.
   shell("timeout --signal=INT 1 " + std::string(built_program) + " " + tiny +
         "--steps 1000000000 --out a; echo $? >status");
   BOOST_TEST(contents(folder / "status") == "124\n");
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_run_and_ends_a_listing_silen
 }
 
 BOOST_AUTO_TEST_CASE(a_long_step_is_abandoned_and_the_previous_step_is_saved) {
-  // A step with 2^16 parts takes minutes.
+  // A step that is computed in 65536 batches (--accumulation) takes minutes.
   const pid_t child = start(
       "train --task flip-flop --width 64 --layers 2 --batch 65536 --accumulation 65536 --steps 3 "
       "--threads 1 --quiet --out a");
@@ -289,12 +290,13 @@ BOOST_AUTO_TEST_CASE(a_text_that_changes_during_training_ends_the_run_after_savi
                "longhand train: book: was changed while it was in use\n");
     BOOST_TEST(checkpoints(run).contains(text("step-", metrics(run).size())));
 
-    // A run cannot be resumed with a changed text. With the original text it can.
+    // A run cannot be resumed if its text has changed, only with the original text.
     refuses(1, "train --resume " + run + " --max-minutes 0 --quiet",
             text("book: expected ", book.size(), " bytes with checksum "));
     std::ofstream(folder / "book") << book;
     BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
-    // A run of an older version has no checksums. Resuming it adds them.
+    // A run of an older version has no data.json with the checksums of its texts. Resuming it
+    // writes this file.
     fs::remove(folder / run / "data.json");
     BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
     BOOST_TEST(contains(contents(folder / run / "data.json"), text("\"bytes\": ", book.size())));
@@ -416,8 +418,8 @@ BOOST_AUTO_TEST_CASE(leftovers_of_killed_runs_are_removed_and_empty_checkpoints_
 
 namespace {
 
-/// Runs the program for a user who may have at most `most` processes and threads. Returns its exit
-/// status. `said` is a file for its output and its messages.
+/// Runs the program with a limit of `most` processes and threads for its user, and returns its exit
+/// status. Its output and messages are written to the file `said`.
 int run_with_limit(rlim_t most, std::vector<const char*> words, const std::string& said) {
   const int err = ::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   BOOST_REQUIRE(err >= 0);
@@ -427,12 +429,12 @@ int run_with_limit(rlim_t most, std::vector<const char*> words, const std::strin
   if (child == 0) {
     ::dup2(err, STDERR_FILENO);
     ::dup2(err, STDOUT_FILENO);
-    // The limit does not apply to root, so root first becomes another user.
+    // Root is exempt from the limit, so a test that runs as root first changes to another user.
     const rlimit limit{most, most};
     ::setrlimit(RLIMIT_NPROC, &limit);
     if (::geteuid() == 0 && (::setgid(61234) != 0 || ::setuid(61234) != 0)) ::_exit(126);
     ::setenv("OMP_NUM_THREADS", "4", 1);
-    ::alarm(60);  // ends the test if a rank hangs
+    ::alarm(60);  // ends the program if it hangs
     ::execv(built_program, const_cast<char* const*>(words.data()));
     ::_exit(127);
   }

@@ -12,8 +12,9 @@
 
 using namespace longhand;
 
-// LSTMs: a worked example, the composed form, and states that continue from a cache. The tests of
-// the catalog cover gradients, parity and mutants.
+// Tests the LSTM operation with a worked example, against a composition of simple operations, and
+// with states that continue from a cache. Other tests check its gradients, its parity between
+// backends, and that wrong implementations (mutants) are detected.
 BOOST_AUTO_TEST_SUITE(lstm_test)
 
 namespace {

@@ -13,7 +13,7 @@ namespace longhand {
 
 using TaskOptions = std::map<std::string, std::string>;
 
-/// The default options of a task, except for those that `options` replaces.
+/// The default options of a task, where `options` replaces some values.
 inline tasks::OptionValues option_values(const tasks::TaskKind& kind, const auto& options) {
   tasks::OptionValues values = kind.defaults();
   for (const auto& [name, value] : options) values.set(name, value);
@@ -31,7 +31,7 @@ std::unique_ptr<tasks::Task> make_task(std::string_view kind, const Options& opt
   return make_task(tasks::task_kind(kind), options, distribution);
 }
 
-/// Makes tasks of one kind.
+/// Makes tasks of one kind, such as `flip_flop`.
 struct TaskMaker {
   tasks::TaskKind (*kind)();
 
@@ -39,7 +39,7 @@ struct TaskMaker {
                                           std::string_view distribution = {}) const {
     return make_task(kind(), options, distribution);
   }
-  /// The message with which these options are refused, or "accepted" if they are valid.
+  /// Returns the error message for invalid options, or "accepted" if the options are valid.
   std::string refusal(const TaskOptions& options, std::string_view distribution = {}) const {
     return longhand::refusal([&] { (*this)(options, distribution); });
   }

@@ -20,7 +20,7 @@ const std::filesystem::path pages = std::filesystem::path(test_data) / "../docs/
 
 bool of_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// True if the text contains the word as a whole word, not only within a longer word.
+/// True if `word` occurs in the text as a whole word and not only within longer words.
 bool has_word(const std::string& text, const std::string& word) {
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();

@@ -1,5 +1,5 @@
-// The matrix of mechanisms and tasks: its table, its rules, and a cell whose model is trained too
-// briefly to learn.
+// Tests the recipe `matrix`, which trains a decoder with each attention mechanism on each task. A
+// cell of its table is one mechanism on one task. The models here are trained too briefly to learn.
 #include "apps/recipes/matrix.h"
 
 #include <algorithm>
@@ -98,12 +98,12 @@ BOOST_AUTO_TEST_CASE(every_cell_has_valid_settings_and_tests) {
   }
 }
 
-// The matrix compares mechanisms, so models must have about the same size.
+// The matrix compares mechanisms on the same task, so their models must have about the same size.
 BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size) {
   const auto backend = make_backend("cpu", {.threads = 1});
   for (const app::Scale scale : {app::Scale::smoke, app::Scale::paper}) {
     const RecipeOptions options{.scale = scale, .out = "unused"};
-    const MatrixTask& task = matrix_task_of("parity");  // the task with the smallest vocabulary
+    const MatrixTask& task = matrix_task_of("parity");  // this task has the smallest vocabulary
     const auto size = [&](const Mechanism& mechanism) {
       const Config config = cell_run({&mechanism, &task}, "1e-3", 0, options).config;
       return static_cast<double>(
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_folder_of_the_user_is_a_task_whose_files_are_its_tests) {
   BOOST_TEST(columns == "id long ");
   const Cell cell{&mechanism_of("rope"), choose(options).tasks[0]};
   BOOST_TEST(read_cell(cell, options).has_value());
-  write("long.jsonl", "abbaabba");  // the figures depend on the file's contents
+  write("long.jsonl", "abbaabba");  // results of the old test file must not be reused
   BOOST_TEST(!read_cell(cell, options).has_value());
   options.tasks = mine.string() + "," + mine.string();
   BOOST_TEST(usage_error(options) == "--tasks: \"mine\" is named twice");
@@ -203,9 +203,9 @@ BOOST_AUTO_TEST_CASE(the_score_of_guessing_is_that_of_the_most_frequent_answer) 
 BOOST_AUTO_TEST_CASE(a_run_is_stopped_early_because_of_its_latest_losses) {
   std::vector<double> losses(100, 0.1);
   BOOST_TEST(!is_hopeless(losses, 1));
-  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // these are the last tenth of the steps
+  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // the last tenth of the steps
   BOOST_TEST(is_hopeless(losses, 1));
-  losses[99] = 0.8;  // now the mean of these losses is 0.944
+  losses[99] = 0.8;  // now the mean over the last tenth of the steps is 0.944
   BOOST_TEST(!is_hopeless(losses, 1));
   BOOST_TEST(is_hopeless(std::vector<double>{0.7}, 0.69));
   BOOST_TEST(!is_hopeless({}, 1));
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_trained_once_and_then_reused) {
     if (row.in_table) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
   }
   BOOST_TEST((columns == std::set<std::string>{"ID", "2x", "4x", "8x", "sparse", "drift"}));
-  // Another number of threads reuses all runs. Other settings require new runs.
+  // If only the number of threads changes, all runs are reused. Other settings require new runs.
   const auto before = fs::last_write_time(options.out / "flip-flop-rope.json");
   RecipeOptions again = options;
   again.settings["compute.threads"] = "2";
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_trained_once_and_then_reused) {
   BOOST_TEST(!read_cell(cell, again).has_value());
 }
 
-// These runs learn nothing and are stopped at half of their steps.
+// The runs of this test learn nothing, so they are stopped at half of their steps.
 BOOST_AUTO_TEST_CASE(cells_that_do_not_learn_end_early_and_interrupted_cells_continue) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::laptop);
@@ -279,14 +279,14 @@ BOOST_AUTO_TEST_CASE(cells_that_do_not_learn_end_early_and_interrupted_cells_con
     BOOST_TEST(run.end == "hopeless");
   }
 
-  // A cell with another number of seeds is another cell.
+  // The results for one seed must not be used if two seeds are required.
   RecipeOptions more = options;
   more.seeds = 2;
   BOOST_TEST(!read_cell(parity, more).has_value());
 }
 
-// The model quickly learns that nodes and separators alternate, so this run is not stopped at half
-// of its steps.
+// In samples of the task `cycle`, nodes and separators alternate. The model learns this quickly, so
+// its runs are not stopped at half of their steps.
 BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_shows_their_median_and_range) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(parts_of_the_cells_can_be_trained_separately) {
   BOOST_TEST(pieces.size() == 4u);
   BOOST_TEST(pieces[1].name == "flip-flop-fal");
   BOOST_TEST(pieces[1].make());
-  options.manner.until = std::chrono::steady_clock::now();  // leaves no time for the other runs
+  options.manner.until = std::chrono::steady_clock::now();  // no time for runs of other cells
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.stopped);
   BOOST_TEST(result.partial);

@@ -85,7 +85,7 @@ BOOST_DATA_TEST_CASE(the_estimate_is_near_the_measured_peak, data::make(cases), 
 }
 
 BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
-  // The parameters take 4.6 MB, and the buckets 64 KiB.
+  // The parameters take 4.6 MB. The ranks exchange gradients in buckets of 64 KiB.
   const Case c{"ranks", 128, 6, 64, 2, 100, "softmax:4"};
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const nn::Batch batch = batch_of(c, c.sequences);
@@ -118,8 +118,8 @@ BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
         BOOST_TEST_CONTEXT(size << " ranks, " << parts << " parts, sharing "
                                 << static_cast<int>(sharing)) {
           BOOST_TEST(ratio > 0.93);
-          // Cached panels are allocated in blocks of 2 MiB, and the instruction set determines
-          // which products cache their panels.
+          // The bound is wide because panels (packed operands of matrix products) are cached in
+          // blocks of 2 MiB. The instruction set determines which products cache panels.
           BOOST_TEST(ratio < 1.2);
         }
       }
@@ -138,8 +138,8 @@ BOOST_AUTO_TEST_CASE(the_estimate_lists_the_memory_of_a_rank_by_purpose) {
                            whole = of(nn::Sharing::nothing, 4),
                            moments = of(nn::Sharing::moments, 4),
                            gradients = of(nn::Sharing::gradients, 4);
-  // Gradients of four parts are added in a binary tree. Each of its three levels stores one set of
-  // gradients.
+  // A single rank computes all four parts of a step. Their gradients are added in a binary tree
+  // with three levels, each of which stores one set of gradients.
   BOOST_TEST(alone.gradients == 3 * whole.gradients);
   BOOST_TEST(alone.moments == whole.moments);
   BOOST_TEST(moments.moments < 0.5 * whole.moments);
@@ -154,7 +154,8 @@ BOOST_AUTO_TEST_CASE(the_estimate_lists_the_memory_by_purpose) {
   const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 2));
   const auto backend = make_accounting_backend();
   const double numbers = static_cast<double>(model_of(c, *backend)->parameters().count());
-  // Sizes are rounded up to size classes, so they exceed 4 bytes per number by up to an eighth.
+  // The allocator rounds sizes up to size classes, so the memory exceeds 4 bytes per parameter by
+  // up to an eighth.
   BOOST_TEST(need.parameters == 4 * numbers, boost::test_tools::tolerance(0.13));
   BOOST_TEST(need.gradients == need.parameters, boost::test_tools::tolerance(0.01));
   BOOST_TEST(need.moments == 2 * need.parameters, boost::test_tools::tolerance(0.01));

@@ -10,7 +10,7 @@ using namespace longhand;
 
 namespace {
 
-/// Host memory of limited size that counts the blocks in use.
+/// Host memory of limited size. At the end, all memory must have been released.
 class SmallMemory final : public MemorySource {
  public:
   explicit SmallMemory(std::size_t limit) : limit_(limit), host_(host_memory()) {}
@@ -59,14 +59,14 @@ BOOST_AUTO_TEST_CASE(cached_blocks_are_freed_before_a_request_fails) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(4096));
   void* const a = memory.allocate(4096);
   memory.release(a, 4096);
-  // The request fits only after the cached block was returned to the source.
+  // The new block fits into the limit only after the cached block was returned to SmallMemory.
   void* const b = memory.allocate(2048);
   BOOST_CHECK_THROW(memory.allocate(4096), Error);
   memory.release(b, 2048);
 }
 
-// A large request can use an idle block of at most twice the request's size. The block keeps its
-// size.
+// A large request can be served by an idle block that is at most twice as large. The block keeps
+// its size.
 BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) {
   constexpr std::size_t mib = std::size_t{1} << 20;
   CachingAllocator memory("test", host_memory());
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) 
   memory.release(block, 12 * mib);
   BOOST_TEST(memory.use().cached == 12 * mib);
 
-  // The idle block is more than twice as large as the request.
+  // The idle block of 12 MiB is more than twice as large as this request, so it is not used.
   void* const little = memory.allocate(5 * mib);
   BOOST_TEST(little != block);
   void* const most = memory.allocate(7 * mib);
@@ -99,7 +99,8 @@ BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) 
   memory.release(closest, 8 * mib);
 }
 
-// Memory that is reserved for a repeated piece of work is used only by repeated pieces of work.
+// ReservedBlocks reserves memory for a computation that is repeated, such as a recorded training
+// step. Only repeated computations may use this memory.
 BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(std::size_t{1} << 20));
   const auto first = std::make_unique<ReservedBlocks>(memory);
@@ -118,18 +119,18 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
     return block;
   };
   void* const before = take_plain();
-  BOOST_TEST(take(*first) == before);   // the idle reserved block is used
-  BOOST_TEST(take(*first) == before);   // the same block is used repeatedly
-  BOOST_TEST(take(*second) == before);  // another repeated piece of work uses the block, too
+  BOOST_TEST(take(*first) == before);   // `first` reserves the idle block
+  BOOST_TEST(take(*first) == before);   // `first` uses the same block again
+  BOOST_TEST(take(*second) == before);  // `second` uses the block, too
   void* const plain = take_plain();
-  // Memory outside of repeated work does not come from the reserved block.
+  // A request outside of repeated computations does not get the reserved block.
   BOOST_TEST(plain != before);
   BOOST_TEST(take_plain() == plain);
   memory.drop_cached();
   BOOST_TEST(memory.use().cached == 1024u);
   BOOST_TEST(take(*first) == before);
   second.reset();
-  BOOST_TEST(take_plain() != before);  // the first set still reserves the block
+  BOOST_TEST(take_plain() != before);  // `first` still reserves the block
 }
 
 BOOST_AUTO_TEST_CASE(released_blocks_can_serve_any_request) {

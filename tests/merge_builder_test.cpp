@@ -22,10 +22,11 @@ namespace {
 
 constexpr std::array<std::string_view, 8> characters{"a", "b",      ",",      " ",
                                                      ">", "\u00e9", "\u4e2d", "\U0001f600"};
-// The vocabulary lacks the last two characters, which are encoded as byte tokens.
+// The vocabulary contains the first six characters. The last two are encoded as byte tokens.
 constexpr std::size_t known = 6;
 
-/// A vocabulary of these characters and of bytes, with random merges of tokens that already exist.
+/// A tokenizer whose vocabulary contains all bytes, the known characters, and the tokens that
+/// random merges of these tokens create.
 TokenizerParts random_parts(Rng& rng, std::uint32_t merges, bool of_bytes) {
   std::vector<std::string> names;
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -59,7 +60,7 @@ TokenizerParts random_parts(Rng& rng, std::uint32_t merges, bool of_bytes) {
   return parts;
 }
 
-/// Encodes a text at once, without splitting it.
+/// Encodes a text, given as indices into `characters`, without splitting it into pieces first.
 std::vector<TokenId> uncut(const Tokenizer& tokenizer, const std::vector<std::size_t>& text) {
   std::vector<Symbol> symbols;
   for (const std::size_t i : text) {
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(bytes_are_joined_if_a_merge_or_a_character_joins_them) {
   const JoinedBytes& joined = builder.joined();
   BOOST_TEST(joined('b', ','));
   BOOST_TEST(joined('c', 'a'));
-  BOOST_TEST(!joined('a', 'b'));  // the concatenated token exists, but there is no such merge
+  BOOST_TEST(!joined('a', 'b'));  // the token "ab" exists, but no merge joins "a" and "b"
   BOOST_TEST(!joined(',', 'b'));
   BOOST_TEST(joined('\xc3', '\xa9'));
   BOOST_TEST(joined('a', '\x80'));

@@ -1,5 +1,5 @@
-// Paths and names given by users or files must not control the terminal on which a message is
-// printed.
+// Tests that paths and names from users or files are escaped in messages, so that they cannot
+// control the terminal.
 #include "tests/check.h"
 
 #include "core/quote.h"
@@ -10,9 +10,9 @@ namespace messages_test {
 
 using namespace longhand;
 
-// Each of these characters would have an effect if it were printed. In order: clear the screen,
-// clear it by a C1 control, reverse the rest of the line, hide text, break the line. The last
-// character is invalid UTF-8.
+// Characters that must not be printed as they are: an escape sequence that clears the screen, a C1
+// control character, a character that reverses the rest of the line, an invisible character, a line
+// break, and invalid UTF-8.
 const std::string bad = "\x1b[2J\xc2\x9b\xe2\x80\xae\xe2\x80\x8b\n\xff";
 
 /// Quotes a word for the shell.

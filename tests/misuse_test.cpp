@@ -1,6 +1,6 @@
-// Calls of the C++ interface that would compute wrong numbers or access memory out of bounds. Each
-// must throw a clear error. scripts/sanitize.sh runs this suite with the undefined-behaviour
-// sanitizer, which finds checks whose own sums and products overflow.
+// Tests that wrong calls of the C++ interface throw a clear error. Without it, they would compute
+// wrong numbers or access memory out of bounds. scripts/sanitize.sh runs this suite with the
+// undefined-behaviour sanitizer, which also finds integer overflow within the checks themselves.
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -70,8 +70,7 @@ BOOST_AUTO_TEST_CASE(an_operation_is_refused_while_another_thread_runs_one) {
   BOOST_TEST(said ==
              "scale: another thread is using this calling backend; only one thread at a time may "
              "use a backend");
-  // The refused operation did not disturb the other thread's operation, and the backend can be used
-  // again.
+  // After the other thread's operation has ended, the backend can be used again.
   BOOST_CHECK_NO_THROW((*backend)(Fill{.value = 1, .y = y}));
 }
 

@@ -24,8 +24,8 @@ using namespace longhand::nn;
 
 namespace {
 
-/// A layer on residual streams of width `width`. Its weights are so large that every part of the
-/// layer affects the result.
+/// An attention layer (Mixing) for a residual stream of the given width. Its weights are so large
+/// that every part of the layer affects the result.
 struct Layer {
   Parameters parameters;
   Mixing mixing;
@@ -59,7 +59,7 @@ Input input_of(Backend& backend, const std::vector<std::int32_t>& lengths,
                     totals);
 }
 
-/// Columns first to first + count - 1 of a matrix.
+/// The entries of `count` columns of a matrix, from column `first`, row by row.
 std::vector<double> columns_of(const Tensor& t, std::int64_t first, std::int64_t count) {
   const auto whole = t.to_doubles();
   std::vector<double> values;
@@ -71,7 +71,7 @@ std::vector<double> columns_of(const Tensor& t, std::int64_t first, std::int64_t
   return values;
 }
 
-/// The operation of a mixer with default options.
+/// Computes the attention of a mixer (group of heads of one kind) with default options.
 Var mechanism(std::string_view kind, const HeadVars& q, const HeadVars& k, const HeadVars& v,
               const Segments& segments) {
   if (kind == "fal") return fal({.q = q, .k = k, .v = v, .queries = segments}).y;
@@ -102,15 +102,16 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_the_remaining_width) {
   BOOST_TEST(all[2].heads_alike == 4);
 }
 
-// Each of these mixers differs from softmax attention in one way. Its weights are compared with
-// those of softmax heads that have the same projection, multiplied by the factor of the mixer's
-// formula.
+// Each kind of heads in this test changes softmax attention in one way, such as a decay with the
+// distance. Its attention weights must equal those of softmax heads with the same projection,
+// multiplied by the factor of its formula and normalized again.
 BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const Input input = input_of(*backend, lengths);
   const Var x = random_tensor(*backend, {15, 6}, DType::f64, 3);
-  // `number` is the bias of the gates (fox heads), or the factor s of the scores (ssmax heads).
+  // `number` is the bias of the gates of fox heads, or the trained factor s of ssmax heads, which
+  // multiply scores by s ln n for n visible keys.
   const auto weights = [&](std::string_view heads, double number = 0) {
     Layer layer(*backend, heads, 6, DType::f64);
     for (const Parameter& p : layer.parameters.all()) {
@@ -132,8 +133,8 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
     for (const std::int32_t n : lengths) {
       for (int h = 0; h < 2; ++h) {
         for (int i = 0; i < n; ++i, at += static_cast<std::size_t>(n)) {
-          // The weights are the plain weights times `factor`, divided by their sum. `beside` is the
-          // weight of the sink in this sum.
+          // The expected weights are the softmax weights times `factor`, divided by their sum.
+          // `beside` is the term of the sink in this sum; it is 0 for heads without a sink.
           double sum = beside;
           for (int j = 0; j <= i; ++j) sum += plain[at + j] * factor(h, i - j);
           for (int j = 0; j <= i; ++j) {
@@ -149,12 +150,13 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
   check(
       weights("fox:2x3", -0.4), [](int, int far) { return std::pow(1 / (1 + std::exp(0.4)), far); },
       0);
-  // A sink with a very low score receives no weight; a sink with a very high score receives all of
-  // it.
+  // A sink is a score without a value. With a very low score it receives no weight. With a very
+  // high score it receives all weight, and the keys receive none.
   check(
       weights("sink:2x3{sink=-500}"), [](int, int) { return 1.0; }, 0);
   for (const double weight : weights("sink:2x3{sink=500}")) BOOST_TEST(weight < 1e-100);
-  // The factor s ln n of the scores is 1 for n = 2. The first two rows of a sequence use n = 2.
+  // ssmax heads multiply scores by s ln n, where n is the number of visible keys, but at least 2.
+  // With s = 1 / ln 2 this factor is 1 in the first two rows of a sequence.
   const std::vector<double> tempered = weights("ssmax:2x3", 1 / std::log(2));
   for (const std::size_t i : {0u, 5u, 6u}) BOOST_TEST(std::abs(tempered[i] - plain[i]) < 1e-12);
   BOOST_TEST(std::abs(tempered[10] - plain[10]) > 1e-3);
@@ -162,7 +164,7 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
 
 BOOST_AUTO_TEST_CASE(lists_of_layers_are_separated_by_semicolons) {
   BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
-  // If all layers have the same list, it is written once.
+  // If all layers have the same list of heads, text_of() writes the list once.
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:2", 8)) == "softmax:2x4");
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:1x2,chacal:1", 8)) ==
              "softmax:2x4;softmax:1x2,chacal:1x6");
@@ -179,11 +181,11 @@ BOOST_AUTO_TEST_CASE(options_in_braces_override_those_of_all_mixers) {
              "softmax:2x4{window=16},softmax:1x4{temper=position,window=3};chacal:3x4{gamma=0.5}");
   BOOST_TEST(text_of(layers, given) ==
              "softmax:2x4,softmax:1x4{temper=position,window=3};chacal:3x4");
-  // An option in braces is not written if the mixer would have the same value without the braces.
+  // text_of() omits an option in braces if the mixer would have the same value without it.
   BOOST_TEST(text_of(parse_layers("softmax:1{head_norm=none},tra:1", 8)) == "softmax:1x4,tra:1x4");
   BOOST_TEST(text_of(parse_layers("softmax:1,tra:1{head_norm=none}", 8), {{"head_norm", "none"}}) ==
              "softmax:1x4,tra:1x4");
-  // The written text is parsed to the same list.
+  // Parsing the text of a list gives the same list again.
   BOOST_TEST(text_of(parse_layers(text_of(layers), 12)) == text_of(layers));
   BOOST_TEST(text_of(parse_layers(text_of(layers, given), 12, given)) == text_of(layers));
   for (const char* text : {"softmax:1{", "softmax:1{}x", "softmax:1{window}", "softmax:1{window=}",

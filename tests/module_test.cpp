@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(initial_bf16_matrices_equal_rounded_f32_matrices) {
   const auto backend = make_cpu_backend({.threads = 2});
   Parameters wide(*backend, {DType::f32}, 7), narrow(*backend, {.matrices = DType::bf16}, 7);
   for (Parameters* each : {&wide, &narrow}) {
-    each->add("w", {700, 400}, normal(0.02), true);  // larger than the data of a single upload
+    each->add("w", {700, 400}, normal(0.02), true);  // the numbers are uploaded in several pieces
     each->add("adds", {3, 4}, normal(1), true, true);
   }
   const auto f32 = wide.all()[0].value().to_doubles(), bf = narrow.all()[0].value().to_doubles();
@@ -78,10 +78,11 @@ BOOST_FIXTURE_TEST_CASE(initial_values_depend_only_on_name_and_seed, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
-  const std::int64_t n = 50'001;  // several whole chunks of random numbers, and a part of a chunk
+  // Random numbers are drawn in chunks of 2^14. This count needs three chunks and a part of one.
+  const std::int64_t n = 50'001;
   const auto x = parameters.add("w", {n}, {.mean = 3, .deviation = 0.5}, true).value().to_doubles();
-  // The moments of (x - 3) / 0.5 differ from those of the normal distribution by less than five
-  // standard errors.
+  // The first four moments of (x - 3) / 0.5 must differ from those of the normal distribution by
+  // less than five standard errors.
   double m1 = 0, m2 = 0, m3 = 0, m4 = 0;
   for (const double value : x) {
     const double u = (value - 3) / 0.5;
@@ -95,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
   BOOST_TEST(std::abs(m2 - 1) < error * std::sqrt(2.0));
   BOOST_TEST(std::abs(m3) < error * std::sqrt(15.0));
   BOOST_TEST(std::abs(m4 - 3) < error * std::sqrt(96.0));
-  // The first two chunks, which draw from different streams, have different numbers.
+  // Each chunk of 2^14 numbers is drawn from its own random stream, so two chunks differ.
   BOOST_TEST(x[0] != x[1 << 14]);
 }
 
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(normal_numbers_follow_box_muller_for_any_number_of_threads)
       worst = std::max(worst, std::abs(values[i + 1] - (-1 + 2 * radius * std::sin(angle))));
     }
   }
-  // The numbers are in f32, with absolute values of up to 12, after about eight roundings.
+  // The numbers are f32 with absolute values up to 12. Each has about eight rounding errors.
   BOOST_TEST(worst < 6e-6);
 }
 

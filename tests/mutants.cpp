@@ -14,7 +14,8 @@ namespace {
 using tolerance::Block;
 using tolerance::Result;
 
-// Each mutant changes the results of an operation in one wrong way. The tests must detect it.
+// A mutant is an operation with one deliberate bug. The tests must detect that its results are
+// wrong.
 
 bool scale_block(Result& r, const Block& b, double factor) {
   const std::int64_t columns = r.shape.columns();
@@ -67,9 +68,9 @@ std::int64_t median_entry(const Result& r) {
   return *middle;
 }
 
-// Mutants of backends.
+// Mutants of backends: bugs in how a backend executes an operation.
 
-/// A copy of x with every entry replaced by f(row, value).
+/// Returns a copy of x in which f(row, value) replaces each entry.
 template <class F>
 Tensor mapped(const Tensor& x, const F& f) {
   std::vector<double> values = x.to_doubles();
@@ -90,7 +91,8 @@ Tensor integers(const Tensor& x, const std::function<std::int32_t(std::size_t)>&
   return Tensor::from(x.backend(), x.shape(), values);
 }
 
-/// Before each operation Op is executed, f changes it.
+/// Alters a backend: before an operation of type Op is executed, f changes the operation's
+/// arguments.
 template <class Op, class F>
 void before(AlteredBackend& backend, F f) {
   backend.alter<Op>([f](Op& op, const auto& run) {
@@ -99,7 +101,8 @@ void before(AlteredBackend& backend, F f) {
   });
 }
 
-/// Applies f to the scores of every operation that has scores.
+/// Alters a backend: f changes the arguments of the scores (struct Scores) of every operation that
+/// computes scores.
 template <class F>
 void alter_scores(AlteredBackend& backend, F f) {
   const auto plain = [f](auto& op) {
@@ -120,7 +123,8 @@ void alter_scores(AlteredBackend& backend, F f) {
   before<ChacalBackward>(backend, each);
 }
 
-/// Applies f to the sink of every operation that may have one.
+/// Alters a backend: f changes the sink, a score without a value, of every operation that may have
+/// one.
 template <class F>
 void alter_sinks(AlteredBackend& backend, F f) {
   const auto of_rule = [f](auto& op) {
@@ -138,7 +142,7 @@ void alter_sinks(AlteredBackend& backend, F f) {
   before<ChacalBackward>(backend, own);
 }
 
-/// Moves every row of a tensor up by one. The last row stays where it is.
+/// Returns x with each row replaced by the next one. The last row stays the same.
 Tensor next_rows(const Tensor& x) {
   if (!x || x.rows() < 2) return x;
   const std::vector<double> values = x.to_doubles();
@@ -148,10 +152,13 @@ Tensor next_rows(const Tensor& x) {
   return Tensor::from(x.backend(), x.shape(), x.dtype(), moved);
 }
 
-/// Computes dc from the sums of dS over queries only, as if the sums of dS over keys were exactly
-/// those without rounding. The true row sums differ from these by dy_i . (sum_j w_ij v_j - y_i
-/// sum_j w_ij), where y is the stored, rounded tensor. For softmax and TRA, w is P, and its sum
-/// includes the sink. For entmax, w is the square root of P.
+/// Corrupts dc, the gradient of the shifts (Scores::decay). The right dc contains, for each query
+/// i, the sum of dS_ij over the keys j. In exact arithmetic this sum is 0. Because the stored
+/// output y_i is rounded, the sum is
+///   dy_i . (sum_j w_ij v_j - y_i sum_j w_ij).
+/// The mutant subtracts these sums from dc. For softmax and TRA, w is P, and sum_j w_ij includes
+/// the sink and is therefore 1. For entmax, w is the square root of P, and y is the stored
+/// root_mean.
 void forget_row_sums(const AttentionBackward& op) {
   const Scores& s = op.scores;
   Backend& backend = op.dy.data.backend();
@@ -169,7 +176,7 @@ void forget_row_sums(const AttentionBackward& op) {
     stored = entmax->root_mean;
     roots = true;
   } else {
-    return;  // rows of dS do not sum to 0
+    return;  // for other rules, the rows of dS do not sum to 0
   }
   const Tensor weights(backend, {weights_size(s.queries, s.keys, s.q.heads)}, DType::f32);
   backend(AttentionWeights{.scores = s, .rule = rule, .weights = weights});
@@ -209,7 +216,8 @@ void forget_row_sums(const AttentionBackward& op) {
 
 double to_bf16(double value) { return static_cast<float>(bf16(static_cast<float>(value))); }
 
-/// Normalizes with 1 / (sqrt(v) + epsilon) instead of 1 / sqrt(v + epsilon).
+/// Changes y, the result of a normalization: divides by sqrt(variance) + epsilon instead of
+/// sqrt(variance + epsilon).
 void epsilon_outside(const Tensor& rstd, double epsilon, const Tensor& y, const Tensor& bias) {
   const std::vector<double> inside = rstd.to_doubles();
   const std::vector<double> shift =
@@ -232,14 +240,14 @@ Activation other(Activation f) {
                                       : f;
 }
 
-/// A matrix without its last row.
+/// Returns x without its last row. A vector or a single row is returned unchanged.
 Tensor shorter(const Tensor& x) {
   return x.shape().rank() >= 2 && x.shape()[0] > 1 ? x.slice(0, x.shape()[0] - 1) : x;
 }
 
-// Mutants of operations.
+// Mutants of operations: ops that compute another formula.
 
-/// Attention that omits the value of the second-to-last visible key.
+/// Attention, or ChaCAL if `chained`, that omits the value of the second-to-last visible key.
 std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chained) {
   ScoreVars s = catalog::score_call(c);
   const HeadVars v = catalog::value_call(c, s);
@@ -259,8 +267,8 @@ std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chaine
                         : composed_attention(s, v, rule, drop)}};
 }
 
-/// FAL that reads the value after the first agreeing key instead of the last one. It has no
-/// gradients.
+/// FAL that reads the value after the first key with a positive score instead of the last such key.
+/// This mutant has no gradients.
 std::vector<catalog::Output> first_match(const catalog::Call& c) {
   const ScoreVars s = catalog::key_call(c);
   const HeadVars v = catalog::value_call(c, s);

@@ -13,9 +13,9 @@ BOOST_AUTO_TEST_SUITE(mutants_test)
 
 using namespace longhand;
 
-// Tests that the parity test detects bugs. Every op of the catalog is computed in wrong ways, in
-// each type and math mode, and compared with the reference as in parity_test. If
-// LONGHAND_MUTANTS_TABLE is set in the environment, one line per op and setting is printed.
+// Tests that the parity test detects bugs. Every op of the catalog is computed with deliberate bugs
+// (mutants), in each type and math mode, and compared with the reference as in parity_test. If the
+// environment variable LONGHAND_MUTANTS_TABLE is set, one line per op and setting is printed.
 
 namespace {
 
@@ -26,7 +26,7 @@ struct Setting {
   DType activations;
   Math math;
   bool tf32;
-  std::shared_ptr<Backend> backend;  // computes the results before they are altered
+  std::shared_ptr<Backend> backend;  // the correct backend, whose results the mutants change
 };
 
 std::vector<Setting> settings() {
@@ -38,14 +38,15 @@ std::vector<Setting> settings() {
           {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
           {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
           {"bf16 bf16", DType::bf16, Math::bf16, false, cpu(Math::bf16)},
-          // No host backend computes in TF32, so results in this setting have the bounds of TF32
-          // but not its rounding errors.
+          // No backend on the host computes in TF32. In this setting the reference backend computes
+          // the results, which are compared with the bounds of TF32.
           {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
 }
 
 /// A mutant that cannot be detected, and the reason.
 struct Excuse {
-  std::string mutant, operation, setting, reason;  // "" as mutant, operation or setting: any
+  // An empty mutant, operation or setting stands for all of them.
+  std::string mutant, operation, setting, reason;
 };
 const std::vector<Excuse>& excuses() {
   static const std::vector<Excuse> all{};
@@ -56,7 +57,7 @@ struct Count {
   int made = 0, caught = 0, excused = 0;
 };
 
-/// Tests one op in one setting.
+/// Tests whether the mutants of one op are detected in one setting (type and math mode).
 class Trial {
  public:
   Trial(const catalog::Operation& operation, const Setting& setting, tolerance::Standard& standard)
@@ -95,7 +96,7 @@ class Trial {
   }
 
  private:
-  /// A mutant's results for the case with index `number`.
+  /// Returns the results of a mutant for the op's test case with index `number`.
   using Compute = std::function<Results(std::size_t number)>;
 
   Results computed(const catalog::Operation& wrong, std::size_t number, Backend& backend) const {
@@ -136,7 +137,7 @@ class Trial {
       comparison.add(answers()[i].values, expected, standard_.noise(i), got);
       if (differs && comparison.worst_of_cases().used > 1) break;
     }
-    if (!differs) return;  // the mutant does not apply to this op
+    if (!differs) return;  // the mutant changes no result of this op
     ++count_.made;
     const tolerance::Worst worst = comparison.worst();
     if (worst.used > 1) {
@@ -159,7 +160,7 @@ class Trial {
   tolerance::Standard& standard_;
   double unit_;
   std::vector<Results> right_;
-  std::set<std::string_view> runs_;  // the operations of the contract that the op runs
+  std::set<std::string_view> runs_;  // the operations of core/contract that the op executes
   Count count_;
 };
 

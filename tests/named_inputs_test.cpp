@@ -1,4 +1,5 @@
-// Tests the named inputs of batches: on the host, on a backend, and in a model that is trained.
+// Tests the named inputs of a batch, which are further tokens or floats with names: on the host, on
+// a backend, and in a model that is trained.
 #include <functional>
 #include <utility>
 
@@ -18,7 +19,8 @@ using namespace longhand::nn;
 
 namespace {
 
-/// Three sequences, each with a further sequence "source", and floats "picture".
+/// A batch of sequences with two tokens, one for each of `source_lengths`. Its named inputs are the
+/// tokens "source", with sequences of these lengths, and the floats "picture".
 Batch batch_of(std::vector<std::int32_t> source_lengths) {
   Batch batch;
   std::int32_t next = 0;
@@ -151,8 +153,8 @@ BOOST_AUTO_TEST_CASE(batches_whose_sizes_do_not_fit_are_refused) {
 BOOST_AUTO_TEST_CASE(named_inputs_belong_to_the_shape_of_a_step) {
   const Batch batch = batch_of({3, 0, 2});
   BOOST_CHECK(shape_of(batch) == shape_of(batch_of({3, 1, 1})));
-  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({3, 0, 3})));  // another number of tokens
-  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({5, 0, 0})));  // position tables are larger
+  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({3, 0, 3})));  // 6 tokens instead of 5
+  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({5, 0, 0})));  // a longer sequence
   Batch other = batch;
   other.named_features["picture"].shape = {3, 2};
   BOOST_CHECK(shape_of(batch) != shape_of(other));
@@ -176,15 +178,16 @@ BOOST_AUTO_TEST_CASE(named_inputs_are_padded_together_with_the_tokens) {
   BOOST_TEST(full.lengths.size() == 8u);
   BOOST_TEST(source.lengths == std::vector<std::int32_t>({3, 0, 2, 0, 0, 0, 0, 251}));
   BOOST_TEST(source.filling == 251);
-  // A model may expect a row of floats for each token or sequence, so such a batch is not padded.
+  // A model may expect a row of floats for each token or sequence, so a batch with named floats is
+  // not padded.
   BOOST_TEST(filled_up(batch_of({3, 0, 2})).lengths.size() == 3u);
-  // The position ids of the padding do not exceed those of the sequences.
+  // The position ids of the 251 padding tokens do not exceed those of the sequences.
   BOOST_TEST(place(*backend, full, DType::f64).tokens_of("source").longest == 3);
 }
 
 namespace {
 
-/// Predicts class floor(x + 2 t) from the named input x and the named token t.
+/// A model that learns the class floor(x + 2 t) from the named floats "x" and the named tokens "t".
 class Sum final : public Model {
  public:
   explicit Sum(Backend& backend) : Model(backend, 1) {}

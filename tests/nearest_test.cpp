@@ -1,4 +1,4 @@
-// Suggestions of known words that are similar to a mistyped word.
+// Tests the suggestion of a known word that is similar to a mistyped word.
 #include "core/nearest.h"
 
 #include <vector>

@@ -21,16 +21,16 @@ std::string nfc(std::string_view text) {
 
 BOOST_AUTO_TEST_CASE(marks_are_sorted_and_composed_with_their_base) {
   BOOST_TEST(nfc("e\u0301") == "\u00e9");
-  BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // the marks are given in the opposite order
+  BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // the input has the marks in the wrong order
   BOOST_TEST(nfc("a\u0315\u0300b") == "\u00e0\u0315b");
-  // These characters are replaced by other letters.
+  // Normalization replaces the signs for angstrom and ohm by letters.
   BOOST_TEST(nfc("\u212b\u2126") == "\u00c5\u03a9");
   BOOST_TEST(nfc("\u0958") == "\u0915\u093c");  // this character is excluded from composition
   BOOST_TEST(nfc("\u1100\u1161\u11a8") == "\uac01");
   BOOST_TEST(nfc("\uac00\u11a8") == "\uac01");
   BOOST_TEST(nfc("\uac01\u11a8") == "\uac01\u11a8");  // the syllable already has a final consonant
   BOOST_TEST(nfc("\u0f73") == "\u0f71\u0f72");
-  BOOST_TEST(nfc("\u0301\u0301") == "\u0301\u0301");  // there is no base character
+  BOOST_TEST(nfc("\u0301\u0301") == "\u0301\u0301");  // the marks have no base character
 }
 
 BOOST_AUTO_TEST_CASE(code_points_newer_than_unicode_9_are_not_changed) {

@@ -1,4 +1,4 @@
-// Reading and writing NumPy's files.
+// Tests reading and writing NumPy's .npy and .npz files.
 #include "core/npy.h"
 
 #include "core/atomic_file.h"
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(written_arrays_are_read_back) {
   }
   const std::string once = contents(path("x.npz"));
   save_numpy(path("x.npz"), tensors);
-  // Files contain no time, so both have the same bytes.
+  // A .npz file contains no time of writing, so a second file has the same bytes.
   BOOST_TEST(contents(path("x.npz")) == once);
   BOOST_TEST(contains(refusal([&] { save_numpy(path("x.npy"), tensors); }),
                       "expected a name that ends in .npz"));
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   std::string flipped = good;
   flipped[200] = static_cast<char>(flipped[200] ^ 1);
   says(flipped, "checksum", "x.npz");
-  // If a byte at any place is changed, or the file is cut there, the file is either read or
+  // Changes one byte at many places, and truncates the file there. Each such file must be read or
   // refused.
   for (std::size_t i = 0; i < good.size(); i += 3) {
     std::string bad = good;
@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   }
 }
 
-/// If arrays could overlap, the directory of a small file could list the same bytes many times, and
-/// the file would expand to a large one.
+/// If arrays could overlap, the directory of a small .npz file could list the same bytes many
+/// times, so that reading it would need much memory.
 BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
   const auto backend = make_reference_backend();
   const Tensor x = Tensor::from(*backend, {4}, DType::f64, std::vector{1., 2., 3., 4.});
@@ -124,8 +124,8 @@ BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
   write_atomically(path("same.npz"), same);
   BOOST_TEST(contains(refusal([&] { numpy_as_safetensors(path("same.npz"), ""); }),
                       "overlaps the array before it"));
-  // One array is within another array: its local header and its numbers are bytes of the other
-  // array.
+  // The next file contains an array within another one: the local header and the numbers of the
+  // inner array are among the numbers of the outer array.
   const std::string inner = good.substr(0, good.find("PK\3\4", 1));
   const std::string values(inner.size() + 8 - inner.size() % 8, '\0');
   const std::string outer = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (" +

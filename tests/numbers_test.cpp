@@ -1,4 +1,4 @@
-// Arrays and tables that are read from files which the user did not write with longhand.
+// Tests reading arrays and tables from files that other programs wrote.
 #include "core/numbers.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-/// An IDX file with this type, these extents and these bytes.
+/// The bytes of an IDX file with this element type, these extents of its axes and these numbers.
 std::string idx(int type, const std::vector<std::uint32_t>& extents, const std::string& bytes) {
   std::string file{0, 0, static_cast<char>(type), static_cast<char>(extents.size())};
   for (const std::uint32_t extent : extents) {

@@ -15,7 +15,7 @@ using namespace longhand;
 
 namespace {
 
-/// 1 + 2 + ... + n by n chunks.
+/// Computes 1 + 2 + ... + n. Each of n chunks of work computes one of the terms.
 std::int64_t sum_of_chunks(ThreadPool& pool, std::int64_t n) {
   std::vector<std::int64_t> terms(static_cast<std::size_t>(n));
   pool.run(n, [&](std::int64_t chunk, int) { terms[static_cast<std::size_t>(chunk)] = chunk + 1; });
@@ -56,14 +56,15 @@ BOOST_AUTO_TEST_CASE(inside_a_parallel_region_a_pool_runs_on_its_calling_thread)
   BOOST_TEST(sums == std::vector<std::int64_t>(4, 5050));
 }
 
-// OpenMP's threads do not exist in the child. A parallel region there would never end.
+// After fork(), OpenMP's threads do not exist in the child process. A parallel region there would
+// wait for them forever.
 BOOST_AUTO_TEST_CASE(after_a_fork_the_child_computes_on_one_thread) {
   ThreadPool pool(2);
   BOOST_TEST(sum_of_chunks(pool, 100) == 5050);
   const pid_t child = ::fork();
   BOOST_REQUIRE(child >= 0);
   if (child == 0) {
-    ::alarm(20);  // ends the child if it waits for a thread
+    ::alarm(20);  // kills the child process if it waits for a thread
     ::_exit(sum_of_chunks(pool, 100) == 5050 ? 0 : 1);
   }
   int status = 0;

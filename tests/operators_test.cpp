@@ -13,7 +13,8 @@ BOOST_AUTO_TEST_SUITE(operators_test)
 
 using namespace longhand;
 
-// Tests the operators of Var and the rearrangements against numbers computed by hand.
+// Compares the operators of Var and operations such as split and permute with numbers computed by
+// hand.
 
 namespace {
 
@@ -40,7 +41,7 @@ BOOST_FIXTURE_TEST_CASE(formulas_can_be_written_with_operators, Fixture) {
                                      -16 + 2 - 0.125 - 5}));
     tape.backward(sum(y));
   }
-  // The gradient is -2 (w_j0 + w_j1) + 1 / x^2 - 1.
+  // x % w is the matrix product. The gradient of x_ij is -2 (w_j0 + w_j1) + 1 / x_ij^2 - 1.
   BOOST_TEST(grad(x) == Doubles({-2 + 1 - 1, -4 + 0.25 - 1, -2 + 0.0625 - 1, -4 + 0.015625 - 1}));
   BOOST_TEST(grad(b) == Doubles({0.2, 0.2}));
 }
@@ -62,7 +63,7 @@ BOOST_FIXTURE_TEST_CASE(the_first_of_equal_maxima_gets_the_gradient, Fixture) {
     const Recording recording(tape);
     tape.backward({sum(maximum(a, b)), sum(minimum(a, b)), sum(max(x, -1)), sum(max(x, 0))});
   }
-  BOOST_TEST(grad(a) == Doubles({2, 1, 1}));  // if a equals b, a receives both gradients
+  BOOST_TEST(grad(a) == Doubles({2, 1, 1}));  // in entry 0, a equals b and gets both gradients
   BOOST_TEST(grad(b) == Doubles({0, 1, 1}));
   BOOST_TEST(grad(x) == Doubles({2, 1, 0, 0, 1, 1}));
 }

@@ -25,7 +25,7 @@ struct Fixture {
     parameter.var().sink().add(
         Tensor::from(*backend, parameter.value().shape(), DType::f64, gradient));
   }
-  /// Executes a step and returns the norm of the gradients. The loss is finite by default.
+  /// Executes a step of the optimizer and returns the norm of the gradients.
   double take(Optimizer& optimizer, double rate, std::int64_t step, double loss = 1) const {
     optimizer.prepare(rate, step);
     optimizer.step(Tensor::from(*backend, {1}, DType::f64, std::vector<double>{loss}));
@@ -41,7 +41,8 @@ BOOST_FIXTURE_TEST_CASE(weight_decay_applies_to_matrices_and_not_to_biases, Fixt
   send(w, {2, 2, 2, 2});
   send(b, {2, 2});
   BOOST_TEST(take(adam, 0.1, 1) == std::sqrt(24.0), close);
-  // The first step is rate * sign(g). AdamW first multiplies the weights by 1 - rate * decay.
+  // AdamW first multiplies the weights by 1 - rate * decay. The first step of Adam then subtracts
+  // rate * sign(gradient).
   BOOST_TEST(w.value().to_doubles()[3] == 1 * (1 - 0.1 * 0.5) - 0.1, close);
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.1, close);
   BOOST_TEST(!w.var().grad());
@@ -52,7 +53,8 @@ BOOST_FIXTURE_TEST_CASE(clipping_scales_all_gradients_by_one_factor, Fixture) {
   send(w, {3, 0, 0, 0});
   send(b, {0, 4});
   BOOST_TEST(take(adam, 1, 1) == 5.0, close);
-  // The clipped gradient g is 3/5, so with rate 1 the result is w - g / (g + 1).
+  // Clipping divides the gradient 3 by the norm 5, which gives g = 3/5. With rate 1 and epsilon 1,
+  // Adam changes the weight from 1 to 1 - g / (g + 1).
   BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.6 / 1.6, close);
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.8 / 1.8, close);
 }
@@ -113,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(frozen_rows_keep_every_bit_and_do_not_count_in_the_norm,
     const auto optimizer = make_optimizer(parameters, options);
     for (int step = 1; step <= 3; ++step) {
       send(c, std::vector<double>(18, 2.0));
-      BOOST_TEST(take(*optimizer, 0.1, step) == 6.0, close);  // the norm over nine entries
+      BOOST_TEST(take(*optimizer, 0.1, step) == 6.0, close);  // norm of the nine trained entries
     }
     for (const auto& [name, tensor] : optimizer->state()) {
       if (name.starts_with("c.")) BOOST_TEST(tensor.shape() == Shape({3, 3}));
@@ -158,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(momentum_continues_after_the_gradient_becomes_zero, Fixt
   SgdOptimizer sgd(parameters, {.momentum = 0.5, .decay = 0.25});
   send(w, {2, 0, 0, 0});
   send(b, {4, 0});
-  take(sgd, 0.1, 1);  // u is g + decay w
+  take(sgd, 0.1, 1);  // in the first step, the velocity is gradient + decay * weight
   BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.1 * 2.25, close);
   BOOST_TEST(b.value().to_doubles()[0] == 1 - 0.1 * 4, close);  // biases do not decay
   send(w, {0, 0, 0, 0});
@@ -183,7 +185,7 @@ BOOST_FIXTURE_TEST_CASE(parameter_groups_have_their_own_rate_and_decay, Fixture)
     send(w, {1, 1, 1, 1});
     send(b, {1, 1});
     send(c, {1});
-    // One norm is computed over all groups.
+    // The gradient norm covers the parameters of all groups.
     BOOST_TEST(take(*optimizer, 0.1, 1) == std::sqrt(7.0), close);
     BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.01, close);
     BOOST_TEST(b.value().to_doubles()[0] == 1 - 0.01, close);
@@ -223,7 +225,9 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     const auto size = static_cast<std::size_t>(shape.size());
     std::vector<double> gradient(size);
     for (double& g : gradient) g = 0.1 * rng.normal();
-    std::vector<std::vector<double>> moments, values;  // index 0: results with f32 moments
+    // `moments` has both moments in f32, then both in bf16. `values` has the weights that result
+    // from f32 moments, then from bf16 moments.
+    std::vector<std::vector<double>> moments, values;
     for (const bool short_moments : {false, true}) {
       Parameters parameters(*cpu, {}, 1);
       const Parameter w = parameters.add("w", shape, constant(1), true);
@@ -242,8 +246,8 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     for (std::size_t k = 0; k < 2; ++k) {
       const std::vector<double>&exact = moments[k], &rounded = moments[2 + k];
       for (std::size_t i = 0; i < size; ++i) {
-        // The bound is three roundings of at most 2^-9 each, and a small margin for roundings to
-        // f32.
+        // Each of three steps rounds a moment to bf16 with a relative error of at most 2^-9. The
+        // bound has a small margin for roundings to f32.
         BOOST_TEST(std::abs(rounded[i] - exact[i]) <= 3.01 * 0x1p-9 * std::abs(exact[i]));
       }
       BOOST_TEST((size == 1 || rounded != exact));
@@ -274,7 +278,8 @@ BOOST_AUTO_TEST_CASE(a_bf16_second_moment_decays_without_gradients) {
 
 namespace {
 
-/// w = w - rate (factor g + decay w), with the number of steps as its state.
+/// An optimizer that replaces each weight w by w - rate (factor * gradient + decay * w). Its state
+/// is the number of steps.
 class Plain final : public Optimizer {
  public:
   Plain(const Parameters& parameters, Groups groups, Communicator* ranks)
@@ -293,7 +298,7 @@ class Plain final : public Optimizer {
   }
 };
 
-/// Declares two numbers but makes one.
+/// A wrong optimizer: it declares two numbers for each step, but now() returns only one.
 class Two final : public Optimizer {
  public:
   Two(const Parameters& parameters, Groups groups, Communicator* ranks)
@@ -321,7 +326,7 @@ BOOST_FIXTURE_TEST_CASE(an_optimizer_of_the_users_own_is_made_and_executed, Fixt
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.05 * 4.0 / 5, close);
   BOOST_REQUIRE(optimizer->state().size() == 2u);
   BOOST_TEST(optimizer->state()[0].name == "w.steps");
-  // A step with numbers that are not finite changes neither parameters nor state.
+  // A step with a NaN in the gradients changes neither the parameters nor the optimizer's state.
   const std::vector<double> before = w.value().to_doubles();
   send(w, {std::numeric_limits<double>::quiet_NaN(), 0, 0, 0});
   send(b, {0, 4});

@@ -1,4 +1,4 @@
-// Tests of the task `files`: tasks made from the user's own JSONL files.
+// Tests the task `files`, whose samples are the records of a user's own JSONL files.
 #include "tasks/own_task.h"
 
 #include <fstream>
@@ -32,7 +32,8 @@ std::string file(const Program& program, const std::string& name, const std::str
   return program.path(name);
 }
 
-/// The options that a new run on these files has.
+/// The options of the task `files` for a new run on these files. Options that are not given are
+/// derived from the files.
 OptionValues completed(const std::string& files, const TaskOptions& options = {}) {
   OptionValues values = option_values(task_kind("files"), options);
   values.set("files", files);
@@ -46,7 +47,8 @@ std::vector<std::string> texts_of(const Task& task, std::span<const std::int32_t
   return texts;
 }
 
-/// Records with prompts of `length` letters. The answer of each is the prompt reversed.
+/// `count` records whose prompts are words of `length` letters and a mark. The answer is the word
+/// reversed.
 std::string reversals(std::size_t length, std::size_t count, std::string_view mark = "=") {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) {
@@ -139,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_broken_line_is_named_by_file_and_number) {
                         completed(sound, {{"after", "\\xff"}});
                       }),
                       "options between and after: expected UTF-8"));
-  // Errors in a test file are found before training starts.
+  // A broken record in a test file is also found before training starts.
   const std::string train = file(*this, "train.jsonl", record("a=", "b"));
   const std::string ood = file(*this, "ood.jsonl", record("a=", "b") + record("b=", ""));
   BOOST_TEST(contains(refusal([&] { completed(train + "," + ood); }),
@@ -153,7 +155,8 @@ BOOST_AUTO_TEST_CASE(tokens_are_characters_and_a_sample_is_prompt_mark_answer_an
       file(*this, "train.jsonl", record("né", "én") + record("ab", "ba\\n", R"(,"pairs":[[2,1]])"));
   const OptionValues values = completed(name, {{"held_out", "0"}});
   BOOST_TEST(values.text("tokens") == "\\n=abné");
-  BOOST_TEST(values.text("between") == "=");  // the prompts end with different characters
+  // The prompts end with different characters, so a mark "=" is put between prompt and answer.
+  BOOST_TEST(values.text("between") == "=");
   BOOST_TEST(values.text("longest") == "6");
   const auto task = task_kind("files").make(values);
   BOOST_TEST(task->vocabulary().size() == 6);
@@ -162,12 +165,12 @@ BOOST_AUTO_TEST_CASE(tokens_are_characters_and_a_sample_is_prompt_mark_answer_an
   BOOST_TEST(texts_of(*task, sample.tokens) == expected);
   BOOST_TEST(sample.asked == (std::vector<std::int32_t>{2, 3, 4}));
   BOOST_TEST(task->as_text(sample).first == "né=");
-  BOOST_TEST(task->vocabulary().encode("né").size() == 3u);  // the mark is added to a user's prompt
+  BOOST_TEST(task->vocabulary().encode("né").size() == 3u);  // the mark "=" is added to a prompt
   BOOST_TEST(task->answer("né") == "én\n");
   BOOST_TEST(!task->check("né", "én").has_value());
   BOOST_TEST(task->check("né", "nn").value() == "expected \"én\", got \"nn\"");
-  // The answer of the second record already ends with the end, which is not added again. Its pair
-  // of tokens counts as if the mark were not there.
+  // The answer of the second record already ends with a line break, which is the end of answers, so
+  // no other end is added. The pair [2, 1] of this record counts tokens without the mark "=".
   const Sample second = task->sample_at(1, 0);
   BOOST_TEST(second.tokens.size() == 6u);
   BOOST_REQUIRE(task->reference(second).size() == 1u);
@@ -188,7 +191,7 @@ BOOST_AUTO_TEST_CASE(tokens_may_be_words_or_bytes_and_only_some_may_be_scored) {
   const auto bytes =
       task_kind("files").make(completed(name, {{"held_out", "0"}, {"tokenizer", "bytes"}}));
   BOOST_TEST(bytes->vocabulary().size() == 256);
-  BOOST_TEST(bytes->sample_at(0, 0).tokens.size() == 21u);  // 9 + 11 bytes and the end
+  BOOST_TEST(bytes->sample_at(0, 0).tokens.size() == 21u);  // 9 + 11 bytes, and the end of answers
 }
 
 BOOST_AUTO_TEST_CASE(a_single_file_keeps_its_last_records_for_tests) {
@@ -209,7 +212,6 @@ BOOST_AUTO_TEST_CASE(a_single_file_keeps_its_last_records_for_tests) {
                       "expected more than 25 records, because 25 are held out"));
 }
 
-// A task that the command `data` writes to files has the same samples when it is read from them.
 BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
   struct Written {
     const char* task;
@@ -247,13 +249,14 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
         std::uint32_t stream = 0;
         for (std::uint64_t i = 0; i < own->count(); ++i) {
           Sample expected;
-          do {  // samples without scored tokens are not written
+          do {  // skips samples without scored tokens, which are not in the files
             Rng rng(config.training().seed, is_train ? Purpose::data : Purpose::evaluation,
                     is_train ? 1 : 0, stream++);
             expected = built_in->sample(rng, 0);
           } while (expected.asked.empty());
           const Sample sample = own->sample_at(i, 0);
-          if (it.task == std::string("boxes")) {  // its files are read as characters, not as words
+          // The files of `boxes` are read as characters, although its tokens are words.
+          if (it.task == std::string("boxes")) {
             BOOST_TEST(own->vocabulary().decode(sample.tokens) ==
                        built_in->vocabulary().decode(expected.tokens));
             continue;
@@ -292,7 +295,8 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
   BOOST_TEST(other["rows"][std::size_t{0}]["on"] == "more");
   BOOST_TEST(other["rows"][std::size_t{0}]["count"] == 5);
 
-  // The model can be used without the files. A command that needs the files names them.
+  // The trained model can be used without the files of its task. A command that needs the files
+  // reports that they are missing.
   std::filesystem::rename(folder / "mine", folder / "gone");
   BOOST_TEST((*this)("generate run --prompt ab= --tokens 3").status == 0);
   BOOST_TEST((*this)("eval run --text more.jsonl").status == 0);
@@ -308,7 +312,8 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
   const Outcome listed = (*this)("runs .");
   BOOST_TEST(contains(listed.out, "long/sequences"));
 
-  // A run can continue on another folder, with the tokens of the first folder.
+  // Another run can start from the model and train on the files of another folder. The vocabulary
+  // stays that of the first folder.
   file(*this, "next/train.jsonl", reversals(4, 40));
   BOOST_TEST((*this)("train --from run --task next --out on --steps 1" + size).status == 0);
   refuses(1, "train --from run --task strange.jsonl --out no --steps 1 --task.held_out 0" + size,
@@ -332,7 +337,7 @@ BOOST_AUTO_TEST_CASE(data_writes_a_folder_that_train_reads) {
   BOOST_TEST(written["command"] == "longhand train --task mine/");
   BOOST_TEST(contents(folder / "mine/ood.jsonl").starts_with("{\"prompt\":\""));
   refuses(1, "data --task reversal --out mine", "train.jsonl: already exists");
-  // Options that do not fit the last distribution are refused before the first file is written.
+  // Options that are invalid for one of the test sets are refused before the first file is written.
   refuses(1, "data --task recall --task.tokens 8-16 --task.pairs 3 --task.vocabulary 16 --out none",
           "option vocabulary: expected at least 26 for 12 keys and 12 values, got 16 "
           "(distribution 4x)");
@@ -366,7 +371,7 @@ BOOST_AUTO_TEST_CASE(attention_is_compared_with_pairs_of_records_and_repaired) {
   BOOST_TEST(
       (*this)("sweep --task mine --grid rate=1e-3,1e-2 --steps 1 --out grid" + size).status == 0);
 
-  // Without pairs there is nothing to compare with.
+  // Without the field "pairs", records have no reference attention to compare with.
   file(*this, "plain/train.jsonl", reversals(3, 20));
   file(*this, "plain/id.jsonl", reversals(3, 5));
   BOOST_TEST((*this)("train --task plain --out bare --steps 1" + size).status == 0);
@@ -382,7 +387,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_split_by_length_without_a_prompt_in_two_files) {
   file(*this, "t.csv", table + "60,\"two\nlines\",ok\n");
   const Json made = json(
       "data split t.csv --fields question,reply --lengths 3,5 --held-out 0.5 --out mine --json");
-  BOOST_TEST(made["left"] == 20);  // answers of 6 and 7 characters
+  BOOST_TEST(made["left"] == 20);  // answers of 6 and 7 characters are left out
   std::map<std::string, std::set<std::string>> prompts;
   std::int64_t rows = 0;
   for (const Json& row : made["rows"]) {
@@ -399,7 +404,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_split_by_length_without_a_prompt_in_two_files) {
   }
   BOOST_TEST(rows == 41);
   BOOST_REQUIRE(prompts.size() == 3u);
-  // The division has a random stream of its own, one number per prompt.
+  // A random number that depends only on the prompt decides whether the prompt is held out.
   const auto is_held_out = [](const std::string& prompt) {
     return Rng(1, Purpose::split, 0, crc32c(prompt)).chance(0.5);
   };

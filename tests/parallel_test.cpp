@@ -38,8 +38,8 @@ BOOST_DATA_TEST_CASE(every_chunk_runs_once, data::make(crews), threads) {
   }
 }
 
-// Each worker writes to its own element. If two workers had the same number, counts would be lost,
-// and the thread sanitizer would report a race.
+// Each worker thread writes to the element with its number. If two workers had the same number,
+// counts would be lost, and the thread sanitizer would report a race.
 BOOST_DATA_TEST_CASE(a_worker_number_is_never_shared, data::make(crews), threads) {
   ThreadPool pool(threads);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(threads));
@@ -49,7 +49,7 @@ BOOST_DATA_TEST_CASE(a_worker_number_is_never_shared, data::make(crews), threads
   BOOST_TEST(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == 10'000);
 }
 
-// A run must see what any thread wrote in the previous run.
+// Each run of the pool must see what any thread wrote in the previous run.
 BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), threads) {
   ThreadPool pool(threads);
   const std::int64_t rounds = 20'000 / (threads * threads);  // many threads on few cores are slow
@@ -66,7 +66,7 @@ BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), thread
 BOOST_DATA_TEST_CASE(sleeping_workers_wake, data::make(crews), threads) {
   ThreadPool pool(threads);
   for (int round = 0; round < 5; ++round) {
-    // Idle threads poll for less than this time before they sleep.
+    // Idle threads poll for less than 20 ms before they sleep.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::atomic<int> sum{0};
     pool.run(100, [&](std::int64_t chunk, int) { sum += static_cast<int>(chunk); });

@@ -11,8 +11,8 @@ BOOST_AUTO_TEST_SUITE(parity_test)
 
 using namespace longhand;
 
-// Compares every op of the catalog, forward and all gradients, on the CPU backend with the
-// reference in f64, for each instruction set of this machine, element type and math mode.
+// Compares the CPU backend with the reference backend in f64. Every op of the catalog is computed,
+// with all gradients, for each instruction set of this machine, element type and math mode.
 
 namespace {
 

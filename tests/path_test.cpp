@@ -8,8 +8,9 @@
 
 using namespace longhand;
 
-// Compares PaTH's scores with their definition, which applies one reflection after another. The
-// tests of the catalog cover gradients and parity. The tests of all mixers cover decoding.
+// Compares PaTH attention with its definition, which applies one reflection after another to each
+// key. Tests of all ops and all mixers check its gradients, its parity between backends and its
+// decoding.
 BOOST_AUTO_TEST_SUITE(path_test)
 
 BOOST_AUTO_TEST_CASE(a_key_is_reflected_by_every_token_between_key_and_query) {

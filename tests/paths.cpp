@@ -2,8 +2,8 @@
 
 namespace longhand {
 
-// This is the only test file that contains paths of the build. All other object files can therefore
-// be shared by builds in several folders.
+// Only the object file of this test file contains paths of the build. Builds in several folders can
+// share the object files of all other tests.
 const char* const test_data = LONGHAND_TEST_DATA;
 const char* const built_program = LONGHAND_PROGRAM;
 

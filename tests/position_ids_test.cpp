@@ -74,7 +74,6 @@ BOOST_AUTO_TEST_CASE(tokens_that_belong_together_share_a_position_id) {
              (Ids{1, 2, 0, 1, 2, 0, 1, 2, 0}));
 }
 
-// While a sequence is generated, its tokens have the same position ids as in the complete sequence.
 BOOST_AUTO_TEST_CASE(position_ids_depend_on_earlier_tokens_and_stay_below_their_bound) {
   for (const Coupled& c : coupling_tasks) {
     const auto task = make_task(c.kind, c.options);
@@ -126,7 +125,7 @@ BOOST_AUTO_TEST_CASE(random_positions_ascend_and_cover_the_range) {
     for (std::size_t t = 1; t < ids.size(); ++t) BOOST_REQUIRE(ids[t] > ids[t - 1]);
     for (const std::int32_t id : ids) ++times.at(static_cast<std::size_t>(id));
   }
-  // Each sample draws 10 of 30 numbers, so each number is in a third of the samples.
+  // Each sample draws 10 of 30 position ids, so each id is in about a third of the samples.
   for (const int n : times) BOOST_TEST(std::abs(n - 2000 / 3) < 120);
   const auto full = with_ids("reversal", PositionIds::random, 10, {{"length", "4"}});
   BOOST_TEST(draw(*full, 1).positions == (Ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
@@ -147,8 +146,9 @@ BOOST_AUTO_TEST_CASE(coupled_positions_start_anywhere_and_stay_in_the_range) {
         BOOST_TEST(sample.positions[t] < 12);
       }
     }
-    // The largest coupled position is 4: three digits including padding, and the end. The largest
-    // digit place is 3.
+    // The ids of a sample start at a random number and stay below 12. Counted from this start, the
+    // largest coupled id is 4 (three digits and the end), which leaves 8 starts. The largest digit
+    // place is 3, which leaves 9 starts.
     BOOST_TEST(starts.size() == (ids == PositionIds::coupled ? 8u : 9u));
   }
 }
@@ -193,8 +193,8 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
              }).starts_with("input: expected a position of at least 0 for each of 2 tokens"));
 }
 
-// If the position ids equal the places of the tokens, all bits are the same, because a model has no
-// other information about positions.
+// If the position ids equal the places of the tokens in their sequences, the logits have the same
+// bits as without ids, because a model has no other information about positions.
 BOOST_AUTO_TEST_CASE(position_ids_equal_to_the_places_change_nothing) {
   const auto backend = make_backend("cpu", {.threads = 1});
   const auto task = make_task("reversal");
@@ -241,8 +241,8 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
       for (const PositionIds ids : {PositionIds::random, PositionIds::coupled}) {
         const auto task = with_ids("reversal", ids, 40, {{"length", "3-8"}});
         nn::Decoder model(*backend, small_decoder(*task, positions, 40), 1);
-        // The answers of the samples are replaced by the model's predictions, so that both ways of
-        // reading give the same predictions.
+        // The answers of the samples are replaced by the tokens that the model decodes. A single
+        // pass over these samples must then predict the same tokens.
         std::vector<tasks::Sample> samples;
         for (std::uint32_t i = 0; i < 4; ++i) samples.push_back(draw(*task, i));
         std::vector<Ids> sequences, asked, given;
@@ -274,7 +274,6 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
   }
 }
 
-// The position ids of a growing sequence are the first position ids of the complete sequence.
 BOOST_AUTO_TEST_CASE(positions_of_earlier_tokens_do_not_change_while_a_sequence_grows) {
   for (const PositionIds ids : {PositionIds::random, PositionIds::coupled, PositionIds::abacus}) {
     const auto task = with_ids("addition", ids, 40);
@@ -298,16 +297,17 @@ BOOST_AUTO_TEST_CASE(a_recorded_step_equals_the_step_executed_directly) {
     nn::Decoder model(*backend, small_decoder(*task, nn::Positions::learned, 40), 1);
     const auto source = app::training_batches(task, 3, {.sequences = 12});
     const auto full = [&](std::int64_t step, std::int64_t part) {
-      return nn::filled_up(source(step, part));  // padded as recorded steps are
+      return nn::filled_up(source(step, part));  // recorded steps pad their batches in this way
     };
     return train_losses(model, full, {.steps = 8, .schedule = {.peak = 1e-2, .steps = 8}});
   };
   BOOST_TEST(losses(false) == losses(true));
 }
 
-// A small version of the published experiment. After training on up to 4 digits, more than half of
-// the tokens are right in sums of 5 and 6 digits. With consecutive positions, a sixth is right. A
-// run that is interrupted and resumed has the same bits.
+// A small version of the published experiment with coupled position ids. After training on numbers
+// with up to 4 digits, more than half of the tokens are right in sums of numbers with 5 and 6
+// digits. With consecutive positions, a sixth of them is right. The test also checks that an
+// interrupted and resumed training has the same losses.
 BOOST_AUTO_TEST_CASE(addition_with_coupled_positions_generalizes_to_longer_numbers) {
   app::Config config("addition");
   for (const auto& [key, value] :

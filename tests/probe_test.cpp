@@ -13,8 +13,8 @@ namespace probe_test {
 using namespace longhand;
 using namespace longhand::app;
 
-/// A model whose blocks add nothing to the residual stream, so the output at a token is the token's
-/// embedding.
+/// A sorting model whose blocks add nothing to the residual stream. At every layer, the residual
+/// stream of a token is therefore the token's embedding.
 struct Rigged : Reference {
   static constexpr std::int64_t numbers = 3, width = 8;
   std::unique_ptr<tasks::Task> task;
@@ -42,8 +42,8 @@ struct Rigged : Reference {
     const Tensor to = model->parameters().find(name)->value();
     run(Copy{.x = f64(to.shape(), values), .y = to});
   }
-  /// Sets the embedding of each token. The decoder basis consists of unit vectors, so the product
-  /// of an embedding with a basis vector is an entry of the embedding.
+  /// Sets the embedding of each token. The rows of the output layer (the decoder basis) are unit
+  /// vectors, so the product of an embedding with one of them is an entry of the embedding.
   void embed(const std::vector<Values>& rows) const {
     Values all;
     for (Values row : rows) {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(cosines_of_orthogonal_and_parallel_vectors_are_right) {
   const Tensor pair = f64({2, 2}, {1, 0, -3, 4});
   BOOST_TEST(std::abs(cosines_within(pair).mean - 0.6) < 1e-14);
   BOOST_TEST(std::abs(cosines_within(pair).root_mean_square - 0.6) < 1e-14);
-  BOOST_TEST(std::abs(spread_of_lengths(pair) - 2.0 / 3) < 1e-14);  // vectors of lengths 1 and 5
+  BOOST_TEST(std::abs(spread_of_lengths(pair) - 2.0 / 3) < 1e-14);  // the rows have lengths 1 and 5
   BOOST_TEST(spread_of_lengths(f64({2, 2}, {1, 0, 0, 1})) == 0);
 }
 
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   const Bases bases = bases_of(*model);
   const nn::Batch batch{.tokens = {2, 1, 4}, .lengths = {3}};
   const auto all = project(*model, batch, bases);
-  BOOST_TEST(all.size() == 4u);  // two layers, each before and after the feed forward
+  BOOST_TEST(all.size() == 4u);  // before and after the feed forward of each of two layers
   for (const Projection& p : all) {
     check_values(p.decoder, {3, 4, 0, 0, 0, 0, /**/ 0, 1, 2, 0, 0, 0, /**/ 6, 0, 0, 0, 0, 0});
     check_values(p.encoder, {0, 4, 25, 0, 18, 0, /**/ 0, 5, 4, 0, 0, 0, /**/ 0, 0, 18, 0, 36, 0});
@@ -86,9 +86,11 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// The delimiter ⊥ has its largest product with the number 1, so ⊥ shows the minimum only if the
-// minimum is 1. The numbers 1 and 2 have their two largest products with 1 and 2. So only the
-// number 1 shows its successor, and only if the input contains 2.
+// sorting_mechanisms() counts two properties of a token's products with the rows of the output
+// layer. The largest product of the delimiter ⊥ should belong to the minimum of the input. Here it
+// belongs to the number 1, so it counts only if the minimum is 1. The two largest products of a
+// number should belong to this number and its successor. For 1 and 2 these are 1 and 2, so only the
+// number 1 counts, and only if the input contains 2.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

@@ -26,7 +26,7 @@
 
 namespace longhand {
 
-/// The built program, run as a user runs it, in a separate folder.
+/// Runs the built program `longhand` as a user does, in a temporary folder of its own.
 struct Program {
   struct Outcome {
     int status;
@@ -58,7 +58,7 @@ struct Program {
     }
   }
 
-  /// The single JSON object that the program prints to standard output.
+  /// Runs the program and returns the single JSON object that it prints to standard output.
   Json json(const std::string& words) const {
     const Outcome outcome = (*this)(words);
     BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
@@ -72,14 +72,14 @@ struct Program {
     return {};
   }
 
-  /// The lines of a run's metrics.
+  /// The lines of metrics.jsonl in the folder of a run.
   std::vector<Json> metrics(const std::string& run) const {
     std::vector<Json> all;
     std::istringstream lines(contents(folder / run / "metrics.jsonl"));
     for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line).value());
     return all;
   }
-  /// The bytes of a run's checkpoint.
+  /// The bytes of the checkpoint of a run at this step: first the model, then the optimizer.
   std::string checkpoint(const std::string& run, int step) const {
     const auto at = folder / run / "checkpoints" / ("step-" + std::to_string(step));
     return contents(at / "model.safetensors") + contents(at / "optimizer.safetensors");
@@ -88,7 +88,7 @@ struct Program {
     return SafetensorsFile::open(
         path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
   }
-  /// Waits until a run's metrics have at least this many lines.
+  /// Waits until metrics.jsonl of a run has at least this many lines.
   void wait_for_lines(const std::string& run, int lines) const {
     for (int tries = 0; tries < 6000; ++tries) {
       const std::string text = contents(folder / run / "metrics.jsonl");
@@ -103,7 +103,8 @@ struct Program {
   pid_t start(const std::string& line) const {
     const pid_t child = ::fork();
     if (child != 0) return child;
-    // nohup and background jobs of scripts ignore some signals, and child processes inherit this.
+    // The child process inherits ignored signals. Some are ignored if the tests run under nohup or
+    // as a background job of a script.
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
     const int nowhere = ::open("/dev/null", O_RDWR);
     ::dup2(nowhere, STDOUT_FILENO);
@@ -125,8 +126,8 @@ struct Program {
     BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0), "longhand " << line);
     return usage.ru_maxrss / 1024;
   }
-  /// The exit status of the program. If a signal ended the program, the negative number of the
-  /// signal.
+  /// Waits for the program to end and returns its exit status. If a signal ended the program,
+  /// returns minus the number of the signal.
   static int finish(pid_t child) {
     int status = 0;
     LONGHAND_CHECK(::waitpid(child, &status, 0) == child, "cannot wait for the program");

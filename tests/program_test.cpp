@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(help_shows_common_options_those_of_a_task_or_all) {
   const std::string sorting = (*this)("train --task sorting --help").out;
   BOOST_TEST(sorting.find("helper task: none, successor") != std::string::npos);
   BOOST_TEST(sorting.find("--task.group") == std::string::npos);
-  // Options are written as flags, not as settings of config.ini.
+  // The help shows flags, such as --steps, and not the names in config.ini, such as training.steps.
   for (const char* section : {"training.", "model.", "compute."}) {
     BOOST_TEST(all.find(section) == std::string::npos, section);
   }
@@ -112,7 +112,8 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
   BOOST_TEST(contains((*this)("train --help all").out, "same as --rate"));
   BOOST_TEST(contains((*this)("man train").out, "same as \\-\\-rate"));
 
-  // An alias never hides an option of the same name, and always refers to an existing option.
+  // No alias has the name of an option of the same command. Each alias refers to an existing
+  // option.
   std::map<std::string, int> meanings;
   for (const auto& entry : app::commands()) {
     const auto& name = entry.first;
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
     for (std::string line; std::getline(lines, line);) width = std::max(width, line.size());
     return width;
   };
-  BOOST_TEST(widest((*this)("op list").out) > 120u);  // only a terminal limits the width
+  BOOST_TEST(widest((*this)("op list").out) > 120u);  // output to a file has no maximum width
   for (const std::size_t columns : {80u, 100u, 120u}) {
     const Outcome list = (*this)("op list", text("COLUMNS=", columns));
     BOOST_TEST(list.status == 0);
@@ -153,12 +154,12 @@ BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
 
 BOOST_AUTO_TEST_CASE(a_recipe_describes_its_runs) {
   const Json paper = json("repro fal/table1 --scale paper --list-runs --json");
-  // Two models of Cycle Tracing, and three seeds of GPT and one of FAL on Flip-Flop.
+  // The six runs: two models of Cycle Tracing and, on Flip-Flop, three seeds of GPT and one of FAL.
   BOOST_REQUIRE(paper["rows"].size() == 6u);
   double all = 0;
   for (const Json& run : paper["rows"]) {
-    // Training takes six operations per parameter and token, and those of attention. Sequences have
-    // at most 1025 tokens.
+    // Training takes six operations per parameter and token, plus the operations of attention.
+    // Sequences have at most 1025 tokens.
     const double tokens = run["operations"].number() / 6 / run["parameters"].number();
     BOOST_TEST(tokens > 0.5 * run["steps"].number() * 32);
     BOOST_TEST(tokens < 4.0 * run["steps"].number() * 128 * 1025);
@@ -250,7 +251,7 @@ BOOST_AUTO_TEST_CASE(gradcheck_reports_each_named_op) {
 
 BOOST_AUTO_TEST_CASE(gradcheck_prints_errors_on_long_sequences_with_their_share_of_the_bound) {
   const Json report = json("gradcheck tra_attention --backend cpu --math bf16 --length 70 --json");
-  BOOST_REQUIRE(report["rows"].size() == 3);  // no gates, gates of 0.5 and 0.97
+  BOOST_REQUIRE(report["rows"].size() == 3);  // rows: no gates, gates of 0.5, gates of 0.97
   for (const Json& row : report["rows"]) {
     BOOST_TEST(row["tokens"] == 70);
     BOOST_TEST(row["dq"].number() > 0);
@@ -339,7 +340,7 @@ BOOST_AUTO_TEST_CASE(every_op_gives_the_same_result_as_command_and_as_library_ca
 BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   BOOST_TEST(json("bench list --json")["rows"].size() >= 2);
   const Json products = json("bench gemm --size 9,5,33 --seconds 0 --json");
-  BOOST_TEST(products["rows"].size() == 9);  // three layouts, each in three math modes
+  BOOST_TEST(products["rows"].size() == 9);  // three matrix layouts, each in three math modes
   for (const Json& row : products["rows"]) {
     BOOST_TEST(row["gflops"].number() > 0);
     BOOST_TEST(row["error"].number() < (row["math"] == "bf16" ? 0.01 : 1e-4));
@@ -353,8 +354,8 @@ BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   BOOST_REQUIRE(memory["rows"].size() == 6);
   for (const std::size_t first : {0, 2, 4}) {
     const auto bytes = [&](std::size_t row) { return memory["rows"][row]["peak_bytes"].number(); };
-    // The peak includes at least y and three gradients. A sequence of four times the length has at
-    // most five times the peak.
+    // The peak memory includes at least y, dq, dk and dv. A sequence of four times the length has
+    // at most five times the peak.
     BOOST_TEST(bytes(first) >= 4 * 512 * 2 * 8 * 4);
     BOOST_TEST(bytes(first + 1) < 5 * bytes(first));
   }

@@ -8,7 +8,7 @@
 
 namespace longhand {
 
-/// Normal numbers with mean 0.
+/// A tensor of normally distributed random numbers with mean 0.
 inline Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed,
                             double deviation = 1) {
   Rng rng(seed, Purpose::test);

@@ -36,7 +36,8 @@ BOOST_AUTO_TEST_CASE(the_training_distribution_is_the_last_choice_of_every_task)
              "length-50/sequences length-100/sequences train/sequences ");
   BOOST_TEST(joined(ranking_scores(Config("text"))) ==
              "validation/bits_per_byte train/bits_per_byte ");
-  // `drift` does not select checkpoints.
+  // Scores on `drift` do not help to select the best checkpoint, so `drift` follows the other test
+  // sets.
   BOOST_TEST(joined(Config("flip-flop").ranking_distributions()) == "sparse 2x 4x drift train ");
   BOOST_TEST(joined(ranking_scores(Config("reversal"), "train")) == "train/sequences ");
   BOOST_TEST(joined(ranking_scores(Config("reversal"), "ood/tokens")) == "ood/tokens ");
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(samples_of_files_that_a_run_trains_on_are_the_last_choice) 
   BOOST_TEST(joined(config.ranking_distributions()) == "ood ood-far test id train ");
   config.set("training.train_on", "ood");
   BOOST_TEST(joined(config.ranking_distributions()) == "ood-far test id train ood ");
-  // A single file has a held-out part.
+  // If the task has a single file, some of its records are held out for validation.
   Config single("files");
   for (int i = 0; i < 20; ++i) {
     std::ofstream(folder / "train.jsonl", std::ios::app) << R"({"prompt": "a=", "answer": "b"})"

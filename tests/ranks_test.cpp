@@ -43,8 +43,8 @@ auto on_ranks(int size, F&& rank) {
 
 constexpr std::int64_t rank_words = 11;
 
-/// Batches of sequences with different lengths. Batch 5 of every step has no scored target. Batch 2
-/// of every third step has none either.
+/// A batch of sequences with different lengths. Batch 5 of every step and batch 2 of every third
+/// step have no scored target.
 Batch ragged_batch(std::int64_t step, std::int64_t place) {
   Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
   Batch batch;
@@ -150,8 +150,9 @@ BOOST_AUTO_TEST_CASE(any_is_true_on_every_rank_if_it_is_true_on_one) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
-  // The sum of these values depends on the order of additions. The lengths are odd, so the two
-  // halves of a message differ, and the longest one needs several pieces.
+  // The rounded sum of the values below depends on the order of additions. The lengths are odd, so
+  // the two halves of a message have different lengths. The longest tensor is sent in several
+  // pieces.
   for (const std::int64_t length : {std::int64_t{1}, std::int64_t{5}, std::int64_t{300'001}}) {
     std::vector<std::vector<double>> parts(8);
     Rng rng(5, Purpose::test);
@@ -181,7 +182,8 @@ BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
         const Numbers sum = own.take();
         const Tensor whole = Tensor::from(*backend, {length}, DType::f32,
                                           std::vector<double>(sum.begin(), sum.end()));
-        const std::int64_t half = length / 2;  // two tensors, one of which may be empty
+        // The values are summed as two tensors, of which the first may be empty.
+        const std::int64_t half = length / 2;
         ranks.sum(std::vector<Tensor>{whole.slice(0, half), whole.slice(half, length - half)});
         return whole.to_doubles();
       });
@@ -258,8 +260,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(every_rank_receives_the_tensors_of_each_owner) {
-  // There are seven tensors of different sizes. One rank owns none of them, and one tensor extends
-  // over several pieces.
+  // There are seven tensors of different sizes. Rank 1 owns no tensor, and the largest tensor is
+  // sent in several pieces.
   const std::vector<int> owners{0, 2, 2, 3, 0, 3, 2};
   const std::vector<std::int64_t> sizes{3, 1, 2'000'000, 7, 0, 2, 5};
   const auto all = on_ranks(4, [&](Communicator& ranks) {
@@ -325,8 +327,8 @@ BOOST_AUTO_TEST_CASE(sharing_state_changes_no_bit_and_checkpoints_load_on_any_nu
 }
 
 BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
-  // There are as many ranks as parts. So a rank stores only its share of the sums, and the data in
-  // transit.
+  // There are as many ranks as parts of a step, so each rank computes one part. A rank that shares
+  // gradients then stores only its share of their sums and the data in transit.
   const DecoderConfig config{.vocabulary = rank_words,
                              .width = 64,
                              .layers = 8,
@@ -343,21 +345,21 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
       return static_cast<double>(backend->memory().use().peak) /
              (4.0 * static_cast<double>(model.parameters().count()));
     });
-    return std::ranges::max(peaks);  // in units of the size of the parameters in f32
+    return std::ranges::max(peaks);  // peak memory / size of the parameters in f32
   };
   const double nothing = peak(Sharing::nothing), moments = peak(Sharing::moments),
                gradients = peak(Sharing::gradients);
-  // The moments have twice the size of the parameters, and three quarters of them are on other
-  // ranks.
+  // Adam's moments have twice the size of the parameters. Sharing them moves three quarters of them
+  // to other ranks. This saves 1.5 times the size of the parameters.
   BOOST_TEST(moments < nothing - 1.2);
-  // The gradients have the size of the parameters, and three quarters of them are on other ranks.
-  // The bound is lower because of data in transit.
+  // The gradients have the size of the parameters. Sharing them moves three quarters of them to
+  // other ranks. This saves less than 0.75 times their size because of data in transit.
   BOOST_TEST(gradients < moments - 0.4);
 }
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_written_by_ranks_is_complete_or_absent) {
-  // If one rank cannot write its part, no folder with the checkpoint's name may exist afterwards,
-  // and no temporary files.
+  // If one rank cannot write its part of a checkpoint, neither a folder with the checkpoint's name
+  // nor temporary files may remain.
   const TemporaryFolder folder;
   const auto work = [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
@@ -374,14 +376,14 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   for (const int size : {2, 4, 8}) {
     const auto right = on_ranks(size, [&](Communicator& ranks) {
       const auto backend = make_cpu_backend({.threads = 1});
-      const std::int64_t n = 2'500'001;  // needs more than one piece
+      const std::int64_t n = 2'500'001;  // so many values are sent in several pieces
       std::vector<double> values(static_cast<std::size_t>(n));
       Rng rng(9, Purpose::test, 0, static_cast<std::uint32_t>(ranks.rank()));
       for (double& x : values) x = rng.normal() * std::exp(4 * rng.normal());
       const auto make = [&] { return Tensor::from(*backend, {n}, DType::f32, values); };
       const Tensor plain = make(), whole = make(), shared = make();
       ranks.sum({&plain, 1});
-      std::vector<std::size_t> shares{0};  // the shares are uneven, and one is empty
+      std::vector<std::size_t> shares{0};  // boundaries of uneven shares; one share is empty
       for (int r = 1; r < size; ++r) {
         shares.push_back(r == 1 ? 0 : static_cast<std::size_t>(n / size * r + r));
       }
@@ -402,14 +404,15 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   }
 }
 
-/// Data in transit between emulated devices. Only one thread at a time may use a device.
+/// Data in transit between emulated devices, or between hosts. The thread that has locked the mutex
+/// `devices` is the only one that may use a device.
 struct Cables {
   std::mutex mutex, devices;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::vector<std::byte>> on_its_way;
 };
 
-/// Replaces NCCL for devices whose memory the host cannot read.
+/// Exchanges data between emulated CUDA devices, as NCCL does between real ones.
 class EmulatedDevices final : public DeviceTransport {
  public:
   EmulatedDevices(Cables& cables, Backend& backend, int rank)
@@ -463,7 +466,8 @@ BOOST_AUTO_TEST_CASE(sums_on_devices_have_the_bits_of_the_hosts) {
   }
 }
 
-/// Exchanges messages between hosts while their devices wait. Only one device at a time computes.
+/// Exchanges messages between hosts. Only one thread at a time may use its device, so an exchange
+/// unlocks the devices for the other threads.
 class CabledHosts final : public Transport {
  public:
   CabledHosts(Cables& cables, Cables& devices, int rank, int size)
@@ -492,8 +496,8 @@ class CabledHosts final : public Transport {
   int rank_, size_;
 };
 
-/// A configuration in which one bias has 45 numbers. Without padding, later members of the same
-/// bucket would not be aligned to 16 bytes.
+/// A model in which one bias has 45 numbers. Ranks exchange gradients in buckets. Without padding,
+/// the gradients that follow this bias in its bucket would not be aligned to 16 bytes.
 DecoderConfig uneven() {
   DecoderConfig config = softmax_fal();
   config.layers = 1;
@@ -501,7 +505,8 @@ DecoderConfig uneven() {
   return config;
 }
 
-/// Runs f on each rank. Devices exchange data directly if `cabled`, otherwise through their hosts.
+/// Runs f on each rank. The devices of the ranks exchange data directly if `cabled`, otherwise
+/// through their hosts.
 template <class F>
 auto on_devices(int size, bool cabled, F&& f) {
   Cables devices, hosts;
@@ -541,7 +546,7 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
     for (const int size : {2, 4}) {
       for (const bool cabled : {false, true}) {
         options.sharing = sharing;
-        // One bucket for all gradients, or several.
+        // The gradients are exchanged in several small buckets, or in a single large one.
         options.bucket_bytes = cabled ? 4096 : GradientExchange::bucket_bytes;
         const auto runs = on_devices(size, cabled, [&](Communicator& ranks, Backend& device) {
           return trained_on_device(ranks, device, options);
@@ -644,7 +649,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_sums_does_not_hang_the_others) {
   expect_refusal([&] { run_ranks(4, work); }, "no more memory");
 }
 
-/// Rank 0 of two ranks. Its peer answers late, and its answer consists of ones.
+/// Connects rank 0 with a second rank, which answers late. All bytes of its answers are 1.
 class LatePeer final : public Transport {
  public:
   int rank() const override { return 0; }
@@ -659,7 +664,9 @@ BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_a_sum_keeps_its_memory_until_the_sum_
   const auto backend = make_cpu_backend({.threads = 1});
   const Tensor x = Tensor::zeros(*backend, {1 << 12}, DType::f32);
   { Communicator(std::make_unique<LatePeer>()).begin_sum(x); }
-  const std::vector<double> sums = x.to_doubles();  // the second answer overwrites half of the sums
+  // A sum of two ranks takes two exchanges. Numbers from the other rank are first added to one half
+  // of x and then overwrite the other half.
+  const std::vector<double> sums = x.to_doubles();
   BOOST_TEST(sums.front() == sums[(1 << 11) - 1]);
   BOOST_TEST(sums.front() > 0);
   BOOST_TEST(sums.back() > 0);
@@ -685,8 +692,8 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
 }
 
 BOOST_AUTO_TEST_CASE(the_division_of_a_step_into_parts_determines_the_bits) {
-  // Shows that the tests of equal bits could fail: dividing the same batches into other parts
-  // changes the order of additions.
+  // Dividing the same batches into other parts changes the order of additions and therefore the
+  // bits. This shows that the tests of equal bits are able to fail.
   const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), alone());
   const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), alone());
   BOOST_CHECK(eight.values != four.values);

@@ -22,8 +22,8 @@ constexpr TaskMaker make{recall};
 
 std::size_t place(std::int32_t output) { return static_cast<std::size_t>(output); }
 
-/// The probability of drawing these slots, counted from 0, in this order without replacement. Slot
-/// x has the weight (x + 1)^-exponent.
+/// The probability of drawing these slots in this order without replacement. Slots are the pairs of
+/// tokens in which a key can be queried. Slot x = 0, 1, ... has the weight (x + 1)^-exponent.
 double probability(const std::vector<std::size_t>& drawn, std::size_t slots, double exponent) {
   std::vector<double> weights;
   for (std::size_t x = 1; x <= slots; ++x) {
@@ -46,7 +46,7 @@ double fairness(const auto& counted, std::size_t cells) {
 
 }  // namespace
 
-// Checks every property by the definition, using only the tokens.
+// Finds out from the tokens of each sample which keys are queried and which values they have.
 BOOST_AUTO_TEST_CASE(each_key_is_queried_once_and_its_value_is_the_target) {
   struct Form {
     std::size_t tokens, keys, repeats, back;
@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(keys_values_and_other_tokens_are_uniform) {
   BOOST_TEST(fairness(first_other, 12) > 1e-3);
 }
 
-// Counts how often keys 1, 2 and 3 have each triple of slots. There are 60 ordered triples of 5
-// slots.
+// Counts in which slots (pairs of tokens after the table of keys and values) the three keys of a
+// sample are queried. There are 60 ordered choices of 3 of the 5 slots.
 BOOST_AUTO_TEST_CASE(slots_are_drawn_without_replacement_by_a_power_law) {
   const auto task = make({{"tokens", "16"}, {"pairs", "3"}, {"vocabulary", "32"}});
   std::map<std::vector<std::size_t>, double> counted;
@@ -139,12 +139,10 @@ BOOST_AUTO_TEST_CASE(slots_are_drawn_without_replacement_by_a_power_law) {
   BOOST_TEST(counts.size() == 60u);
   BOOST_TEST(std::abs(all - 1) < 1e-12);
   BOOST_TEST(chi_square_p(counts, expected) > 1e-3);
-  // The test distinguishes even a law that is this similar.
+  // The test also rejects a power law with the similar exponent 0.9.
   BOOST_TEST(chi_square_p(counts, flatter) < 1e-6);
 }
 
-// In a sample of the trained length, the slot of the first key has exactly the distribution of the
-// power law.
 BOOST_AUTO_TEST_CASE(the_first_keys_slot_follows_the_power_law) {
   const auto task = make({{"tokens", "256"}, {"pairs", "32"}});
   std::vector<double> counts(96), expected;
@@ -169,7 +167,7 @@ BOOST_AUTO_TEST_CASE(repeated_keys_are_in_any_order) {
     }
     ++orders[order];
   }
-  BOOST_TEST(fairness(orders, 3) > 1e-3);  // the three possible orders are aabb, abab, abba
+  BOOST_TEST(fairness(orders, 3) > 1e-3);  // possible orders of the keys a and b: aabb, abab, abba
 }
 
 BOOST_AUTO_TEST_CASE(lengths_are_even_and_have_the_same_density_of_keys) {
@@ -194,7 +192,7 @@ BOOST_AUTO_TEST_CASE(lengths_are_even_and_have_the_same_density_of_keys) {
 BOOST_AUTO_TEST_CASE(the_reference_of_a_value_is_its_place_in_the_table) {
   const auto task = make({{"tokens", "96"},
                           {"pairs", "8"},
-                          // the vocabulary is small, so that values also occur after the table
+                          // in a small vocabulary, values also occur after the table
                           {"vocabulary", "60"},
                           {"repeats", "3"},
                           {"back", "2"}});
@@ -213,8 +211,8 @@ BOOST_AUTO_TEST_CASE(the_reference_of_a_value_is_its_place_in_the_table) {
   }
 }
 
-// Keys are 1 to 3, values are 4 to 7. Key 1 has the value 6, key 3 has the value 4. Key 3 is
-// repeated at place 8, and by chance also at place 12.
+// In the prompt of this test, keys are 1 to 3 and values are 4 to 7. Key 1 has the value 6, key 3
+// has the value 4. Key 3 is repeated at place 8, and by chance also at place 12.
 BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   const auto task = make({{"tokens", "14"}, {"pairs", "2"}, {"vocabulary", "8"}});
   const std::string prompt = "1 6 3 4 2 2 1 0 3 7 0 1 3 3";
@@ -223,7 +221,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   };
   BOOST_TEST(task->answer(prompt) == "6:6 8:4 12:4");
   BOOST_TEST(verdict(prompt, "6:6 8:4 12:4") == "right");
-  // Either of the two places is accepted, because the text does not show which one was meant.
+  // Key 3 occurs twice after the table of keys and values. An answer at either place is accepted,
+  // because the text does not show which place was meant.
   BOOST_TEST(verdict(prompt, " 6:6  8:4 ") == "right");
   BOOST_TEST(verdict(prompt, "6:6 12:4") == "right");
   BOOST_TEST(verdict(prompt, "6:6 8:6") == "place 8: expected 4, got 6");
@@ -267,8 +266,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
              "key 1: expected 2 values, got 3");
 }
 
-// In a small vocabulary, keys also occur by chance after the table. The text form of the answer
-// contains their values too, but the sample does not score them.
+// In a small vocabulary, keys also occur by chance after the table of keys and values. The text
+// form of the answer contains the values of such keys too, but the sample does not score them.
 BOOST_AUTO_TEST_CASE(a_key_that_occurs_by_chance_is_not_scored) {
   const auto task = make({{"tokens", "40"}, {"pairs", "3"}, {"vocabulary", "8"}});
   std::size_t by_chance = 0;

@@ -20,7 +20,7 @@ namespace {
 struct Step {
   std::vector<double> loss;
   std::vector<std::vector<double>> gradients;
-  std::int64_t peak;  // peak memory minus memory that existed before
+  std::int64_t peak;  // peak memory of the step, minus the memory in use before it
 };
 
 Step step(Backend& backend, DecoderConfig config, bool recompute, const std::string& train) {

@@ -6,15 +6,15 @@
 
 namespace longhand {
 
-/// Records `forward` on the tape and returns its result.
+/// Calls `forward`, records its operations on the tape and returns its result.
 template <class Forward>
 auto recorded(Tape& tape, Forward&& forward) {
   const Recording recording(tape);
   return std::forward<Forward>(forward)();
 }
 
-/// Computes the gradients of the loss that `forward` returns, and adds them to those that the
-/// leaves already have.
+/// Computes the gradients of the loss that `forward` returns. Adds them to the gradients that
+/// parameters and other leaves already have.
 template <class Forward>
 void backpropagate(Forward&& forward) {
   Tape tape;

@@ -14,7 +14,7 @@ namespace longhand {
 using Values = std::vector<double>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A reference backend with helpers for its tensors.
+/// A reference backend with functions that create tensors on it.
 struct Reference {
   std::shared_ptr<Backend> owner = make_reference_backend();
   Backend& run = *owner;
@@ -45,8 +45,8 @@ inline void check_values(const Tensor& y, const Values& expected, double toleran
   check_values(y.to_doubles(), expected, tolerance);
 }
 
-/// Runs `op` three times: the target is assigned, the target is added to 10, and there is no
-/// target.
+/// Runs `op` three times: with a target that is assigned, with a target of tens to which the result
+/// is added, and without a target.
 template <class Op>
 void check_target(const Reference& on, Op op, Target Op::*target, const Shape& shape,
                   const Values& expected) {

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_forward_and_backward) {
                        0.856081849768598,
                        0.00212201474851847};
   check_target(*this, backward, &CrossEntropyBackward::dlogits, {2, 6}, dlogits);
-  backward.dlogits = logits;  // the gradient is written over the logits
+  backward.dlogits = logits;  // the gradient overwrites the logits
   run(backward);
   check_values(logits, dlogits);
 }
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(sgd_adds_the_gradient_to_the_velocity) {
          .rate = f64({1}, {0.01}),
          .momentum = 0.8,
          .factor = f64({1}, {0.5})};
-  run(op);  // now u = 0.8 u + 0.5 g + 0.1 w
+  run(op);  // new velocity = 0.8 velocity + 0.5 gradient + 0.1 parameter
   check_values(u, {0.625, 1.8});
   check_values(w, {0.99375, -2.018});
   op.factor = f64({1}, {0});
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(dropout_uses_the_random_stream_of_its_name) {
   Rng rng(seed, Purpose::dropout, 77, 9);
   Values expected;
   for (int i = 1; i <= 11; ++i) {
-    const bool dropped = rng.next() < 3u << 30;  // the threshold is 0.75 2^32
+    const bool dropped = rng.next() < 3u << 30;  // the threshold is rate * 2^32 for the rate 0.75
     expected.push_back(dropped ? 0 : 4 * i);
   }
   check_values(y, expected);

@@ -16,8 +16,8 @@ namespace {
 
 std::unique_ptr<tasks::Task> reversal() { return make_task("reversal", {{"length", "1-6"}}); }
 
-/// A model with three kinds of heads. Two of the heads share keys, one has a window and one a
-/// temperature.
+/// A model with softmax, FAL and ChaCAL heads. The two softmax heads share their keys and have a
+/// window. The ChaCAL head has a temperature.
 nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = DType::f64) {
   return {backend,
           {.vocabulary = task.vocabulary().size(),
@@ -33,7 +33,8 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
 
 }  // namespace
 
-// Computing one head and one sequence at a time gives the same weights as computing all together.
+// Computes the weights of one head and one sequence at a time. They must equal the weights that are
+// computed for all heads and sequences together.
 BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
       }
     }
     BOOST_TEST(at == all.size());
-    // This view already contains the weights, so they are not computed from queries and keys.
+    // This view contains the weights, so they are not computed from queries and keys.
     const nn::MixerView shown{.weights = view.all_weights()};
     BOOST_TEST(nn::head_weights(shown, input.segments, 1, 0).to_doubles() ==
                    nn::head_weights(view, input.segments, 1, 0).to_doubles(),
@@ -72,8 +73,9 @@ BOOST_AUTO_TEST_CASE(the_weights_of_a_head_are_its_part_of_all_weights) {
   BOOST_TEST(!nn::head_weights({}, input.segments, 0, 0));
 }
 
-// In the sample dh1=1hd, three rows predict 1, h and d. Each of these rows has one reference
-// column. The row that predicts the end has none.
+// In the sample dh1=1hd of the task reversal, three rows predict 1, h and d. The reference of each
+// of these rows is one column, the token that the answer copies. The row that predicts the end has
+// no reference.
 BOOST_AUTO_TEST_CASE(a_reference_becomes_a_matrix) {
   const auto backend = make_reference_backend();
   const auto task = reversal();
@@ -91,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_reference_becomes_a_matrix) {
   BOOST_TEST((sums == std::vector<double>{2, 9, 16}));
 }
 
-// Compares the scores with sums over the output of look_inside for each sample.
+// Computes the score of each head from the weights that look_inside() returns for each sample.
 BOOST_AUTO_TEST_CASE(scores_are_sums_of_weights_on_the_reference) {
   const auto backend = make_reference_backend();
   const auto task = reversal();

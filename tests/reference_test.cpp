@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(binary_operations_combine_two_tensors) {
   combined(C::kept, {1, -2, 0, 0});
   combined(C::dropped, {0, 0, 0.5, 0});
   const Tensor y = f64({2}, {3, -1});
-  run(Combine{.f = C::product, .a = f64({2}, {2, 4}), .b = y, .y = y});  // in place
+  run(Combine{.f = C::product, .a = f64({2}, {2, 4}), .b = y, .y = y});  // in place: y is b
   check_values(y, {6, -4});
   const Tensor nan = f64({2}, {NAN, 1}), other = f64({2}, {1, NAN});
   for (const C f : {C::largest, C::smallest}) {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_gate_multiplies_the_halves_of_each_row) {
   GateBackward backward{
       .f = Activation::silu, .x = x, .dy = f64({2, 2}, {1, -0.5, 2, 0.25}), .dx = {}};
   check_target(*this, backward, &GateBackward::dx, {2, 4}, dx);
-  backward.dx = x;  // in place
+  backward.dx = x;  // in place: the gradient overwrites x
   run(backward);
   check_values(x, dx);
 }
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(rope_rotates_pairs_and_its_inverse_restores_them) {
     check_target(*this, op, &Rope::y, {1, 11},
                  {-7, turned[0], turned[1], turned[2], turned[3], 9, turned[0], turned[1],
                   turned[2], turned[3], 8});
-    op.y = op.x;  // in place, forward and backward
+    op.y = op.x;  // rotates in place, then back in place
     run(op);
     op.inverse = true;
     run(op);
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(solve_triangular_reads_only_one_triangle) {
     run(SolveTriangular{
         .a = a, .b = b, .upper = upper, .transpose = transpose, .unit = unit, .y = y});
     check_values(y, expected);
-    run(SolveTriangular{// in place
+    run(SolveTriangular{// in place: y is b
                         .a = a,
                         .b = b,
                         .upper = upper,
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(entries_are_rearranged) {
                          .y = {},
                          .to = row_major({2, 2})},
                &Rearrange::y, {2, 2}, {2, 3, 4, 5});
-  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // copies into a column, with an entry repeated
+  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // 7 is copied to both rows of column 1
   run(Rearrange{
       .shape = {2}, .x = f64({1}, {7}), .from = {}, .y = y, .to = {.first = 1, .along = {3}}});
   check_values(y, {0, 7, 0, 0, 7, 0});

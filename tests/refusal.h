@@ -12,7 +12,8 @@
 namespace longhand {
 namespace test {
 
-/// If an Outcome is false, BOOST_TEST shows its message.
+/// BOOST_TEST calls this for a condition of type Outcome. If the condition is false, the message in
+/// the Outcome is shown.
 inline void check(const char* file, std::size_t line, std::string_view condition,
                   const Left<Outcome>& outcome) {
   check(file, line, condition, outcome.value);
@@ -31,7 +32,7 @@ std::string refusal(Action&& action) {
   return "accepted";
 }
 
-/// Checks that a text contains a part. If it fails, BOOST_TEST shows the whole text.
+/// True if the text contains the part. If it is false, BOOST_TEST shows the whole text.
 inline test::Outcome contains(std::string_view text, std::string_view part) {
   const bool found = text.find(part) != text.npos;
   return {found, found ? "" : test::shown(text)};

@@ -26,8 +26,8 @@ BOOST_AUTO_TEST_SUITE(reinforce_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Attention whose weights are increased at listed pairs of tokens: the operation, heads that use
-// it, and runs with such heads.
+// Tests of attention whose weights are increased at listed pairs of tokens: the operation, heads
+// that use it, and runs with such heads.
 
 namespace {
 
@@ -44,7 +44,8 @@ Tensor amounts_of(Backend& backend, DType type, const std::vector<double>& amoun
   return Tensor::from(backend, {std::ssize(amounts)}, master_type(type), amounts);
 }
 
-/// One pair per token: the token itself, and a random token at or before it.
+/// One pair (row of the query, position of the key) per token. The key is a random token at or
+/// before the query.
 Reference one_pair_a_token(const Tokens& lengths, std::uint64_t seed) {
   Rng rng(seed, Purpose::test);
   Reference pairs;
@@ -73,7 +74,7 @@ struct Model {
              .deviation = 0.7},
             3) {}
 
-  /// Sets the reinforcement of all heads, layer by layer.
+  /// Sets the amount by which each head increases weights. The heads are in the order of layers.
   void reinforce(const std::vector<double>& amounts) {
     std::size_t begin = 0;
     for (std::int64_t layer = 0; layer < decoder.config().layers; ++layer) {
@@ -146,15 +147,15 @@ BOOST_AUTO_TEST_CASE(heads_that_add_nothing_keep_every_bit) {
   }
 }
 
-// In f32, a weight that underflows to 0 still counts as larger than the threshold 0. A weight that
-// is rounded to 1 does not exceed the threshold 1.
+// Weights above the threshold are increased. In f32, a weight that underflows to 0 still counts as
+// larger than the threshold 0. A weight that is rounded to 1 does not exceed the threshold 1.
 BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
   const Tokens lengths{40, 3};
   const Reference looks = one_pair_a_token(lengths, 6);
   for (const char* const name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     const HeadProblem p(*backend, DType::f32, lengths, 2, 1, 8, 3, 4,
-                        40);  // scores reach several thousand
+                        40);  // with the deviation 40, scores reach several thousand
     const Tensor pairs = pairs_of(*backend, looks);
     const std::vector<double> plain = attention(p.scores(), p.values()).value().to_doubles();
     const auto y = [&](double threshold) {
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
         worst = std::max(worst, std::abs(all[at] - plain[at] - 0.5 * v[key * 3 + i % 3]));
       }
     }
-    BOOST_TEST(worst < 1e-4);  // values are up to 40 in absolute value
+    BOOST_TEST(worst < 1e-4);  // values have the standard deviation 40
   }
 }
 
@@ -210,7 +211,8 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
         reinforced_attention(p.scores(true), p.values(), {pairs, two, 0});
       },
       "reinforced attention has no gradient");
-  // A batch's reference pairs must name existing tokens that are at or before the row's own token.
+  // The reference of a batch lists pairs (row, position of a token). The token must exist and must
+  // be at or before the token of the row.
   const Tokens tokens(9, 1), lengths{5, 4};
   const auto place = [&](const Reference& reference) {
     make_input(*backend, tokens, lengths, {}, reference);
@@ -233,8 +235,8 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
       "expected reference rows in ascending order below 9, got 9");
 }
 
-// The projection of a layer's first group has columns for 2 queries, 1 key and 1 value, each of
-// width 4.
+// The weights that look() returns must give the outputs of the heads. The projection of the first
+// group of heads has columns for 2 queries, 1 key and 1 value, each of width 4.
 BOOST_AUTO_TEST_CASE(shown_weights_are_those_that_were_used) {
   const auto backend = make_reference_backend();
   Model model(*backend, "reinforce=0");
@@ -276,7 +278,7 @@ BOOST_AUTO_TEST_CASE(shown_weights_are_those_that_were_used) {
     begin += n;
   }
   BOOST_TEST(worst < 1e-5);
-  BOOST_TEST(most > 1.5);  // in at least one row, the weights are increased
+  BOOST_TEST(most > 1.5);  // the increased weights of some row sum to more than 1.5
 }
 
 BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
@@ -284,8 +286,8 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   Model plain(*backend, "beta=1"), told(*backend, "reinforce=0");
   BOOST_TEST(!plain.decoder.wants_reference());
   BOOST_TEST(told.decoder.wants_reference());
-  // The parameters have the same names and values. The only addition is one untrained number per
-  // head, its amount.
+  // Reinforced heads add one untrained parameter per head, the amount by which weights are
+  // increased. All other parameters have the same names and values.
   std::size_t more = 0;
   for (const Parameter& p : told.decoder.parameters().all()) {
     const Parameter* const same = plain.decoder.parameters().find(p.name());
@@ -309,7 +311,7 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   BOOST_TEST((features(told, {}) == features(plain, {})));
   BOOST_TEST((features(plain, pairs) == features(plain, {})));
   const std::vector<double> changed = features(told, pairs), before = features(plain, {});
-  // Rows before the first pair of a sequence are unchanged.
+  // In each sequence, the rows before the first listed pair are unchanged.
   for (std::size_t row = 0; row < 8; ++row) {
     const auto same = [&] {
       return std::equal(&changed[row * 24], &changed[row * 24] + 24, &before[row * 24]);
@@ -394,7 +396,8 @@ BOOST_AUTO_TEST_CASE(reinforcement_is_neither_trained_nor_exported) {
                  "export: expected plain attention, got reinforced heads");
 }
 
-// Runs on the reversal task. Their heads are reinforced at the pairs of the task's reference.
+// Creates runs of the task reversal. Their heads increase weights at the pairs of tokens in the
+// reference of this task.
 BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   const auto make = [&](const std::string& name, app::Config config, double amount) {
     for (const auto& [key, value] : {std::pair{"model.width", "16"},

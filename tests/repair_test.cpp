@@ -1,4 +1,4 @@
-// The command repair. The program is run as a user runs it.
+// The command `longhand repair`, run as a user runs it.
 #include <cmath>
 #include <cstring>
 
@@ -10,8 +10,8 @@ namespace repair_test {
 using namespace longhand;
 namespace fs = std::filesystem;
 
-/// A run with grouped heads of width 4. Rows 0 to 15 of the projection compute queries, and rows 16
-/// to 23 compute keys.
+/// A run in which 4 query heads of width 4 share 2 key heads. Rows 0 to 15 of the projection
+/// compute queries, and rows 16 to 23 compute keys.
 struct Fixture {
   Program longhand;
 
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(only_the_selected_columns_of_queries_and_keys_are_trained) 
                    entry.name << " " << row);
       }
     }
-    // A run that is resumed from the middle has the same bits.
+    // Resuming the run from step 2 gives the same bits.
     const std::string whole = longhand.checkpoint("second", 4);
     longhand.json("train --resume second --from-step 2 --quiet --json");
     BOOST_TEST((longhand.checkpoint("second", 4) == whole));
@@ -172,8 +172,8 @@ BOOST_AUTO_TEST_CASE(a_run_with_reinforced_heads_is_ranked_and_scored_like_other
   const Json made =
       repair("--method reinforce --top 2 --delta 2 --threshold 0 --search-samples 8 --out second");
   BOOST_TEST(longhand.json("describe second --json")["state"] == "repaired");
-  // The repaired run has scores, so it can be ranked beside the other. Settings that are written
-  // differently but have the same effect are not shown.
+  // The repaired run has scores, so `compare` ranks it beside the original run. Settings that are
+  // written differently but have the same effect are not shown.
   const Json compared = longhand.json("compare first second --json");
   BOOST_TEST(compared["score"] == "ood/sequences");
   std::string settings;
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_reinforced_heads_is_ranked_and_scored_like_other
     if (what.find('/') != what.npos) BOOST_TEST(row["second"].is_number(), what);
   }
   BOOST_TEST(settings == "model.reinforce training.steps ");
-  // Scoring the run separately gives the same result.
+  // Scoring the repaired run with `eval` gives the values that `repair` printed.
   const Json scored = longhand.json("eval second --samples 8 --json");
   for (std::size_t i = 0; i < scored["rows"].size(); ++i) {
     BOOST_TEST((scored["rows"][i]["value"] == made["rows"][i]["after"]));
@@ -193,7 +193,6 @@ BOOST_AUTO_TEST_CASE(a_run_with_reinforced_heads_is_ranked_and_scored_like_other
 }
 
 BOOST_AUTO_TEST_CASE(a_search_prints_the_result_before_the_settings_that_it_tried) {
-  // The result is printed before the settings that were tried.
   const auto printed = longhand(
       "repair first --method reinforce --top 1 --delta 1 --threshold 0 --search-samples 8 "
       "--samples 8 --out printed");

@@ -11,7 +11,7 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-/// Reports as Markdown, the pages of docs/results, and the tables made from these pages.
+/// Tests of reports as Markdown, of the pages of docs/results, and of the tables made from them.
 BOOST_AUTO_TEST_SUITE(results_page_test)
 
 using namespace longhand::app;
@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(a_block_is_replaced_if_it_exists) {
                            "expected the marker lines \"<!-- x -->\" and \"<!-- end of x -->\"");
 }
 
-/// `longhand repro ... --page` writes the figures of a page. `longhand record docs/results` makes
-/// tables from these figures and writes them into the pages.
+/// `longhand repro ... --page` writes the page of a recipe and its figures (the numbers in tables).
+/// `longhand record docs/results` makes tables from the figures and writes them into the pages.
 BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
   const fs::path pages = fs::path(longhand::test_data).parent_path() / "docs/results";
   const auto results = results_in(pages);
@@ -233,8 +233,8 @@ BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
   BOOST_TEST(listed, "figures.md is out of date: run `longhand record docs/results`");
 }
 
-/// Verdicts are not written by hand: `longhand record docs/results --claims
-/// README.md,docs/papers.md` computes them from the pages.
+/// The verdicts on papers' claims are not written by hand. The command `longhand record
+/// docs/results --claims README.md,docs/papers.md` computes them from the pages.
 BOOST_AUTO_TEST_CASE(committed_verdicts_agree_with_the_figures) {
   const fs::path source = fs::path(longhand::test_data).parent_path();
   const auto judged = judge_all(results_in(source / "docs/results"));

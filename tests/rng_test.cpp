@@ -23,8 +23,8 @@ Words first_words(Rng rng) { return {rng.next(), rng.next(), rng.next(), rng.nex
 
 }  // namespace
 
-// The test vectors published by Random123 for philox4x32-10. Their inputs are zeros, ones, and the
-// digits of pi.
+// The test vectors published by Random123 for philox4x32-10. In the inputs, all bits are 0, all
+// bits are 1, or the bits are the digits of pi.
 BOOST_AUTO_TEST_CASE(philox_produces_the_published_words) {
   BOOST_TEST(
       (philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -96,8 +96,8 @@ BOOST_AUTO_TEST_CASE(every_bit_of_a_word_is_fair) {
   }
 }
 
-// Takes the first word of each of 65536 streams whose names differ in one part. The words are
-// uniform, and adjacent words are independent.
+// Takes the first word of each of about 65,000 random streams whose names differ only in the step
+// or only in the index. The pairs of words of neighbouring streams must be uniform.
 BOOST_AUTO_TEST_CASE(neighbouring_streams_are_independent) {
   for (const bool by_step : {false, true}) {
     std::vector<double> pairs(256);
@@ -121,9 +121,9 @@ BOOST_AUTO_TEST_CASE(below_is_uniform_for_small_bounds) {
   }
 }
 
-// With the bound 3 * 2^30, simpler methods are biased. Taking the remainder would make numbers in
-// the first third twice as likely, and a product without rejection would make the multiples of
-// three twice as likely.
+// Simple ways of mapping a word of 32 bits to a number below 3 * 2^30 are biased. The remainder of
+// the word would make numbers in the first third twice as likely. The upper half of the product
+// word * bound, without rejection, would make the multiples of three twice as likely.
 BOOST_AUTO_TEST_CASE(below_is_uniform_for_bounds_that_bias_simpler_methods) {
   const std::uint32_t bound = 3u << 30;
   Rng rng(3, Purpose::test);
@@ -158,8 +158,8 @@ BOOST_AUTO_TEST_CASE(uniform_numbers_fill_the_unit_interval) {
   BOOST_TEST(chi_square_p(counts) > 1e-3);
 }
 
-// The normal distribution function maps normal numbers to uniform ones, so all cells must be
-// equally likely.
+// The cumulative distribution function maps normal numbers to uniform numbers. So each of the 50
+// cells must be equally likely.
 BOOST_AUTO_TEST_CASE(normal_numbers_are_normal) {
   const auto distribution = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
   Rng rng(6, Purpose::test);

@@ -10,8 +10,9 @@
 
 using namespace longhand;
 
-// Attention with rules other than softmax: worked examples, limits, and which keys of a row are
-// read. The tests of the catalog cover gradients, parity and mutants.
+// Tests attention whose weights follow other rules than softmax: worked examples, limits, and which
+// keys of a row are read. The tests of the catalog of operations cover gradients, parity of
+// backends and mutants (deliberate errors).
 BOOST_AUTO_TEST_SUITE(rules_test)
 
 namespace {
@@ -27,7 +28,7 @@ void check_close(const Doubles& got, const Doubles& expected, double tolerance) 
   }
 }
 
-/// All queries are 1, so a score equals its key.
+/// Keys of width 1 and queries that are all 1, so that each score equals its key.
 ScoreVars of_keys(Backend& backend, const Doubles& keys) {
   const Segments one(backend, std::vector<std::int32_t>{static_cast<std::int32_t>(keys.size())});
   return {.q = {Var(column(backend, Doubles(keys.size(), 1.0)), true), 0, 1, 1},
@@ -46,8 +47,8 @@ Doubles last_row(const Tensor& weights) {
 
 BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   const auto backend = make_reference_backend();
-  // sigmoid(ln x) = x / (1 + x) is 1/2, 2/3 and 3/4 for the three visible keys. A query does not
-  // see its own key.
+  // sigmoid(ln x) = x / (1 + x). So the sigmoids of the scores 0, ln 2 and ln 3 are 1/2, 2/3 and
+  // 3/4. In stick-breaking, a query does not see its own key.
   const ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5});
   check_close(last_row(attention_weights(s, StickBreakingVars{})), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0},
               1e-15);
@@ -57,8 +58,8 @@ BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   check_close(y.value().to_doubles(), {0, 12, 8, 5}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   check_close(v.data.grad().to_doubles(), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
-  // The terms P dP are 1, 1 and 3. dS of a key is its term, minus sigmoid(s) times the sum of this
-  // term and all earlier ones.
+  // For the three visible keys, P dP is 1, 1 and 3. The gradient dS of a score is P dP of its key,
+  // minus sigmoid(score) times the sum of P dP over this key and all earlier keys.
   check_close(s.k.data.grad().to_doubles(), {0.5, 1 - 2.0 * 2 / 3, 3 - 5 * 0.75, 0}, 1e-14);
 }
 
@@ -66,20 +67,21 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {std::log(2), -1, std::log(3), std::log(4)});
   const TraVars rule{Var(column(*backend, Doubles(4, -std::log(2))), true)};
-  // From the last key backward, the weights before normalization are 4/2, 3/4 and 2/8. Their sum is
-  // 3.
+  // The weight of a key with a positive score is proportional to e^score / 2^n, where n is the
+  // number of positive scores from this key on. From the last key backward, these numbers are 4/2,
+  // 3/4 and 2/8. Their sum is 3.
   check_close(last_row(attention_weights(s, rule)), {1.0 / 12, 0, 1.0 / 4, 2.0 / 3}, 1e-15);
   const HeadVars v{Var(column(*backend, {12, 7, 4, 3}), true), 0, 1, 1};
   Tape tape;
   const Var y = recorded(tape, [&] { return attention(s, v, rule); });
   check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // D = 4, so dS is 8/12, 0, 0 and -2/3. The gradient of the count bias is the sum over keys of dS
-  // times the number of positive scores from that key on.
+  // dy . y = 4, so dS = P (dP - 4) is 8/12, 0, 0 and -2/3. The gradient of the count bias is the
+  // sum over keys of dS times the number of positive scores from that key on.
   check_close(rule.count_bias.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
   check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
 
-  s = of_keys(*backend, {-1, -2, -3});  // no key agrees
+  s = of_keys(*backend, {-1, -2, -3});  // no score is positive
   const TraVars three{column(*backend, Doubles(3, -1.0))};
   const HeadVars numbers{Var(column(*backend, {1, 2, 3})), 0, 1, 1};
   check_close(attention(s, numbers, three).value().to_doubles(), {0, 0, 0}, 0);
@@ -87,8 +89,9 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
 
 BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   const auto backend = make_reference_backend();
-  // Half of each score is 0, 0.2, -1 and 0.2. With t = -0.4, the roots of the weights would be 0.4,
-  // 0.6, 0 and 0.6. Their squares would sum to 0.88, which is less than 1, so t must be lower.
+  // Entmax has the weights max(0, score / 2 - t)^2, where t is such that they sum to 1. Half of
+  // each score is 0, 0.2, -1 and 0.2. With t = -0.4, the weights would be 0.4^2, 0.6^2, 0 and
+  // 0.6^2. Their sum would be 0.88, which is less than 1, so t must be lower.
   const double u = std::sqrt(1.0 / 3 - 0.08 / 9), mean = 0.4 / 3, t = mean - u;
   const ScoreVars s = of_keys(*backend, {0, 0.4, -2, 0.4});
   const Doubles expected{t * t, (0.2 - t) * (0.2 - t), 0, (0.2 - t) * (0.2 - t)};
@@ -119,14 +122,15 @@ BOOST_AUTO_TEST_CASE(a_sigmoid_subtracts_the_logarithm_of_the_number_of_keys) {
   check_close(s.k.data.grad().to_doubles(), {3.0 / 16 * 4, 0.25 * 2, 3.0 / 16 * 8}, 1e-14);
   check_close(v.data.grad().to_doubles(), expected, 1e-15);
 
-  // With a window of two keys, n is 2: ln 2 is subtracted from the scores ln 3 and ln 9.
+  // Sigmoid attention subtracts ln n from scores, where n is the number of visible keys. With a
+  // window of two keys, ln 2 is subtracted from the scores ln 3 and ln 9.
   ScoreVars narrow = s;
   narrow.window = 2;
   check_close(last_row(attention_weights(narrow, SigmoidVars{})), {0, 3.0 / 5, 9.0 / 11}, 1e-15);
 }
 
-// Scores that are more than 2 below the largest score have no weight. If all other scores are that
-// low, the largest has the whole weight.
+// Under entmax, keys whose scores are more than 2 below the largest score have weight 0. If all
+// other scores are that low, the key with the largest score has all of the weight.
 BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
@@ -148,8 +152,8 @@ BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   }
 }
 
-// Under every rule, a shift adds c_i - c_j to a score. Lowering the score of key j by c_j has the
-// same effect as the shift.
+// Under every rule, a shift c adds c_i - c_j to the score of query i and key j. For the last query,
+// keys that are changed by these differences must have the same effect as the shift.
 BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   const Doubles keys{0.7, -0.2, 1.5, 0.4, 0.9}, c{0.3, 0.1, -0.4, -0.5, -1.1};
   Doubles lower = keys;
@@ -181,8 +185,8 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   }
 }
 
-// c_i - c_j is added to a score. The rows of dS do not sum to 0 in stick-breaking, so the query's
-// own c_i also receives a gradient.
+// A shift c adds c_i - c_j to the score of query i and key j. In stick-breaking, a row of dS (the
+// gradient of the scores) does not sum to 0. So the query's own c_i also receives a gradient.
 BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5});
@@ -191,12 +195,13 @@ BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   Tape tape;
   const Var y = recorded(tape, [&] { return attention(s, v, StickBreakingVars{}); });
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // As in a_stick_is_broken_as_worked_out, dS is 1/2, -1/3 and -3/4, with the sum -7/12.
+  // The gradients dS of the scores are those of the test a_stick_is_broken_as_worked_out: 1/2, -1/3
+  // and -3/4. Their sum is -7/12.
   check_close(s.decay.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
 }
 
-// In the limit of large scores, stick-breaking selects the same key as FAL. So does TRA if its
-// count bias is large.
+// If scores are large, stick-breaking selects the same key as FAL: the last one with a positive
+// score. So does TRA with a very negative count bias.
 BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f64, {200}, 1, 1, 8, 1, 5);
@@ -207,7 +212,7 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
     s.scale = 1e5;
     const Doubles weights = attention_weights(s, rule).to_doubles();
     for (std::size_t i = 0; i < 200; ++i) {
-      // Unlike FAL, TRA also sees its own key.
+      // Unlike a query of FAL, a query of TRA also sees its own key.
       if (std::holds_alternative<TraVars>(rule) && weights[i * 200 + i] > 0) continue;
       for (std::size_t j = 0; j < 200; ++j) {
         const double expected = static_cast<std::int32_t>(j) == match[i] ? 1 : 0;
@@ -217,8 +222,9 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   }
 }
 
-// If no row of a panel has any weight left, further keys are not read. In this test, they are NaN
-// and would make the results NaN.
+// Stick-breaking reads keys from the last to the first. If no row of a panel (block of queries) has
+// any weight left, earlier keys are not read. In this test, these keys are NaN and would make the
+// results NaN.
 BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   const auto backend = make_cpu_backend();
   const std::int64_t n = 700, width = 4, unread = 256;
@@ -249,11 +255,12 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   }
 }
 
-// Tests long rows in f32. The remaining weight is a product over keys, and its error must not
-// exceed what rounding to f32 explains. For stick-breaking, sum_j |dy / ds_j| <= 2 max |v|, because
-// sigma_j times the weight left after j is at most P_j. Scores have errors of at most 2^-24 |q| |k|
-// scale, so they change y by at most 2 max |v| times that. The errors of n products and sums change
-// y by about 2^-24 sqrt(n) max |v|. Here |v| < 4 deviations and |q| |k| scale < 10 deviations^2.
+// Tests long rows in f32. The error of y must not exceed what rounding explains. Stick-breaking
+// multiplies the remaining weight by a factor for each key. Its bound is the sum of two errors:
+//   - Scores s_j have errors of at most 2^-24 |q| |k| scale. These change y by at most 2 max |v|
+//   times as much, because sum_j |dy / ds_j| <= 2 max |v|.
+//   - The errors of n products and sums change y by about 2^-24 sqrt(n) max |v|.
+// In this test, |v| < 4 deviations and |q| |k| scale < 10 deviations^2.
 BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   const auto reference = make_reference_backend(), cpu = make_cpu_backend();
   for (const double deviation : {0.3, 1.5, 6.0}) {
@@ -282,7 +289,8 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
     check_close(output(same, entmax), output(p, entmax), 1e-5 * deviation * deviation);
     check_close(output(same, sigmoid), output(p, sigmoid), 1e-5 * deviation * deviation);
     for (const double gate :
-         // Exact in f32, which matters because TRA depends on the signs of scores.
+         // The multiples of these gates are exact in f32. Rounded shifts could change the signs of
+         // scores, on which TRA depends.
          {-0.0625, 0.015625}) {
       check_close(output(same, stick, gate), output(p, stick, gate), of_sticks);
       check_close(output(same, tra(same), gate), output(p, tra(p), gate),
@@ -301,7 +309,7 @@ BOOST_AUTO_TEST_CASE(tra_requires_its_count_bias) {
 }
 
 // Tests scores whose exponentials overflow, including scores of keys that no query sees. The
-// largest exponents without overflow are about 88 in f32 and 709 in f64.
+// largest scores without overflow are about 88 in f32 and 709 in f64.
 BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
   const auto reference = make_reference_backend();
   for (const DType type : {DType::f32, DType::f64}) {
@@ -333,10 +341,10 @@ BOOST_AUTO_TEST_CASE(composed_sticks_take_scores_of_any_size) {
   }
 }
 
-// If the terms of q . k cancel, the score is 0 for every scale. This holds because no operand is
-// multiplied by the scale, and so rounded, before the product.
+// If the terms of q . k cancel, the score is 0 for every scale. This holds because the finished
+// product is multiplied by the scale. Operands that are scaled and rounded might not cancel.
 BOOST_AUTO_TEST_CASE(a_score_that_cancels_is_not_positive_on_any_backend) {
-  for (const std::int32_t tokens : {2, 9}) {  // few tokens are processed by rows, many by panels
+  for (const std::int32_t tokens : {2, 9}) {  // 2 tokens are processed by rows, 9 by panels
     for (const char* name : {"reference", "cpu"}) {
       const auto backend = make_backend(name);
       for (int i = 0; i < 64; ++i) {

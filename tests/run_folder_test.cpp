@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(only_one_of_two_processes_can_write_or_create_a_run) {
     BOOST_TEST(fs::exists(path / "lock"));
   }
   BOOST_TEST(!fs::exists(path / "lock"));
-  BOOST_CHECK_THROW(second.open(), Error);  // another process has created a run
+  BOOST_CHECK_THROW(second.open(), Error);  // meanwhile, `first` has created the run
   RunFolder(path).open();
 }
 

@@ -57,12 +57,12 @@ BOOST_AUTO_TEST_CASE(a_run_folder_has_all_its_files) {
   BOOST_TEST(train("c", "--seed 2")["run"] == "c");
   BOOST_TEST((checkpoint("c", 6) != checkpoint("a", 6)));
 
-  // A run that is stopped by its time limit after every step still reaches its end.
+  // A run that is stopped by its time limit after every step still ends if it is resumed each time.
   const Json first = json("train --config a/config.ini --max-minutes 0 --quiet --json --out d");
   BOOST_TEST(first["step"] == 1);
   BOOST_TEST(first["finished"] == false);
   for (int step = 2; step <= 6; ++step) {
-    // The number of threads changes no bit.
+    // The number of threads changes no bit of the checkpoint.
     const std::string threads = " --threads " + std::to_string(1 + step % 3);
     BOOST_TEST(json("train --resume d --max-minutes 0 --quiet --json" + threads)["step"] == step);
   }
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(progress_shows_the_share_of_the_peak_if_it_is_known) {
 
 BOOST_AUTO_TEST_CASE(invalid_settings_are_refused_in_one_line_and_leave_no_folder) {
   const std::string out = " --out x";
-  // config_test.cpp tests every invalid flag. This test has one flag from each section.
+  // config_test.cpp tests every invalid flag. This test has one invalid flag from each section.
   refuses(2, "train --steps many" + out, "--steps");
   refuses(2, "train --heads soft:4" + out, "soft:4");
   refuses(2, "train --task.ignore 2" + out, "--task.ignore");
@@ -125,8 +125,8 @@ BOOST_AUTO_TEST_CASE(a_finished_run_can_be_trained_for_more_steps) {
   BOOST_TEST(losses[0].size() == 9u);
   BOOST_TEST((losses[0] == losses[1]));
 
-  // A linear schedule ends with a rate near 0. For more steps it is stretched over the new number
-  // of steps.
+  // A linear schedule ends with a rate near 0. If the run is extended, the schedule is stretched
+  // over the new number of steps.
   train("c", "--warm_up 1 --rate 1e-3");
   const Outcome stretched = (*this)("train --resume c --steps 11");
   BOOST_TEST(stretched.status == 0);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_finished_run_can_be_trained_for_more_steps) {
                       "# extended from 6 to 11 steps; the linear schedule now covers "
                       "all 11 steps: the rate is 0.0002 in step 6 and 0.0005 in step 7"));
   BOOST_TEST(contains((*this)("train --resume c").err, "c: finished after step 11"));
-  // With a share of the steps, the warm-up grows with the number of steps, which changes the bits.
+  // A warm-up of 50% of the steps becomes longer if the run is extended. This changes the bits.
   train("d", "--schedule constant --warm-up 50%");
   BOOST_TEST(contains((*this)("train --resume d --steps 12").err,
                       "# extended from 6 to 12 steps; the constant schedule now covers"));
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_named_in_one_line) {
   refuses(1, "train " + tiny + "--out ''", "run folder");
   refuses(1, "train " + tiny + "--quiet --out whole/metrics.jsonl", "metrics.jsonl");
 
-  // Invalid lines of the metrics are kept in the file and skipped by readers. The report can be
+  // Invalid lines of metrics.jsonl are kept in the file and skipped by readers. The report can be
   // made without metrics.
   with("metrics.jsonl", garbage + "\n{\"loss\": 1}\n");
   BOOST_TEST(json("train --resume a --quiet --json")["step"] == 6);
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_run_interrupted_by_a_signal_resumes_to_the_same_bits) {
     if (!fs::exists(folder / out / "checkpoints/step-400")) ++cuts;
     BOOST_TEST(json("train --resume " + out + " --quiet --json")["step"] == 400);
     BOOST_TEST((checkpoint(out, 400) == checkpoint("whole", 400)));
-    // The metrics contain every step once.
+    // metrics.jsonl contains every step once.
     std::set<std::int64_t> steps;
     for (const Json& line : metrics(out)) {
       if (line.contains("loss")) BOOST_TEST(steps.insert(line["step"].integer()).second);
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_split_checkpoints_works_like_any_other) {
   refuses(1, "export parts --part_mib 1 --out several", "expected a folder without a model");
   json("import several --task flip-flop --task.instructions 8 --part_mib 1 --out again --json");
   BOOST_TEST(files(folder / "again/checkpoints/step-0").size() >=
-             3u);  // an index and two parts, without moments
+             3u);  // an index and two parts of the model, no optimizer
   json("export again --out back --json");
   BOOST_TEST(
       (contents(folder / "back/model.safetensors") == contents(folder / "one/model.safetensors")));
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(generate_continues_the_prompt) {
   BOOST_TEST(one.out.size() == 11u);
   BOOST_TEST(one.out.starts_with("w1i0r"));
   const Json all = json("generate a --prompt w1i0r --tokens 40 --json");
-  BOOST_TEST(all["tokens"].size() == 40u);  // twice the trained length
+  BOOST_TEST(all["tokens"].size() == 40u);  // more tokens than in the trained sequences
   BOOST_TEST(("w1i0r" + all["text"].string()).substr(0, 10) == one.out.substr(0, 10));
   const std::string first(1, all["text"].string()[0]);
   BOOST_TEST(json("generate a --prompt w1i0r --stop " + first + " --json")["text"] == first);
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_scores_the_reads_of_fal_heads)
   refuses(1, "inspect a --out absent/page.html", "absent/page.html");
 }
 
-// Tasks whose outputs are labels of the current token instead of the next token.
+// These tasks predict a label of the current token instead of the next token.
 BOOST_AUTO_TEST_CASE(labels_are_trained_and_scored_but_not_decoded) {
   const std::map<std::string, std::string> tasks{
       {"words", "--task.group s3 --task.max 8 "},

@@ -1,4 +1,4 @@
-// Finding runs and comparing them.
+// The commands that find runs and compare them.
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
 }
 
 BOOST_AUTO_TEST_CASE(runs_and_columns_are_ranked_by_a_chosen_score) {
-  // Scores that differ, with the worse run first in the order of paths.
+  // The scores of the two runs differ. The worse run is first in the order of paths.
   for (const auto& [name, value] : {std::pair("narrow", "0.25"), std::pair("wide", "0.75")}) {
     std::ofstream(folder / "runs" / name / "metrics.jsonl", std::ios::app)
         << R"({"step": 4, "train/tokens": )" << value << R"(, "ood/loss": )" << value << "}\n";
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(one_unreadable_folder_or_loop_of_links_hides_no_run) {
   refuses(1, "describe runs/loop", "runs/loop");
   refuses(1, "describe runs/looped", "config.ini: cannot be read: Too many levels");
 
-  // Like `serve`, this call does not follow links while it searches.
+  // Like the command `serve`, this call does not follow links while it searches for runs.
   const app::FoundRuns found = app::runs_below(runs, Links::refuse);
   BOOST_TEST(found.runs.size() == 3u);
   BOOST_TEST(std::ranges::count_if(found.skipped, [](const std::string& message) {

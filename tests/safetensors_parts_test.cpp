@@ -24,7 +24,7 @@ namespace {
 
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
-/// Tensors t0, t1, ... with these numbers of elements, filled with consecutive numbers.
+/// Tensors t0, t1, ... with the given numbers of elements, filled with consecutive numbers.
 class Tensors {
  public:
   explicit Tensors(const std::vector<std::int64_t>& sizes) {
@@ -63,7 +63,7 @@ std::string refusal(const fs::path& folder) {
 
 const Metadata metadata{{"step", "12"}, {"more", std::string(300, 'x')}};
 
-/// A folder with three parts, of two tensors each.
+/// A folder with a model in three files (parts) of two tensors each.
 struct Fixture {
   TemporaryFolder folder;
   fs::path index = folder / "model.safetensors.index.json";

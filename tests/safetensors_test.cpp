@@ -20,7 +20,7 @@ using namespace longhand;
 namespace {
 
 /// The bytes of a file: the length of the header, the header, the data. If `length` is given, it is
-/// written as the length of the header.
+/// written in place of the actual length.
 std::string file_of(const std::string& header, const std::string& data = "",
                     std::optional<std::uint64_t> length = {}) {
   const std::uint64_t said = length.value_or(header.size());
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_written_are_refused_and_leave_no_file)
     BOOST_TEST(folder.count() == 0);
   };
   refused({item("a", DType::f32, {2}, one)});
-  // The item writes its bytes twice, which is more than its shape requires.
+  // The writer of this tensor writes its bytes twice, which is more than the shape requires.
   refused({{"a", DType::f32, {1}, [&](const SafetensorsItem::Give& give) {
               give(std::as_bytes(std::span(one)));
               give(std::as_bytes(std::span(one)));

@@ -1,4 +1,5 @@
-// The runs, rows and fits of the scaling studies. The models are too small to learn much.
+// Tests of the scaling studies, which measure the error for several numbers of training samples:
+// their runs, result rows and fitted power laws. The models are too small to learn much.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -37,8 +38,8 @@ RecipeResult make(const std::string& id, const TemporaryFolder& folder, Settings
 
 }  // namespace
 
-// Numbers of samples are 1, 4 and 16 times the smallest number. At the paper's scale, the largest
-// number is the paper's.
+// A study trains with 1, 4 and 16 times a smallest number of samples. At the paper's scale, the
+// largest number of samples is the paper's.
 BOOST_AUTO_TEST_CASE(sizes_increase_by_factors_of_four_up_to_the_papers_size) {
   const std::map<std::string, std::int64_t> papers{{"scaling/flip-flop", 1'536'000},
                                                    {"scaling/chains", 3'072'000},
@@ -67,8 +68,8 @@ BOOST_AUTO_TEST_CASE(sizes_increase_by_factors_of_four_up_to_the_papers_size) {
   }
 }
 
-// There are three points for each of the sizes 100, 400 and 1600 samples. Some points have the
-// error 0 or 1.
+// Fits with three points for each of the sizes 100, 400 and 1600 samples. At some points,
+// everything or nothing is wrong.
 BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   const auto points = [](double first, double second, double third) {
     std::vector<scaling::Scored> all;
@@ -129,7 +130,8 @@ BOOST_AUTO_TEST_CASE(a_study_reports_every_size_the_fit_and_the_papers_figures) 
     BOOST_TEST(rows.contains(text("ChaCAL L=1: choices, wrong at ", width, " columns")), width);
   }
   BOOST_TEST(contains(all, "paper: Standard L=1</text>"));
-  BOOST_TEST(contains(all, "paper: ChaCAL L=1, below</text>"));  // the paper prints 1.00 and 0.00
+  // The paper prints an accuracy of 1.00 and a loss of 0.00, so its errors are below 0.005.
+  BOOST_TEST(contains(all, "paper: ChaCAL L=1, below</text>"));
   BOOST_TEST(contains(all, "&lt; 0.005"));
   BOOST_TEST(contains(all, ">0.501<"));
   // The report contains either a fit at the paper's number of samples, or the reason why there is
@@ -139,7 +141,6 @@ BOOST_AUTO_TEST_CASE(a_study_reports_every_size_the_fit_and_the_papers_figures) 
   BOOST_TEST((fitted || all.find("no slope") != std::string::npos));
 }
 
-// If all sizes are equal, no fit is possible.
 BOOST_AUTO_TEST_CASE(a_study_of_one_size_gives_no_fit) {
   const TemporaryFolder folder;
   const RecipeResult result = make("scaling/flip-flop", folder,

@@ -24,7 +24,7 @@ namespace serve_test {
 using namespace longhand;
 using namespace longhand::app;
 
-/// A server in this process, on a free port, that responds with the request that it received.
+/// A server in this process, on a free port. It responds with a summary of the received request.
 struct Echo {
   explicit Echo(HttpLimits limits = {})
       : server(
@@ -87,7 +87,7 @@ struct Served : Program {
     return http_request(port, "POST", target,
                         "X-Longhand-Token: " + token + "\r\nContent-Length: 0\r\n");
   }
-  /// Waits until `wanted` is true for the only run, and returns its row.
+  /// Waits until wanted(row) is true for the only row in the list of runs, and returns this row.
   template <class F>
   Json wait_for(F wanted) const {
     for (int tries = 0; tries < 600; ++tries, ::usleep(50'000)) {
@@ -273,12 +273,12 @@ BOOST_AUTO_TEST_CASE(requests_are_fast_for_runs_of_any_size) {
            1e-9 * static_cast<double>(to.tv_nsec - from.tv_nsec);
   };
   const HttpRequest list{.method = "GET", .path = "/api/runs"};
-  for (int i = 0; i < 300; ++i) {  // repeated until everything is read
+  for (int i = 0; i < 300; ++i) {  // repeats until the server has read the whole file
     BOOST_TEST(seconds_of(list) < 1);
     if (contains(page.answer(list).body, "\"whole\":true").passed) break;
   }
-  // The lines of the requested steps have nearly 8 MiB in total. The request names every figure
-  // twice, and the same run in four spellings.
+  // The lines of the requested steps have nearly 8 MiB in total. The request names each of the 60
+  // figures (values per step) twice, and the same run in four spellings.
   const HttpRequest part{.method = "GET",
                          .path = "/api/series",
                          .query = {{"runs", "1,01,001,1"},
@@ -350,11 +350,11 @@ BOOST_AUTO_TEST_CASE(slow_or_many_clients_do_not_delay_others) {
     send_all(slow.back(), "GET / HT");
   }
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  // Each of these connections replaces the oldest one.
+  // At the limit of 8 connections, each new connection replaces the oldest one.
   for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));
   ::usleep(1'500'000);  // now all connections exceed the time limit
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  BOOST_TEST(receive_all(slow.front()) == "");  // it was closed before 10 seconds had passed
+  BOOST_TEST(receive_all(slow.front()) == "");  // the oldest connection gets no response
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_do_not_block_others) {
@@ -564,7 +564,7 @@ BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
     BOOST_TEST(page.status == 400);
     BOOST_TEST(contains(page.body, "expected a file, got a link"));
   }
-  // The output of a command goes to a new file serve.log.
+  // The output of the command goes to a new file serve.log, which replaces the link of this name.
   BOOST_TEST(post("/api/look?run=" + number).status == 200);
   wait_until([&] { return !contains(get("/api/runs").body, "\"doing\"").passed; });
   BOOST_TEST(contents(folder / "secret") == secret);
@@ -604,7 +604,7 @@ BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_do_not_stop_the_server, Served)
   }
   BOOST_TEST(contains(told["skipped"].dump(), "runs/loop: cannot be read: Too many levels"));
   BOOST_TEST(get("/page?run=" + number + "&name=report.html").status == 400);
-  // The command fails, because the run has no checkpoint.
+  // This request starts the command `inspect`, which fails because the run has no checkpoint.
   BOOST_TEST(post("/api/look?run=" + number).status == 200);
   wait_until([&] { return contains(get("/api/runs").body, "holds no checkpoint").passed; });
   BOOST_TEST(::kill(process, SIGTERM) == 0);
@@ -627,7 +627,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_without_free_descriptors_waits_and_recovers, Se
   ::usleep(200'000);
   const double before = processor_seconds();
   ::usleep(2'000'000);
-  // a server that polled without pauses would use 2 s of processor time
+  // A server that polled without pauses would use 2 s of processor time.
   BOOST_TEST(processor_seconds() - before < 0.5);
   clients.clear();
   ::usleep(500'000);

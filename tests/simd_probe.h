@@ -5,9 +5,10 @@
 #include "core/cpu/isa.h"
 #include "core/dtype.h"
 
-/// Loops over arrays that call the functions of the vector type, as a table for each instruction
-/// set (simd_probe.simd.cpp). n may be any number: the elements after the last full vector are
-/// processed with partial loads and stores.
+/// SimdProbe is a table of loops over arrays, one table for each instruction set
+/// (simd_probe.simd.cpp). Each loop calls one function of the SIMD vector type. The number n of
+/// elements is arbitrary: elements after the last full vector are processed with partial loads and
+/// stores.
 namespace longhand::cpu {
 
 struct SimdProbe {
@@ -21,8 +22,8 @@ struct SimdProbe {
   float (*sum)(const float* x, std::int64_t n);      // adds in each lane, then adds the lanes
   float (*largest)(const float* x, std::int64_t n);  // n must be at least the number of lanes
   float (*fma)(float a, float b, float c);
-  bool (*any_greater)(const float* x, float bound);           // x: one SIMD vector
-  void (*greater)(const float* a, const float* b, float* y);  // max(a, b) of one SIMD vector
+  bool (*any_greater)(const float* x, float bound);           // x is one SIMD vector
+  void (*greater)(const float* a, const float* b, float* y);  // y = max(a, b) for one SIMD vector
 };
 
 }  // namespace longhand::cpu

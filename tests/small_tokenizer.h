@@ -12,7 +12,7 @@ namespace longhand {
 /// the chat templates.
 inline std::string small_tokenizer() { return golden_json("chat_templates")["tokenizer"].dump(); }
 
-/// The same tokenizer, except that it adds <|begin_of_text|> (token 2) before each text.
+/// small_tokenizer() with one change: it adds <|begin_of_text|> (token 2) before each text.
 inline std::string small_tokenizer_that_begins() {
   return replaced(small_tokenizer(), R"("post_processor":null)",
                   R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":)"

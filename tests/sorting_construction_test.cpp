@@ -84,7 +84,7 @@ Tokens copies(std::initializer_list<std::pair<std::int32_t, std::size_t>> counts
   return input;
 }
 
-/// The coordinates of a sequence's residual stream after each part of the model, in f64.
+/// The coordinates, in f64, of the residual stream of a sequence after each part of the model.
 struct States {
   std::map<std::string, Tensor> seen;
   std::int64_t directions;
@@ -159,9 +159,12 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
         BOOST_TEST(c.held == c.positions);
       }
     }
-    BOOST_TEST(all[0].least_lead > 0.999);  // inputs of a single number
+    BOOST_TEST(all[0].least_lead > 0.999);  // copy: each input position shows its number
     BOOST_TEST(all[1].least_lead > 0.999);
-    // For characteristic 3, the lead is epsilon / (1 + c) > 1/4, because epsilon = 1/2 and c < 1.
+    // Characteristic 3 (identity and successor) expects the coordinates 1 + c and epsilon = 1/2,
+    // and 0 otherwise. The lead is the smaller one divided by the larger one:
+    //   epsilon / (1 + c) > 1/4.
+    // Here c = (copies before ⊥ - copies after ⊥) / (sum of both counts) is below 1.
     BOOST_TEST(all[2].least_lead > 0.24);
     BOOST_TEST(all[3].least_lead > 0.4);
   }
@@ -172,7 +175,7 @@ BOOST_AUTO_TEST_CASE(hidden_states_agree_with_the_derivation) {
   const Sorter sorter = in_f64(construction);
   const SortingDirections at(9);
   const Tokens input{4, 7, 4, 2, 4};
-  // The model's input is 4 7 4 2 4, then 10 for ⊥, then 2 4 4 4.
+  // The input of the model is 4 7 4 2 4, then 10 for the delimiter ⊥, then 2 4 4 4.
   const Tokens tokens = with_answer(input, construction.delimiter());
   const States states(sorter, tokens);
   const auto is = [&](const char* name, std::int64_t token, std::int64_t direction, double value) {
@@ -180,30 +183,32 @@ BOOST_AUTO_TEST_CASE(hidden_states_agree_with_the_derivation) {
       BOOST_TEST(std::abs(states.at(name, token, direction) - value) < 1e-4);
     }
   };
-  // The directions e, tilde, hat and hat' are those of SortingDirections. For a number before ⊥,
-  // the state is the sum of this number's e, tilde and hat'. For ⊥, it is the sum of the e and
-  // tilde of ⊥ and the hat' of the smallest number.
+  // The directions e, tilde, hat and hat' are those of SortingDirections. After the first layer,
+  // the state of a number before the delimiter ⊥ is the sum of its directions e, tilde and hat'.
+  // The state of ⊥ is the sum of the directions e and tilde of ⊥ and hat' of the smallest number.
   is("blocks.0.feed_forward", 1, at.e(7), 1);
   is("blocks.0.feed_forward", 1, at.tilde(7), 1);
   is("blocks.0.feed_forward", 1, at.hat_prime(7), 1);
   is("blocks.0.feed_forward", 5, at.e(10), 1);
   is("blocks.0.feed_forward", 5, at.tilde(10), 1);
   is("blocks.0.feed_forward", 5, at.hat_prime(2), 1);
-  // For a number after ⊥, the state is e - tilde + hat' of this number. Its coordinate in the tilde
-  // of ⊥ is 0.
+  // After the first layer, the state of a number after the delimiter ⊥ is e - tilde + hat' of this
+  // number. Its coordinate in the direction tilde of ⊥ is 0.
   is("blocks.0.feed_forward", 8, at.e(4), 1);
   is("blocks.0.feed_forward", 8, at.tilde(4), -1);
   is("blocks.0.feed_forward", 8, at.tilde(10), 0);
   is("blocks.0.feed_forward", 8, at.hat_prime(4), 1);
-  // This coordinate is (copies before ⊥ - copies after ⊥) / their sum. The number 4 has 3 copies
-  // before, and 1, 2 and 3 copies after.
+  // The coordinate of a number in its direction hat is (copies before the delimiter ⊥ - copies
+  // after ⊥) / (sum of both counts). The number 4 has 3 copies before ⊥. At tokens 7, 8 and 9 it
+  // has 1, 2 and 3 copies after ⊥.
   is("blocks.1.mixing", 6, at.hat(2), 0);
   is("blocks.1.mixing", 7, at.hat(4), 2.0 / 4);
   is("blocks.1.mixing", 8, at.hat(4), 1.0 / 5);
   is("blocks.1.mixing", 9, at.hat(4), 0);
   is("blocks.1.mixing", 9, at.hat_prime(4), 1);
   is("blocks.1.mixing", 9, at.hat_prime(7), construction.successor);
-  // The contribution of the number itself is removed if and only if no copy of it is left.
+  // The coordinate of a number in its direction hat' is set to 0 if and only if no copy of it is
+  // left.
   is("blocks.1.feed_forward", 9, at.hat_prime(4), 0);
   is("blocks.1.feed_forward", 9, at.hat_prime(7), construction.successor);
   BOOST_TEST(states.at("blocks.1.feed_forward", 8, at.hat(4)) > 1 + construction.successor);
@@ -213,7 +218,10 @@ BOOST_AUTO_TEST_CASE(the_construction_printed_in_the_paper_moves_on_too_early) {
   const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
   const Tokens said = printed.sort({{5, 5, 6}}).front();
   BOOST_TEST(said[0] == 5);
-  BOOST_TEST(said[1] == 6);  // too early: the mean (2 - 1) / (2 + 1) is less than epsilon
+  // The second 5 should come before 6. The model moves on too early, because (2 - 1) / (2 + 1) is
+  // less than epsilon = 1/2. Here 2 is the number of copies of 5 in the input, and 1 in the output
+  // so far.
+  BOOST_TEST(said[1] == 6);
 }
 
 BOOST_AUTO_TEST_CASE(more_copies_than_the_design_allows_are_lost) {

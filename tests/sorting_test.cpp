@@ -18,7 +18,7 @@ using Numbers = std::vector<std::int32_t>;
 
 constexpr TaskMaker make{sorting};
 
-/// The numbers of a sample before its first mark.
+/// The numbers of a sample before its first ⊥.
 Numbers input_of(const Task& task, const Sample& sample) {
   const auto mark = std::ranges::find(sample.tokens, task.vocabulary().at("⊥"));
   return {sample.tokens.begin(), mark};
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_uniform_with_replacement) {
 
 BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
   const auto always = make({{"repetition", "1"}});
-  // few: counts of inputs of length 4 with one distinct number, and with two.
+  // few[d - 1] counts the inputs of length 4 with d distinct numbers.
   std::vector<double> few(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
     const Numbers input = input_of(*always, draw(*always, index));
@@ -211,12 +211,12 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
     BOOST_REQUIRE(distinct <= std::max<std::size_t>(1, input.size() / 2));
     if (input.size() == 4) few.at(distinct - 1) += 1;
   }
-  // Of the 16 inputs that can be drawn from two numbers, 2 have equal numbers only.
+  // With two numbers, 16 inputs of length 4 are possible. 2 of them have only one distinct number.
   const std::vector<double> expected{1, 7};
   BOOST_TEST(chi_square_p(few, expected) > 1e-3);
 
-  // A tenth of the inputs has few distinct numbers; with length 2, both numbers are then equal. In
-  // other inputs this is rare.
+  // A tenth of the inputs has few distinct numbers. With length 2, this means that both numbers are
+  // equal. In other inputs, two numbers from 1 to 100 are equal with the probability 1/100.
   const auto tenth = make({{"repetition", "0.1"}});
   std::vector<double> same(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
   const double share = 0.1 + 0.9 / 100;
   BOOST_TEST(chi_square_p(same, std::vector<double>{1 - share, share}) > 1e-3);
   BOOST_TEST(times(input_of(*tenth, draw(*make({{"repetition", "1"}}, "length-100"), 0))).size() >
-             50u);  // tests with a single length have uniform inputs
+             50u);  // test inputs of a single length are uniform
 }
 
 BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
@@ -236,8 +236,8 @@ BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
     for (std::uint32_t index = 0; index < 50; ++index) {
       const Numbers input = input_of(*task, draw(*task, index));
       BOOST_REQUIRE(std::ssize(input) == length);
-      // length / repeat different numbers occur `repeat` times or more. Fewer than `repeat` other
-      // places remain.
+      // In each input, length / repeat different numbers occur at least `repeat` times. Fewer than
+      // `repeat` other places remain.
       std::int64_t repeated = 0;
       for (const auto& [number, count] : times(input)) repeated += count >= repeat;
       BOOST_REQUIRE(repeated == length / repeat);
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
 BOOST_AUTO_TEST_CASE(the_given_number_of_the_successor_hint_is_picked_by_position) {
   const auto task = make({{"hint", "successor"}, {"length", "3"}, {"numbers", "2"}});
   const auto three = make({{"hint", "successor"}, {"length", "4"}, {"numbers", "3"}});
-  std::vector<double> picked(2);  // in 1 1 2 3, the number 1 is drawn twice as often as 2
+  std::vector<double> picked(2);  // counts of 1 and 2, picked from 1 1 2 3; expected 2 to 1
   for (std::uint32_t index = 0; index < 40'000; ++index) {
     const Sample small = draw(*task, index, 1);
     BOOST_REQUIRE(times(input_of(*task, small)).size() == 2u);
@@ -294,14 +294,14 @@ BOOST_AUTO_TEST_CASE(counts_differ_by_up_to_five) {
   BOOST_TEST(chi_square_p(fewer, std::vector<double>{5, 1, 1, 1, 1, 1}) > 1e-3);
   BOOST_TEST(chi_square_p(smaller) > 1e-3);
   const auto tiny = make({{"hint", "count"}, {"length", "3"}});
-  // In so short an input each number occurs once, so none is less frequent than another.
+  // This input has two numbers that occur once each, so neither is less frequent.
   BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(lengths_in_the_fill_hint_are_uniform) {
   const auto task = make({{"hint", "fill"}, {"length", "7"}});
-  // Counts by the number of times a number is repeated, 1 to 3, and by the length of the second
-  // part.
+  // A sample contains a number r times (1 to 3) before the first ⊥ and s < r times before the
+  // second ⊥. The count of such samples is shapes[3 (r - 1) + s].
   std::vector<double> shapes(9);
   for (std::uint32_t index = 0; index < 10'000; ++index) {
     const Sample sample = draw(*task, index, 1);

@@ -39,8 +39,8 @@ BOOST_AUTO_TEST_CASE(moments_of_a_few_values) {
   BOOST_TEST(Moments().deviation() == 0);
 }
 
-// Compares with closed forms: I_x(1, b) = 1 - (1 - x)^b, I_x(a, 1) = x^a, I_x(1/2, 1/2) = 2
-// asin(sqrt x) / pi, and I_x(2, 3) = x^2 (6 - 8x + 3x^2).
+// Compares the incomplete beta function I_x(a, b) with closed forms: I_x(1, b) = 1 - (1 - x)^b,
+// I_x(a, 1) = x^a, I_x(1/2, 1/2) = 2 asin(sqrt x) / pi, and I_x(2, 3) = x^2 (6 - 8x + 3x^2).
 BOOST_AUTO_TEST_CASE(the_incomplete_beta_function) {
   for (const double x : {1e-9, 0.01, 0.2, 0.5, 0.77, 0.999}) {
     const auto close = [&](double a, double b, double expected) {
@@ -91,8 +91,9 @@ BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
   // With one degree of freedom, t = 1 is the quartile of the Cauchy distribution.
   BOOST_TEST(std::abs(student_two_sided(1, 1) - 0.5) < 1e-14);
   BOOST_TEST(student_quantile(1, 5) < 1e-12);
-  // In the far tail, with two degrees of freedom, P = 1 - t / sqrt(t^2 + 2), which is about 1 /
-  // t^2.
+  // In the far tail with two degrees of freedom, the two-sided probability is about 1 / t^2.
+  // Exactly, it is
+  //   1 - t / sqrt(t^2 + 2).
   BOOST_TEST(std::abs(student_two_sided(1e6, 2) * 1e12 - 1) < 1e-9);
   BOOST_TEST(student_two_sided(std::numeric_limits<double>::infinity(), 2) == 0);
 }
@@ -100,14 +101,15 @@ BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
 BOOST_AUTO_TEST_CASE(the_interval_of_a_mean_is_right) {
   const auto interval = mean_interval(moments({4, 6, 8, 10, 12}));
   BOOST_REQUIRE(interval.has_value());
-  // The interval is 8 +- 2.776 sqrt(10) / sqrt(5).
+  // The mean is 8, the variance is 10, and the quantile of Student's t is 2.776. So the interval is
+  // 8 +- 2.776 sqrt(10) / sqrt(5).
   BOOST_TEST(std::abs(interval->low - (8 - 2.776445 * std::sqrt(2.0))) < 1e-5);
   BOOST_TEST(std::abs(interval->high - (8 + 2.776445 * std::sqrt(2.0))) < 1e-5);
   BOOST_TEST(!mean_interval(moments({3})));
 }
 
-// Computed by hand: the means are 20 and 24, and s^2 / n is 10/5 and 8/4. So t = -4 / sqrt 4 = -2,
-// with (2 + 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
+// Computed by hand: the means are 20 and 24. The variances of the means, s^2 / n, are 10/5 and 8/4.
+// So t = -4 / sqrt 4 = -2, with (2 + 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
 BOOST_AUTO_TEST_CASE(welchs_test) {
   const Moments a = moments({16, 18, 20, 22, 24}),
                 b = moments({24, 24, 24 - std::sqrt(12.0), 24 + std::sqrt(12.0)});
@@ -125,7 +127,7 @@ BOOST_AUTO_TEST_CASE(welchs_test) {
   BOOST_TEST(!welch(moments({1, 1}), moments({2, 2})));
 }
 
-// The points are exactly e = 3 n^-0.5.
+// At each size n, the error is exactly 3 n^-0.5.
 BOOST_AUTO_TEST_CASE(an_exact_power_law_is_found) {
   std::vector<SizeAndError> points;
   for (const double n : {100.0, 400.0, 400.0, 1600.0}) points.push_back({n, 3 / std::sqrt(n)});
@@ -140,9 +142,9 @@ BOOST_AUTO_TEST_CASE(an_exact_power_law_is_found) {
   BOOST_TEST(law->straight.has_value());
 }
 
-// Computed by hand in logarithms, where x = -1, 0, 1 and y = 1, 0.5, -1. The slope is -1, the mean
-// of y is 1/6, and the residuals are -1/6, 1/3, -1/6. The squares of the residuals sum to 1/6. With
-// one degree of freedom, t is 12.706.
+// Computed by hand: x = -1, 0, 1 are the logarithms of the sizes, and y = 1, 0.5, -1 are those of
+// the errors. The slope is -1, the mean of y is 1/6, and the residuals are -1/6, 1/3, -1/6. The
+// squares of the residuals sum to 1/6. With one degree of freedom, t is 12.706.
 BOOST_AUTO_TEST_CASE(intervals_of_a_noisy_power_law_are_students) {
   const std::vector<SizeAndError> points{
       {std::exp(-1.0), std::exp(1.0)}, {1, std::exp(0.5)}, {std::exp(1.0), std::exp(-1.0)}};
@@ -185,10 +187,10 @@ BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_the_stated_coverage) {
   BOOST_TEST(std::abs(bent / double{trials} - 0.05) < 0.015);
 }
 
-// Computed by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the fitted line is constant at 1.
-// The squared distances of the means from the line sum to 2 (1 + 4 + 1) = 12, and those of the
-// points from their means sum to 3. So F = 12 with 1 and 3 degrees of freedom, which is the square
-// of a t.
+// Computed by hand from the logarithms x of the sizes and y of the errors: at x = 0, 1, 2 the means
+// of y are 0, 3, 0, so the fitted line is constant at 1. The squared distances of the means from
+// the line sum to 2 (1 + 4 + 1) = 12, and those of the points from their means sum to 3. So F = 12
+// with 1 and 3 degrees of freedom. This F is the square of a t with 3 degrees of freedom.
 BOOST_AUTO_TEST_CASE(a_bending_power_law_is_reported) {
   const double s = std::sqrt(0.5), e = std::exp(1.0);
   std::vector<SizeAndError> points;

@@ -13,8 +13,9 @@
 
 BOOST_AUTO_TEST_SUITE(steady_values_test)
 
-// Cached packed panels of steady operands (core/cpu/gemm/kept_panels.h). They give the same bits as
-// fresh packing, and are never used after the operand's values have changed.
+// Tests the cache of packed panels (core/cpu/gemm/kept_panels.h). Panels are cached for steady
+// operands, whose values are declared not to change. They give the same bits as fresh packing, and
+// are never used after the values of the operand have changed.
 
 using namespace longhand;
 using namespace longhand::cpu;
@@ -178,8 +179,8 @@ BOOST_AUTO_TEST_CASE(memory_for_panels_is_limited) {
 }
 
 BOOST_AUTO_TEST_CASE(kept_panels_change_no_bit_of_training) {
-  // The second backend forwards operations to another backend, but not the declaration of steady
-  // values. So it caches no panels.
+  // make_altered_backend() forwards operations to another backend, but does not tell it which
+  // values are steady. So no panels are cached.
   const nn::BatchSource batches = [](std::int64_t step, std::int64_t place) {
     Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
     nn::Batch batch{.lengths = {20, 13}};

@@ -11,8 +11,8 @@ BOOST_AUTO_TEST_SUITE(step_shape_test)
 
 using namespace longhand::nn;
 
-// The properties of a batch that determine which recorded step can be replayed for it. They are
-// computed on the host.
+// Tests the shape of a batch: the properties that determine which recorded step (CUDA graph) can be
+// replayed for it. Shapes are computed on the host.
 
 namespace {
 
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
   BOOST_TEST(same(batch));
   BOOST_TEST(same(batch_of({5, 6, 7})));      // the lengths are data, not part of the shape
-  BOOST_TEST(!same(batch_of({3, 3, 12})));    // position tables then have up to 16 rows
+  BOOST_TEST(!same(batch_of({3, 3, 12})));    // the longest length is rounded up to 16, not to 8
   BOOST_TEST(!same(batch_of({6, 6})));        // there are fewer tokens
   BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // there are more sequences
   BOOST_TEST(!same(batch_of({6, 6, 6}, true)));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(ragged_batches_are_padded_with_uncounted_tokens) {
   BOOST_TEST(std::equal(ragged.tokens.begin(), ragged.tokens.end(), full.tokens.begin()));
   BOOST_TEST(std::equal(ragged.targets.begin(), ragged.targets.end(), full.targets.begin()));
   for (std::size_t i = ragged.targets.size(); i < 512; ++i) BOOST_TEST(full.targets[i] < 0);
-  BOOST_TEST(shape_of(full).longest == 16);  // padding has no positions
+  BOOST_TEST(shape_of(full).longest == 16);  // padding is not counted as a sequence
 }
 
 BOOST_AUTO_TEST_CASE(ragged_batches_with_floats_or_without_targets_are_not_padded) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(padding_is_small_and_produces_few_shapes) {
     shape.longest = 0;
     if (std::ranges::count(shapes, shape) == 0) shapes.push_back(shape);
   }
-  BOOST_TEST(shapes.size() == 8u);  // sizes are multiples of 512 from 20480 to 24064
+  BOOST_TEST(shapes.size() == 8u);  // the 8 multiples of 512 from 20480 to 24064 tokens
 }
 
 BOOST_AUTO_TEST_CASE(the_least_recently_used_shape_is_dropped) {
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_shape_is_dropped) {
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(ask(3) == "3/3");  // replaces the value of key 2
   BOOST_TEST(ask(1) == "1/1");
-  BOOST_TEST(ask(2) == "2/4");  // replaces 3
+  BOOST_TEST(ask(2) == "2/4");  // replaces the value of key 3
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(recent.size() == 2u);
 }

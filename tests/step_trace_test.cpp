@@ -56,10 +56,10 @@ class Arrays {
 void replay(const Arrays& step) {
   const double beta1 = step.number("beta1"), beta2 = step.number("beta2");
   const double t = step.number("step"), factor = step.number("factor");
-  // v has a relative error of at most seven roundings of 6e-8 each. The clipping factor and its
-  // product with the gradient are rounded once each, and squaring doubles both errors: four
-  // roundings. The square, its product with 1 - beta2 and the sum are rounded once each: three
-  // roundings.
+  // Adam's second moment has a relative error of at most seven roundings of 6e-8 each. The clipping
+  // factor and its product with the gradient are rounded once each, and squaring doubles both
+  // errors: four roundings. The square, its product with 1 - beta2 and the sum are rounded once
+  // each: three roundings.
   const auto near = [](double found, double wanted, double size, const std::string& what) {
     BOOST_TEST(std::abs(found - wanted) <= 5e-7 * size + 1e-30,
                what << ' ' << found << ' ' << wanted);
@@ -91,7 +91,8 @@ void replay(const Arrays& step) {
              boost::test_tools::tolerance(1e-6));
 }
 
-/// Forward and backward, computed from the trace alone, give the same bits as training.
+/// Checks that a forward and backward pass, computed from the trace alone, gives the same bits as
+/// training.
 void repeat_gradients(const Arrays& step, const app::Config& config) {
   const auto backend = make_cpu_backend({.threads = 1});
   nn::Decoder model(*backend, config.model(*config.task()), config.training().seed);
@@ -125,7 +126,8 @@ void repeat_gradients(const Arrays& step, const app::Config& config) {
   }
 }
 
-/// The update of the trace, computed by the operation itself, gives the same bits as training.
+/// Checks that the operation Adam, applied to the values in the trace, gives the same bits as
+/// training.
 void repeat_update(const Arrays& step) {
   const auto backend = make_cpu_backend({.threads = 1});
   for (const std::string& name : step.under("gradients.")) {
@@ -216,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_step_can_be_repeated_from_its_trace) {
   const Outcome traced =
       (*this)("train --quiet " + flags + "--dump-step 4 --out r --dump-out t.safetensors");
   BOOST_TEST(traced.status == 0, traced.err);
-  BOOST_TEST(checkpoint("plain", 5) == checkpoint("r", 5));  // dumping changes nothing
+  BOOST_TEST(checkpoint("plain", 5) == checkpoint("r", 5));  // writing the trace changes nothing
   const Arrays step(path("t.safetensors"));
   replay(step);
   BOOST_TEST(step.number("factor") < 1);

@@ -15,7 +15,9 @@ using longhand::nn::StopSignals;
 BOOST_AUTO_TEST_CASE(a_repeated_request_ends_the_process_only_after_half_a_second) {
   const pid_t child = ::fork();
   if (child == 0) {
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);  // may be ignored here
+    // A signal may be ignored here, for example SIGINT if a script runs the tests in the
+    // background.
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
     const StopSignals signals;
     std::raise(SIGINT);
     std::raise(SIGINT);

@@ -1,4 +1,4 @@
-// A grid of runs with its table and its picture.
+// The command `longhand sweep`: a grid of runs with its table and its chart.
 #include <filesystem>
 
 #include "tests/program.h"
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_trains_a_grid_and_writes_a_report) {
   BOOST_TEST(json(small + grid + "--seeds 2 --json")["rows"] == told["rows"]);
   BOOST_TEST((std::filesystem::last_write_time(
                   folder / "s/rate-1e-3-heads-softmax_2-seed-1/metrics.jsonl") == written));
-  // A single run with these settings has the same bits.
+  // A single run with the same settings has the same bits.
   BOOST_TEST((*this)("train --config s/rate-3e-3-heads-softmax_2-seed-2/config.ini --quiet --out a")
                  .status == 0);
   BOOST_TEST(checkpoint("a", 2) == checkpoint("s/rate-3e-3-heads-softmax_2-seed-2", 2));
@@ -79,10 +79,10 @@ BOOST_AUTO_TEST_CASE(a_sweep_is_ranked_by_a_chosen_score) {
     before = row["value"].number();
   }
   BOOST_TEST(contains(contents(folder / "s/report.html"), "train/tokens"));
-  // The main metric of a distribution is its default. The runs are not trained again.
+  // If --by names only a distribution, its main metric is used. The runs are not trained again.
   BOOST_TEST(json(small + grid + "--by train")["metric"] == "train/sequences");
 
-  // Small edit distances are better.
+  // Smaller edit distances are better, so the rows are in ascending order.
   const std::string sorting =
       "sweep --task sorting --layers 1 --heads softmax:2 --width 8 --steps 2 --batch 2 "
       "--evaluate-samples 4 --threads 1 --quiet --out d --json --grid rate=1e-3,1e-2,1e-1 ";
@@ -104,8 +104,8 @@ BOOST_AUTO_TEST_CASE(a_score_that_the_runs_will_not_have_is_refused_before_train
   std::string unscored = grid;
   unscored.replace(unscored.find("samples 4"), 9, "samples 0");
   refuses(2, unscored, "evaluate-samples must be above 0");
-  // Learned positions end before the samples of `ood`, so the default is a distribution that every
-  // run of the grid can read.
+  // The samples of `ood` are longer than the learned positions allow. So the default is a
+  // distribution that every run of the grid can read.
   const std::string learned = small + "--grid positions='learned|rotary' ";
   refuses(2, learned + "--by ood", "--by: ood: samples of up to");
   BOOST_TEST(!std::filesystem::exists(folder / "s"));

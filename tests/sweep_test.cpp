@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(points_are_all_combinations_and_the_last_axis_varies_fastes
   BOOST_TEST(name_of(points[0], axes) == "length=10 repeat=2");
   BOOST_TEST(name_of(points[4], axes) == "length=20 repeat=3");
   BOOST_TEST(points[4].task->longest() == 41);
-  BOOST_TEST(points[4].task->heads() == 2);  // training options apply if they are not swept
+  BOOST_TEST(points[4].task->heads() == 2);  // `hint` is not swept, so the value in config applies
   BOOST_CHECK_THROW(sweep_points(config, {parse_axis("width=3")}), Error);
   BOOST_CHECK_THROW(sweep_points(config, {parse_axis("length=1,2")}), Error);
   BOOST_CHECK_THROW(

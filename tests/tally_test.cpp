@@ -10,8 +10,8 @@ BOOST_AUTO_TEST_SUITE(tally_test)
 using namespace longhand;
 using namespace longhand::tasks;
 
-// The interval is derived from |p - share| = z sqrt(p (1 - p) / n). Both ends must solve this
-// equation.
+// Each end p of the interval must solve |p - share| = z sqrt(p (1 - p) / n), where `share` is the
+// share of hits in n trials and z is 1.96.
 BOOST_AUTO_TEST_CASE(the_ends_of_the_interval_are_z_deviations_away) {
   for (const auto& [hits, trials] : {std::pair{1.0, 10.0}, {50.0, 100.0}, {999.0, 1000.0}}) {
     const Interval interval = wilson(hits, trials);
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(intervals_stay_in_bounds) {
   BOOST_TEST(wilson(0, 0).low == 0);
   BOOST_TEST(wilson(0, 0).high == 1);
   BOOST_TEST(wilson(0, 10).low == 0);
-  BOOST_TEST(std::abs(wilson(0, 10).high - 0.2775) < 1e-4);  // the upper end is z^2 / (n + z^2)
+  BOOST_TEST(std::abs(wilson(0, 10).high - 0.2775) < 1e-4);  // z^2 / (n + z^2), z = 1.96, n = 10
   BOOST_TEST(std::abs(wilson(10, 10).low - 0.7225) < 1e-4);
   BOOST_TEST(wilson(10, 10).high <= 1);
   BOOST_CHECK_THROW(wilson(2, 1), Error);

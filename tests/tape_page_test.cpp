@@ -21,7 +21,7 @@ namespace {
 
 const std::filesystem::path page_file = std::filesystem::path(test_data) / "../docs/math/tape.md";
 
-/// The values as the page writes them: "(3, 2)".
+/// The values as docs/math/tape.md writes them: "(3, 2)".
 std::string written(const std::vector<double>& values) {
   std::string all;
   for (const double value : values) {
@@ -31,7 +31,7 @@ std::string written(const std::vector<double>& values) {
 }
 std::string written(const Tensor& x) { return written(x.to_doubles()); }
 
-/// x itself. In the backward pass, `look` receives the complete gradient of x.
+/// Returns x. In the backward pass, `look` receives the complete gradient of x.
 Var watched(const Var& x, std::function<void(const Tensor& dx)> look) {
   return record("watched", {&x}, x.value(), [dx = x.sink(), look](const Tensor& dy) {
     look(dy);
@@ -39,7 +39,7 @@ Var watched(const Var& x, std::function<void(const Tensor& dx)> look) {
   });
 }
 
-/// The lines of a text without spaces at their beginnings.
+/// The lines of a text, each without the spaces at its beginning.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(the_numbers_of_the_page_are_those_of_the_tape) {
   Tape tape;
   {
     const Recording recording(tape);
-    // These lines are also on the page.
+    // These three lines are also in docs/math/tape.md.
     const Var p = multiply(w, x);
     const Var q = multiply(p, w);
     const Var loss = row_sum(q);
@@ -75,9 +75,9 @@ BOOST_AUTO_TEST_CASE(the_numbers_of_the_page_are_those_of_the_tape) {
   numbers["dw"] = written(w.grad());
   BOOST_TEST(!x.grad());
 
-  // The same pass once more, with the gradients of the records' outputs.
+  // Repeats the pass and stores the gradient of the output of each recorded operation.
   w.clear_grad();
-  std::vector<double> first;  // the contribution of record 2 to the gradient of w
+  std::vector<double> first;  // what the second product adds to the gradient of w
   {
     const Recording recording(tape);
     const auto store = [&](const char* name) {

@@ -1,4 +1,4 @@
-// Properties of every task with every distribution.
+// Tests properties that every task must have with every distribution.
 #include "tasks/task.h"
 
 #include <fstream>
@@ -37,10 +37,11 @@ std::string own_file() {
   return path;
 }
 
-/// Options that together contain every value of the options with choices.
+/// Sets of options for tasks of this kind. Together they contain every choice of every option that
+/// has a list of choices.
 std::vector<OptionValues> variants_of(const TaskKind& kind) {
   std::vector<OptionValues> variants{kind.defaults()};
-  // any file can be read as bytes
+  // This task can read any file as bytes.
   if (kind.name == "text") variants.front().set("text", built_program);
   if (kind.name == "files") {
     variants.front().set("files", own_file());
@@ -94,7 +95,7 @@ std::vector<OptionValues> variants_of(const TaskKind& kind) {
   return variants;
 }
 
-/// Every task, distribution and variant of the options.
+/// All combinations of a task, a distribution and a set of options from variants_of().
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const TaskKind& kind : all_tasks()) {
@@ -209,7 +210,7 @@ BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_answers_less) {
 BOOST_AUTO_TEST_CASE(text_is_the_tokens_and_passes_the_check) {
   for_samples([](const Task& task, const Sample& sample) {
     const auto [prompt, answer] = task.as_text(sample);
-    const bool apart = !task.outputs().says_next;  // the answer is not part of the tokens
+    const bool apart = !task.outputs().says_next;  // true if the answer is not part of the tokens
     BOOST_TEST(task.vocabulary().encode(apart ? prompt : prompt + answer) == sample.tokens);
     BOOST_TEST(!task.check(prompt, answer, sample.head).has_value());
     BOOST_TEST(answer.empty() == sample.asked.empty());
@@ -228,7 +229,6 @@ BOOST_AUTO_TEST_CASE(the_check_and_the_reference_answer_agree) {
   });
 }
 
-// The check must detect every replaced token or label among the scored ones.
 BOOST_AUTO_TEST_CASE(the_check_refuses_a_changed_answer) {
   for_samples([](const Task& task, const Sample& sample) {
     if (sample.asked.empty()) return;
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(reference_attention_looks_back_at_tokens_that_hold_the_answ
         BOOST_REQUIRE(column <= row.row);
       }
       previous = row.row;
-      if (task.outputs().groups == 1 && !makes_something_new(it)) {  // the answer is a copy
+      if (task.outputs().groups == 1 && !makes_something_new(it)) {  // answers copy earlier tokens
         BOOST_REQUIRE(std::ranges::any_of(row.columns, [&](std::int32_t column) {
           return sample.tokens.at(static_cast<std::size_t>(column)) ==
                  sample.targets.at(static_cast<std::size_t>(row.row));
@@ -319,7 +319,8 @@ BOOST_AUTO_TEST_CASE(unknown_names_are_refused) {
   refused("loss", "read", "reads or all, got \"read\"");
 }
 
-// A distribution changes options. A message must not present these values as the user's.
+// A distribution changes some options. Error messages must not present the changed values as the
+// user's.
 BOOST_AUTO_TEST_CASE(an_option_that_a_distribution_cannot_have_names_the_distribution) {
   const TaskKind& kind = task_kind("cycle-tracing");
   OptionValues values = kind.defaults();

@@ -1,4 +1,4 @@
-// A text of the user, as a task and in the program.
+// The task `text`, which trains on a text of the user: its samples and options, and commands.
 #include "tasks/text.h"
 
 #include <cmath>
@@ -35,7 +35,7 @@ std::string sentences(int count) {
   return text;
 }
 
-/// Writes three records and an empty line, and returns the file's path.
+/// Writes a file with three records (prompt and answer) and an empty line. Returns the file's path.
 std::string records_file(const Program& program) {
   write_atomically(program.folder / "qa.jsonl",
                    "{\"prompt\": \"1+1=\", \"answer\": \"2\", \"more\": [1]}\n"
@@ -45,7 +45,7 @@ std::string records_file(const Program& program) {
   return program.path("qa.jsonl");
 }
 
-/// A record as "prompt[answer]".
+/// Record `number` of the task, written as "prompt[answer]".
 std::string text_of(const Task& task, std::uint64_t number) {
   const Sample sample = task.sample_at(number, 0.5);
   std::vector<std::int32_t> learned;
@@ -58,12 +58,12 @@ std::string text_of(const Task& task, std::uint64_t number) {
   return prompt + "[" + answer + "]";
 }
 
-/// The error with which a task with these options is refused.
+/// The message of the error with which a task with these options is refused.
 std::string opened(const TaskOptions& options) {
   return refusal([&] { make(options)->count(); });
 }
 
-/// Scores the model in the folder `run`, which was trained on sentences().
+/// Checks the scores of the model in the folder `run`, which was trained on sentences().
 void expect_low_bits_per_byte(const Program& program) {
   const auto validation = [&](const std::string& metric, const std::string& flags = {}) {
     const Json scores = program.json("eval run --samples 20 --json" + flags);
@@ -81,14 +81,14 @@ void expect_low_bits_per_byte(const Program& program) {
   BOOST_TEST(program("eval run --text strange --on train").status == 2);
 }
 
-/// Continues prompts with the model that the caller has trained.
+/// Checks how the model that the caller has trained continues prompts.
 void expect_learned_continuations(const Program& program) {
   BOOST_TEST(program("generate run --prompt 'the cat sat' --tokens 12 --temp 0").out ==
              "the cat sat on the mat.\n");
   BOOST_TEST(program("generate run --prompt 'the cat sat' --tokens 12 --temp 0 --stop mat").out ==
              "the cat sat on the \n");
   const std::string plain = "generate run --prompt 'the ' --tokens 25";
-  BOOST_TEST(program(plain).out == program(plain + " --temperature 0.8").out);  // the default
+  BOOST_TEST(program(plain).out == program(plain + " --temperature 0.8").out);  // default: 0.8
   const std::string warm = "generate run --prompt 'the ' --temperature 1 --tokens 40 --seed ";
   BOOST_TEST(program(warm + "5").out == program(warm + "5 --threads 1").out);
   BOOST_TEST(program(warm + "5").out != program(warm + "6").out);
@@ -103,7 +103,7 @@ void expect_learned_continuations(const Program& program) {
   BOOST_TEST((logits.at("logits").shape == Shape{7, 256}));
 }
 
-/// A text that is longer than the trained windows is continued from its end.
+/// Checks that a text longer than the trained windows is continued from its end.
 void expect_continuations_beyond_the_context(const Program& program) {
   const Program::Outcome beyond =
       program("generate run --prompt 'the dog ran to the cat. the cat sat' --tokens 30 --temp 0");
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_text_can_be_trained_on_completely) {
     BOOST_TEST(!scores.contains("validation/bits_per_byte"));
     BOOST_TEST(json(text("runs ", out, " --json"))["rows"][0]["metric"] == "train/bits_per_byte");
     const std::string lines = contents(path(out + "/metrics.jsonl"));
-    BOOST_TEST(contains(lines, "\"samples\":[{\"prompt\":"));  // continued training samples
+    BOOST_TEST(contains(lines, "\"samples\":[{\"prompt\":"));  // continuations of training samples
   }
   const Json later = json("eval run-sentences --text sentences --samples 4 --json");
   BOOST_TEST(later["rows"][0]["on"] == "validation");
@@ -209,8 +209,8 @@ BOOST_AUTO_TEST_CASE(a_window_begins_with_what_the_tokenizer_puts_before_a_text)
       const bool whole = i + 1 < task->count() || sample.tokens.size() == 11u;
       BOOST_REQUIRE((whole ? sample.tokens.size() == 11u : sample.tokens.size() < 11u));
       BOOST_REQUIRE(sample.targets.size() == sample.tokens.size());
-      // The token that the tokenizer adds at the beginning is not a target. The first token of the
-      // window is not a target either.
+      // The token that the tokenizer adds at the beginning of a window is not a target. The first
+      // token of the text in the window is not a target either.
       BOOST_REQUIRE(sample.tokens[0] == 2);
       BOOST_REQUIRE(sample.targets[0] == Sample::not_counted);
       for (std::size_t at = 1; at + 1 < sample.tokens.size(); ++at) {
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_
       BOOST_REQUIRE(first[i] == first.front() + 10 * static_cast<std::int32_t>(i));
     }
   }
-  BOOST_TEST(offsets.size() > 3u);  // eleven offsets are possible
+  BOOST_TEST(offsets.size() > 3u);  // each epoch has one of 11 possible offsets
   BOOST_TEST(*offsets.rbegin() <= 10);
   BOOST_TEST(std::set(epochs.begin(), epochs.end()).size() == 10u);
   // The windows of a step depend on the seed, but not on the number of parts.
@@ -415,8 +415,8 @@ BOOST_AUTO_TEST_CASE(invalid_options_are_refused_in_one_line) {
 }
 
 BOOST_AUTO_TEST_CASE(an_unusable_text_is_refused_in_one_line) {
-  // The text is read when the first sample is drawn. With a static libgcc, an error at that point
-  // once aborted the program.
+  // The text is read when the first sample is drawn. With a static libgcc, an error that is thrown
+  // at that point could abort the program.
   write_atomically(folder / "empty.txt", "");
   refuses(1, "train --task text --text empty.txt", "empty.txt: expected at least 257 tokens");
   refuses(1, "train --task text --text none.txt", "none.txt: cannot be read: No such file");
@@ -433,7 +433,8 @@ BOOST_AUTO_TEST_CASE(epochs_become_steps) {
     BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
     return std::ssize(metrics(words.substr(0, words.find(' '))));
   };
-  // 9,120 of the 9,600 bytes are for training. They give 569 samples with 16 predicted bytes each.
+  // 9,120 of the 9,600 bytes of the text are for training. They give 569 samples with 16 predicted
+  // bytes each.
   const auto half = steps_of("half --epochs 0.5"), two = steps_of("two --epochs 2");
   BOOST_TEST(half == 18);
   BOOST_TEST(two == 72);

@@ -4,8 +4,9 @@
 
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// TileRegisters in plain code that follows the pseudocode of Intel's manual. Products and sums are
-/// in f32, the even elements of k are added first, and subnormals are treated as zero.
+/// TileRegisters (AMX) in plain C++ code that follows the pseudocode of Intel's manual. Products
+/// and sums are in f32. Of each pair of products along k, the even one is added first. Subnormals
+/// are treated as zero.
 struct TileModel {
   alignas(64) std::uint8_t tiles[8][tile_rows][tile_row_bytes];
   bool configured = false;
@@ -51,7 +52,7 @@ struct TileModel {
 
  private:
   void require_configured() const {
-    if (!configured) __builtin_trap();  // the processor also raises a fault
+    if (!configured) __builtin_trap();  // without configuration, the processor raises a fault, too
   }
   float element(int tile, int row, int at) const {
     std::uint16_t half;

@@ -19,11 +19,11 @@ using namespace longhand::nn;
 struct Fixture {
   TemporaryFolder folder;
   std::filesystem::path text = folder / "a.txt", tokens = folder / "a.tokens";
-  /// The tokens are a, b, c, the space and ab.
+  /// Tokens 0 to 4 are a, b, c, the space and ab.
   Tokenizer tokenizer = parse_tokenizer_json(vocabulary(), "test");
 
   static std::string vocabulary() {
-    // In the byte alphabet, letters stand for themselves and U+0120 stands for a space.
+    // In the byte alphabet of GPT-2, letters stand for themselves and U+0120 stands for a space.
     return R"({"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},
       "decoder":{"type":"ByteLevel"},"model":{"type":"BPE",
       "vocab":{"a":0,"b":1,"c":2,"\u0120":3,"ab":4},"merges":["a b"]}})";
@@ -58,10 +58,10 @@ BOOST_AUTO_TEST_CASE(documents_are_encoded_one_by_one_with_their_end_between_the
   };
   write_atomically(text, "abccac");
   BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
-  BOOST_TEST((read_with("c", {3}) == std::vector{4, 3, 3, 0, 3}));  // includes empty documents
-  // the b of the separator is not merged with the a before it
+  BOOST_TEST((read_with("c", {3}) == std::vector{4, 3, 3, 0, 3}));  // one document is empty
+  // The b of the separator "bc" is not merged with the a before it.
   BOOST_TEST((read_with("bc", {3, 1}) == std::vector{0, 3, 1, 2, 0, 2}));
-  BOOST_TEST((read_with("bc", {}) == std::vector{0, 2, 0, 2}));  // the file is written again
+  BOOST_TEST((read_with("bc", {}) == std::vector{0, 2, 0, 2}));  // the token file is written again
   BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
   BOOST_CHECK_THROW(read_with("c", {5}), Error);
   write_atomically(text, "abcab\xff");

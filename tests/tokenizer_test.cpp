@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(byte_ranges_cover_the_text_and_ids_are_the_same) {
           const std::string part = text.substr(first, last - first);
           const std::string bytes = tokenizer.token_bytes(ids[i]);
           if (name == "gpt2" || name == "llama3") BOOST_TEST(bytes == part);
-          if (name == "smollm2") {  // dropped bytes lie between tokens, or within one
+          if (name == "smollm2") {  // dropped bytes lie between tokens, or within a token
             BOOST_TEST(part.front() == bytes.front());
             BOOST_TEST(part.back() == bytes.back());
           }
@@ -189,7 +189,7 @@ Encoded encoded(const Tokenizer& tokenizer, std::string_view text, std::size_t p
   return all;
 }
 
-constexpr std::size_t whole_words = std::size_t{1} << 40;  // no word is split
+constexpr std::size_t whole_words = std::size_t{1} << 40;  // so long that no word is split
 
 /// A byte-level tokenizer with the letters a, b, ..., merges among them, and the tokens that the
 /// merges make.
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(the_ids_of_long_words_are_right_for_any_kind_of_merges) {
       merges.emplace_back(static_cast<int>(rng.below(known)), static_cast<int>(rng.below(known)));
     }
     std::string word;
-    // The last letter has no token in the vocabulary, so it is dropped.
+    // The last of the letters below has no token in the vocabulary, so it is dropped.
     while (word.size() < 1500) {
       const std::string part(
           1 + rng.below(seed % 3 == 0 ? 40 : 3),
@@ -261,8 +261,8 @@ BOOST_AUTO_TEST_CASE(the_ids_of_long_words_are_right_for_any_kind_of_merges) {
       BOOST_TEST((encoded(tokenizer, word, 31) == encoded(tokenizer, word, whole_words)));
     }
   }
-  // Each pair has priority over the pair to its left, so a token can depend on the letter 25 places
-  // later.
+  // Each pair of neighbouring letters is merged before the pair to its left. So a token can depend
+  // on the letter 25 places later.
   std::vector<std::pair<int, int>> chain;
   for (int letter = 24; letter >= 0; --letter) chain.emplace_back(letter, letter + 1);
   const Tokenizer tokenizer = tokenizer_of_merges(26, chain);

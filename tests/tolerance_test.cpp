@@ -7,7 +7,7 @@ BOOST_AUTO_TEST_SUITE(tolerance_test)
 
 using namespace longhand;
 
-// Tests which errors the comparison with a tolerance detects.
+// Tests which errors are detected by the comparison of results within a tolerance.
 
 namespace {
 
@@ -15,8 +15,8 @@ tolerance::Result result(tolerance::Values values, DType type = DType::f32) {
   return {{static_cast<std::int64_t>(values.size())}, type, std::move(values)};
 }
 
-/// Compares `got` with y = (1, -2, 0), whose rounding errors have the standard deviation 1e-5.
-/// Errors in this file are in units of 2^-24.
+/// Compares `got` with y = (1, -2, 0). The rounding errors of y have the standard deviation 1e-5,
+/// and the unit of rounding is 2^-24.
 tolerance::Worst compared(const tolerance::Results& got, tolerance::Values y = {1, -2, 0}) {
   tolerance::Noise noise;
   for (int t = 0; t < tolerance::trials; ++t) {
@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_detected) {
   BOOST_TEST(compared({{"y", result({std::nan("")})}}, {std::nan("")}).used == 0);
 }
 
-// One entry of a thousand may have an error of 12 sigma. A common error of all entries may only be
-// a hundredth of that.
+// A single entry of a thousand may have an error of 12 standard deviations. An error that all
+// entries share may only be a hundredth of that.
 BOOST_AUTO_TEST_CASE(a_common_factor_is_detected_even_if_no_single_entry_exceeds_its_bound) {
   Rng rng(1, Purpose::test);
   constexpr double sigma = 0.05;

@@ -48,8 +48,8 @@ class Bigrams final : public Model {
   Linear inner_, out_;
 };
 
-/// Each token x is followed by 3 x + 1 mod 7. A few targets are not scored, and a few have double
-/// weight.
+/// Rows of random tokens. The target of a token x is 3 x + 1 mod 7. A few targets are not scored,
+/// and a few have double weight.
 Batch batch_of(std::int64_t step, std::int64_t part, int rows = 30) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch;
@@ -437,7 +437,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
     BOOST_TEST(first.step() == 3);
     BOOST_TEST(scored.empty());
   }
-  scored = {0};  // so that the step is not interrupted again
+  scored = {0};  // not empty, so the evaluation is not interrupted again
   Trainer second(model, source, o, hooks);
   BOOST_TEST(second.resume_latest());
   BOOST_TEST(!second.evaluated());

@@ -26,7 +26,7 @@ inline std::vector<double> train_losses(nn::Model& model, const nn::BatchSource&
   return losses;
 }
 
-/// An optimizer without state: w = w - rate factor g.
+/// Gradient descent: w = w - rate * factor * gradient, where `factor` clips the gradient.
 class Descent final : public nn::Optimizer {
  public:
   Descent(const nn::Parameters& parameters, Groups groups, nn::Communicator* ranks)

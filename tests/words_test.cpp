@@ -22,12 +22,13 @@ std::string verdict(const Task& task, const std::string& prompt, const std::stri
   return task.check(prompt, answer).value_or("right");
 }
 
-/// All permutations of n points, or only the even ones, in lexicographic order, written as digits.
+/// All permutations of n points in lexicographic order, written as digits. If even_alone, only the
+/// even ones.
 std::vector<std::string> permutations(int n, bool even_alone) {
   std::vector<std::string> all;
   std::string next = std::string("01234").substr(0, static_cast<std::size_t>(n));
   do {
-    // Computes the parity from the cycles of the permutation. The task computes it from inversions.
+    // Computes the parity of the permutation from its cycles. The task computes it from inversions.
     int odd = 0;
     std::set<char> seen;
     for (const char start : next) {
@@ -62,9 +63,10 @@ BOOST_AUTO_TEST_CASE(tokens_and_classes_are_elements_for_any_moves) {
   BOOST_TEST(make({{"moves", "swaps"}})->outputs().classes == 120);
 }
 
-// The product (a∘b)(x) = a(b(x)) was computed by hand.
+// The products (a∘b)(x) = a(b(x)) of permutations were computed by hand.
 BOOST_AUTO_TEST_CASE(the_later_element_is_the_inner_one_of_the_product) {
-  // S3: 0 is 012, 1 is 021, 2 is 102, 3 is 120, 4 is 201, 5 is 210. The table of a∘b.
+  // In S3, element 0 is the permutation 012, 1 is 021, 2 is 102, 3 is 120, 4 is 201, 5 is 210. Row
+  // a of the table contains a∘b for each b.
   const std::vector<std::string> table{"0 1 2 3 4 5", "1 0 4 5 2 3", "2 3 0 1 5 4",
                                        "3 2 5 4 0 1", "4 5 1 0 3 2", "5 4 3 2 1 0"};
   const auto s3 = make({{"group", "s3"}});
@@ -85,7 +87,8 @@ BOOST_AUTO_TEST_CASE(the_later_element_is_the_inner_one_of_the_product) {
   BOOST_TEST(make({{"group", "z5"}})->answer("3 4 4") == "3 2 1");
 }
 
-// Checks all targets of drawn words with permutations that are written as text.
+// A word is a sequence of permutations. The expected targets are computed from permutations that
+// are written as text.
 BOOST_AUTO_TEST_CASE(a_target_is_the_index_of_the_product_so_far) {
   for (const auto& [group, points] : {std::pair{"s2", 2}, {"s3", 3}, {"a5", 5}, {"s5", 5}}) {
     const auto all = permutations(points, group[0] == 'a');
@@ -155,8 +158,7 @@ BOOST_AUTO_TEST_CASE(swaps_are_the_ten_elements_that_exchange_two_points) {
   }
   BOOST_TEST(chi_square_p(cells) > 1e-3);
   BOOST_TEST(products.size() == 120u);
-  for (const char* group :
-       {"s2", "z2"}) {  // these groups have a single move, so it is always drawn
+  for (const char* group : {"s2", "z2"}) {  // with swaps only, 1 is always drawn
     const Sample ones = draw(*make({{"group", group}, {"moves", "swaps"}}), 0);
     BOOST_TEST(std::ranges::count(ones.tokens, 1) == 128);
   }
@@ -231,7 +233,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_product_by_product) {
   BOOST_TEST(verdict(*last, "1 2 4", "3") == "right");
   BOOST_TEST(verdict(*last, "1 2 4", "4") == "product 1: expected 3, got 4");
   BOOST_TEST(verdict(*last, "1 2 4", "1 4 3") == "product 1: expected 3, got 1");
-  // Element 25 exchanges two pairs of points.
+  // Element 25 of S5 exchanges two pairs of points.
   for (const auto& [group, other] :
        {std::pair{"s3", "3"}, {"s3", "0"}, {"z2", "0"}, {"s5", "25"}, {"s5", "0"}}) {
     const auto swaps = make({{"group", group}, {"moves", "swaps"}});

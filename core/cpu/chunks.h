@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-/// Helpers for operations that process each token separately: they divide the work into chunks and
-/// choose how to store results.
+/// Helpers for operations that process each token separately. The helpers divide the work into
+/// chunks and choose how to store results.
 namespace longhand::cpu {
 
 /// Number of elements in a chunk of work. A chunk is large enough to outweigh the synchronization

@@ -10,7 +10,8 @@ namespace longhand::cpu {
 template <class T>
 struct CombineKernels {
   /// The function lines[f] computes n entries of y with formula number f of the enum Combination.
-  /// If a_repeats or b_repeats is true, that operand has only one entry, which is used n times.
+  /// If a_repeats is true, a has only one entry, which is used n times. b_repeats means the same
+  /// for b.
   void (*lines[Combinations::size])(const T* a, bool a_repeats, const T* b, bool b_repeats, T* y,
                                     Store how, std::int64_t n);
 };
@@ -26,7 +27,7 @@ namespace {
 
 template <class T>
 [[gnu::always_inline]] inline Vec all_lanes(const T* x) {
-  return Vec(sum(Part{1}.load(x)));  // Part{1} loads one entry, other lanes are 0
+  return Vec(sum(Part{1}.load(x)));  // Part{1} loads one entry and sets the other lanes to 0
 }
 
 template <class F, class T>

@@ -6,7 +6,8 @@
 
 namespace longhand::cpu {
 
-/// One sequence of x: `tokens` rows of `columns` entries. Rows begin `stride` entries apart.
+/// One sequence of the convolution's input x: `tokens` rows of `columns` entries. Rows begin
+/// `stride` entries apart.
 template <class T>
 struct ConvolutionRows {
   std::int64_t tokens, columns, taps;
@@ -36,8 +37,8 @@ namespace LONGHAND_ISA {
 namespace {
 
 constexpr int most_taps = 8;
-// The contributions of this many tokens to dweight are summed first. Then their sum is added to
-// dweight.
+// Number of tokens whose contributions to dweight, the gradient of the weight, are summed first.
+// Then their sum is added to dweight.
 constexpr std::int64_t together = 64;
 
 template <class T>
@@ -120,7 +121,7 @@ const ConvolutionKernels<bf16>& kernels<ConvolutionKernels<bf16>, Isa::LONGHAND_
 namespace longhand::cpu {
 namespace {
 
-/// Number of columns per chunk of the backward pass. A cache line contains 16 floats.
+/// Number of columns per chunk of the backward pass. 16 floats fill one cache line.
 constexpr std::int64_t columns_together = 16;
 
 template <class T, class Op>

@@ -28,7 +28,7 @@ struct Whole {
   Vec keep(Vec a) const { return a; }
 };
 
-/// Loads and stores the first n lanes, 0 < n < lanes.
+/// Loads and stores the first n lanes of a vector, 0 < n < lanes.
 struct Part {
   int n;
   template <class T>
@@ -95,7 +95,7 @@ template <class T>
   return max(max(max(a, b), max(c, d)));
 }
 
-/// Stores results as `how` requires: overwrites or adds to the contents, with normal or
+/// Stores results as `how` requires: overwrites the destination or adds to it, with normal or
 /// non-temporal stores.
 template <class T>
 class Output {

@@ -10,7 +10,8 @@ namespace longhand::cpu {
 inline constexpr int lstm_together = 8;
 
 /// One sequence of one LSTM head. `before` and `after` are the initial and the final state: the
-/// vectors h and c of n entries each, one after the other. `before` or `after` may be null.
+/// hidden vector h and then the cell vector c, with n entries each. `before` or `after` may be
+/// null.
 template <class T>
 struct LstmSequence {
   std::int64_t tokens = 0;
@@ -31,7 +32,7 @@ struct LstmRows {
   LstmSequence<T> each[lstm_together];
   std::int64_t n;
   const float* u;  // the head's recurrent matrix U, packed by LstmKernels::pack
-  bool add;        // add to dx instead of overwriting it
+  bool add;        // true if gradients are added to dx instead of overwriting it
 };
 
 template <class T>
@@ -62,8 +63,8 @@ using delta::Matrix;
 using delta::padded;
 
 /// The state of an LSTM head as matrices with one row per sequence: the vectors h and c, and the
-/// products U h (`a`), from which the gates are computed. A row of `a` contains one part for each
-/// of the gates i, f, o and g, padded to the stride of h.
+/// products U h (`a`) of the recurrent matrix U, from which the gates are computed. A row of `a`
+/// contains one part for each of the gates i, f, o and g, padded to the stride of h.
 struct LstmSpace {
   Matrix h, c, a;
   explicit LstmSpace(float* at, std::int64_t p)

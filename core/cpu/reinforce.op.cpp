@@ -146,7 +146,8 @@ void run(CpuBackend& backend, const Reinforce& op) {
   const std::int64_t chunk = rows_per_chunk(op.y.heads * (op.scores.q.width + op.v.width));
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     const auto& kernels = kernels_for<ReinforceKernels<T> >(backend.isa());
-    // All pairs of a query are processed by the chunk that contains the query's first pair.
+    // A chunk is a range of the list of (query, key) pairs. It processes all pairs of every query
+    // whose first pair is in the range, even if later pairs of the query are not.
     parallel_for(backend.threads(), count, chunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
         if (!begins(n)) continue;

@@ -333,7 +333,8 @@ inline void split_pairs(Vec low, Vec high, Vec& even, Vec& odd) {
   odd = __builtin_shufflevector(low.v, high.v, 1, 3, 5, 7);
 #endif
 }
-/// The inverse of split_pairs.
+/// The inverse of split_pairs(): stores even[0], odd[0], even[1], odd[1], ... in `low` and then
+/// `high`.
 inline void join_pairs(Vec even, Vec odd, Vec& low, Vec& high) {
 #if defined(LONGHAND_SIMD_AVX512)
   low = __builtin_shufflevector(even.v, odd.v, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,

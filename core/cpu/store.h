@@ -6,8 +6,8 @@ namespace longhand::cpu {
 struct Store {
   // True if results are added to the contents of the destination instead of overwriting them.
   bool add = false;
-  // True if non-temporal stores are used. Then every piece that a kernel writes at once, which is a
-  // row or a chunk of rows, must start on a 64-byte boundary.
+  // True if non-temporal stores are used. Then every row or chunk of rows that a kernel writes at
+  // once must start on a 64-byte boundary.
   bool stream = false;
 };
 

@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view global = "full_attention", local = "sliding_attention";
 
 /// Returns the rotary positions of all layers of one kind: layers with full or with sliding-window
-/// attention. transformers 5 writes one object per kind to rope_parameters in config.json.
-/// transformers 4 writes only one base per kind.
+/// attention. Version 5 of the Python package transformers writes one object per kind to
+/// rope_parameters in config.json. Version 4 writes only one base per kind.
 RopeOptions rope_of(const Fields& fields, std::string_view kind) {
   const bool all = kind == global;
   RopeOptions rope;

@@ -3,15 +3,15 @@
 #include "nn/models/hugging_face.h"
 #include "nn/released_names.h"
 
-/// GPT-NeoX. In the file, query_key_value contains one head after another. Each head has the rows
-/// of its query, then its key, then its value. nn/mixing/attention_heads.h describes the layout of
-/// this library.
+/// GPT-NeoX. In the file, the matrix query_key_value contains one head after another. Each head has
+/// the rows of its query, then its key, then its value. nn/mixing/attention_heads.h describes the
+/// layout of this library.
 namespace longhand::nn {
 namespace {
 
-/// Throws an Error if transformers cannot rotate this share of a head's entries. transformers
-/// rounds an odd number of rotated entries up to the next even number, which must not exceed the
-/// head's width.
+/// Throws an Error if the Python package transformers cannot rotate this share of a head's entries.
+/// The package rounds an odd number of rotated entries up to the next even number, which must not
+/// exceed the head's width.
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
   LONGHAND_CHECK(dims + dims % 2 <= width, source,
@@ -88,7 +88,7 @@ Json json_of(const DecoderConfig& config) {
           {"attention_bias", config.projection_bias},
           {"attention_dropout", 0.0},
           {"hidden_dropout", 0.0},
-          {"rotary_emb_base", rope.base},  // read by older versions of transformers
+          {"rotary_emb_base", rope.base},  // read by older versions of the package transformers
           {"rotary_pct", rope.share},
           {"rope_parameters",
            {{"rope_type", "default"},

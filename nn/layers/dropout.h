@@ -6,9 +6,10 @@
 
 namespace longhand::nn {
 
-/// In training, each entry is set to zero with probability `rate`, and all others are multiplied by
-/// 1 / (1 - rate) (core/contract/dropout.h). In evaluation, the input is returned unchanged. The
-/// model's seed, the step and the layer determine which entries are zeroed (nn/noise.h).
+/// In training, each entry of the input is set to zero with probability `rate`, and all others are
+/// multiplied by 1 / (1 - rate) (core/contract/dropout.h). In evaluation, the input is returned
+/// unchanged. The model's seed, the step and the layer determine which entries are zeroed
+/// (nn/noise.h).
 class Dropout {
  public:
   Dropout() = default;

@@ -11,9 +11,10 @@ namespace longhand::nn {
 /// Options of LoRA. Low-rank products are added to the matrices of a model. The products are
 /// trained, and the matrices are not.
 struct LoraOptions {
-  std::int64_t rank = 0;                  // 0: no low-rank products
-  double alpha = 0;                       // products are scaled by alpha / rank; 0: alpha = rank
-  std::vector<std::string> targets = {};  // names of projections that get such a product
+  std::int64_t rank = 0;  // rank of the low-rank products; 0: none
+  double alpha = 0;       // products are scaled by alpha / rank; 0: alpha = rank
+  /// Names of the projections that get a low-rank product.
+  std::vector<std::string> targets = {};
 
   void declare(Options& options);
   double scale() const { return alpha == 0 ? 1 : alpha / static_cast<double>(rank); }
@@ -39,9 +40,9 @@ class Lora {
  public:
   Lora(const Scope& scope, std::int64_t in, const Projected& projected, const LoraOptions& options);
 
-  /// Adds the product to y in place and returns y (autograd/low_rank.h).
+  /// Adds the low-rank product scale (x a^T) b^T to y in place and returns y (autograd/low_rank.h).
   Var operator()(const Var& y, const Var& x) const;
-  /// Adds scale b a to those rows of `weight` that compute the projection.
+  /// Adds the matrix scale * b * a to those rows of `weight` that compute the projection.
   void merge_into(const Parameter& weight) const;
 
   Projected projected;

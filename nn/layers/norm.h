@@ -19,8 +19,8 @@ class LayerNorm {
   double epsilon = 1e-5;
 };
 
-/// Multiplies x / rms(x) by a gain, where rms is the root mean square of a row. The gain is one of
-/// `weight`, which is initially 1; 1 + `weight`, where `weight` is initially 0; or a constant.
+/// Multiplies x / rms(x) by a gain, where rms is the root mean square of a row. The gain is
+/// `weight` (initially 1), or 1 + `weight` (`weight` is initially 0), or a constant.
 class RmsNorm {
  public:
   RmsNorm() = default;
@@ -30,7 +30,7 @@ class RmsNorm {
   Var operator()(const Var& x) const;
 
   Parameter weight;
-  Var fixed = {};  // the gain, if it is not trained
+  Var fixed = {};  // the constant gain; empty if the gain is trained
   double epsilon = 1e-6;
   bool plus_one = false;
 };

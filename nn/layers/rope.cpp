@@ -10,8 +10,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Upper limit of `at_least` in position_rows(). It keeps the first position table small, even if
-/// the model's configured maximum length is large.
+/// Maximum value of position_rows()'s argument `at_least`; larger arguments count as this value.
+/// The limit keeps the first position table small, even if the model's configured maximum length is
+/// large.
 constexpr std::int64_t most_at_first = 1 << 14;
 
 }  // namespace

@@ -16,17 +16,18 @@ struct RopeOptions {
   /// If true, pair p consists of the entries 2p and 2p + 1. If false, it consists of the entries p
   /// and p + n/2, where n is the number of rotated entries.
   bool interleaved = false;
-  /// Long wavelengths are lengthened as in Llama 3 (factor 1: none are). Let w = 2 pi / f be the
-  /// wavelength of frequency f. f is unchanged if w < original / high, and replaced by f / factor
-  /// if w > original / low. Between these bounds, f is replaced by
+  /// Long wavelengths are lengthened as in Llama 3. If `factor` is 1, no wavelength is lengthened.
+  /// Let w = 2 pi / f be the wavelength of frequency f. f is unchanged if w < original / high, and
+  /// replaced by f / factor if w > original / low. Between these bounds, f is replaced by
   ///   (1 - s) f / factor + s f, where s = (original / w - low) / (high - low)
   double factor = 1, low = 1, high = 4;
   std::int64_t original = 8192;
 
   void declare(Options& options);
-  /// Returns `share` times the width of a head, rounded down; this is the argument of
-  /// frequencies(). Entries are rotated in pairs. If the result is odd, one more entry is therefore
-  /// rotated. If the head has no further entry, the result is one less instead.
+  /// The number of rotated entries of a head, for use as the argument of frequencies(): `share`
+  /// times the head's width, rounded down. Entries are rotated in pairs, so an odd number means
+  /// that one more entry is rotated. If the head has no further entry, an odd number is reduced by
+  /// one.
   std::int64_t dims(std::int64_t width) const;
   /// The frequency of each pair p with 2p < dims: base^(-2p/dims), or less if the wavelength of the
   /// pair is lengthened (see `factor`). Frequencies are computed in f32, as in the published
@@ -34,10 +35,10 @@ struct RopeOptions {
   std::vector<double> frequencies(std::int64_t dims) const;
 };
 
-/// Tables of cosines and sines, one table per set of frequencies. If a position exceeds a table, a
-/// larger table replaces it, whose number of rows is a power of two. Replaced tables are kept,
-/// because recorded steps may still use them. Together, the replaced tables have fewer rows than
-/// the current table.
+/// Tables of cosines and sines, one table per set of frequencies. If a table has no row for a
+/// position, a larger table replaces it. The number of rows of the larger table is a power of two.
+/// Replaced tables are kept, because recorded training steps (CUDA graphs) may still use them.
+/// Together, the replaced tables have fewer rows than the current table.
 class RopeTables {
  public:
   RopeTables() = default;

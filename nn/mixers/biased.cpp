@@ -52,7 +52,8 @@ void BiasedHeads::build(MixerScope& layer, const MixerPlace& place) {
     return;
   }
   // The queries of the additional heads (ScoreBias::heads) start at 0, so these heads give all keys
-  // equal weights. A bias that is equal for all keys does not change a softmax.
+  // equal weights. These weights are the bias of the scores, and a bias that is equal for all keys
+  // does not change a softmax.
   const std::int64_t in = layer.width();
   const double deviation = 1 / std::sqrt(static_cast<double>(in));
   query_ = own.add("query", {heads * width, in}, nn::constant(0), true, true);

@@ -36,8 +36,8 @@ class BiasedHeads final : public AttentionHeads {
   void check_decoding() const override { scores.check_decoding(); }
   std::int64_t cached_columns() const override;
   std::optional<std::int64_t> most_tokens() const override;
-  /// Steps cannot be recorded, because their operations depend on the lengths of the sequences and
-  /// not only on the shapes of the tensors.
+  /// Training steps cannot be recorded as CUDA graphs, because their operations depend on the
+  /// lengths of the sequences and not only on the shapes of the tensors.
   bool repeats() const override { return false; }
   void build(MixerScope& layer, const MixerPlace& place) override;
   HeadsBackward forward(const MixerPass& pass) const override;

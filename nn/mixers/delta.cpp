@@ -43,8 +43,8 @@ class DeltaHeads final : public AttentionHeads {
     AttentionHeads::build(layer, place);
     const Scope own = layer.scope() / place.index / "delta";
     if (convolution > 0) {
-      // Initial taps are normal, with the standard deviation of the uniform distribution between
-      // -1/2 and 1/2.
+      // The initial taps of the convolution are normally distributed, with the standard deviation
+      // of the uniform distribution between -1/2 and 1/2.
       taps_ =
           own.add("taps", {convolution, projection_columns()}, normal(std::sqrt(1 / 12.)), false);
     }

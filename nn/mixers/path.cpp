@@ -53,8 +53,8 @@ class PathHeads final : public AttentionHeads {
     const auto deviation = [](std::int64_t in) { return 1 / std::sqrt(static_cast<double>(in)); };
     down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
     up_ = own.add("up", {columns(), rank}, normal(deviation(rank)), true, true);
-    // Initial taps are normal, with the standard deviation of the uniform distribution on [-s, s],
-    // where s = 1 / sqrt(convolution).
+    // The initial taps of the convolution are normally distributed, with the standard deviation of
+    // the uniform distribution on [-s, s], where s = 1 / sqrt(convolution).
     taps_ = own.add("taps", {convolution, columns()}, normal(deviation(3 * convolution)), false);
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(0), false);

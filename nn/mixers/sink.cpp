@@ -4,8 +4,8 @@ namespace longhand::nn {
 namespace {
 
 /// Softmax heads with a sink (docs/math/attention.md): exp(b) is added to the softmax denominator
-/// of each row, so that a token can attend to nothing. Each head has its own number b, or all heads
-/// have the same constant. With the constant b = 0 this is known as softmax1.
+/// of each row, so that a token can attend to nothing. b is a trained number of each head, or the
+/// same constant for all heads. With the constant b = 0 this is known as softmax1.
 class SinkHeads final : public AttentionHeads {
  public:
   double sink = 0;

@@ -13,7 +13,8 @@ class SoftmaxHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
   std::int64_t window = 0;  // number of keys that a query sees; 0: all
-  /// The threshold above which attention weights are reinforced; no value: no reinforcement.
+  /// Reinforced heads increase only attention weights that exceed this threshold. If there is no
+  /// value, the heads are not reinforced.
   std::optional<double> reinforce = {};
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SoftmaxHeads>(*this); }

@@ -3,10 +3,10 @@
 namespace longhand::nn {
 namespace {
 
-/// Stick-breaking heads (docs/math/rules.md): a token has a total weight of 1. From the nearest key
-/// back to the first, a key with score s receives the share sigmoid(s) of the weight that remains.
-/// The nearest key with a high score dominates, and without high scores, a token attends to
-/// nothing. Positions are not needed.
+/// Stick-breaking heads (docs/math/rules.md): a token has a total weight of 1 to distribute over
+/// its keys. From the nearest key back to the first, a key with score s receives the share
+/// sigmoid(s) of the weight that remains. The nearest key with a high score dominates, and without
+/// high scores, a token attends to nothing. Positions are not needed.
 class StickHeads final : public RuleHeads {
  public:
   bool turned = false;

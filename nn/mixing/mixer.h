@@ -131,8 +131,8 @@ class Mixer {
   /// caches_outputs() is true if the outputs are cached as well.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }
-  /// Number of values that are cached per token besides keys, values and outputs. They have the
-  /// type of the parameters.
+  /// Number of further entries that are cached per token, in addition to keys, values and outputs.
+  /// These entries have the type of the parameters.
   virtual std::int64_t cached_numbers() const { return 0; }
   /// For each state of fixed size that is cached, the number of its entries per sequence.
   virtual std::vector<std::int64_t> cached_memories() const { return {}; }
@@ -142,10 +142,12 @@ class Mixer {
   virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }
   /// True if the operations of a training step depend only on the shape of the batch
   /// (nn/training/step_shape.h), and the operations of decoding do not depend on the contents of
-  /// the cache (nn/models/cached_decoder.h). If false, neither training nor decoding is recorded.
+  /// the cache (nn/models/cached_decoder.h). If false, neither training nor decoding is recorded as
+  /// a CUDA graph.
   virtual bool repeats() const { return true; }
 
-  /// True if the output depends on Batch::reference, a list of tokens that others should attend to.
+  /// True if the output depends on Batch::reference, a list of pairs of tokens of which the first
+  /// should attend to the second.
   virtual bool wants_reference() const { return false; }
 
   /// Creates the mixer's own parameters. Called after the matrices of the block have been created.
@@ -157,20 +159,21 @@ class Mixer {
   virtual Var turn(Var projection, const Input&, RopeTables&) const { return projection; }
   /// Writes the mixer's columns of the output. In decoding, also writes the data of the new tokens
   /// to the cache. The returned function is the backward pass, which writes the mixer's columns of
-  /// the projection's gradient. It is empty if no gradient is required.
+  /// the projection's gradient. The function is empty if no gradient is required.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
   /// The mixer's own parameters. If one of them requires a gradient, Mixing records the mixers on
   /// the tape.
   virtual std::vector<Var> learned() const { return {}; }
-  /// Parameters that were added to a trained model, as LoRA's matrices are. They are trained while
-  /// the rest of the model is frozen. Loading a model that lacks these parameters does not change
-  /// their values.
+  /// Parameters that this mixer adds to a trained model, in the same way as LoRA adds matrices.
+  /// They are trained while the rest of the model is frozen. Loading a model that lacks these
+  /// parameters does not change their values.
   virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
   /// Number of operations of a training step per pair of a query and a key that the query sees.
   virtual double operations_of_pair() const = 0;
-  /// Number of operations of a training step per token, without products with the layer's matrices.
+  /// Number of operations of a training step per token. operations_of_pair() and the products with
+  /// the matrices of Mixing are not included.
   virtual double operations_of_token() const { return 0; }
 };
 

@@ -73,7 +73,7 @@ void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
   }
 }
 
-/// The kind with this name; null if there is none.
+/// The kind of mixer with this name; null if there is none.
 const MixerKind* find_kind(std::string_view name) {
   for (const MixerKind* const kind : mixer_kinds()) {
     if (kind->name == name) return kind;

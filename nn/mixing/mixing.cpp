@@ -32,7 +32,7 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
   const Tensor y(x.backend(), {projected.value().rows(), columns(mixers_)},
                  projected.value().dtype());
   std::vector<HeadsBackward> backward;
-  std::vector<Heads> outputs;  // layouts of the mixers' output heads, without data
+  std::vector<Heads> outputs;  // layout of each mixer's heads in y, without data
   std::vector<Var> learned;
   for (std::size_t i = 0; i < mixers_.size(); ++i) {
     const Mixer& mixer = *mixers_[i];

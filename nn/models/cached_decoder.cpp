@@ -12,7 +12,7 @@ namespace {
 /// takes as long as several passes, so rare shapes are not recorded.
 constexpr std::int64_t passes_alone = 2;
 
-/// Returns the row of the last token of each sequence that has new tokens.
+/// Returns the index, among all new tokens, of the last token of each sequence that has new tokens.
 std::vector<std::int32_t> last_rows(std::span<const std::int32_t> lengths) {
   std::vector<std::int32_t> rows;
   std::int32_t end = 0;

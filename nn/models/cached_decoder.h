@@ -14,7 +14,8 @@ namespace longhand::nn {
 struct NewTokens {
   std::span<const std::int32_t> tokens, lengths;
   std::span<const ReferencePair> reference = {};  // ReferencePair::row is an index into `tokens`
-  std::span<const std::int32_t> positions = {};   // position ids, or empty, as in Batch
+  /// Position id of each token. If empty, a token's position is its index in its sequence.
+  std::span<const std::int32_t> positions = {};
 };
 
 /// Reads new tokens of several sequences, with a cache of their earlier tokens.
@@ -53,7 +54,7 @@ class CachedDecoder {
   Wanted wanted_;
 
   PassShape shape_ = {};
-  std::int64_t passes_ = 0;  // number of successive passes with this shape so far
+  std::int64_t passes_ = 0;  // number of successive passes with the shape `shape_` so far
   Input input_ = {};
   Tensor last_, next_;  // last_: rows of the last token of each sequence; next_: the result
   std::unique_ptr<Repeat> repeat_;

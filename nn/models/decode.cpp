@@ -9,8 +9,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Divides the logits evenly among `choices` choices and returns the most likely class of each
-/// choice. If several classes are equally likely, returns the lowest one.
+/// Splits the logits into `choices` rows of equal length and returns the index of the largest logit
+/// of each row. If several logits are equally large, returns the lowest index.
 std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) {
   const Tensor best(logits.backend(), {choices}, DType::i32);
   logits.backend()(Argmax{
@@ -19,12 +19,12 @@ std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) 
   return best.to_ints();
 }
 
-/// Drops old tokens of a sequence that is longer than options.context. Its first options.kept
-/// tokens remain. `left` is the number of tokens that are still to be generated.
+/// Drops old tokens of a sequence that is longer than options.context. The sequence's first
+/// options.kept tokens remain. `left` is the number of tokens that are still to be generated.
 void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
                  const GenerateOptions& options, std::size_t index) {
   const std::int64_t free = options.context - options.kept;
-  const std::int64_t last = free - std::min(left - 1, free / 2);  // tokens to keep at the end
+  const std::int64_t last = free - std::min(left - 1, free / 2);  // number of last tokens to keep
   sequence.erase(sequence.begin() + options.kept, sequence.end() - last);
   if (options.dropped) options.dropped(index, std::ssize(sequence));
 }
@@ -63,8 +63,8 @@ std::vector<Choice> likeliest_choices(const Tensor& read) {
   return next;
 }
 
-/// Draws the next token of each sequence i for which fresh[i] is not 0. `read` has one row of
-/// logits for each of these sequences.
+/// Draws the next token of each sequence i for which fresh[i], its number of new tokens, is not 0.
+/// `read` has one row of logits for each of these sequences.
 std::vector<Choice> drawn_choices(const Tensor& read, std::span<const std::int32_t> fresh,
                                   Sequences whole, Sequences prompts,
                                   const GenerateOptions& options) {

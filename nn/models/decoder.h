@@ -51,7 +51,8 @@ class Decoder final : public Model {
   bool recompute = false;
 
   const DecoderConfig& config() const { return config_; }
-  /// True if the output depends on Input::reference, a list of tokens that others should attend to.
+  /// True if the output depends on Input::reference, a list of pairs of tokens of which the first
+  /// should attend to the second.
   bool wants_reference() const { return nn::wants_reference(config_); }
   DType activations() const { return activations_; }
 
@@ -64,7 +65,7 @@ class Decoder final : public Model {
   const Linear& output(std::int64_t head = 0) const;
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
 
-  /// A low-rank product, and the matrix to which it is added.
+  /// A low-rank product (LoRA), and the matrix to which it is added.
   struct Adapter {
     Parameter weight;
     Lora lora;
@@ -85,8 +86,8 @@ class Decoder final : public Model {
   Var features(const Input& input, KeyValueCache* cache = nullptr);
   /// Logits, [tokens, classes], of the type of the parameters.
   Var logits(const Var& features, std::int64_t head = 0) const;
-  /// Returns a view for each layer and mixer, which contains the mixer's attention weights for
-  /// these tokens, or the keys that its heads selected.
+  /// Returns one view per layer and mixer. The view contains the mixer's attention weights for
+  /// these tokens, or the keys that the mixer's heads selected.
   std::vector<std::vector<MixerView>> look(const Input& input);
   /// The trained numbers of all mixers, with their names: "gamma 0.3" is gamma of head 3 in layer
   /// 0, and "gamma 0" is the gamma that all heads of layer 0 share.

@@ -25,14 +25,14 @@ inline constexpr std::array<std::string_view, 4> names_of<Positions>{"none", "ro
 /// How a block changes the residual stream x.
 enum class Order {
   parallel,    // x + mixing(norm1 x) + feed_forward(norm2 x)
-  sequential,  // h = x + mixing(norm1 x);  h + feed_forward(norm2 h)
+  sequential,  // h + feed_forward(norm2 h), where h = x + mixing(norm1 x)
 };
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<Order>{"parallel", "sequential"};
 
 /// Distribution of initial weights. Weights are normal with mean 0, and biases are 0.
 enum class Start {
-  plain,  // all matrices have the configured standard deviation, as in GPT-NeoX of transformers
+  plain,  // all matrices have the configured standard deviation, as in Hugging Face's GPT-NeoX
   // As in GPT-2: matrices whose output is added to the residual stream have the configured standard
   // deviation divided by sqrt(2 * layers).
   residual,
@@ -89,8 +89,8 @@ struct DecoderConfig {
   }
 };
 
-/// True if the configuration has mixers whose output depends on Batch::reference, a list of tokens
-/// that others should attend to.
+/// True if the configuration has mixers whose output depends on Batch::reference, a list of pairs
+/// of tokens of which the first should attend to the second.
 bool wants_reference(const DecoderConfig& config);
 
 /// Maximum number of tokens of a sequence that all mixers can read; no value: no limit.

@@ -30,7 +30,7 @@ Kind kind_of(const GgufFile& file) {
 }
 
 /// Reads the metadata values of a GGUF file whose keys start with the name of the model's
-/// architecture. The functions receive the rest of the key.
+/// architecture. The functions receive the key without this prefix.
 class Values {
  public:
   explicit Values(const GgufFile& file)
@@ -207,8 +207,10 @@ class GgufWeights final : public Weights {
                      " heads, got ", rows);
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
-        // In Hugging Face's order, row i of half s (0 or 1) of a head is row s * half + i of the
-        // head. In the file, it is row 2 i + s of the head.
+        // Each head has 2 * half rows. In Hugging Face's order, the first half of them (s = 0)
+        // comes before the second half (s = 1), so row i of half s has the index s * half + i in
+        // the head. In the file, the rows of the two halves alternate, so the same row has the
+        // index 2 * i + s in the head.
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
           const std::int64_t at = first + done, row = at / width, begin = at % width;
           const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
@@ -247,9 +249,9 @@ std::string split(WordPattern pattern) {
               R"(},"behavior":"Isolated","invert":false},)", byte_level(false), "]}");
 }
 
-/// Returns the post_processor of tokenizer.json, which may add a begin token to each text. It does
-/// so if the file names a begin token and tokenizer.ggml.add_bos_token is true. If the file lacks
-/// add_bos_token, `otherwise` is used in its place.
+/// Returns the post_processor of tokenizer.json, which may add a begin token to each text. The
+/// token is added if the file names a begin token and tokenizer.ggml.add_bos_token is true. If the
+/// file lacks add_bos_token, `otherwise` is used in its place.
 std::string template_of(const GgufFile& file, const std::vector<std::string_view>& tokens,
                         bool otherwise) {
   const bool adds = file.has("tokenizer.ggml.add_bos_token")
@@ -388,8 +390,8 @@ Json gguf_config(const GgufFile& file) {
       json["sliding_window"] = values.size("attention.sliding_window");
       json["sliding_window_pattern"] = 6;
       json["rope_local_base_freq"] = 1e4;
-      // The 27B model (62 blocks) has another factor of the scores, for which GGUF files have no
-      // field.
+      // Gemma 3 27B (62 blocks) multiplies its attention scores by a different factor than the
+      // smaller Gemma 3 models. GGUF files have no field for this factor.
       LONGHAND_CHECK(values.size("block_count") != 62, file.name(),
                      ": expected a Gemma 3 of at most 12B");
   }
@@ -419,7 +421,8 @@ std::string gguf_tokenizer(const GgufFile& file) {
     // which takes time quadratic in the token's length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
-    // In user-defined tokens, GGUF files write a space where tokenizer.json has space_mark.
+    // In user-defined tokens, GGUF files contain a space where tokenizer.json has space_mark
+    // (U+2581).
     if (gemma && type == by_user) {
       std::string marked;
       for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);

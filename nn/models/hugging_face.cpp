@@ -53,8 +53,8 @@ void for_each_place(const Exchange& tensor, F visit) {
 
 std::string shown(const Json* value) { return value ? quote(value->dump()) : "none"; }
 
-/// A lower bound on the number of entries of all parameters. A double is used because it cannot
-/// overflow.
+/// A lower bound on the number of entries of all parameters. The result is a double, so that the
+/// products of large sizes do not overflow.
 double at_least(const DecoderConfig& c) {
   const auto size = [](std::int64_t n) { return static_cast<double>(n); };
   double sum = size(c.vocabulary) * size(c.width) * (c.tied ? 1 : 2);
@@ -185,8 +185,8 @@ void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t 
   }
 }
 
-/// Reads a whole transposed tensor. Our rows cannot be read one by one, because they are not
-/// contiguous in the file.
+/// Reads a whole transposed tensor. The rows of our tensor cannot be read one by one, because a row
+/// is not contiguous in the file.
 std::vector<double> read_transposed(const Exchange& tensor, const StoredTensor& stored) {
   std::vector<double> theirs(static_cast<std::size_t>(stored.shape.size())), ours(theirs.size());
   stored.read(0, theirs);

@@ -91,7 +91,8 @@ std::span<const Family* const> families();
 /// The family whose `claims` is true for this configuration. Throws an Error if there is none.
 const Family& family_of(const DecoderConfig& config);
 
-/// The family of a folder's config.json, and the model configuration that it describes.
+/// The contents of a published config.json: the model family, the model configuration and the
+/// tokens that end a text.
 struct ForeignConfig {
   const Family* family = nullptr;
   DecoderConfig config;

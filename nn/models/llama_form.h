@@ -11,8 +11,8 @@
 namespace longhand::nn {
 
 /// Converts config.json to a model configuration. Does not read the fields about biases and
-/// attention windows. Rotary positions are read from rope_theta and rope_scaling (written by the
-/// Python package transformers 4) or from rope_parameters (written by transformers 5).
+/// attention windows. Rotary positions are read from rope_theta and rope_scaling (written by
+/// version 4 of the Python package transformers) or from rope_parameters (written by version 5).
 DecoderConfig llama_config(const Fields& fields);
 /// Returns the options `rope` with the changes that `parameters` contains. `parameters` is the
 /// object rope_parameters or rope_scaling of config.json. If it is null, returns `rope` unchanged.
@@ -23,11 +23,12 @@ Json rope_json(const RopeOptions& rope);
 std::vector<std::int64_t> windows_of(const Fields& fields, std::int64_t layers);
 
 /// Returns all fields of config.json except those about rotary positions and attention windows.
-/// Throws an Error that begins with `family` if the model does not have Llama's form. Its layers
-/// may differ only in attention windows and rotary positions.
+/// Throws an Error that begins with `family` if the model does not have Llama's form. The model's
+/// layers may differ only in attention windows and rotary positions.
 Json llama_json(const DecoderConfig& config, std::string_view family);
-/// Adds the fields about rotary positions to `json`, a config.json. The fields of both transformers
-/// 4 and transformers 5 are added. Throws an Error if layers have different rotary positions.
+/// Adds the fields about rotary positions to `json`, a config.json. The fields of versions 4 and 5
+/// of the Python package transformers are added. Throws an Error if layers have different rotary
+/// positions.
 void add_rope(Json& json, const DecoderConfig& config, std::string_view family);
 /// Adds the fields layer_types and sliding_window to `json`, a config.json. Returns the size of the
 /// attention window, or 0 if no layer has a window.

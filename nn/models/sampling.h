@@ -16,8 +16,8 @@ struct Sampling {
   double repetition_penalty = 1;
   double temperature = 0;  // logits are divided by it; 0: always choose the most likely token
   std::int64_t top_k = 0;  // only the top_k most likely tokens can be chosen; 0: all tokens
-  /// Of the tokens that remain after top_k, only the most likely ones can be chosen. These are as
-  /// few as possible with a total probability of at least top_p.
+  /// Of the tokens that remain after top_k, only the most likely ones can be chosen. These are the
+  /// fewest tokens whose total probability is at least top_p.
   double top_p = 1;
   /// Of the tokens that remain after top_p, only those can be chosen whose probability is at least
   /// min_p times the highest probability.
@@ -29,7 +29,7 @@ struct Sampling {
 
 struct Choice {
   std::int32_t token = 0;
-  /// Log-probability of the token in the model's own distribution, to which no setting of Sampling
+  /// Log-probability of the token in the model's own distribution, before any setting of Sampling
   /// is applied.
   double log_probability = 0;
 };

@@ -11,7 +11,7 @@ struct StepWork {
 };
 
 /// Lower bounds for the work of a training step with `tokens` tokens. `pairs` is the number of
-/// pairs of a token and a token that it sees.
+/// pairs (i, j) such that token i attends to token j.
 ///
 /// Each matrix entry counts 6 operations per token: 2 in the forward pass, and 2 for the gradient
 /// of each of the two operands in the backward pass. Each mixer (group of heads) adds its

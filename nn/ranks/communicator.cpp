@@ -123,7 +123,7 @@ class Communicator::Background {
     } catch (...) {
       failed = std::current_exception();
     }
-    piece = nullptr;  // releases the tensors of this work before reporting it as finished
+    piece = nullptr;  // releases the tensors before the work is reported as finished
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     lock.lock();
     if (failed) failed_ = failed;
@@ -214,8 +214,9 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
   }
 }
 
-/// Calls f for each exchange of a sum of which every rank receives only its own share. The
-/// exchanges are those of the first phase of sum_chunk(), but shares may have different lengths.
+/// Calls f for each exchange that is required to sum numbers over the ranks, if every rank receives
+/// only its own share of the sum. The exchanges are those of the first phase of sum_chunk(), but
+/// the shares of the ranks may have different lengths.
 template <class F>
 void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());
@@ -373,8 +374,8 @@ void Communicator::sum_chunk(std::span<T> numbers) {
     const std::span<T> theirs = room<T>(n);
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
              std::as_writable_bytes(theirs));
-    // Each rank adds its own number + the peer's number, so the two ranks add in opposite orders.
-    // The order does not change the bits of a sum, unless the sum is NaN.
+    // Each rank computes its own number plus the peer's number, so the two ranks of a pair add in
+    // opposite orders. The order does not change the bits of a sum, unless the sum is NaN.
     add_to(numbers.subspan(half.kept, n), std::span<const T>(theirs));
     halves.push_back(half);
     first = half.kept;
@@ -394,7 +395,7 @@ void Communicator::exchange_on_device(int peer, const Tensor& give, const Tensor
   sent_ += give.bytes();
 }
 
-/// Like sum_shares(), with additions on the device.
+/// Does the same as sum_shares() for a tensor on a device. The device computes the additions.
 void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
@@ -415,7 +416,7 @@ void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::si
   });
 }
 
-/// Like sum_chunk(), with additions on the device.
+/// Does the same as sum_chunk() for a tensor on a device. The device computes the additions.
 void Communicator::sum_on_device(const Tensor& x) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
@@ -460,8 +461,8 @@ void Communicator::share(std::span<const Tensor> tensors, std::span<const int> o
 void Communicator::share_some(std::span<const Tensor> tensors, std::span<const int> owners) {
   std::vector<std::byte> send, receive;
   // At the start of each round, every rank has the tensors that its group of d consecutive ranks
-  // owns. After an exchange with a rank of the neighbouring group, it has the tensors of both
-  // groups.
+  // owns. After the exchange with a rank of the neighbouring group, every rank has the tensors of
+  // both groups.
   for (int d = 1; d < size(); d *= 2) {
     const auto in_group = [&](int owner, int first) { return owner >= first && owner < first + d; };
     const int mine = rank() / d * d, theirs = mine ^ d;

@@ -15,8 +15,9 @@
 
 namespace longhand::nn {
 
-/// Communication between ranks. All operations are collective: all ranks must call the same
-/// functions in the same order. The number of ranks is a power of two.
+/// Communication between ranks (processes or threads that train one model together). All operations
+/// are collective: all ranks must call the same functions in the same order. The number of ranks is
+/// a power of two.
 ///
 /// A sum can be computed so that its bits do not depend on the number of ranks. Its terms must be
 /// the leaves of a binary tree, and each rank must have an equal number of consecutive leaves. Each

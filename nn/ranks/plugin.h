@@ -10,8 +10,8 @@ struct LonghandRanks {
   int version;  // the plug-in's longhand_ranks_version
   int rank, size;
   int any_thread;  // 1 if any thread may call `exchange`, but only one at a time
-  /// Implements Transport::exchange. Returns 0 for success. If it fails, writes a message of at
-  /// most error_size characters to `error`.
+  /// Implements Transport::exchange. Returns 0 for success. On failure, writes a message of at most
+  /// error_size characters to `error`.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes, char* error, std::size_t error_size);
   /// Leaves the group of ranks. All ranks must call this function.

@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The messages between the ranks that were sent but not yet received.
+/// The messages that a rank has sent and another rank has not yet received.
 class Mail {
  public:
   explicit Mail(int ranks) : gone_(static_cast<std::size_t>(ranks)) {}

@@ -37,7 +37,8 @@ struct RankLost : Error {
   using Error::Error;
 };
 
-/// Thrown if another rank reports the error. This rank should then end without a message.
+/// Thrown on a rank that must end because another rank has failed. The other rank reports the
+/// error, so this rank should end without a message.
 struct FailedElsewhere : Error {
   using Error::Error;
 };

@@ -17,7 +17,7 @@ struct BpeTraining {
   WordPattern pattern = WordPattern::gpt2;
   /// Special tokens. They get the ids 0, 1, ... The text is split where they occur.
   std::vector<std::string> special = {};
-  std::uint64_t least_count = 2;  // a pair that occurs less often is not merged
+  std::uint64_t least_count = 2;  // a pair that occurs fewer times is not merged
 };
 
 /// A byte-level byte-pair encoding: special tokens, the 256 bytes, and one token per merge.

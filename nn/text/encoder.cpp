@@ -137,7 +137,8 @@ std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
 
 ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
   // original() maps a place in the normalized text to the original text. A place inside a part that
-  // normalization rewrote is mapped to the start of this part or, if `is_end`, to the end of it.
+  // normalization rewrote is mapped to the start of this part in the original text or, if `is_end`,
+  // to the end of this part.
   std::size_t next = next_rewritten_;
   const auto original = [&](std::size_t place, bool is_end) {
     while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
@@ -214,7 +215,8 @@ inline void Encoder::set(Word& word, std::string_view text, std::size_t readable
   word.text = text;
   word.known = nullptr;
   if (text.size() > known_length) return;
-  // The key contains the word's bytes, padded with zeros, and the word's length in the last byte.
+  // The 32 bytes of the key are the word's bytes, padded with zeros. The last byte is the word's
+  // length.
   std::uint64_t(&key)[4] = word.key;
   key[0] = key[1] = key[2] = key[3] = 0;
   if (const std::size_t length = text.size(); length <= 16 && readable >= 16) {
@@ -371,7 +373,8 @@ bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   return !continues_utf8(word[place]);
 }
 
-/// Sets next_[i] to the merge of the symbols i and i + 1 of a word, which are its tokens so far.
+/// Sets next_[i] to the merge of the symbols i and i + 1. The symbols are the tokens of the word so
+/// far.
 void Encoder::find_merges(std::string_view word) {
   const MergeTable& merges = tokenizer_.parts().merges;
   next_.resize(symbols_.size());

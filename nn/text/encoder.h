@@ -120,10 +120,11 @@ class Encoder {
   // normalized_: the result of the last normalization; rewritten_: the parts that it changed.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
-  /// Position in the text being encoded of the part whose normalization gave normalized_.
+  /// normalized_ is the normal form of a part of the text that is being encoded. This is the
+  /// position of that part in the text.
   std::size_t original_begin_ = 0;
   /// Index of the entry of rewritten_ at which original_range() starts its next search. All earlier
-  /// entries end before the start of the range that was last passed to it.
+  /// entries end before the start of the last range that was passed to original_range().
   std::size_t next_rewritten_ = 0;
   std::uint64_t dropped_bytes_ = 0;
 

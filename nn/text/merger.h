@@ -17,8 +17,8 @@ struct Symbol {
 
 /// Byte-pair encoding of one word. The merge with the lowest rank is applied repeatedly until no
 /// two neighbouring tokens have a merge. If several merges have the lowest rank, the leftmost one
-/// is applied. In a short word, each next merge is found by a search through the word, which takes
-/// O(n²). In a long word, a heap is used, which takes O(n log n).
+/// is applied. In a short word, each next merge is found by a search through the word. For n
+/// tokens, this takes O(n²). In a long word, a heap is used, which takes O(n log n).
 class Merger {
  public:
   /// On input, `symbols` contains one token per character or byte of the word, and next[i] is the

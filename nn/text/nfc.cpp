@@ -46,8 +46,7 @@ void decompose(char32_t c, std::vector<char32_t>& out) {
 
 std::pair<char32_t, char32_t> parts_of(const Decomposition& d) { return {d.first, d.second}; }
 
-/// All canonical decompositions of code points that composition may reverse, sorted by their two
-/// parts.
+/// All canonical decompositions that composition may reverse, sorted by their two parts.
 const std::vector<Decomposition> compositions = [] {
   std::vector<Decomposition> all;
   std::ranges::copy_if(unicode_tables::decompositions(), std::back_inserter(all),

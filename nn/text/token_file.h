@@ -38,7 +38,7 @@ class TokenFile {
     std::uint32_t documents_sum() const;
   };
   /// Opens `file`, which contains the tokens of `text`. If the file is missing, or was made from
-  /// another text or with another key, it is created first. If the creation is interrupted, no
+  /// another text or with another `key`, it is created first. If the creation is interrupted, no
   /// incomplete file is left. Throws an Error if the file is damaged.
   static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                              const Key& key, const std::filesystem::path& file);

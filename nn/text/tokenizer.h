@@ -18,9 +18,9 @@ namespace longhand::nn {
 
 /// The parts of a tokenizer. They do not depend on the file format from which they were read.
 ///
-/// With WordPattern::spaces, a token's bytes are its text in which each U+2581 is replaced by a
-/// space, and a character without a token is encoded as one token <0xNN> per byte. With all other
-/// patterns, a token can have any bytes, and merging starts from single bytes.
+/// With WordPattern::spaces, a token's bytes are its text with a space in place of each U+2581. A
+/// character without a token is then encoded as one token <0xNN> for each of its bytes. With all
+/// other patterns, a token can have any bytes, and merging starts from single bytes.
 struct TokenizerParts {
   TokenTable tokens;
   MergeTable merges;
@@ -34,9 +34,9 @@ struct TokenizerParts {
   std::vector<AddedToken> added_late;
   std::vector<TokenId> before, after;  // tokens added before and after each text
 
-  /// Normalizes a text: converts it to NFC or, with WordPattern::spaces, replaces each U+2581 by a
-  /// space. If nothing changes, returns the text itself. Otherwise the result is in `buffer`.
-  /// Unless null, `changes` is cleared and receives the rewritten parts in order.
+  /// Normalizes a text: if `nfc` is true, converts it to NFC; with WordPattern::spaces, replaces
+  /// each U+2581 by a space. If nothing changes, returns the text itself. Otherwise the result is
+  /// in `buffer`. Unless null, `changes` is cleared and receives the rewritten parts in order.
   std::string_view normalize(std::string_view text, std::string& buffer,
                              std::vector<Rewritten>* changes) const;
 };

@@ -85,7 +85,8 @@ const char* end_of_contraction(const char* p, const char* end) {
       return letter(2) == 'e' ? p + 3 : nullptr;
     case 'l':
       return letter(2) == 'l' ? p + 3 : nullptr;
-    default:  // U+017F, the long s, equals s when case is ignored
+    default:
+      // If case is ignored, the long s (U+017F, in UTF-8 the bytes C5 BF) counts as an s.
       return any_case && letter(1) == '\xc5' && letter(2) == '\xbf' ? p + 3 : nullptr;
   }
 }
@@ -141,8 +142,8 @@ struct Llama3Scanner {
     }
     if (first.value == CodeClass::other) return with_line_breaks(after, end);
     const char* const run_end = end_of_run(CodeClass::space, after, end);
-    // Searches for the last line break byte by byte. This is possible because white space of
-    // several bytes contains no byte that is equal to a line break.
+    // Searches for the last line break byte by byte. This is possible because no byte of a
+    // white-space character of several bytes is equal to a line break.
     for (const char* q = run_end; q != p; --q) {
       if (line_break(q[-1])) return q;
     }

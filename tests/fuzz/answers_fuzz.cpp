@@ -1,6 +1,7 @@
-// Input: a line that names a task, then any bytes, which are read as a line for `longhand data
-// check`. If no task is named, the first task is used. The line is refused, or the task's rules
-// judge it in one line. The task's own answer to the prompt must be judged right.
+// Fuzz target for `longhand data check`. The first line of the input may name a task; otherwise the
+// first of all tasks is used. The other bytes are parsed as a record with a prompt and an answer.
+// The record is refused, or the task's verdict on it is one line. The answer that the task itself
+// gives to the prompt must be judged right.
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
-// The first line of the input contains settings: the number of a pattern, a vocabulary size, the
-// minimum count of a pair and a special token. The other bytes are used as a text to train a
-// tokenizer. The text is refused, or the trained tokenizer can be written, read back, and used to
-// reproduce the text.
+// Fuzz target that trains a BPE tokenizer. The first line of the input contains the settings: which
+// pattern splits words, the vocabulary size, the minimum count of a merged pair, and a special
+// token. The other bytes are the training text. The text is refused, or the trained tokenizer can
+// be written and read back, and then encodes and decodes the text without loss.
 #include <algorithm>
 #include <array>
 

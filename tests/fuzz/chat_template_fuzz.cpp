@@ -1,6 +1,7 @@
-// Any bytes are used as the Jinja text of a chat template, as a tokenizer_config.json that contains
-// such a text, and as the messages of a conversation. A template is recognized or refused. The
-// prompt that a published template writes must contain the earlier answers of the conversation.
+// Fuzz target for chat templates. The input is used in three ways: as the Jinja text of a template,
+// as a tokenizer_config.json that contains such a text, and as every message of a conversation. A
+// template must be recognized or refused. For the conversation, the prompt that a published
+// template writes must contain the earlier answer.
 #include <vector>
 
 #include "core/utf8.h"

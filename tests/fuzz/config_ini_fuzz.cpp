@@ -1,5 +1,5 @@
-// Any bytes are read as a config.ini. They are refused, or give settings whose text is parsed to
-// the same settings.
+// Fuzz target: parses any bytes as a config.ini. They are refused, or the settings are the same
+// after they are written as text and parsed again.
 #include "apps/run/config.h"
 #include "tests/fuzz/promise.h"
 

@@ -1,5 +1,5 @@
-// Any bytes are read as the config.json of a Hugging Face folder. They are refused, or give a model
-// that is equal after being exported and read back.
+// Fuzz target: parses any bytes as the config.json of a Hugging Face folder. They are refused, or
+// the configuration of the model is the same after it is exported and read back.
 #include "nn/models/hugging_face.h"
 #include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/promise.h"

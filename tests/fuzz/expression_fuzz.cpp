@@ -1,5 +1,5 @@
-// Any bytes are read as a formula typed by a user (`gradcheck --expression`). They are refused, or
-// give a function that can be evaluated.
+// Fuzz target: parses any bytes as a formula typed by a user (`gradcheck --expression`). They are
+// refused, or the formula can be evaluated.
 #include "apps/expression.h"
 #include "tests/fuzz/promise.h"
 

@@ -1,5 +1,6 @@
-// Any bytes are read as a GGUF file. They are refused, or give tensors that are within the file. If
-// the file describes a model, its configuration, tokenizer and numbers are read or refused.
+// Fuzz target: parses any bytes as a GGUF file. They are refused, or all tensors lie within the
+// file. If the file describes a model, its configuration, its tokenizer and its weights are each
+// read or refused.
 #include <algorithm>
 #include <span>
 #include <vector>

@@ -12,8 +12,8 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Changes one field of a GGUF file: a number, or a text together with its length. The size of
-/// numbers stays the same, so that the rest of the file can still be parsed.
+/// Changes one field of a GGUF file: a number, or a text together with its length. A changed number
+/// takes as many bytes as before, so the rest of the file can still be parsed.
 class GgufMutator {
  public:
   GgufMutator(std::vector<std::uint8_t> file, unsigned seed)
@@ -33,8 +33,8 @@ class GgufMutator {
 
  private:
   struct Field {
-    // Position and size of the field in bytes. A text's position is that of its first character,
-    // after its length.
+    // Position and size of the field in bytes. The position of a text is that of its first
+    // character; the length of the text is stored before it.
     std::size_t place, size;
     bool text = false;
   };
@@ -79,7 +79,7 @@ class GgufMutator {
 
   void walk() {
     at_ = std::min<std::size_t>(4, file_.size());
-    number<std::uint32_t>();  // version
+    number<std::uint32_t>();  // the version of the format
     const auto tensors = number<std::uint64_t>(), values = number<std::uint64_t>();
     for (std::uint64_t i = 0; i < values && at_ < file_.size(); ++i) {
       text();
@@ -91,8 +91,8 @@ class GgufMutator {
       for (std::uint32_t axis = 0; axis < rank && at_ < file_.size(); ++axis) {
         number<std::uint64_t>();
       }
-      number<std::uint32_t>();  // type
-      number<std::uint64_t>();  // offset
+      number<std::uint32_t>();  // element type of the tensor
+      number<std::uint64_t>();  // offset of the tensor's numbers in the file
     }
   }
 
@@ -144,8 +144,8 @@ class GgufMutator {
   Rng rng_;
 };
 
-/// Implements LLVMFuzzerCustomMutator for GGUF files. One input in four is changed byte by byte
-/// instead.
+/// Implements LLVMFuzzerCustomMutator for GGUF files. Three inputs in four are changed by
+/// GgufMutator, the others by libFuzzer's own mutations of bytes.
 inline std::size_t mutate_gguf_input(std::uint8_t* data, std::size_t size, std::size_t room,
                                      unsigned seed) {
   if (seed % 4 != 0 && size <= room) {

@@ -1,6 +1,6 @@
-// Any bytes are read as parts of a request to `serve`: a Host header, a line break, and a query. An
-// accepted host is localhost or a numeric address. A query is refused, or gives exactly the names
-// and values that it contains.
+// Fuzz target for requests to `serve`. The input is parsed as a Host header, a line break, and the
+// query of a URL. An accepted host is localhost or a numeric address. A query is refused, or its
+// names and values are the same after they are written and parsed again.
 #include <algorithm>
 #include <cctype>
 
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     require(app::parse_query(written, again), "a query that is written can be read");
     again.erase("");
-    query.erase("");  // "&=&" contains an empty name
+    query.erase("");  // a query such as "&=&" contains an empty name
     require(again == query, "a query reads back as the same");
   }
   return 0;

@@ -1,5 +1,5 @@
-// Any bytes are read as JSON. If they are accepted, writing the value with or without line breaks
-// gives text that is parsed to the same value.
+// Fuzz target: parses any bytes as JSON. If they are accepted, the value is written with and
+// without line breaks. Both texts must be parsed to the same value.
 #include "core/json.h"
 #include "tests/fuzz/promise.h"
 

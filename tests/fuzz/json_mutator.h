@@ -15,9 +15,9 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Edits that keep JSON valid, so that the parser accepts the input. They change the value or type
-/// of a number, remove, repeat or move a member or element, change a text or name, or change the
-/// nesting.
+/// Makes random edits that keep JSON valid, so that the parser accepts the input. An edit replaces
+/// a value by a number, by a value of another type or by a copy of another value, puts it inside an
+/// array or object, changes a text or a member's name, or removes or repeats an element.
 class JsonMutator {
  public:
   explicit JsonMutator(unsigned seed) : rng_(seed, Purpose::test) {}
@@ -169,8 +169,8 @@ inline std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t
   return text.size();
 }
 
-/// Implements LLVMFuzzerCustomMutator for a target whose input is JSON. One input in four is
-/// changed byte by byte instead.
+/// Implements LLVMFuzzerCustomMutator for a fuzz target whose input is JSON. Three inputs in four
+/// are changed by mutate_json(), the others by libFuzzer's own mutations of bytes.
 inline std::size_t mutate_json_input(std::uint8_t* data, std::size_t size, std::size_t room,
                                      unsigned seed) {
   const std::size_t made = seed % 4 == 0 || size > room ? 0 : mutate_json(data, size, room, seed);

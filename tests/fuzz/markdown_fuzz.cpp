@@ -1,5 +1,5 @@
-// Any bytes are read as a page of docs/, and as the HTML of a report that is converted to Markdown.
-// They are refused, or give a page with its headings.
+// Fuzz target: parses any bytes as a Markdown page of docs/, and as the HTML of a report, which is
+// converted to Markdown. They are refused, or every heading of the page has a valid level.
 #include "apps/book/markdown_page.h"
 #include "apps/html/markdown.h"
 #include "tests/fuzz/promise.h"

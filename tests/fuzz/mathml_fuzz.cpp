@@ -1,5 +1,5 @@
-// Any bytes are read as a formula of docs/. They are refused, or give MathML whose tags are closed
-// in the right order.
+// Fuzz target: converts any bytes, as a LaTeX formula of docs/, to MathML. They are refused, or the
+// tags of the MathML are closed in the right order.
 #include "apps/book/mathml.h"
 #include "tests/fuzz/promise.h"
 #include "tests/fuzz/well_formed.h"

@@ -1,6 +1,6 @@
-// Any bytes are read as the metrics.jsonl of a run: once as `serve` reads a growing file, and once
-// as all other commands read the file. Curves have bounded size, and the numbers of damaged lines
-// are reported.
+// Fuzz target: reads any bytes as the metrics.jsonl of a run. They are read once as `serve` reads a
+// growing file, and once as all other commands read it. A curve must have no more points than
+// requested, and every line must be read or reported as damaged.
 #include <algorithm>
 #include <utility>
 
@@ -28,8 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const ScratchFolder folder;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(10); };
-  // Reads half of the file, then all of it. The second reading must not change the values of the
-  // first.
+  // Reads the curves from half of the file, then continues with the whole file.
   const auto file = folder.write("metrics.jsonl", input.substr(0, size / 2));
   app::Curves curves;
   require(curves.read(open_regular_file(file), soon()), "a short file is read at once");

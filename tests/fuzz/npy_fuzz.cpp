@@ -1,5 +1,6 @@
-// Any bytes are read as a .npy and as a .npz file. They are refused, or give arrays that are within
-// the input. Arrays of tokens are consistent.
+// Fuzz target: reads any bytes as a .npy and as a .npz file of NumPy. They are refused, or no array
+// is larger than the file. Arrays that are read as batches of tokens are consistent: their lengths
+// add up to the number of tokens, and every token is in the vocabulary.
 #include <algorithm>
 
 #include "apps/run/token_arrays.h"

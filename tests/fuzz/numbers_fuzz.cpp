@@ -1,5 +1,5 @@
-// Any bytes are read as an IDX file and as a table. They are refused, or give numbers whose memory
-// is a small multiple of the input.
+// Fuzz target: reads any bytes as an IDX file and as a CSV table. They are refused, or the file has
+// at least one byte for each number that is read, so the memory in use is bounded.
 #include "core/numbers.h"
 #include "tests/fuzz/promise.h"
 #include "tests/fuzz/scratch_file.h"

@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "core/quote.h"
 
-/// The requirement for every target: any bytes are either accepted, or refused by one Error whose
-/// message is a short line of printable text that begins with the input's name.
+/// Checks what every fuzz target requires: any bytes are either accepted, or refused by an Error
+/// whose message is a short line of printable text that begins with the input's name.
 namespace longhand::fuzz {
 
 inline const std::string source = "input";
@@ -22,7 +22,8 @@ inline void require(bool condition, std::string_view what) {
   std::abort();
 }
 
-/// Calls `body`. If it throws an Error, checks the message and returns false.
+/// Calls `body`. If it throws an Error, checks the Error's message, which must start with
+/// `beginning`, and returns false.
 template <class Body>
 bool done_or_refused(Body body, std::string_view beginning = source) {
   try {

@@ -1,7 +1,7 @@
-// Runs a fuzz target without a fuzzer: on every file of the corpus, then on a fixed number of
-// inputs made from these files by random edits. The edits are the same in every run. If the target
-// defines a mutator, it is used as libFuzzer would use it.
-// replay CORPUS_FOLDER COUNT
+// Runs a fuzz target without a fuzzer: `replay CORPUS_FOLDER COUNT`. The target is executed on
+// every file of the corpus, then on COUNT inputs that are made from these files by random edits.
+// The edits are the same in every run. If the target defines LLVMFuzzerCustomMutator, it makes the
+// edits, as it does under libFuzzer.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room);
 
-/// A target may define its own mutator.
+/// Default mutator. It is weak, so a fuzz target can replace it by its own.
 extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data,
                                                                      std::size_t size,
                                                                      std::size_t room, unsigned) {
@@ -46,8 +46,8 @@ std::vector<Bytes> read_corpus(const std::filesystem::path& folder) {
   return corpus;
 }
 
-/// Makes one random edit: changes a bit or a byte, inserts or removes bytes, or inserts a piece of
-/// another input.
+/// Makes one random edit of `input`: changes a bit, a byte or a digit, inserts or removes bytes, or
+/// inserts a piece of another file of the corpus.
 void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   const auto below = [&](std::size_t bound) {
     return static_cast<std::ptrdiff_t>(rng.below(static_cast<std::uint32_t>(bound)));
@@ -67,7 +67,7 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
     case 3:
       input.erase(place, place + std::min<std::ptrdiff_t>(input.end() - place, 1 + below(8)));
       break;
-    case 4: {  // a digit, because lengths, shapes and offsets consist of digits
+    case 4: {  // changes a digit, because lengths, shapes and offsets are written in digits
       const auto digit =
           std::find_if(place, input.end(), [](int c) { return c >= '0' && c <= '9'; });
       if (digit != input.end()) *digit = static_cast<std::uint8_t>('0' + rng.below(10));
@@ -82,8 +82,8 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   }
 }
 
-// The corpus and the generator of the current mutation. They are global because libFuzzer's
-// interface cannot pass them.
+// The corpus and the random generator that LLVMFuzzerMutate uses. They are global because
+// libFuzzer's interface has no arguments for them.
 const std::vector<Bytes>* corpus_at_work = nullptr;
 longhand::Rng* rng_at_work = nullptr;
 

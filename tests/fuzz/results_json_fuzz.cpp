@@ -1,5 +1,5 @@
-// Any bytes are read as the JSON of a results page. They are refused, or give tables whose rows
-// have as many cells as their header.
+// Fuzz target: reads any bytes as the JSON of a page of results. They are refused, or the tables on
+// the page have as many cells in every row as in the header.
 #include <algorithm>
 
 #include "apps/recipes/results_page.h"

@@ -1,5 +1,5 @@
-// Any bytes are read as a safetensors file. They are refused, or give tensors that are within the
-// input, without gaps between them, and as large as their shapes require.
+// Fuzz target: parses any bytes as a safetensors file. They are refused, or the tensors lie within
+// the input without gaps between them, and each has as many bytes as its shape requires.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-/// With probability 3/4, changes only the header and corrects the header's length. Without this,
+/// Three inputs in four: changes only the JSON header and corrects the header's length. Otherwise
 /// most inputs would be refused for a wrong length, and nothing else would be tested.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t room, unsigned seed) {

@@ -1,5 +1,5 @@
-// Any bytes are read as the index of a model that is divided into several files. They are refused,
-// or give an index whose files are all in the folder of the index.
+// Fuzz target: parses any bytes as the index of a model that is divided into several safetensors
+// files. They are refused, or all files in the index are in the folder of the index.
 #include <filesystem>
 #include <set>
 

@@ -11,8 +11,9 @@
 
 namespace longhand::fuzz {
 
-/// A folder for readers that require a path. Only this process uses the folder, and its files are
-/// rewritten for each input. The folder is in memory if the machine has a file system in memory.
+/// A temporary folder for fuzz targets whose readers require a path. Only this process uses the
+/// folder, and each input overwrites the files of the previous one. The folder is in memory
+/// (/dev/shm) if the machine has such a file system.
 class ScratchFolder {
  public:
   ScratchFolder() {

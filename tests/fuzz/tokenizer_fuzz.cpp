@@ -1,6 +1,6 @@
-// Any bytes are read as a tokenizer.json. They are refused by a one-line Error, or give a
-// tokenizer. Each id of an encoded text is a token, each token's range is within the text, and the
-// tokens can be decoded.
+// Fuzz target: parses any bytes as a tokenizer.json. They are refused by a one-line Error, or the
+// tokenizer encodes a text: every id that it returns is in the vocabulary, the range of bytes of
+// every token is within the text, and the tokens can be decoded.
 #include <vector>
 
 #include "core/utf8.h"

@@ -1,6 +1,6 @@
-// Any bytes are read as values of flags that have a grammar: --heads, --sweep, --only, and the
-// numbers of a task's options. They are refused, or give values that can be written as text and
-// read again.
+// Fuzz target: parses any bytes as the value of flags that have a grammar: --heads, --sweep,
+// --only, and numeric options of a task. They are refused, or the parsed value is valid. A list of
+// heads must be the same after it is written as text and parsed again.
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 #include "nn/mixing/mixer_list.h"

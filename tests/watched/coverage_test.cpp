@@ -9,8 +9,8 @@ BOOST_AUTO_TEST_SUITE(zz_coverage_test)
 
 using namespace longhand;
 
-// Runs after all other suites of this program. If LONGHAND_KERNEL_TABLE is set in the environment,
-// the test prints each kernel with its launches and shared memory.
+// This test runs after all other suites of this program. If LONGHAND_KERNEL_TABLE is set in the
+// environment, it prints each kernel with its launches and shared memory.
 BOOST_AUTO_TEST_CASE(every_kernel_was_launched) {
   const auto all = emulator::watch::kernels();
   std::size_t count = 0, launched = 0;
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(every_kernel_was_launched) {
   BOOST_TEST(missing.empty(), "never launched:" + missing);
 }
 
-// The sum of static and dynamic shared memory, which is what CUDA limits.
+// CUDA limits the sum of the static and the dynamic shared memory of a block.
 BOOST_AUTO_TEST_CASE(shared_memory_fits_every_architecture) {
   constexpr int capabilities[][2] = {{8, 0},  {8, 6},  {8, 7},  {8, 9},  {9, 0},
                                      {10, 0}, {10, 3}, {11, 0}, {12, 0}, {12, 1}};

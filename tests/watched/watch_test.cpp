@@ -1,5 +1,5 @@
-// Kernels with one fault each, compiled like the kernels of the library that are checked: see
-// CMakeLists.txt.
+// Kernels with one fault each. They are compiled like those kernels of the library in which the
+// emulator checks memory accesses: see CMakeLists.txt.
 #include "tests/check.h"
 
 #include "core/memory.h"
@@ -55,7 +55,7 @@ __global__ void reverse_in_warps(int* y, bool barrier) {
   const int thread = static_cast<int>(threadIdx.x);
   shared[thread] = thread;
   if (barrier) __syncwarp();
-  // An operation of the warp that does not order memory accesses.
+  // A shuffle within the warp does not order memory accesses.
   if (!barrier) __shfl_sync(full_warp, thread, 0);
   y[thread] = shared[thread ^ 1];
 }
@@ -155,8 +155,8 @@ __global__ void much_shared(int* y, bool more) {
   if (more) y[threadIdx.x] = shared[63 - threadIdx.x];
 }
 
-/// Computes a b, where all entries of a are 1 and b[k][n] = n. If wrong_by is not 0, lanes have
-/// words of b that belong to other lanes.
+/// Computes the matrix product a b, where all entries of a are 1 and b[k][n] = n. If wrong_by is
+/// not 0, lanes have words of b that belong to other lanes.
 __global__ void multiply(int* y, int wrong_by) {
   const int lane = lane_index();
   const float column = static_cast<float>((lane + wrong_by) % 32 / 4);
@@ -187,7 +187,8 @@ void finds(const char* what, int blocks, std::size_t shared_bytes, Kernel kernel
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(missing_barriers_are_races) {
-  // In this order, the first threads read words that the last threads have not yet written.
+  // The threads run in ascending order, so the first threads read words that the last threads have
+  // not yet written.
   finds("no thread has written", 1, 0, &reverse, true, false);
   emulator::set_order(emulator::Order::backward);
   finds("no thread has written", 1, 0, &reverse, true, false);

@@ -45,7 +45,8 @@ class DeltaSpace {
   std::int64_t used_ = 0;
 };
 
-/// The matrices and vectors of a chunk of tokens that the forward and the backward pass both need.
+/// The matrices and vectors of one chunk of tokens. Both the forward and the backward pass need
+/// them.
 struct DeltaChunk {
   // `first` is the first token of the chunk. `rows` is the number of its tokens, rounded up to a
   // multiple of delta::unit.
@@ -136,7 +137,7 @@ void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
 }
 
 /// Computes c.between, the decay factor from each token to each later token, and c.keys, the
-/// products of the tokens' keys times these factors (see DeltaChunk).
+/// negated products of the tokens' keys times these factors (see DeltaChunk).
 void relate(DeltaChunk& c, std::int64_t width) {
   delta::transpose(c.k, c.rows, c.k.stride, c.k_transposed);
   for (std::int64_t i = 0; i < c.rows; ++i) {
@@ -171,9 +172,10 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Like weighed() above. Also adds sign scores * (a b) to `flow`, where * is the elementwise
-/// product. flow_ij becomes the gradient with respect to the sum of the decays between tokens j and
-/// i, as far as it comes from the score of these two tokens.
+/// Computes y = c.between * (a b) like the other weighed(). Also adds sign scores * (a b) to
+/// `flow`. Here a b is a matrix product, and * is the elementwise product. flow_ij becomes the
+/// gradient with respect to the sum of the decays between tokens j and i, as far as it comes from
+/// the score of these two tokens.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -196,7 +198,7 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
 ///   held          from the memory before the chunk to the memory after it.
 /// The decay of token t is part of the factor of a contribution if the source is the memory or a
 /// token before t, and the target is the memory or a token from t on. ddecay_t is the sum of the
-/// gradients for these contributions. It is not computed as a difference of larger sums, because it
+/// gradients for these contributions. A difference of larger sums would have the same value, but
 /// would lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
@@ -231,7 +233,7 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
                  c.tokens, true);
 }
 
-constexpr std::int64_t solved = 8;  // rows of a triangular system that are solved as one block
+constexpr std::int64_t solved = 8;  // number of rows of a triangular system solved as one block
 
 /// Solves the triangular system for the errors of a chunk's tokens by forward substitution (see the
 /// top of this file). `right` contains the right-hand side and receives the errors. `written`
@@ -256,9 +258,10 @@ void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written)
   }
 }
 
-/// Solves the transposed triangular system by backward substitution. Row i of du is the gradient of
-/// what token i writes. The contributions of later tokens of the chunk are added to this row. Row i
-/// of dw, the gradient of the error of token i, is set to beta of this token times the result.
+/// The backward pass of substitute(): solves the transposed triangular system by backward
+/// substitution. Row i of du is the gradient of what token i writes. The contributions of later
+/// tokens of the chunk are added to this row. Row i of dw, the gradient of the error of token i, is
+/// set to beta of this token times the result.
 void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   const std::int64_t columns = du.stride;
   for (std::int64_t block = c.rows - solved; block >= 0; block -= solved) {
@@ -355,14 +358,15 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 struct BackwardSpace {
   std::int64_t w, v;  // w: padded width of keys; v: padded width of values
   DeltaChunk c;
-  // `d` is the gradient of the memory after the chunk. `turned` is the transpose of `d`, or of the
+  // `d` is first the gradient of the memory after the chunk, and in the end the gradient of the
+  // memory before the chunk. `turned` is first the transpose of `d`, and then the transpose of the
   // memory before the chunk.
   Matrix d, turned;
   Matrix error, written, dw, du, dy, across;
   Matrix q, dq, dk_row, dk_column;  // [tokens, width]
   Matrix products, flow;            // [tokens, tokens]
   float *from_memory, *to_next, *ddecay;
-  float* memories;  // the memory before each chunk, one after another
+  float* memories;  // one matrix per chunk: the memory before the chunk
 
   BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t width, std::int64_t v_width)
       : w(padded(width)),

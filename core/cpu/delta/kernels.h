@@ -26,8 +26,9 @@ struct DeltaForward {
   HeadRows<const T> v;
   HeadRows<T> y;
   HeadRows<float> error;  // receives the errors for the backward pass (see Delta); may be null
-  const float* before;    // the memory before the first token; null: 0
-  float* after;           // receives the last memory; may be null or equal to `before`
+  const float* before;    // the memory before the first token; null means zeros
+  // Receives the memory after the last token. May be null or equal to `before`.
+  float* after;
 };
 
 template <class T>
@@ -35,9 +36,9 @@ struct DeltaGradients {
   DeltaInput<T> in;
   HeadRows<const T> dy;
   HeadRows<const float> error;
-  HeadRows<T> dq, dk, dv;  // each may be null if this gradient is not required
+  HeadRows<T> dq, dk, dv;  // null for gradients that are not required
   Store dq_how, dk_how, dv_how;
-  HeadRows<float> dbeta, ddecay;  // each may be null if this gradient is not required
+  HeadRows<float> dbeta, ddecay;  // null for gradients that are not required
   Store dbeta_how, ddecay_how;
 };
 

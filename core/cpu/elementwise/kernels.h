@@ -9,7 +9,8 @@
 
 namespace longhand::cpu {
 
-/// Kernels for ranges of entries. T is float or bf16. All arithmetic is in f32.
+/// Elementwise kernels, each for a range of entries or rows. T is float or bf16. All arithmetic is
+/// in f32.
 template <class T>
 struct ElementwiseKernels {
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);

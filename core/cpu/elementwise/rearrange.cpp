@@ -8,7 +8,7 @@ namespace longhand::cpu {
 namespace {
 
 /// Copies entry j * x_step of x to entry j * y_step of y, for j = 0, ..., n - 1. If `add` is true,
-/// adds the entry instead.
+/// adds the entry of x to that of y instead.
 template <class From, class To>
 void move_line(const From* x, std::int64_t x_step, To* y, std::int64_t y_step, bool add,
                std::int64_t n) {

@@ -13,7 +13,7 @@ namespace longhand::cpu {
 namespace {
 
 /// Checks in parallel that all indices are in [0, bound). If one is not, longhand::require_indices
-/// finds this index and throws the Error.
+/// finds this index and throws an Error.
 void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::string_view argument,
                      const Tensor& indices, std::int64_t bound) {
   const auto& k = kernels_for<IndexKernels>(isa);
@@ -25,10 +25,10 @@ void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::str
   if (!sound) longhand::require_indices(op, argument, indices, bound);
 }
 
-/// Rows sorted by their ids. The id of a row is the index of a row of the embedding table. Rows
-/// with equal ids keep their order.
+/// The rows of dy, sorted by their ids. The id of a row is the index of its row in the embedding
+/// table. Rows with equal ids keep their order.
 struct Sorted {
-  std::vector<std::int64_t> order;  // the indices of the rows, sorted by id
+  std::vector<std::int64_t> order;  // the indices of the rows of dy, sorted by id
   // The rows with a certain id are order[first[id]], ..., order[first[id + 1] - 1].
   std::vector<std::int64_t> first;
 };
@@ -64,8 +64,8 @@ void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& o
 }
 
 /// Computes dtable, the gradient of an embedding table. Sorts the rows of dy by id and divides the
-/// rows of the table into chunks. For each chunk, those rows of dy are added whose ids are in it.
-/// Chunks have about equal work: the number of rows of dy plus the number of rows of the table.
+/// rows of the table into chunks. Each chunk of the table receives the rows of dy whose ids are in
+/// the chunk. Chunks have about equal work, which is counted as rows of the table plus rows of dy.
 template <class T>
 void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -123,7 +123,7 @@ void run(CpuBackend& backend, const EmbeddingBackward& op) {
   require_indices(backend.threads(), backend.isa(), EmbeddingBackward::name, "ids", op.ids,
                   vocabulary);
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
-    // If dy has many more rows than the table, it is faster to add each chunk of rows to a separate
+    // If dy has many more rows than the table, it is faster to add each chunk of dy to a separate
     // table.
     if (op.dy.rows() >= 16 * vocabulary) {
       scatter_into_parts<T>(backend.threads(), backend.isa(), op);

@@ -26,7 +26,8 @@ struct GatherKernels {
   /// have k entries.
   void (*gather)(const T* x, const std::int32_t* index, T* y, std::int64_t rows, std::int64_t n,
                  std::int64_t k);
-  /// The gradient of gather(). `sums` is scratch memory for n floats.
+  /// Computes dx, the gradient of gather(), or adds it to dx if `add` is true. `sums` is scratch
+  /// memory for n floats.
   void (*gather_backward)(const std::int32_t* index, const T* dy, T* dx, bool add, float* sums,
                           std::int64_t rows, std::int64_t n, std::int64_t k);
   void (*argmax)(const T* x, std::int32_t* y, std::int64_t rows, std::int64_t n);

@@ -14,7 +14,7 @@ std::int64_t size_in(DType type, std::int64_t elements) {
   return elements * static_cast<std::int64_t>(size_of(type));
 }
 
-/// Address of element `index` of an array of this type.
+/// Address of element `index` of an array whose elements have the type `type`.
 const void* at(const void* data, DType type, std::int64_t index) {
   return static_cast<const std::byte*>(data) + size_in(type, index);
 }
@@ -104,8 +104,8 @@ class GemmRun {
   }
 
  private:
-  /// Looks for B in the cache of packed operands (KeptPanels). A cached B has the same layout as a
-  /// B that is packed in advance for all tasks.
+  /// Looks for the right operand B in the cache of packed operands (KeptPanels). A cached B has the
+  /// same layout as a B that is packed in advance for all tasks.
   void find_kept() {
     KeptPanels* const all = workspace_.kept();
     if (!all || g_.batch != 1 || g_.m > KeptPanels::most_rows || plan_.b_in_place) return;
@@ -159,7 +159,7 @@ class GemmRun {
 
   /// Multiplies the rows `rows` of A by the columns `cols` of B over the range `ks` of k, one block
   /// of k at a time. The first block computes sums = alpha a b + beta sums. Each later block adds
-  /// its alpha a b. If B is packed in advance for several tasks, `group` is the range of the
+  /// its alpha a b. If B is packed in advance for several tasks, `group` is the range of its
   /// columns that are packed.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
                 float beta, int worker, Range group) {

@@ -18,7 +18,8 @@
 /// dimensions.
 namespace longhand::cpu {
 
-/// A row-major matrix of f32 or bf16. `ld` and `batch_stride` count elements.
+/// A row-major matrix, or a batch of such matrices, of f32 or bf16. The leading dimension `ld` and
+/// the distance `batch_stride` between matrices count elements.
 struct GemmOperand {
   const void* data = nullptr;
   DType type = DType::f32;
@@ -34,8 +35,8 @@ struct GemmResult {
   std::int64_t batch_stride = 0;
 };
 
-/// What is done with the product op(a) op(b), where op() is the identity or the transpose. f is an
-/// activation function. If `at` is omitted:
+/// The operations that follow a product op(a) op(b), where op() is the identity or the transpose. f
+/// is an activation function, and f' is its derivative. If `at` is omitted:
 ///   z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c.
 /// If `at` is given, with the elementwise product *:
 ///   c = (alpha op(a) op(b)) * f'(at) + beta c.
@@ -48,8 +49,8 @@ struct Epilogue {
 };
 
 /// A batch of matrix products with an epilogue. op(a), which is a or its transpose, is m x k, op(b)
-/// is k x n, and c is m x n. With beta = 0, c is not read. c must not overlap a or b. `residual`
-/// and `at` may be c itself.
+/// is k x n, and c is m x n. With beta = 0, c is not read. c must not overlap a or b, but may be
+/// the same matrix as `residual` or `at` of the epilogue.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmOperand a, b;

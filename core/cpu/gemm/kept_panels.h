@@ -13,9 +13,9 @@ namespace longhand::cpu {
 
 struct PanelFormat;
 
-/// Caches the packed panels of those right operands B of matrix products whose values are constant
-/// for some time (SteadyValues in core/backend.h). Such an operand is packed only once, not for
-/// each product. The panels use memory of the backend, which end() returns.
+/// A cache of packed panels for matrix products. It serves right operands B whose values are
+/// constant for some time (SteadyValues in core/backend.h). Such an operand is packed only once,
+/// not for each product. The panels are in memory of the backend, and end() releases this memory.
 class KeptPanels {
  public:
   /// Maximum size of the cache in bytes. Operands for which no memory is left are packed for each
@@ -31,7 +31,8 @@ class KeptPanels {
   KeptPanels& operator=(const KeptPanels&) = delete;
 
   using Bytes = std::pair<const std::byte*, std::size_t>;
-  /// Declares that the contents of the bytes `steady` do not change until end() or forget().
+  /// Declares that the contents of the byte ranges `steady` do not change until end() or forget()
+  /// is called.
   void begin(std::vector<Bytes> steady);
   void end();
   /// Declares that these bytes are about to change. Discards the panels of all operands that

@@ -30,10 +30,13 @@ struct PackJob {
 };
 
 /// The arguments for computing c = alpha a b + beta c in a block of `rows` rows and `cols` columns
-/// of c. The strides of a and b count units of four bytes or more, and ldc counts elements. Unit k
-/// of row i in panel p of A is at a + p a_panel + i a_row + k a_unit, where a_row or a_unit is 1.
-/// Unit k of column j in panel p of B is at b + p b_panel + j + k b_unit. An operand whose memory
-/// already has such a layout is used in place, without packing.
+/// of c. A unit is one element of a or b, or two elements that are adjacent along k
+/// (PanelFormat::k_per_unit). The strides of a and b count units, and ldc counts elements. Except
+/// in formats for tile registers, unit k of row i in panel p of A is at
+///   a + p a_panel + i a_row + k a_unit, where a_row or a_unit is 1;
+/// and unit k of column j in panel p of B is at
+///   b + p b_panel + j + k b_unit.
+/// An operand whose memory already has such a layout is used in place, without packing.
 struct BlockProduct {
   std::int64_t rows, cols, units;
   const void* a;
@@ -43,20 +46,22 @@ struct BlockProduct {
   float* c;
   std::int64_t ldc;
   float alpha, beta;
-  // Write c with non-temporal stores. Requires rows of c on 64-byte boundaries, and beta = 0.
+  // True if c is written with non-temporal stores. This requires rows of c on 64-byte boundaries,
+  // and beta = 0.
   bool stream = false;
 };
 
 struct PanelFormat {
   int mr, nr;
   int k_per_unit;      // number of elements along k in a unit: 1 or 2
-  int granule;         // the number of units along k is padded to a multiple of this
+  int granule;         // panels are padded along k to a multiple of this number of units
   int unit_bytes;      // bytes per unit: 4, or 8 if each element is stored as a high and a low part
   int block_units;     // number of units along k with which a panel of A fits in the L1 cache
   int block_rows;      // number of rows of A packed at a time
   int most_task_cols;  // maximum number of columns of c per task
-  bool in_place_f32;   // f32 operands may be used in place, without packing
-  // A may be used without packing if it is bf16 and contiguous along k, and k is even.
+  bool in_place_f32;   // true if f32 operands may be used in place, without packing
+  // True if a bf16 operand A may be used in place, without packing, when A is contiguous along k
+  // and k is even.
   bool in_place_bf16_rows;
   void (*pack_a)(const PackJob&);
   void (*pack_b)(const PackJob&);
@@ -110,7 +115,7 @@ struct GemmKernels {
   /// Converts A to floats [rows][k]. If `round` is true, rounds the floats to bf16.
   void (*rows_of_a)(const PackJob&, bool round);
   void (*epilogue)(const EpilogueBlock&);
-  /// out[i] = parts[0][i] + parts[1][i] + ..., added in this order.
+  /// out[i] is the sum of parts[p * stride + i] over p = 0, ..., count - 1, added in this order.
   void (*sum_parts)(const float* parts, std::int64_t stride, std::int64_t count, float* out,
                     std::int64_t length);
 };

@@ -49,7 +49,7 @@ struct MicroJob {
   int cols;
   float alpha, beta;
   bool stream;
-  Ahead ahead;  // the cache lines of later rows of A to prefetch
+  Ahead ahead;  // cache lines to prefetch, which contain later rows of A
 };
 
 /// Computes c = alpha a b + beta c for a tile of M rows and job.cols columns of c. The columns fill
@@ -58,7 +58,8 @@ struct MicroJob {
 /// are contiguous (a_row = 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
-  // Fully unrolled: indexing the accumulators at run time would spill all of them to memory.
+  // The loops are fully unrolled, because indexing the accumulators at run time would spill all of
+  // them to memory.
   const auto each = [](auto body) __attribute__((always_inline)) {
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {

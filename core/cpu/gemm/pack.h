@@ -8,11 +8,12 @@
 /// transpose, convert and pad with zeros.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// PlainUnits, RoundedUnits and PairedUnits convert elements of an operand to units (see
-/// kernels.h). along() reads the next n elements of one row and returns `lanes` units that are
-/// adjacent along k. across() reads the elements of n rows at one index of k and returns one unit
-/// for each of these rows. If per_unit is 2, the second argument of across() points to the elements
-/// at the next index of k, or is null if there is no next index.
+/// PlainUnits, RoundedUnits and PairedUnits convert elements of an operand to units. A unit is one
+/// float, or two bf16 values that are adjacent along k (see kernels.h). along() reads the next n
+/// elements of one row and returns `lanes` units that are adjacent along k. across() reads the
+/// elements of n rows at one index of k and returns one unit for each of these rows. If per_unit is
+/// 2, the second argument of across() points to the elements at the next index of k, or is null if
+/// there is no next index.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -71,9 +72,10 @@ template <int N>
   }
 }
 
-/// Transposes a part of a panel with W rows: `steps` units of Rows rows, at most `lanes` of each.
-/// Unit u of row i is stored in out[u W + i]. If Whole is true, no row and no unit is missing. A
-/// store may then write more than Rows entries, because the next unit overwrites the surplus.
+/// Transposes a part of a panel with W rows: `steps` units of each of `Rows` rows. Both numbers are
+/// at most `lanes`. Unit u of row i is stored in out[u W + i]. If Whole is true, no row and no unit
+/// is missing. A store may then write more than Rows entries, because the next unit overwrites the
+/// surplus.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
@@ -104,8 +106,9 @@ void pack_along(const PackJob& job, float* out) {
   for (std::int64_t panel = 0; panel < job.count; panel += W) {
     const T* row = source + panel * job.ld;
     const std::int64_t left = job.count - panel;
-    // Number of elements along k that may be stored with full vectors. If a panel is narrower than
-    // a vector, the last element is excluded, because a full store would write beyond the panel.
+    // The first `reach` indices of k may be packed with stores of full vectors. If a panel is
+    // narrower than a vector, such a store also writes into the place of the next index. The last
+    // index is then excluded, because its store would write beyond the panel.
     const std::int64_t reach = W < lanes ? job.k_count - 1 : job.k_count;
     const std::int64_t whole = left >= W ? reach / per_vector * lanes : 0;
     std::int64_t u = 0;

@@ -21,7 +21,7 @@ constexpr std::int64_t longest_in_place = 512;
 constexpr std::int64_t smallest_for_tiles = 8;
 constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task that computes dot products
-constexpr double task_flops = 2e6;  // about 20 us of work per task; the overhead is far smaller
+constexpr double task_flops = 2e6;  // about 20 us of work per task, far longer than its overhead
 constexpr std::int64_t enough_tasks = 32;
 constexpr double many_turns = 256;
 
@@ -73,7 +73,8 @@ void choose_tasks(const Gemm& g, GemmPlan& plan) {
   plan.task_cols = round_up(divide_up(g.n, divide_up(g.n, most)), format.nr);
 }
 
-/// Also divides k among tasks, if k is long and even the finest division of c gives few tasks.
+/// Divides not only c but also the sum over k among tasks, if k is long and even the finest
+/// division of c gives few tasks.
 void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   const std::int64_t finest = g.batch * divide_up(g.m, std::int64_t{4} * plan.format->mr) *
                               divide_up(g.n, std::int64_t{8} * plan.format->nr);
@@ -136,7 +137,8 @@ bool use_a_in_place(const Gemm& g, const PanelFormat& format) {
          g.a.ld % 2 == 0 && g.a.batch_stride % 2 == 0 && g.a.ld <= 2 * longest_in_place;
 }
 
-/// Chooses the operands that are used in place or packed in advance.
+/// Chooses which operands are used in place, without packing, and which operands are packed in
+/// advance for several tasks.
 void choose_packing(const Gemm& g, GemmPlan& plan) {
   const PanelFormat& format = *plan.format;
   plan.group_cols = g.n;

@@ -7,15 +7,15 @@
 
 namespace longhand::cpu {
 
-/// How a product is divided into blocks. The division depends on the shape, the types and the
-/// instruction set, but not on the number of threads or the machine's caches. Results are therefore
-/// equal on all machines with the same instruction set.
+/// How a matrix product is divided into blocks. The division depends on the shape, the types and
+/// the instruction set, but not on the number of threads or the machine's caches. Results are
+/// therefore equal on all machines with the same instruction set.
 ///
-/// A task computes task_rows x task_cols of c. It processes k in blocks of block_k and the columns
-/// of B in blocks of block_cols, and packs the parts of A and B that it needs. If several tasks
-/// would pack the same parts, all workers together pack these parts in advance (share_a, share_b).
-/// If k is long and c is small, k is also divided into `chunks`, whose sums are added in order at
-/// the end.
+/// A task computes a block of task_rows x task_cols entries of c. It processes k in blocks of
+/// block_k and the columns of B in blocks of block_cols, and packs the parts of A and B that it
+/// needs. If several tasks would pack the same parts, all workers together pack these parts in
+/// advance (share_a, share_b). If k is long and c is small, k is also divided into `chunks`, whose
+/// sums are added in order at the end.
 struct GemmPlan {
   const PanelFormat* format = nullptr;
   std::int64_t block_k = 0;  // length of a block along k
@@ -35,7 +35,7 @@ struct GemmPlan {
   /// of B.
   bool dots = false;
   bool a_in_place = false, b_in_place = false;
-  bool direct = false;  // sums are accumulated in c itself, not in a buffer
+  bool direct = false;  // true if sums are accumulated in c itself, not in a buffer
 
   std::int64_t units(std::int64_t k) const {
     const std::int64_t count = (k + format->k_per_unit - 1) / format->k_per_unit;

@@ -19,7 +19,7 @@
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_panel = 32;     // number of rows of A, or columns of B, in a panel
-inline constexpr int granule_units = 16;  // units in 32 elements of k
+inline constexpr int granule_units = 16;  // number of units in 32 elements along k
 inline constexpr int tile_bytes = 1024;
 
 /// Writes one row of a tile of A: the next n elements of a row of A along k. A row of a tile has 32
@@ -56,9 +56,9 @@ template <class T>
                        : Vec(0.0);
 }
 
-/// Copies the elements k to k + 31 of the rows or columns `first` to first + 31 of a PackJob to
-/// floats. Those of row or column first + i become row i of `block`. Entries beyond the end of the
-/// operand are 0.
+/// Copies elements of a PackJob to floats: of each of the rows (or columns) `first` to first + 31,
+/// the elements k to k + 31. Row (or column) first + i becomes row i of `block`. Entries beyond the
+/// end of the operand are 0.
 template <class T>
 void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
                     float (&block)[32][32]) {
@@ -90,8 +90,8 @@ void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
   }
 }
 
-/// Number of rows by which a row of A is prefetched before it is packed. A single row is too short
-/// for the processor's own prefetcher.
+/// Prefetch distance: while a row of A is packed, the row this many rows later is prefetched. A
+/// single row is too short for the processor's own prefetcher.
 constexpr std::int64_t rows_ahead = 8;
 
 /// Packs panels of A in the order [granule][high or low part][2 tiles][16 rows][32 bf16]. A granule
@@ -261,13 +261,13 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        // With high and low parts, a granule of B has 64 cache lines and needs 12 tile products.
-        // Without, it has 32 cache lines and needs 4 tile products. Each product prefetches 6 or 8
-        // cache lines of a later granule.
+        // With high and low parts, a granule of B has 64 cache lines and needs 12 tile products, so
+        // each product prefetches 6 cache lines of a later granule. Without such parts, it has 32
+        // cache lines and needs 4 tile products, so each product prefetches 8.
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
           four_products<true, true>(tiles, a, b + part, fetch);   // high part of a, low part of b
-          four_products<false, true>(tiles, a, b, fetch);         // high parts of both
+          four_products<false, true>(tiles, a, b, fetch);         // high parts of a and b
           four_products<true, false>(tiles, a + part, b, fetch);  // low part of a, high part of b
         } else {
           four_products<true, true>(tiles, a, b, fetch);
@@ -284,11 +284,11 @@ void multiply_tiles(const BlockProduct& p) {
   if (p.stream) stream_fence();
 }
 
-/// A panel of A takes 128 bytes per unit and part. For 256 units (512 elements of k), this is 32
-/// KiB. The rest of the first-level cache, which has 48 KiB in processors with tiles, is used to
-/// read B. The second-level cache of 2 MiB contains 256 rows of such a block of A, 512 columns of B
-/// and their sums, each at most 512 KiB. With fewer rows, tiles would wait for B from the
-/// third-level cache.
+/// In a panel of A, one unit of all 32 rows takes 128 bytes, or 256 bytes with high and low parts.
+/// A block of 256 / Parts units thus takes 32 KiB. The rest of the first-level cache, which has 48
+/// KiB in processors with tiles, is used to read B. The second-level cache of 2 MiB contains 256
+/// rows of such a block of A, 512 columns of B and 256 x 512 sums. Each of these takes at most 512
+/// KiB. With fewer rows, tiles would wait for B from the third-level cache.
 template <class Tiles, int Parts>
 inline constexpr PanelFormat tile_format{.mr = tile_panel,
                                          .nr = tile_panel,

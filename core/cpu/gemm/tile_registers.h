@@ -4,9 +4,10 @@
 
 #include "core/cpu/simd.h"
 
-/// The processor's tile registers: eight tiles of 16 rows of 64 bytes. Two classes have the same
-/// interface. TileRegisters executes the processor's instructions. TileModel (tests/tile_model.h)
-/// emulates them, so that code for tile registers can be tested on any machine.
+/// The processor's tile registers: eight tiles, each with 16 rows of 64 bytes. Two classes have the
+/// same interface. TileRegisters executes the processor's instructions. TileModel
+/// (tests/tile_model.h) emulates them, so that code for tile registers can be tested on any
+/// machine.
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_rows = 16;
@@ -45,8 +46,8 @@ struct TileRegisters {
   void store(void* to, std::int64_t row_stride) {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(row_stride), "i"(T) : "memory");
   }
-  /// Adds the product of tile A (16 rows of 32 bf16) and tile B (16 rows of 16 pairs) to tile Sum
-  /// (16 x 16 floats):
+  /// Adds the product of tile A (16 rows of 32 bf16) and tile B (16 rows of 16 bf16 pairs) to tile
+  /// Sum (16 x 16 floats):
   ///   sum[i][j] += sum over p of A[i][2p] B[p][2j] + A[i][2p+1] B[p][2j+1]
   template <int Sum, int A, int B>
   void multiply_add() {

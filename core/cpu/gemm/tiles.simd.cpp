@@ -6,8 +6,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-const PanelFormat rounded_tiles = tile_format<TileRegisters, 1>;  // elements are rounded to bf16
-const PanelFormat split_tiles = tile_format<TileRegisters, 2>;    // elements are sums of two bf16
+const PanelFormat rounded_tiles = tile_format<TileRegisters, 1>;  // packs elements rounded to bf16
+const PanelFormat split_tiles = tile_format<TileRegisters, 2>;    // packs high and low bf16 parts
 
 }  // namespace
 }  // namespace LONGHAND_ISA

@@ -25,7 +25,7 @@ void GemmWorkspace::Buffer::grow(std::size_t wanted) {
   data = static_cast<std::byte*>(std::aligned_alloc(page, size));
   if (data == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-  madvise(data, size, MADV_HUGEPAGE);  // only a hint; memory in small pages is slower
+  madvise(data, size, MADV_HUGEPAGE);  // a hint; if it is ignored, the memory has small pages
 #endif
   bytes = size;
 }

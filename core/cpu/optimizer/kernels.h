@@ -12,7 +12,7 @@ namespace longhand::cpu {
 struct AdamFactors {
   float gradient;      // factor that multiplies the gradient
   float coupled;       // coupled weight decay; 0 if the decay is decoupled
-  float kept;          // 1 - rate * decay for decoupled weight decay; otherwise 1
+  float kept;          // factor of the parameter: 1 - learning rate * decoupled weight decay
   float beta1, rest1;  // rest1 is 1 - beta1
   float beta2, rest2;  // rest2 is 1 - beta2
   float rate;          // learning rate / (1 - beta1^step)

@@ -30,8 +30,8 @@ std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   return pieces;
 }
 
-/// Calls body(index of the piece, piece) for every piece of a tensor. A thread processes
-/// consecutive small pieces together.
+/// Calls body(i, pieces[i]) for every index i. A thread processes consecutive small pieces
+/// together.
 template <class Body>
 void for_each_piece(ThreadPool& threads, const std::vector<Piece>& pieces, Body&& body) {
   std::vector<std::int64_t> cuts{0};

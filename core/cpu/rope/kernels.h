@@ -16,7 +16,7 @@ struct RopeKernels {
     const float* table;
     std::int64_t columns, first_column, heads, width, dims;
     bool interleaved;
-    float direction;  // 1, or -1 to rotate by minus the angle
+    float direction;  // factor of the rotation angles: 1 or -1
     T* y;
     Store how;
   };
@@ -31,7 +31,7 @@ struct RotateKernels {
     const T *x, *dy;
     const float* angles;  // rotation angles; null in the backward pass
     std::int64_t columns, first_column, heads, width, groups;
-    float direction;  // 1, or -1 to rotate by minus the angle
+    float direction;  // factor of the rotation angles: 1 or -1
     T* y;
     float* dangles;
     Store how;

@@ -18,8 +18,8 @@ template <class T>
   const Vec shift(nothing ? 0.0f : largest);
   const float total =
       sum(sum_over(visible, [&](auto j, auto v) { return v.keep(exp(v.load(x + j) - shift)); }));
-  // If no entry is above -infinity, the total is 0 or NaN. As the factor, it makes the results 0 or
-  // NaN.
+  // If no entry is above -infinity, the total is 0 or NaN. The total itself is then the factor, so
+  // the results are 0 or NaN.
   const Vec factor(nothing ? total : 1.0f / total);
   for_each_vector(visible,
                   [&](auto j, auto v) { out.put(at + j, v, exp(v.load(x + j) - shift) * factor); });

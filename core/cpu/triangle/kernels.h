@@ -14,7 +14,7 @@ inline constexpr std::int64_t panel = 64;
 
 template <class T>
 struct TriangleKernels {
-  /// Stores alpha x in y for a row x of n entries. The entries outside [begin, end) become 0.
+  /// Stores alpha x in y for a row x of n entries. The entries of y outside [begin, end) become 0.
   void (*row)(const T* x, float alpha, T* y, Store how, std::int64_t begin, std::int64_t end,
               std::int64_t n);
 

@@ -23,7 +23,8 @@ float value_of(bf16 x) {
 }
 
 /// Number of vectors in a row of a strip. A strip consists of adjacent right-hand sides of the
-/// system. Four rows that are being solved and one solved row of the strip fit into the registers.
+/// triangular system. Four rows that are being solved and one solved row of the strip fit into the
+/// registers.
 inline constexpr int strip = registers == 32 ? 4 : 2;
 inline constexpr int block = 4;  // number of rows that are solved together
 
