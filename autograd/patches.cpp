@@ -17,7 +17,8 @@ namespace {
 /// this row is inside the image: along one axis, the `count` patches from number `first` on.
 struct Inside {
   std::int64_t first = 0, count = 0;
-  std::int64_t pixel = 0;  // index in the image of the pixel row `offset` of patch `first`
+  /// Index in the image of the pixel row that is row `offset` of patch number `first`.
+  std::int64_t pixel = 0;
 };
 
 Inside inside(std::int64_t extent, std::int64_t patches, std::int64_t offset,

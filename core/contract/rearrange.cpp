@@ -27,7 +27,8 @@ bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
 /// step. The step of each axis must be greater than the distance that all axes with smaller steps
 /// span together. This also rejects some layouts in which no entry is selected twice.
 bool apart(const Shape& shape, const Steps& steps) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // (step, extent) of each axis
+  // for each axis of the shape: its step in memory, and its extent
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;
   for (int a = 0; a < shape.rank(); ++a) {
     if (shape[a] == 0) return true;
     if (shape[a] > 1) axes.emplace_back(steps.along[a], shape[a]);

@@ -308,8 +308,8 @@ struct AttentionBlock {
     }
     if (sees) Product::template dots<slice>(p, own_queries(), k);
   }
-  /// Adds q . k to p, one slice of the heads after another. The first slice of the keys is already
-  /// in k.
+  /// Adds q . k to p for heads that are wider than a slice. Slices of columns are added one after
+  /// another. The first slice of the keys is already in k.
   __device__ __forceinline__ void multiply_slices(Weights& p, Element* k, int begin,
                                                   bool sees) const {
     for (int s = 0; s < task.key_slices; ++s) {

@@ -80,9 +80,10 @@ struct ChacalBlock {
         first_row(at.query + first),
         first_shift(scores.shift_of(at.key + first, head)) {}
 
-  /// Computes the solution W of ChaCAL's backward system for this tile, and stores the tile's part
-  /// of dgamma. `done` points to a word that becomes 1 when W of this tile is finished. It is
-  /// followed by the words of the later tiles in the array `progress` (tickets.h).
+  /// Computes this tile of W, the solution of the triangular system of ChaCAL's backward pass, and
+  /// stores the tile's part of dgamma. `done` points into the array `progress` (tickets.h), to a
+  /// word that becomes 1 when this tile of W is finished. The words of the later tiles follow this
+  /// word.
   __device__ __forceinline__ void run(const std::int32_t* done, float* dgamma) const {
     float b[n][4], shift[2];
     load_shifts(shift);

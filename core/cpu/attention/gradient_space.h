@@ -9,10 +9,11 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// Scratch memory of the backward pass, for a range of consecutive keys and one panel of queries.
 template <class Product>
 struct GradientSpace {
-  // The packed keys and values of the range. keys_left and values_left are packed for the scores
-  // and dP, whose products sum over columns. keys_right is packed block by block for dq, whose
-  // product sums over keys. For ChaCAL and DeltaFormer, values_left contains the vectors that rows
-  // read instead of v (forward_rows.h).
+  // The keys and values of this backward pass, packed as operands of products. keys_left and
+  // values_left are packed as left operands, for the scores and dP. Their products sum over the
+  // columns of a head. keys_right is packed as a right operand, block by block, for dq. Its product
+  // sums over keys. For ChaCAL and DeltaFormer, values_left contains what these mechanisms multiply
+  // by P instead of v (forward_rows.h).
   float *keys_left, *keys_right, *values_left;
   // key_sums, value_sums: dk and dv of the range, summed over the queries so far. For ChaCAL and
   // DeltaFormer, value_sums belongs to one query head, and all_value_sums is dv summed over all

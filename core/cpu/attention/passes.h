@@ -20,7 +20,7 @@ struct Forward {
   Tensor sink = {}, pull = {};
   Tensor log_sum = {};  // saved: the log of each row's softmax denominator (entmax: threshold)
   Heads mean = {};      // saved by entmax: mean of v, weighted by the square roots of P
-  Heads residue = {};   // saved in bf16 by stick-breaking and TRA: the rounding error of y
+  Heads residue = {};   // stick-breaking and TRA, if y is bf16: the rounding error of y
   // ChaCAL and DeltaFormer: the outputs at positions before the first query
   Heads earlier = {};
   Tensor gamma = {};  // ChaCAL only
