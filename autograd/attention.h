@@ -34,9 +34,9 @@ class ScoreSinks {
   Sink multiplier_, decay_;
 };
 
-/// Attention rules compute weights from scores (core/contract/attention.h). In these structs, the
-/// tensors of a rule may require gradients. input() returns the tensor that only this rule has,
-/// such as the sink of softmax. The result is empty if there is no such tensor.
+/// The rules of core/contract/attention.h with differentiable tensors: each struct below
+/// corresponds to the rule of the same name there. input() returns the rule's own tensor if it has
+/// one, such as the sink of softmax, and otherwise an empty Var.
 struct SoftmaxVars {
   Var sink = {};
   SoftmaxRule value() const { return {.sink = sink.value()}; }

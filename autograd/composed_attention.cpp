@@ -126,10 +126,10 @@ Var composed_deltaformer(const DeltaFormerVars& in) {
   const DType master = in.gain.value().dtype();
   return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
-    // In DeltaFormer a query sees only earlier keys, so the key at its own position is hidden. The
-    // first query has no earlier key. Its own key is not hidden, because otherwise the softmax of
-    // this row would be undefined. The weight of this key is on the diagonal, which triangle() sets
-    // to 0.
+    // In DeltaFormer a query sees only the keys before its own position, so the mask hides its own
+    // key. The first query is an exception: it has no earlier key, and a softmax over no keys would
+    // be undefined. It therefore sees its own key, whose weight is on the diagonal, which
+    // triangle() sets to 0.
     const Var p = weight_matrices(s, at, SoftmaxVars{}, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {

@@ -162,7 +162,9 @@ class Comparison {
     const Values& got;
     const std::vector<Values>& all;
     const std::vector<Values>& operands;
-    double floor;  // standard deviation caused by the rounding of saved sums; part of sigma
+    /// The part of an entry's standard deviation that comes from rounding what the forward pass
+    /// saves.
+    double floor;
     Values sigma;
   };
 

@@ -29,7 +29,7 @@ Var weigh(const SequenceScores& s, const SoftmaxVars& rule) {
   Var scores = s.scores();
   const std::int64_t queries = s.at.queries, keys = s.at.keys, window = s.vars.window;
   if (window > 0) {
-    // 1 if the key is before the window, otherwise 0; equal for all heads
+    // entry [query, key]: 1 if the key is before the query's window, otherwise 0
     std::vector<double> hidden;
     for (std::int64_t t = 0; t < queries; ++t) {
       for (std::int64_t j = 0; j < keys; ++j) {

@@ -20,7 +20,7 @@ namespace {
 
 // Desired number of blocks in the grid, about two per multiprocessor.
 constexpr std::int64_t wanted_blocks = 256;
-// Desired minimum number of keys per part of a segment of average length.
+// Each part should have at least this many keys if the segment has the average number of keys.
 constexpr std::int64_t least_keys = 128;
 // Keys are divided only if segments have at most this many queries on average.
 constexpr std::int64_t queries_of_warp = 16;

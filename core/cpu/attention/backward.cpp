@@ -135,7 +135,7 @@ class BackwardPass {
     dgamma_.resize(static_cast<std::size_t>(b_.gamma ? parts_ * heads_ * group_ : 0));
   }
 
-  /// Returns the task of the kernels for key head h of a work item.
+  /// Returns the arguments of the kernels for one work item and key head h.
   AttentionGradients<T> task_of(const WorkItem& item, std::int64_t h) {
     const SegmentRows at = segment_rows(scores_.queries, scores_.keys, item.segment);
     const std::int64_t q_head = h * group_;

@@ -38,9 +38,10 @@ struct Space {
   // The shifts c (Scores::decay), which change the score of query i and key j by c_i - c_j: one per
   // query of the chunk, and one per packed key.
   float *query_shifts, *key_shifts;
-  // One number per query, for some rules only. For TRA, `pulls` is the term that each positive
-  // score adds to a score, `counts` is the number of positive scores so far, and `bounds`
-  // (Tra::bound) shows when earlier keys can be skipped.
+  // Each of these has one number per query, for some rules only. For TRA, `pulls` is count_bias,
+  // which is added to a key's score for each positive score from this key to the query. `counts` is
+  // the number of positive scores so far, and `bounds` (Tra::bound) shows when earlier keys can be
+  // skipped.
   float *pulls, *counts, *bounds;
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 

@@ -99,8 +99,8 @@ struct AttentionGradients {
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;
   float* dq_sums = nullptr;
-  // The numbers that stick-breaking and TRA keep for each row between two ranges of keys,
-  // [heads][queries][walked_numbers].
+  // Stick-breaking and TRA process one range of keys after another. For each row they store these
+  // numbers after a range and read them before the next one: [heads][queries][walked_numbers].
   float* walked = nullptr;
   HeadRows<const T> read = {};      // DeltaFormer: z_i = sum_j P_ij y_j
   HeadRows<const float> gain = {};  // only for DeltaFormer

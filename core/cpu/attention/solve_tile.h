@@ -49,7 +49,7 @@ template <class Step>
 struct SolveGradientTile {
   const float* p;              // p[j * panel + i]: weight of key j for row i
   float* sums;                 // for each row j: the sum over later rows i of P_ij times row i of w
-  float* w;                    // initially dy of each row; replaced by w of the row
+  float* w;                    // dy of each row, which is replaced by the row of the solution
   std::int64_t stride, first;  // first: index of the tile's first row in the panel
 };
 
