@@ -82,7 +82,7 @@ std::vector<Case> large_cases(Rng& rng) {
   return cases;
 }
 
-/// The small cases of attention without the values v, for ops that use only the scores.
+/// The cases of small_cases() without v, for operations that compute scores only.
 std::vector<Case> score_cases(Rng& rng) {
   std::vector<Case> cases = small_cases(rng);
   for (Case& c : cases) c = without_values(std::move(c));
