@@ -102,6 +102,17 @@ BOOST_AUTO_TEST_CASE(byte_ranges_cover_the_text_and_ids_are_the_same) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_byte_token_stands_for_one_byte) {
+  const Tokenizer tokenizer = tokenizer_of(golden()["tokenizers"]["gemma"]);
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    const std::string name = text("<0x", digits[byte / 16], digits[byte % 16], ">");
+    const std::optional<TokenId> id = tokenizer.parts().tokens.find(name);
+    BOOST_REQUIRE(id.has_value());
+    BOOST_TEST(tokenizer.token_bytes(*id) == std::string(1, static_cast<char>(byte)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(dropped_bytes_around_a_token_are_outside_its_range) {
   Json whole = golden()["tokenizers"]["smollm2"]["tokenizer"];
   Json::Object vocabulary;

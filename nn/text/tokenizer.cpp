@@ -85,7 +85,7 @@ Tokenizer::Tokenizer(TokenizerParts parts)
 
 std::string Tokenizer::token_bytes(TokenId id) const {
   if (!byte_level() && id < byte_of_.size() && byte_of_[id] >= 0) {
-    return {1, static_cast<char>(byte_of_[id])};
+    return std::string(1, static_cast<char>(byte_of_[id]));
   }
   return std::string(parts_.tokens.bytes(id));
 }
