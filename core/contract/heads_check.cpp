@@ -136,7 +136,7 @@ void HeadArguments::scores(const Scores& s, bool backward) {
 
 void HeadArguments::out(std::string_view name, const Target& target, const Tensor& like) {
   if (!target) return;
-  require(static_cast<bool>(like), name, "expected none, because the scores have no such input");
+  require(static_cast<bool>(like), name, "expected none, because this input is empty");
   out(name, target.tensor, like.shape(), master());
 }
 
