@@ -13,11 +13,11 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
 /// A trial (see tolerance.h) changes each input by a standard normal number times trial_unit,
-/// relative to the input, and rounds it to f32. The root mean square of the change and the rounding
-/// together is taken to be 1.15 trial_unit. Rounding alone would change the input by 0.42
-/// trial_unit (root mean square over all significands). To obtain the effect of rounding alone, the
-/// measured effect is therefore multiplied by 0.42 / 1.15.
-constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.15;
+/// relative to the input, and rounds it to f32. Rounding alone changes an input by 0.42 trial_unit
+/// (root mean square over all significands). Both together change it by sqrt(1 + 0.42^2) = 1.085
+/// trial_unit. To obtain the effect of rounding alone, the measured effect is therefore multiplied
+/// by 0.42 / 1.085.
+constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.085;
 
 double round_to(double value, DType type) {
   switch (type) {

@@ -1,5 +1,7 @@
 #include "autograd/catalog/rules.h"
 
+#include <cmath>
+
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
@@ -96,11 +98,19 @@ std::vector<Case> large_cases(Rng& rng, const DescribedRule& rule) {
   for (const HeadShape& shape : large_heads()) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
-  // The scale 0.01 makes all scores nearly 0. Entmax and sigmoid then spread the weight over all
-  // 300 keys, so kernels must process every block of keys. The CPU's backward pass with vector
-  // instructions divides so many keys into two parts.
-  cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
+  // The weight is spread over all 300 keys, so kernels must process every block of keys. The CPU's
+  // backward pass with vector instructions divides so many keys into two parts. With the scale
+  // 0.01, all scores are nearly 0. Stick-breaking would then assign all of its weight to the
+  // nearest keys, so in another case all scores are negative.
+  const HeadShape many{.lengths = {300}, .width = 8, .v_width = 8};
+  cases.push_back(ruled(rng, many, rule));
   cases.back().attributes["scale"] = "0.01";
+  if (!rule.by_sign) {
+    cases.push_back(ruled(rng, many, rule));
+    cases.back().attributes["scale"] = "1";
+    for (double& x : cases.back().inputs.at("q").values) x = std::abs(x);
+    for (double& x : cases.back().inputs.at("k").values) x = -std::abs(x);
+  }
   for (Case& c : long_cases(rng, rule)) cases.push_back(std::move(c));
   return cases;
 }
