@@ -41,7 +41,8 @@ HostTensor indices(const SafetensorsFile& file, const std::string& name) {
   return {file.find(name)->shape, {values.begin(), values.end()}};
 }
 
-/// Comma-separated list, for messages, of the tensor names that a file may contain.
+/// The tensor names that a file for this operation may contain, separated by commas, for error
+/// messages.
 std::string known_names(const Operation& operation) {
   std::string names;
   for (const Argument& input : operation.inputs) names += input.name + ", ";
@@ -52,7 +53,8 @@ std::string known_names(const Operation& operation) {
 
 bool has_gradient(const Output& output) { return output.value.wants_grad(); }
 
-/// Stores the file's output gradients as the gradients of the outputs.
+/// Gives each output of the operation the gradient that the file contains for it. An output named
+/// "loss" without a gradient in the file gets the gradient 1.
 void seed_gradients(const Operation& operation, const AuditFile& file, Backend& backend,
                     const std::vector<Output>& outputs) {
   LONGHAND_CHECK(std::ranges::any_of(outputs, has_gradient), operation.name, ": has no gradient");
@@ -86,7 +88,7 @@ AuditFile read_audit_file(const std::filesystem::path& path, const Operation& op
   std::optional<DType> first_activation, first_float;
   for (const Argument& input : operation.inputs) {
     const SafetensorsEntry* const entry = file.find(input.name);
-    if (entry == nullptr) continue;  // Call::Call reports missing required inputs
+    if (entry == nullptr) continue;  // prepare() reports missing required inputs
     const bool index = input.role == Role::index;
     result.values.inputs[input.name] = index ? indices(file, input.name) : floats(file, input.name);
     if (index) continue;

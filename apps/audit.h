@@ -14,11 +14,13 @@
 /// the gradient of input x as "dx".
 namespace longhand::app {
 
-/// The inputs and output gradients stored in a file. A file with any other tensor is refused.
+/// The inputs and output gradients of one operation, read from a file. A file with any other tensor
+/// is refused.
 struct AuditFile {
   catalog::Case values;
   std::map<std::string, catalog::HostTensor> output_gradients;  // key: name of the output
-  /// Type of the first activation. If there is no activation, type of the first float tensor.
+  /// Type of the first input that is an activation. If no input is an activation, type of the first
+  /// float input.
   DType type = DType::f32;
 };
 AuditFile read_audit_file(const std::filesystem::path& path, const catalog::Operation& operation);
@@ -29,7 +31,8 @@ AuditFile read_audit_file(const std::filesystem::path& path, const catalog::Oper
 std::vector<NamedTensor> audit(const catalog::Operation& operation, const AuditFile& file,
                                Backend& backend, DType type, bool gradients);
 
-/// Names of the outputs that have a gradient, found by running the operation's first case.
+/// Names of the outputs that have a gradient. They are found by running the operation on its first
+/// test case.
 std::vector<std::string> differentiable_outputs(const catalog::Operation& operation);
 
 }  // namespace longhand::app

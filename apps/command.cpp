@@ -14,15 +14,16 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* plain_words = "[words]";  // Boost requires a name for positional arguments
+// Name of the positional arguments. Boost requires one.
+constexpr const char* plain_words = "[words]";
 
 std::map<std::string, Command, std::less<>>& command_registry() {
   static std::map<std::string, Command, std::less<>> all;
   return all;
 }
 
-/// The options in Boost's form, without their default values. Arguments sets the defaults, so that
-/// it can distinguish options given by the user from defaults.
+/// A command's options in the form of Boost.Program_options, without default values. The class
+/// Arguments adds the defaults, so that it can distinguish them from options given by the user.
 po::options_description describe(const Command& command) {
   po::options_description all;
   for (const CliFlag& option : command.options) {
@@ -52,8 +53,8 @@ bool is_same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, same);
 }
 
-/// The option to which an alias refers. Null if the command does not have this option, or has an
-/// option named like the alias.
+/// Returns the option `name`, for which `alias` is another name. Returns null if the command does
+/// not have this option, or has an option named like the alias.
 const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
                                const std::vector<CliFlag>& options) {
   const auto find = [&](std::string_view wanted) {
@@ -64,8 +65,8 @@ const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
   return find(alias) ? nullptr : find(name);
 }
 
-/// A flag with the name that the command's option has: --batch_tokens becomes --batch-tokens, and
-/// an alias becomes its option's name.
+/// Spells a flag as the command does: --batch_tokens becomes --batch-tokens, and the name that an
+/// option has in another program becomes the option's own name.
 std::string as_named(const std::string& word, const std::vector<CliFlag>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
@@ -122,8 +123,8 @@ std::string one_line(std::string message) {
   return message;
 }
 
-/// The options and plain arguments of a command line in Boost's form. Options after "--" are plain
-/// arguments.
+/// Parses the options and plain arguments of a command line with Boost.Program_options. Words after
+/// "--" are plain arguments.
 po::variables_map parsed_words(const std::vector<std::string>& words, const Command& command) {
   constexpr auto style =
       po::command_line_style::default_style & ~po::command_line_style::allow_guessing;

@@ -40,12 +40,11 @@ auto as_usage(std::string_view flag, F make) {
   }
 }
 
-/// One flag of a command.
 struct CliFlag {
   std::string name;                // without dashes
   std::string placeholder;         // placeholder of the value in the help; empty for a switch
   std::string help;                // one line
-  std::string default_value = {};  // empty: none
+  std::string default_value = {};  // empty: the option has no default
   bool repeats = false;
   std::string group = "options";  // heading in the help under which the option is listed
   bool rare = false;              // shown by `--help all` only
@@ -76,9 +75,7 @@ class Arguments {
   std::span<const std::string> after_dashes() const {
     return std::span(plain_).last(after_dashes_);
   }
-  /// True if there are no arguments.
   bool empty() const { return given_.empty() && plain_.empty(); }
-  /// True if --json was given.
   bool json() const { return flag("json"); }
 
  private:
@@ -103,11 +100,12 @@ struct Command {
   std::function<void(const Arguments&)> run;
 
   Arguments parse(const std::vector<std::string>& words) const;
-  /// The text of --help. It lists the common options and the options of the task named in `beside`,
-  /// or every option for `--help all`. Headings are bold if `rich`.
+  /// The text of --help. `beside` are the arguments given together with --help. The options of the
+  /// task named in them are listed besides the common ones, and the word `all` lists every option.
+  /// Headings are bold if `rich`.
   std::string help(const Arguments& beside = {}, bool rich = false) const;
-  /// Pairs of an option's name in another program, which is accepted here, and the option's own
-  /// name.
+  /// Names that other programs use for options of this command and that are accepted here, each
+  /// paired with the option's own name.
   std::vector<std::pair<std::string, std::string>> aliases() const;
   /// The ways to write the command, one per line.
   std::string forms() const;
@@ -118,7 +116,6 @@ struct Register {
   explicit Register(Command command);
 };
 
-/// All commands, by name.
 const std::map<std::string, Command, std::less<>>& commands();
 
 /// Joins a command's own options with shared ones.

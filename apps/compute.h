@@ -15,8 +15,8 @@ namespace longhand::app {
 inline constexpr std::string_view threads_help =
     "threads; 0: one per core, or OMP_NUM_THREADS with OpenMP";
 
-/// A backend and its options. The [compute] section of config.ini and the flags are generated from
-/// these members.
+/// A backend and its options. declare() describes these members, from which the section [compute]
+/// of config.ini and the command-line flags are generated.
 struct ComputeSettings {
   std::string backend = "cpu";
   BackendOptions options;

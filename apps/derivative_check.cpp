@@ -86,8 +86,8 @@ DerivativeCheck check_derivative(const Expression& f, const std::string& variabl
     row.quotient = difference_quotient(f, variable, row.at);
     const double value = f(row.at);
     const double scale = std::max({std::abs(row.quotient.value), std::abs(value), 1e-3});
-    // A quotient with fewer than four reliable digits is not compared. This happens near a kink or
-    // a pole.
+    // A difference quotient with fewer than four reliable digits is not compared. Such quotients
+    // occur near a kink or a pole.
     if (!std::isfinite(value) || !(row.quotient.error < 1e-4 * scale)) {
       ++check.without;
       continue;

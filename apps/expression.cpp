@@ -208,7 +208,8 @@ class FormulaReader {
     fail("formula: there is no function ", quote(name), did_you_mean(name, names));
   }
 
-  /// Counts the depth of recursion while it exists. Throws an Error if the depth exceeds the limit.
+  /// An object of this type adds 1 to the parser's recursion depth while it exists. Its constructor
+  /// throws an Error if the depth exceeds the limit.
   struct Deeper {
     explicit Deeper(FormulaReader& of) : reader(of) {
       LONGHAND_CHECK(++reader.depth_ <= Expression::deepest, "formula: nested more than ",

@@ -26,7 +26,8 @@ MachineMemory machine_memory() {
     std::from_chars(digits.data(), digits.data() + digits.size(), value);
     return value;
   };
-  const auto told = [&](const char* key) {  // value in KiB; 0 if the key is missing
+  // Value of a key of /proc/meminfo in bytes; 0 if the key is missing.
+  const auto told = [&](const char* key) {
     return 1024 * std::max(0.0, number(find_line("/proc/meminfo", key)));
   };
   MachineMemory memory{.total = told("MemTotal") + told("SwapTotal"),

@@ -124,7 +124,7 @@ int main(int count, char** words) {
   longhand::limit_polling(words);
   longhand::app::hold_standard_streams();
   longhand::explain_bus_errors();
-  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit then fails with an error
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then returns an error
   return longhand::app::guarded(
       std::vector<std::string>(words + std::min(count, 1), words + count));
 }

@@ -14,15 +14,15 @@
 namespace longhand::app::attention_benchmark {
 namespace {
 
-/// `sequences` sequences whose lengths are spread evenly from `shortest` to `longest`.
+/// A batch of `sequences` sequences whose lengths are spread evenly from `shortest` to `longest`.
 struct Shapes {
   std::int64_t sequences, heads, shortest, longest, width;
 
   std::vector<std::int32_t> lengths() const {
     std::vector<std::int32_t> all;
     for (std::int64_t s = 0; s < sequences; ++s) {
-      // The stride is coprime to the number of lengths, so neighbouring sequences have different
-      // lengths.
+      // The stride 7919 is a prime and no divisor of the number of lengths, so neighbouring
+      // sequences have different lengths.
       const std::int64_t step = s * 7919 % (longest - shortest + 1);
       all.push_back(static_cast<std::int32_t>(shortest + step));
     }
@@ -30,13 +30,14 @@ struct Shapes {
   }
 };
 
-/// In order: narrow heads, many short sequences, a language model, one very wide head, ragged
-/// batches of the sorting task, one long document.
+/// The default shapes, in order: narrow heads, many short sequences, a language model, one very
+/// wide head, batches of the sorting task with sequences of many lengths, one long document.
 constexpr std::array shapes{Shapes{32, 4, 1024, 1024, 16}, Shapes{64, 8, 128, 128, 64},
                             Shapes{8, 12, 1024, 1024, 64}, Shapes{4, 1, 1024, 1024, 768},
                             Shapes{1024, 16, 5, 41, 64},   Shapes{1, 4, 16384, 16384, 64}};
 
-/// A mechanism, forward and backward, on tensors of one shape.
+/// An attention mechanism to be timed: its name, and functions that run its forward and its
+/// backward pass on tensors of one shape.
 struct Mechanism {
   const char* name;
   std::function<void()> forward, backward;
@@ -55,8 +56,9 @@ struct Tensors {
     dq = heads(empty_like(q.data));
     dk = heads(empty_like(q.data));
     dv = heads(empty_like(q.data));
-    // These keys are negative where the queries are positive, so no key matches a query, and FAL's
-    // search reads every key.
+    // `positive` has no negative entry and `against` no positive one. If they are used as queries
+    // and keys, no product of a query and a key is positive. A FAL head looks for a key with a
+    // positive product and then reads every key in vain.
     against = heads(empty_like(q.data));
     b(Activate{Activation::relu, q.data, against.data});
     positive = against;
@@ -83,8 +85,8 @@ struct Tensors {
     ddecay = empty_like(pull);
   }
 
-  /// DeltaFormer in two steps: the operation DeltaFormer computes new values from the keys, and
-  /// softmax attention reads the new values.
+  /// DeltaFormer in two steps: the operation DeltaFormer computes new values from the keys and
+  /// values, and softmax attention reads the new values.
   Mechanism deltaformer(Backend& b) const {
     const auto more_of = [](const Heads& x) {
       return Heads{empty_like(x.data), 0, x.heads, x.width};
@@ -159,7 +161,8 @@ struct Tensors {
       wanted.*gradient = empty_like(more.*part);
       return attend(name, own, softmax, softmax_gradient, wanted);
     };
-    // All scores are below -10, so stick-breaking assigns almost no weight to any key.
+    // No score is positive; on average, scores are about -0.16 times the width of a head. The rule
+    // stick-breaking then assigns little weight to every key.
     Scores opposed = scores;
     opposed.q = positive;
     opposed.k = against;

@@ -24,8 +24,8 @@ Var attend(const std::string& mechanism, const ScoreVars& scores, const HeadVars
   return fal({.q = scores.q, .k = scores.k, .v = v, .queries = scores.queries}).y;
 }
 
-/// Adds a row with the peak memory allocated by one forward and backward pass, not counting q, k, v
-/// and dy.
+/// Adds a row to the report: the peak memory allocated by one forward and backward pass, not
+/// counting q, k, v and dy.
 void add_row(Backend& backend, Report& report, const Shapes& s, DType type,
              const std::string& mechanism, std::uint64_t seed) {
   const Segments segments(backend, std::vector{static_cast<std::int32_t>(s.length)});

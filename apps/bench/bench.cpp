@@ -27,7 +27,9 @@ void upload_pattern(const Tensor& y, const std::vector<T>& pattern) {
   y.backend().upload(y.address(), host.data(), y.bytes());
 }
 
-constexpr std::size_t pattern_length = 65521;  // prime, so that the rows of a matrix differ
+// Number of random values, which are repeated to fill a tensor. It is prime, so that the rows of a
+// matrix differ.
+constexpr std::size_t pattern_length = 65521;
 
 }  // namespace
 

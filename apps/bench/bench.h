@@ -25,8 +25,8 @@ Timing measure(Backend& backend, double budget, FunctionRef<void()> body);
 /// counts twice: it is read once and written once.
 double copy_rate(Backend& backend, double budget, std::size_t bytes);
 
-/// A new tensor of standard normal values. A short random pattern is repeated, which is fast and
-/// sufficient for timing.
+/// A new tensor of standard normal values. It repeats a short sequence of random values, which is
+/// fast and sufficient for timing.
 Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed);
 Tensor random_indices(Backend& backend, const Shape& shape, std::int32_t bound, std::uint64_t seed);
 
@@ -39,7 +39,7 @@ struct Benchmark {
   std::string summary;  // one line for the list of benchmarks
   std::string sizes;    // format of --size, e.g. "M,N,K"
   std::vector<Report::Column> columns;
-  /// Adds one row per timed kernel.
+  /// Times the kernels, and adds one row per kernel to the report.
   std::function<void(const Arguments&, Backend&, Report&)> run;
 };
 struct RegisterBenchmark {
@@ -47,7 +47,8 @@ struct RegisterBenchmark {
 };
 const std::map<std::string, Benchmark, std::less<>>& benchmarks();
 
-/// The flags that every benchmark accepts.
+/// The values of the flags that every benchmark accepts: --seconds, the time spent on each
+/// measurement, and --dtype, the type of the tensors.
 double budget_from(const Arguments& arguments);
 DType type_from(const Arguments& arguments);
 

@@ -18,7 +18,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The shape of a published model, from its config.json.
+/// A published model: its name and the part of its config.json that describes its architecture.
 struct Subject {
   std::string name, config;
 };
@@ -77,8 +77,8 @@ double read_rate(Backend& backend, double budget) {
   return 8 * static_cast<double>(count) / time.least;
 }
 
-/// Operations per second of a product of a [rows, n] matrix with an n x n matrix of type
-/// `matrices`.
+/// Floating-point operations per second of the product of a [rows, 2048] matrix and a 2048 x 2048
+/// matrix of type `matrices`.
 double product_rate(Backend& backend, double budget, std::int64_t rows, DType matrices) {
   constexpr std::int64_t n = 2048;
   const Tensor a = random_tensor(backend, {rows, n}, DType::f32, 1);
@@ -127,7 +127,8 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   set_numbers(model.parameters(), seed);
   double bytes = 0, numbers = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
-    // An embedding that is not tied is not counted, because only one of its rows is read.
+    // The embedding is not counted unless it is also the output layer (tied), because decoding a
+    // token reads only one of its rows.
     if (!foreign.config.tied && p == model.embedding().weight) continue;
     bytes += static_cast<double>(p.value().bytes());
     if (p.value().shape().rank() >= 2) numbers += static_cast<double>(p.value().size());
@@ -157,13 +158,13 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   add("a token, bytes", 1, median, times.tokens.front(), bytes / median, ceiling);
 
   const double least = std::min(decode(model, prompt, 1).prompt, decode(model, prompt, 1).prompt);
-  // The output layer is computed for the last token only.
+  // The logits are computed for the last token of the prompt only.
   const double work = 2 * (static_cast<double>(prompt) * (numbers - output) + output);
   add("a prompt of 512, flops", prompt, least, least, work / least,
       product_rate(backend, budget, prompt, matrices));
 
   if (!model.recordable()) return;
-  // While an observer is set, the backend records no graph.
+  // While an observer is set, the backend records no CUDA graph of the decoding step.
   backend.observer = [](std::string_view) {};
   const Times alone = decode(model, context, count + 1);
   backend.observer = nullptr;

@@ -20,7 +20,8 @@ constexpr std::array products{
     Size{16384, 512, 2048}, Size{4096, 1024, 1024}, Size{8192, 192, 64},
     Size{131072, 64, 64},   Size{1024, 1024, 41},   Size{100000, 103, 1024}};
 
-/// Layouts of the operands: those of the forward product and of its two backward products.
+/// States which operands of a product are transposed. The forward product of a layer and its two
+/// backward products have different layouts.
 struct Layout {
   const char* name;
   bool transpose_a, transpose_b;
@@ -28,7 +29,8 @@ struct Layout {
 constexpr std::array layouts{Layout{"a b", false, false}, Layout{"a b^T", false, true},
                              Layout{"a^T b", true, false}};
 
-/// Maximum of |c_ij - sum_k a_ik b_kj| / (|a_i| |b_j|) over a few entries of c, summed in double.
+/// Maximum relative error of a few entries of c = a b, with sums in double. The error of c_ij is
+///   |c_ij - sum_k a_ik b_kj| / (|row i of a| |column j of b|).
 double sampled_error(const Matmul& op, const Size& p) {
   const std::vector<double> a = op.a.to_doubles(), b = op.b.to_doubles(), c = op.c.to_doubles();
   const auto at = [](const std::vector<double>& x, std::int64_t row, std::int64_t column,

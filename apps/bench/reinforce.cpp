@@ -14,8 +14,9 @@ struct Sizes {
 };
 constexpr std::array all_sizes{Sizes{8, 8, 512, 64}, Sizes{2, 8, 2048, 64}};
 
-/// Reference pairs for the reversal of a sequence. Tokens of the second half attend to the tokens
-/// of the first half in reverse order. Tokens of the first half attend to themselves.
+/// Pairs of a query's row and the position of the key that the query should attend to, for the task
+/// of reversing a sequence. Tokens of the second half attend to the tokens of the first half in
+/// reverse order. Tokens of the first half attend to themselves.
 Tensor reversal(Backend& backend, const Sizes& s) {
   std::vector<std::int32_t> pairs;
   for (std::int64_t row = 0; row < s.sequences * s.length; ++row) {

@@ -18,7 +18,7 @@ struct Kernel {
   std::function<void()> run;
 };
 
-/// The kernels, for activations [rows, n] and parameters [n].
+/// The kernels to be timed, on activations of shape [rows, n] and parameters of shape [n].
 std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType type,
                             std::uint64_t seed) {
   const DType master = master_type(type);
@@ -39,7 +39,7 @@ std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType
   const Tensor w = random_tensor(b, {rows, n}, master, seed + 8), g = empty_like(w),
                m = Tensor::zeros(b, {rows, n}, master), v = Tensor::zeros(b, {rows, n}, master);
   b(Scale{.x = w, .alpha = 0.01, .y = g});
-  // Computes the saved values that the backward kernels need.
+  // These forward passes compute mean, rstd and log_sum, which the backward kernels read.
   b(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
   b(CrossEntropy{
       .logits = x, .targets = targets, .loss = loss, .log_sum = log_sum, .total = total});

@@ -20,9 +20,9 @@ struct Subject {
 };
 
 /// The models are: Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, except
-/// for the batch size; the model of fal/table1 at the smoke scale; the toy models of the ChaCAL
-/// paper, and its two-layer boxes models with batch size 32; and the sorting model of the
-/// task-hinting paper.
+/// for the batch size; the model of the recipe fal/table1 at the smoke scale; the toy models of the
+/// ChaCAL paper, and its two-layer models of the task boxes with batch size 32; and the sorting
+/// model of the task-hinting paper.
 std::vector<Subject> all_subjects() {
   const std::map<std::string, std::string> flip_flop{{"training.batch", "8"}};
   const std::map<std::string, std::string> small{{"task.instructions", "64"},
@@ -110,7 +110,8 @@ class Stopwatch {
 
 /// Times of a model's training steps, and the reports of the first and the last step.
 struct TimedSteps {
-  std::vector<double> seconds, rates;  // rates: tokens per second, for steps of different lengths
+  // Seconds and tokens per second of each step. Steps differ in their numbers of tokens.
+  std::vector<double> seconds, rates;
   nn::StepReport first, last;
 };
 
@@ -156,8 +157,8 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
   const double making = std::chrono::duration<double>(Clock::now() - start).count();
 
   Stopwatch watch;
-  // Operations on a device run asynchronously. The time between two calls is then not the time of
-  // an operation.
+  // Operations on a GPU run asynchronously, so the time between the calls of two operations is not
+  // the time of the first operation.
   if (backend.devices().empty()) {
     backend.observer = [&](std::string_view name) { watch.start(name); };
   }

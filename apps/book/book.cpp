@@ -36,7 +36,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 struct Checked {
   const catalog::Operation* operation = nullptr;
   GradcheckResult derivative = {}, f32 = {}, bf16 = {};
-  std::int64_t entries = 0;  // number of input entries of the timed case
+  std::int64_t entries = 0;  // number of entries in the inputs of the timed test case
   double milliseconds = 0;
 };
 
@@ -46,8 +46,8 @@ std::int64_t entries_of(const catalog::Case& example) {
   return sum;
 }
 
-/// Stores in `checked` the minimum time of several forward and backward runs of the operation's
-/// largest case.
+/// Stores in `checked` the minimum time of several forward and backward runs of the operation on
+/// its largest test case.
 void time(const catalog::Operation& operation, Backend& backend, std::uint64_t seed,
           Checked& checked) {
   Rng rng(seed, Purpose::test);
@@ -86,7 +86,8 @@ std::string power_text(double value) {
   return {digits, end};
 }
 
-/// Collects and writes the pages of a site and their links.
+/// Writes all pages of the book. Collects the titles, source files and search texts that later
+/// pages need.
 class Book {
  public:
   explicit Book(const BookOptions& options) : options_(options) {}
@@ -100,8 +101,8 @@ class Book {
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
-    // Source pages are written last, because the other pages determine which source pages are
-    // needed. A source page does not link to further source pages.
+    // The listings of source files are written last, because the links of the other pages determine
+    // which listings are needed. A listing does not link to further listings.
     for (const std::string& file : sources_) source_page(file);
     contents();
     for (const char* file : {"book.css", "book.js"}) {
@@ -176,7 +177,8 @@ class Book {
     return order;
   }
 
-  /// `link` is a link in the document `from` of the repository. Returns its target in the book.
+  /// `link` is a link in the document `from` of the repository. Returns the link's target in the
+  /// book, relative to the folder of `page`.
   std::string resolve(const std::string& link, const fs::path& from, const fs::path& page) {
     if (link.starts_with("http") || link.starts_with("#")) return link;
     const std::size_t hash = link.find('#');
@@ -203,7 +205,8 @@ class Book {
   }
 
   struct Place {
-    std::string title, previous = {}, next = {};  // the links are relative to the page
+    // The title of a page, and the links to the previous and next page, relative to the page.
+    std::string title, previous = {}, next = {};
   };
 
   void page(const fs::path& file, const Place& place, const std::string& content,
@@ -292,7 +295,8 @@ class Book {
         html::paragraph("The same again, with other numbers by --seed:"), html::code(commands));
   }
 
-  /// The reference loop and the autograd function of a page's operation, side by side.
+  /// HTML with the source of the reference loop and of the autograd function of a page's operation,
+  /// side by side.
   std::string side_by_side(const MarkdownPage& document, const fs::path& from,
                            const fs::path& file) {
     std::string columns;
@@ -310,8 +314,8 @@ class Book {
     return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n";
   }
 
-  /// Code with numbered lines. The numbers are links to the same lines on page `link`. If `link` is
-  /// empty, the numbers are targets of such links.
+  /// HTML of code with numbered lines. The numbers are links to the same lines on page `link`. If
+  /// `link` is empty, the numbers are the targets of such links from other pages.
   static std::string numbered(std::string_view code, const std::string& link) {
     std::string html = "<pre class=\"code\">";
     for (std::size_t line = 1; !code.empty(); ++line) {
@@ -427,7 +431,7 @@ class Book {
   BookFacts facts_;
   std::map<std::string, std::vector<Checked>> checked_;  // key: chapter
   std::vector<std::string> chapters_;
-  std::map<std::string, std::string> titles_;  // titles of the chapters
+  std::map<std::string, std::string> titles_;  // key: chapter; value: its title
   std::vector<Mechanism> mechanisms_;
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
   std::set<std::string> sources_;

@@ -19,12 +19,14 @@ struct BookOptions {
 };
 
 struct BookFacts {
-  // formulas: number of formulas that were checked
+  // Numbers of written pages, of formulas in them, of listed source files, and of checked
+  // operations.
   std::int64_t pages = 0, formulas = 0, sources = 0, operations = 0;
   double seconds = 0;  // duration of checks and timings
 };
 
-/// Writes the site. The folder must be new or empty, or contain an older version of the book.
+/// Writes the pages of the book to the folder options.out. The folder must be new or empty, or
+/// contain an older version of the book.
 BookFacts write_book(const BookOptions& options);
 
 }  // namespace longhand::app::book

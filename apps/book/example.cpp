@@ -16,7 +16,8 @@ namespace {
 
 using catalog::HostTensor;
 
-constexpr double allowed = 0.51e-4;  // Claimed results are written with four decimals.
+// Largest error of a result that an example claims. Such results are written with four decimals.
+constexpr double allowed = 0.51e-4;
 
 std::string trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');

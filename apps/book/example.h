@@ -29,12 +29,12 @@ struct Example {
 /// Throws an Error that names the line if the text is not an example.
 Example parse_example(std::string_view text);
 
-/// Computes the outputs with the reference loop in f64. Also computes the gradients if the example
-/// claims one.
+/// Computes the outputs of the example's operation with the reference loop in f64. If the example
+/// claims a gradient, also computes the gradients.
 std::map<std::string, catalog::HostTensor> compute(const Example& example);
 
-/// Describes the claims that are wrong. The text is empty if every claim is correct to within half
-/// a unit of the fourth decimal.
+/// Describes the wrong results that the example claims. The text is empty if every claimed result
+/// is correct to within half a unit of the fourth decimal.
 std::string disagreement(const Example& example);
 
 /// The example with its computed results, as HTML.

@@ -8,7 +8,7 @@
 namespace longhand::app::book {
 namespace {
 
-constexpr double low = -3, high = 3;  // the default range of the command
+constexpr double low = -3, high = 3;  // the default range of `gradcheck --expression`
 constexpr std::uint64_t points_seed = 1;
 
 /// The text after the first `key`, up to the end of the line.

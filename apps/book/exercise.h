@@ -12,7 +12,8 @@ namespace longhand::app::book {
 ///     right: z
 ///     wrong: x
 struct Exercise {
-  std::string function, by;  // by: the variable; default: the function's only variable
+  // by: the variable of the derivative. The default is the only variable of the function.
+  std::string function, by;
   std::string right, wrong;  // the right answer, and a likely mistake that a check must detect
 };
 Exercise parse_exercise(std::string_view text);

@@ -31,7 +31,7 @@ std::string_view without_indent(std::string_view line) {
   return line.substr(std::min(line.find_first_not_of(' '), line.size()));
 }
 
-/// Length of a list item's mark, "- " or "12. "; 0 if there is none.
+/// Length of the mark that begins a list item, such as "- " or "12. "; 0 if the line has no mark.
 std::size_t item_mark(std::string_view line) {
   if (line.starts_with("- ") || line.starts_with("* ")) return 2;
   std::size_t digits = 0;
@@ -49,7 +49,8 @@ std::vector<std::string_view> lines_of(std::string_view all) {
   return lines;
 }
 
-/// The cells of "| a | b |". A bar within code or after a backslash does not separate cells.
+/// The cells of a row of a Markdown table, such as "| a | b |". A bar within code or after a
+/// backslash does not separate cells.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells;
   std::string cell;
@@ -176,9 +177,9 @@ class Converter {
     return html::table(header, rows);
   }
 
-  /// Converts a table of percentages whose last row contains the shares of guessing
-  /// (apps/recipes/matrix.cpp). Columns are named "GROUP: COLUMN". A cell is "FIGURE" or
-  /// "FIGURE<br>SMALL", and its colour shows how far FIGURE exceeds guessing.
+  /// Converts a table of percentages as apps/recipes/matrix.cpp writes it. The last row contains
+  /// the percentages that guessing reaches. Columns are named "GROUP: COLUMN". A cell is "NUMBER"
+  /// or "NUMBER<br>SMALL TEXT", and its colour shows how far the number exceeds that of guessing.
   static html::HeatTable heat(const std::vector<std::vector<std::string>>& lines) {
     html::HeatTable table;
     for (const std::string& title : std::span(lines.front()).subspan(1)) {
@@ -285,15 +286,16 @@ class Converter {
     return all;
   }
 
-  /// The text between a mark at the beginning of `rest` and the next one; empty if there is none.
+  /// Returns the text between `mark` at the beginning of `rest` and the next `mark`. Returns an
+  /// empty text if `rest` does not begin with `mark` or contains no second one.
   static std::string_view between(std::string_view rest, std::string_view mark) {
     if (!rest.starts_with(mark)) return {};
     const std::size_t end = rest.find(mark, mark.size());
     return end == rest.npos ? std::string_view() : rest.substr(mark.size(), end - mark.size());
   }
 
-  // Each of the following functions converts its element if `rest` begins with one. It then removes
-  // the element from `rest` and returns true.
+  // The functions take_... each convert one kind of element: formula, code or link. If `rest`
+  // begins with such an element, they remove it from `rest`, add its HTML and return true.
 
   static bool take_formula(std::string_view& rest, std::string& html) {
     const std::string_view mark = rest.starts_with("$$") ? "$$" : "$";

@@ -13,7 +13,7 @@ namespace {
 
 using Table = std::map<std::string_view, std::string_view>;
 
-/// Letters that are set as variables.
+/// LaTeX commands for letters and symbols that are set like variables.
 const Table letters{
     {"alpha", "α"},      {"beta", "β"},     {"gamma", "γ"},  {"delta", "δ"},  {"epsilon", "ϵ"},
     {"varepsilon", "ε"}, {"eta", "η"},      {"theta", "θ"},  {"lambda", "λ"}, {"mu", "μ"},
@@ -25,7 +25,7 @@ const Table letters{
     {"zeta", "ζ"},       {"chi", "χ"},      {"dots", "…"},   {"ldots", "…"},  {"cdots", "⋯"},
     {"vdots", "⋮"},      {"ddots", "⋱"},    {"nabla", "∇"}};
 
-/// Binary operators and relations.
+/// LaTeX commands for binary operators and relations.
 const Table operators{{"cdot", "⋅"},       {"times", "×"},  {"odot", "⊙"},       {"pm", "±"},
                       {"mp", "∓"},         {"le", "≤"},     {"ge", "≥"},         {"ne", "≠"},
                       {"approx", "≈"},     {"propto", "∝"}, {"in", "∈"},         {"notin", "∉"},
@@ -41,7 +41,7 @@ const Table fences{{"langle", "⟨"}, {"rangle", "⟩"}, {"lfloor", "⌊"}, {"rf
                    {"lvert", "|"},  {"rvert", "|"},  {"{", "{"},      {"}", "}"},
                    {"|", "‖"}};
 
-/// Operators whose limits are set above and below them in a displayed formula.
+/// LaTeX commands for operators whose limits are set above and below them in a displayed formula.
 const Table large{{"sum", "∑"}, {"prod", "∏"}, {"bigcup", "⋃"}, {"int", "∫"}};
 const Table limits{{"max", "max"}, {"min", "min"}, {"lim", "lim"}, {"sup", "sup"}, {"inf", "inf"}};
 
@@ -63,10 +63,12 @@ std::string element(std::string_view name, std::string_view content,
 
 std::string row(std::string_view content) { return element("mrow", content); }
 
-/// A converted symbol or group, with the properties that determine where its scripts are placed.
+/// A symbol or group converted to MathML, with the properties that determine where its subscript
+/// and superscript are placed.
 struct Atom {
   std::string mathml;
-  bool limits = false;      // in a displayed formula, scripts are set above and below
+  // In a displayed formula, the subscript is set below and the superscript above.
+  bool limits = false;
   bool under_only = false;  // \underbrace: the subscript is always set below
 };
 
@@ -132,7 +134,7 @@ class Parser {
     return content;
   }
 
-  /// The text between balanced braces, unconverted.
+  /// Reads a group in braces and returns the LaTeX text between the braces.
   std::string_view raw_group() {
     skip_spaces();
     if (!take("{")) wrong("a brace is missing");
@@ -152,7 +154,7 @@ class Parser {
   std::string group() {
     skip_spaces();
     if (!rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_.front()))) {
-      return element("mn", take_one());  // LaTeX: an argument without braces is one digit
+      return element("mn", take_one());  // in LaTeX, an argument without braces is one digit
     }
     if (!take("{")) return atom().mathml;
     const std::string content = list();
@@ -160,7 +162,7 @@ class Parser {
     return row(content);
   }
 
-  /// An atom with its subscript, superscript and primes.
+  /// Converts a symbol or group together with its subscript, superscript and primes.
   std::string scripted() {
     const Atom base = rest_.front() == '^' || rest_.front() == '_' ? Atom{row("")} : atom();
     std::string below, above, primes;
@@ -332,7 +334,8 @@ class Parser {
     return row(open + inside + stretchy_bracket());
   }
 
-  /// Upright text. Within \text{...}, formulas are enclosed in dollars.
+  /// Converts the argument of \text, \mathrm or \operatorname to upright text. Within \text{...},
+  /// formulas are enclosed in dollars.
   std::string words(std::string_view name) {
     const std::string_view inside = raw_group();
     if (name != "text") {

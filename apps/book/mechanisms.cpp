@@ -162,7 +162,7 @@ Case example() {
   for (const char* name : {"q", "k"}) {
     example.inputs[name] = catalog::normals(rng, {tokens, width}, 1.4);
   }
-  // All mechanisms use the same keys. The delta rule requires that they have length 1.
+  // All mechanisms use the same keys. The keys have length 1, because the delta rule requires it.
   HostTensor& keys = example.inputs["k"];
   for (std::int64_t i = 0; i < tokens; ++i) {
     double square = 0;

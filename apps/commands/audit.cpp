@@ -15,8 +15,9 @@ namespace {
 using catalog::HostTensor;
 using catalog::Operation;
 
-/// Distance by which an input is moved, in both directions. The difference quotient has a
-/// truncation error of about step^2 = 1e-10 and a rounding error of about 2^-53 / step = 1e-11.
+/// Distance by which an input is moved in both directions for a difference quotient. The quotient
+/// has a truncation error of about step^2 = 1e-10 and a rounding error of about 2^-53 / step =
+/// 1e-11.
 constexpr double step = 1e-5;
 
 HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
@@ -27,7 +28,7 @@ HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
   return there;
 }
 
-/// Writes one case of an operation: a file of arrays and its entry in audit.json.
+/// Writes one test case of an operation: a file of arrays and its entry in audit.json.
 class CaseWriter {
  public:
   CaseWriter(const Operation& operation, const catalog::Case& values, Rng rng)
@@ -85,8 +86,8 @@ class CaseWriter {
       arrays_.push_back({name, Tensor::from(*reference_, host.shape, DType::f64, values)});
     }
   }
-  /// The name under which the file stores an output. If the operation also has an input w, the
-  /// output w is stored as "w.after".
+  /// The name under which the file stores an output. If an input has the same name, for example w,
+  /// the output is stored as "w.after".
   std::string stored(const std::string& output) const {
     const bool taken = std::ranges::find(operation_.inputs, output, &catalog::Argument::name) !=
                        operation_.inputs.end();
@@ -98,8 +99,8 @@ class CaseWriter {
   std::vector<NamedTensor> run(bool gradients) const {
     return audit(operation_, file_, *reference_, DType::f64, gradients);
   }
-  /// Moves one input by a step along a random direction and back, and adds the outputs for both
-  /// points.
+  /// Moves one input along a random direction by `step` and by -`step`, and stores the outputs at
+  /// both points.
   void probe(const std::string& input, const Json& seeded) {
     HostTensor& x = file_.values.inputs[input];
     const HostTensor at = x, direction = catalog::normals(rng_, at.shape);
@@ -108,7 +109,7 @@ class CaseWriter {
       x = moved(at, direction, by);
       for (const NamedTensor& output : run(false)) {
         const std::string name = stored(output.name);
-        // This output has no gradient.
+        // Outputs without a gradient are not stored.
         if (std::ranges::count(seeded.elements(), Json(name)) == 0) continue;
         arrays_.push_back({name + side + input, output.tensor});
       }

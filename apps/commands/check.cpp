@@ -8,10 +8,11 @@
 namespace longhand::app::check_command {
 namespace {
 
-/// The results of the checks, one line each.
+/// The results of checking the files of a run, one line per check.
 class Findings {
  public:
-  /// Runs `look` and adds its result. An Error thrown by `look` is added as damage.
+  /// Runs the check `look` and adds the text that it returns. If `look` throws an Error, its
+  /// message is added and the file counts as damaged.
   template <class Look>
   void add(const std::string& what, Look look) {
     bool sound = true;

@@ -23,7 +23,8 @@ struct Compared {
   std::string setting(const std::string& key) const {
     return config.knows(key) ? config.text(key) : "-";
   }
-  /// The last value of the figure in the metrics.
+  /// The last value of a loss or score in the run's metrics. Empty if the metrics do not contain
+  /// it.
   std::optional<double> last(const std::string& figure) const {
     std::optional<double> value;
     for (const Json& line : metrics) {
@@ -47,8 +48,9 @@ void name(std::vector<Compared>& runs) {
   }
 }
 
-/// True if the number of positions cannot change a result of the run. A text model also limits
-/// continuations to this number.
+/// True if the setting model.longest, the number of positions, cannot change a result of the run.
+/// It matters for learned positions and for position ids other than 0, 1, 2, ..., and it limits
+/// the continuations of text models.
 bool ignores_longest(const Config& config) {
   const ModelSettings model = config.model_settings();
   return model.decoder.positions != nn::Positions::learned && !config.kind().files &&
@@ -69,8 +71,8 @@ bool same_effect(const Config& a, const Config& b, const std::string& key) {
   return false;
 }
 
-/// The settings in which the runs differ. Settings of the first run are in its order, followed by
-/// settings that only later runs have.
+/// The names of the settings in which the runs differ. Settings of the first run come first, in
+/// their order, followed by settings that only later runs have.
 Texts differing(const std::vector<Compared>& runs) {
   Texts keys;
   for (const Compared& run : runs) {
@@ -84,8 +86,9 @@ Texts differing(const std::vector<Compared>& runs) {
   return keys;
 }
 
-/// The score that ranks the runs: the first of their ranking_scores() that every run has, otherwise
-/// the first that any run has. Empty if there is none.
+/// The name of the score that ranks the runs. The candidates are the ranking_scores() of each run.
+/// Returns the first candidate that every run has, otherwise the first that any run has. Empty if
+/// no run has a candidate.
 std::string ranking_score(const std::vector<Compared>& runs, const std::string& by) {
   std::string partial;
   for (const Compared& one : runs) {
@@ -107,8 +110,8 @@ void rank(std::vector<Compared>& runs, const std::string& score) {
   });
 }
 
-/// The names of the figures in the runs' evaluations: first the score that ranks the runs and the
-/// loss, then all others.
+/// The names of the values in the runs' evaluations: first the score that ranks the runs, then the
+/// loss, then all other scores.
 Texts figures_of(const std::vector<Compared>& runs, const std::string& score) {
   Texts figures;
   if (!score.empty()) figures.push_back(score);

@@ -15,8 +15,8 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// The values listed in the help of an option, such as "precision of products: exact, fast or bf16
-/// (fast)". Empty if the help contains no list.
+/// The possible values of an option if its help lists them, as in "precision of products: exact,
+/// fast or bf16 (fast)". Empty if the help contains no list.
 Words values_of(const CliFlag& option) {
   if (option.placeholder == "0|1") return {"0", "1"};
   if (option.placeholder != "NAME" && option.placeholder != "MODE" && option.placeholder != "TYPE")

@@ -115,7 +115,7 @@ void write_files(const Arguments& arguments) {
   if (!arguments.json()) std::cout << "\n" << command << '\n';
 }
 
-/// Divides a table of prompts and answers into the files of a task.
+/// Divides a table of prompts and answers into the training and test files of a task.
 void split(const Arguments& arguments, const std::string& table) {
   if (!arguments.given("out")) wrong_usage("split: expected --out FOLDER");
   TableSplit how;
@@ -153,7 +153,8 @@ void split(const Arguments& arguments, const std::string& table) {
   std::cout << "\n" << command << '\n';
 }
 
-/// The settings of the run given as an argument. If no run is given, the settings given by flags.
+/// The settings of the run that the command line names. If it names no run, the settings given by
+/// flags.
 Config config_of_run(const Arguments& arguments) {
   if (arguments.plain().empty()) return Config::from(arguments);
   for (const CliFlag& option : join(config_options(), {{"config", "", ""}})) {

@@ -13,15 +13,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Replaces the number of the block: blocks.7.norm1.weight becomes blocks.*.norm1.weight.
+/// Replaces the number of the block in a parameter's name: blocks.7.norm1.weight becomes
+/// blocks.*.norm1.weight.
 std::string of_any_block(const std::string& name) {
   const std::string_view start = "blocks.";
   if (!name.starts_with(start)) return name;
   return text(start, '*', name.substr(std::min(name.find('.', start.size()), name.size())));
 }
 
-/// Rows for the model's parameters. Parameters with the same name and shape in several blocks share
-/// a row.
+/// A table of the model's parameters. Parameters with the same name and shape in several blocks
+/// share a row.
 Json parameters_of(const nn::Parameters& parameters) {
   Json rows = Json::array();
   for (const nn::Parameter& p : parameters.all()) {
@@ -39,7 +40,8 @@ Json parameters_of(const nn::Parameters& parameters) {
   return rows;
 }
 
-/// The last value of each figure in the metrics, with its 95% interval if there is one.
+/// The last value of the loss and of each score in a run's metrics. A value has its 95% interval if
+/// the metrics contain one.
 Json figures_of(const std::vector<Json>& metrics) {
   Json figures = Json::object();
   for (const Json& line : metrics) {

@@ -40,7 +40,8 @@ void add_skipped(Report& report, const std::string& name, const std::string& why
               {"count", 0}});
 }
 
-/// Scores by the length of the answer: the number of its scored tokens, without its end.
+/// The scores of samples, grouped by the length of the answer. The length is the number of scored
+/// tokens without the end token.
 class LengthScores {
  public:
   explicit LengthScores(const tasks::Task& task) : task_(task), ends_(task.ends()) {}
@@ -56,14 +57,15 @@ class LengthScores {
     }
   }
 
-  /// Adds rows for each length. If there are more than 12 lengths, a row covers several.
+  /// Adds rows to the report for each length of answers. If there are more than 12 lengths, a row
+  /// covers a range of lengths.
   void add_rows(Report& report, const std::string& name) const {
     if (scores_.empty()) return;
     constexpr std::int64_t most_rows = 12;
     const std::int64_t first = scores_.begin()->first, last = scores_.rbegin()->first;
     std::int64_t width = 1;
     if (std::ssize(scores_) > most_rows) {
-      // 1, 2, 5, 10, 20, 50, ...
+      // The number of lengths per row becomes the first suitable one of 1, 2, 5, 10, 20, 50, ...
       for (int i = 0; last / width - first / width >= most_rows; ++i) {
         width = i % 3 == 1 ? width * 5 / 2 : width * 2;
       }

@@ -10,7 +10,7 @@
 namespace longhand::app::export_command {
 namespace {
 
-/// The tokens that begin and end the run's texts, if its vocabulary defines them.
+/// The tokens that begin and end a text, if the vocabulary of the run defines them.
 nn::TextTokens tokens_of(const LoadedRun& loaded) {
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
   nn::TextTokens tokens{.ends = loaded.task->ends()};

@@ -93,7 +93,8 @@ void limit_context(nn::GenerateOptions& options, const LoadedRun& loaded,
                    const std::vector<Tokens>& prompts, const Arguments& arguments) {
   if (is_text(loaded)) {
     options.context = loaded.model->config().longest;
-    // The tokens that the tokenizer puts before a text are kept.
+    // If the context is full, the oldest tokens are dropped, but not the tokens that the tokenizer
+    // puts before a text.
     const Tokens beginning = loaded.task->vocabulary().beginning();
     const bool begin = std::ranges::all_of(prompts, [&](const Tokens& prompt) {
       return prompt.size() >= beginning.size() &&
@@ -108,7 +109,6 @@ void limit_context(nn::GenerateOptions& options, const LoadedRun& loaded,
   }
 }
 
-/// The prompts as texts and as tokens.
 struct Prompts {
   std::vector<std::string> texts;
   std::vector<Tokens> tokens;
@@ -129,7 +129,7 @@ Prompts read_prompts(std::vector<std::string> texts, const tasks::Vocabulary& vo
   return prompts;
 }
 
-/// The ends of continuations.
+/// The tokens and texts that end a continuation, which is the generated text after a prompt.
 struct Ends {
   Tokens hidden;         // end tokens that are not part of the text
   Tokens stops;          // all end tokens
@@ -151,8 +151,8 @@ Ends ends_from(const Arguments& arguments, const LoadedRun& loaded) {
   return ends;
 }
 
-/// Prints the continuations of prompts. With `streams`, there is a single prompt, and its text is
-/// printed while it is generated.
+/// Prints the continuations of prompts. With `streams`, there is a single prompt, and its
+/// continuation is printed while it is generated.
 class Printer {
  public:
   Printer(const LoadedRun& loaded, const Prompts& prompts, const Ends& ends, bool streams)
@@ -202,8 +202,8 @@ class Printer {
   }
 
  private:
-  /// The prompt as given, because the tokens may include special tokens that the tokenizer adds
-  /// around a text.
+  /// The text of prompt i. For text models, it is the text given by the user, because the prompt's
+  /// tokens may include special tokens that the tokenizer adds around a text.
   std::string shown(std::size_t i) const {
     return is_text(loaded_) ? prompts_.texts[i] : vocabulary_.decode(prompts_.tokens[i]);
   }

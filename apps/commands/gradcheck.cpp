@@ -14,7 +14,7 @@
 namespace longhand::app::gradcheck_command {
 namespace {
 
-/// The operations with these names. If there are no names, all operations that have a gradient.
+/// The operations with the given names. If no names are given, all operations that have a gradient.
 std::vector<const catalog::Operation*> chosen(const std::vector<std::string>& names) {
   std::vector<const catalog::Operation*> operations;
   for (const std::string& name : names) {
@@ -58,8 +58,8 @@ class Checker {
   DType activations_ = DType::f64;
 };
 
-/// Prints the relative errors of results and gradients on long sequences, and each error's share of
-/// its bound.
+/// Prints the relative errors of results and gradients on long sequences, and the ratio of each
+/// error to its bound.
 void print_errors(const Arguments& arguments) {
   if (arguments.word("backend") == "reference")
     wrong_usage("--length: needs --backend cpu or cuda");

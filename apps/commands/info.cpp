@@ -18,7 +18,7 @@
 namespace longhand::app::info_command {
 namespace {
 
-/// The properties of a backend and its types, or the reason why it is not available.
+/// The name, types and devices of a backend, or the reason why it is not available.
 Json backend_facts(const char* name) {
   try {
     const auto backend = make_backend(name, {.threads = 1});  // no other thread is started

@@ -48,8 +48,8 @@ void print_measures(const AttentionMeasures& measures, const Arguments& argument
   std::cout << all << '\n';
 }
 
-/// Maximum number of tokens that are drawn. A task defines its reference attention for whole
-/// samples only. With --reference, the default is therefore larger.
+/// Maximum number of tokens that are drawn. The default is larger with --reference, because a task
+/// defines the reference attention (the tokens to be attended to) for whole samples only.
 std::int64_t drawn_tokens(const Arguments& arguments) {
   if (arguments.flag("reference") && !arguments.given("tokens")) return 104;
   return arguments.integer("tokens", 1, 1024);
@@ -74,8 +74,8 @@ struct Inspected {
   std::size_t shown;
 };
 
-/// Adds the reads of FAL heads and the weights of all other heads. `shares` are shares of the
-/// scored tokens of `samples` samples.
+/// Adds to the page which token each FAL head reads, and the attention weights of all other heads.
+/// `shares` are the shares of correct reads among the scored tokens of `samples` samples.
 void add_heads(html::Page& page, const Inspected& inspected, const std::vector<FalShare>& shares,
                std::int64_t samples) {
   const auto& [model, task, sample, shown] = inspected;
@@ -90,7 +90,8 @@ void add_heads(html::Page& page, const Inspected& inspected, const std::vector<F
   page.add("Softmax attention", attention_maps(task, sample, views));
 }
 
-/// Adds the projections of the residual stream at the positions of --position.
+/// Adds to the page the products of the residual stream with the rows of the embedding and of the
+/// output layer, at the positions given by --position.
 void add_streams(html::Page& page, const Inspected& inspected, const Arguments& arguments) {
   const auto& [model, task, sample, shown] = inspected;
   std::vector<std::int64_t> positions;

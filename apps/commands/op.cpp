@@ -112,8 +112,8 @@ void print_description(const Json& facts) {
          "Tensors of\nother float types are converted.\n";
 }
 
-/// Parses arguments of the form NAME=VALUE. VALUE must be a number if the default of the attribute
-/// is a number.
+/// Parses attributes of an operation, each of the form NAME=VALUE. VALUE must be a number if the
+/// default of the attribute is a number.
 std::map<std::string, std::string> attributes(const Operation& operation,
                                               const std::vector<std::string>& words) {
   const auto is_number = [](const std::string& word) {
@@ -162,7 +162,7 @@ std::shared_ptr<Backend> backend_for(DType type, const Arguments& arguments) {
   return make_reference_backend(compute_from(arguments).options);
 }
 
-/// The Euclidean norm, which shows that a result is not all zero.
+/// The Euclidean norm of a result. It is printed to show that not all entries are zero.
 double norm(const Tensor& tensor) {
   double sum = 0;
   const auto add = [&](const auto& values) {

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rewrites a file with the result of `make`. Returns true if its contents changed.
+/// Replaces the text of a file by the result of make(text). Returns true if the text changed.
 template <class Make>
 bool change(const fs::path& file, const Make& make) {
   const std::string before = read_text(file, 16U << 20);

@@ -17,7 +17,8 @@
 namespace longhand::app::repair_command {
 namespace {
 
-/// The distributions, or the points of a sweep, that are scored before and after a repair.
+/// The test distributions on which a run is scored before and after its repair. They are named
+/// distributions of the task, or the points of a sweep over the task's options.
 struct Tests {
   std::vector<SweepAxis> axes;     // axes of a sweep; may be empty
   std::vector<std::string> names;  // names of the distributions or points
@@ -89,7 +90,7 @@ void write_figure(const Tests& tests, const std::string& title, const Config& co
   write_atomically(file, page.render());
 }
 
-/// Parses "1,2,8..12" or "0.5,1" as numbers.
+/// Parses the value of a flag as a list of numbers, such as "1,2,8..12" or "0.5,1".
 template <class Number>
 std::vector<Number> list(const Arguments& arguments, const std::string& flag,
                          const std::function<Number(const std::string&)>& number) {
@@ -143,8 +144,9 @@ Start start_from(const Arguments& arguments) {
   return start;
 }
 
-/// Ranks the heads, tries all settings, and writes a run with the best settings. `config` is the
-/// configuration without reinforcement. Returns the table of tried settings.
+/// Carries out the method `reinforce`: ranks the attention heads, tries all settings of the
+/// reinforcement, and writes a run with the best ones. `config` is the configuration without
+/// reinforcement. Returns the table of tried settings.
 Report write_reinforced(const Config& config, const Start& start, nn::Decoder& model,
                         const std::filesystem::path& to, const Arguments& arguments,
                         std::uint64_t seed) {
@@ -152,7 +154,7 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
       as_usage("rank-on", [&] { return config.task(arguments.word("rank-on")); });
   const auto searched =
       as_usage("search-on", [&] { return config.task(arguments.word("search-on")); });
-  // The search uses other samples than the final scores.
+  // With another seed, the search for the best setting uses other samples than the final scores.
   const EvaluationOptions options{.samples = arguments.integer("search-samples", 1, 1 << 24),
                                   .seed = seed + 1};
   const std::vector<HeadScore> ranking =
@@ -171,7 +173,8 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
   RunFolder folder = RunFolder::create(to, own, start.checkpoint);
   folder.open(&made->parameters());
   folder.write_origin("repaired");
-  if (const TestScores tests(folder.config()); tests.wanted()) {  // as training does
+  // Logs the test scores of the repaired model, as training does at its end.
+  if (const TestScores tests(folder.config()); tests.wanted()) {
     folder.open_logs(0);
     folder.log(tests.of(*made, 0));
   }
@@ -197,7 +200,7 @@ Json array_of(const std::vector<Json>& rows) {
   return all;
 }
 
-/// The method of --method, which must support all given flags.
+/// The repair method named by --method. Flags that this method does not support are refused.
 Repair method_from(const Arguments& arguments) {
   const std::string& name = arguments.word("method");
   const auto method = repair_from_name(name);
@@ -268,7 +271,8 @@ void run(const Arguments& arguments) {
   report.set("step", start.step);
   report.set("method", arguments.word("method"));
   report.set("reading", arguments.word("reading"));
-  std::optional<Report> tried;  // the settings of reinforce, best first
+  // Table of the settings that the method `reinforce` tried, best first.
+  std::optional<Report> tried;
   {
     const LoadedRun loaded = load_run(from, start.loading);
     require_vocabulary(*loaded.model, *tests.before.front().task);

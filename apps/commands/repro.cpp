@@ -42,8 +42,8 @@ void list(bool json) {
   report.print(std::cout, json);
 }
 
-/// The parts of a recipe that can be computed separately: the runs of a grid, or the recipe's own
-/// pieces.
+/// The parts of a recipe that can be computed separately: the runs of its grid, or the pieces that
+/// the recipe itself defines.
 std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& options) {
   if (recipe.pieces) return recipe.pieces(options);
   std::vector<GridPiece> pieces;
@@ -54,7 +54,8 @@ std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& opti
   return pieces;
 }
 
-/// Lists the separately computable parts with their numbers of operations.
+/// Lists the separately computable parts of a recipe with their numbers of floating-point
+/// operations.
 void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
   Report report({{"number", "number"},
                  {"run", "run"},
@@ -84,7 +85,8 @@ void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
   report.print(std::cout, json);
 }
 
-/// The indices of the pieces selected by --only: a part of them ("2/8"), or one piece by its name.
+/// The indices of the pieces that --only selects. Pieces are the separately computable parts of a
+/// recipe. --only names one piece, or a share of all pieces such as "2/8".
 std::vector<std::size_t> chosen_pieces(const std::vector<GridPiece>& pieces,
                                        const std::string& only) {
   const auto named = std::ranges::find(pieces, only, &GridPiece::name);
@@ -96,7 +98,8 @@ std::vector<std::size_t> chosen_pieces(const std::vector<GridPiece>& pieces,
               did_you_mean(only, names, "; --list-runs lists them"));
 }
 
-/// Trains one part of the grid. The table can be made once all parts are finished.
+/// Trains those runs of a recipe that --only selects. The recipe's table can be made once all runs
+/// are finished.
 void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
               const RecipeOptions& options) {
   Report report({{"run", "run"}, {"finished", "finished"}});
@@ -124,8 +127,8 @@ RankFacts facts_of(const std::string& id, const Arguments& arguments,
   return facts;
 }
 
-/// Trains the missing runs of the grid; each rank trains every N-th run on its own. Returns false
-/// if a run was stopped.
+/// Trains the missing runs of a recipe on N ranks (processes). Each rank trains every N-th run on
+/// its own. Returns false if a run was stopped.
 bool run_on_ranks(nn::Communicator& ranks, const std::vector<GridPiece>& pieces) {
   bool finished = true;
   ranks.together([&] {
@@ -158,7 +161,7 @@ std::string links_to_runs(const std::filesystem::path& folder) {
   return links.empty() ? links : "<p>" + links + "</p>\n";
 }
 
-/// The page requested with --page; empty if none was requested.
+/// The file of the results page that --page requests; empty without --page.
 std::filesystem::path page_from(const Arguments& arguments) {
   if (!arguments.given("page")) return {};
   std::filesystem::path page = arguments.word("page");
@@ -172,7 +175,7 @@ std::filesystem::path page_from(const Arguments& arguments) {
 struct Chosen {
   const Recipe* recipe = nullptr;
   RecipeOptions options;
-  std::filesystem::path page;  // the page requested with --page
+  std::filesystem::path page;  // the file of the results page that --page requests
 };
 
 Chosen chosen_by(const Arguments& arguments, int ranks) {
@@ -297,8 +300,8 @@ struct Reproduction {
     return page;
   }
 
-  /// The origin of a results page, with the seeds and hours of all runs. A recipe without runs has
-  /// the seed and duration of the command.
+  /// States how the numbers of a results page were made, with the number of seeds and the hours of
+  /// all runs. For a recipe without runs, these are the command's --seeds and duration.
   Provenance provenance() const {
     std::set<std::uint64_t> seeds;
     double trained = 0;
@@ -339,7 +342,8 @@ void present(const Reproduction& made, const std::filesystem::path& results_page
   if (result.stopped) std::cout << "stopped; the same command continues\n";
 }
 
-/// Checks that all ranks reproduce the same recipe, and divides their threads.
+/// Checks that all ranks reproduce the same recipe, and divides the threads of the machine among
+/// them.
 void prepare_ranks(nn::Communicator& ranks, const Arguments& arguments, Chosen& chosen) {
   require_same(ranks, facts_of(chosen.recipe->id, arguments, chosen.options));
   TrainingManner& manner = chosen.options.manner;

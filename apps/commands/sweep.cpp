@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_runs = 10'000;
 
-/// Parses "rate=1e-3,3e-3". If values contain commas, the values are separated by |:
-/// "heads=softmax:4|softmax:3,fal:1".
+/// Parses one axis of the grid, such as "rate=1e-3,3e-3". If values contain commas, the values are
+/// separated by |, as in "heads=softmax:4|softmax:3,fal:1".
 GridAxis axis_of(const std::string& word, const Config& config) {
   const std::size_t sign = word.find('=');
   if (sign == std::string::npos) {
@@ -106,7 +106,8 @@ bool is_finished(const fs::path& path) {
   return fs::exists(path / "config.ini") && app::is_finished(path, RunFolder(path).config());
 }
 
-/// A run's score after a stage; no value if the run has not finished the stage.
+/// A run's score after a stage of successive halving, which drops the worst settings after each
+/// stage. No value if the run has not finished the stage.
 std::optional<double> score_of(const fs::path& path, const GridStages& stages, std::size_t stage) {
   if (!fs::exists(path / "config.ini")) return std::nullopt;
   const std::int64_t step = stages.all[stage].steps;
@@ -118,8 +119,8 @@ std::optional<double> score_of(const fs::path& path, const GridStages& stages, s
   return score;
 }
 
-/// Trains the missing runs of a stage. Returns false if a signal or the time limit stopped the
-/// training.
+/// Trains those runs of one stage of the sweep that have not finished it. Returns false if a signal
+/// or the time limit stopped the training.
 bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridPart part,
                  const GridStages& stages, std::size_t stage, TrainingManner manner) {
   if (!stages.is_last(stage)) {
@@ -155,8 +156,9 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
   return true;
 }
 
-/// Trains all stages. After each stage except the last, waits until all ranks have finished it and
-/// drops the worst cells. Returns false if runs are left to another process or to a later call.
+/// Trains all stages of the sweep. After each stage except the last, waits until all ranks have
+/// finished it and drops the cells (combinations of settings) with the worst scores. Returns false
+/// if runs are left to another process or to a later call.
 bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const fs::path& out,
                   GridPart part, const GridStages& stages, const TrainingManner& manner) {
   const bool less = tasks::lower_is_better(metric_of(stages.score));
@@ -172,7 +174,7 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
       cell->scores.clear();
       for (const std::string& run : cell->runs) {
         const std::optional<double> score = score_of(out / run, stages, stage);
-        if (!score) return false;  // trained by another process
+        if (!score) return false;  // another process trains this run
         cell->scores.push_back(*score);
         losses.push_back(loss_before(out / run, stages.all[stage].steps));
       }
@@ -181,7 +183,8 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
     }
     if (stages.is_last(stage)) break;
     std::vector<std::size_t> best = best_of(judged, less, stages.all[stage + 1].settings);
-    std::ranges::sort(best);  // restores the order of the grid, in which parts are numbered
+    // Restores the order of the grid, because --only and ranks select runs by their index in it.
+    std::ranges::sort(best);
     std::vector<GridCell*> next;
     for (const std::size_t i : best) next.push_back(left[i]);
     left = std::move(next);

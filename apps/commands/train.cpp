@@ -23,7 +23,7 @@ std::optional<std::int64_t> from_step(const Arguments& arguments) {
   return arguments.integer("from-step", 0, longest_training);
 }
 
-/// The requested training, before its folder is examined.
+/// The training that the command line requests. The folder of the run is not examined yet.
 struct Plan {
   std::filesystem::path path;
   std::optional<Config> config = {};  // empty: resume the existing run

@@ -45,7 +45,7 @@ class Axis {
         if (mark >= low_ && mark <= high_ && !crowded) marks.push_back(mark);
       }
     }
-    // If the range contains fewer than two of these marks, evenly spaced marks are used instead.
+    // If the axis contains fewer than two logarithmic marks, evenly spaced marks are used instead.
     return marks.size() < 2 ? html::ticks(low_, high_, 5) : marks;
   }
 
@@ -67,7 +67,8 @@ struct Extent {
   }
 };
 
-/// The outline of a band: forwards along the upper edge, backwards along the lower edge.
+/// A polygon that fills the band between `low` and `high` of a series' points. Its outline runs
+/// forwards along the upper edge and backwards along the lower edge.
 std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
   std::string there, back;
   for (const Point& p : series.points) {
@@ -115,7 +116,7 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
                              escape(series.name) + ": " + number(p.x) + ", " + number(p.y));
     }
   }
-  // hover.js shows these values at the pointer.
+  // The script hover.js shows the values of the attribute data-values at the pointer.
   return "<path d=\"" + path + "\" data-name=\"" + escape(series.name) + "\" data-values=\"" +
          values + "\" fill=\"none\" stroke=\"" + colour(hue) + "\" stroke-width=\"1.8\"" +
          (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" + dots;

@@ -41,7 +41,7 @@ std::string line_chart(const LineChart& chart);
 struct Arcs {
   std::vector<std::string> tokens;
   std::vector<std::int64_t> selected;  // index of the token that each token selected; -1: none
-  std::vector<bool> marked;            // tokens whose lines are emphasized
+  std::vector<bool> marked;            // true for each token whose line is emphasized
 };
 std::string arcs(const Arcs& diagram);
 

@@ -13,7 +13,7 @@ namespace {
 // Font size in pixels, and approximate width of a letter.
 constexpr double font = 11, letter = 0.62 * font;
 constexpr std::size_t longest_label = 12;  // in letters
-// Squares below this share of the full colour are left blank.
+// A square whose colour would be below this share of the full colour is left blank.
 constexpr double faintest = 0.004;
 
 /// Shortens a text to the maximum number of letters and appends an ellipsis.
@@ -24,7 +24,7 @@ std::string shortened(const std::string& text) {
   return text.substr(0, end - 1) + "\u2026";  // the last letter is replaced by the ellipsis
 }
 
-/// The labels along one side of the map.
+/// The labels along the left or upper side of a heat map.
 struct Side {
   std::vector<std::string> labels;  // shortened labels
   double longest = 0;               // width of the longest label in pixels

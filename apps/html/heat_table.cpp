@@ -10,7 +10,8 @@
 namespace longhand::app::html {
 namespace {
 
-constexpr double darkest = 0.55;  // opacity that keeps figures readable in light and dark mode
+// Opacity of the darkest background. Numbers remain readable on it in light and dark mode.
+constexpr double darkest = 0.55;
 constexpr std::string_view tight = "padding:.2rem .3rem;text-align:center";
 constexpr std::string_view first_of_group = ";border-left:2px solid var(--rule)";
 

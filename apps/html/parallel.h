@@ -5,8 +5,8 @@
 
 namespace longhand::app::html {
 
-/// A chart of parallel coordinates: vertical axes side by side, and for each item a line that
-/// crosses all axes. It shows which settings lead to which results.
+/// A chart of parallel coordinates: vertical axes side by side, and for each training run a line
+/// that crosses all axes. It shows which settings lead to which results.
 struct ParallelCoordinates {
   struct Axis {
     std::string name;

@@ -49,7 +49,7 @@ std::string stems(const Stems& diagram) {
     const std::size_t i = order[k];
     const auto near =
         std::ranges::count_if(taken, [&](double column) { return std::abs(column - x(i)) < 24; });
-    // Labels of neighbouring values are stacked.
+    // Labels that are close to each other are stacked.
     const double above = 3 + 12 * static_cast<double>(near);
     svg += label(x(i), y(std::max(0.0, near == 0 ? diagram.values[i] : high)) - above, "middle",
                  diagram.names.at(i), "style=\"fill:var(--c1);font-weight:bold\"");

@@ -49,7 +49,8 @@ std::string rule(double x1, double y1, double x2, double y2) {
 }
 
 std::string open(double width, double height, bool steady) {
-  constexpr double phone = 400;  // in pixels; pictures up to this width are not shrunk on phones
+  // Pictures up to this width in pixels are not shrunk on phones.
+  constexpr double phone = 400;
   const std::string shrinks = width > phone ? "class=\"shrinks\" " : "";
   return "<svg " + (steady ? "style=\"width:" : shrinks + "style=\"max-width:") + pixels(width) +
          "px\" viewBox=\"0 0 " + pixels(width) + " " + pixels(height) +

@@ -7,7 +7,8 @@
 namespace longhand::app::html {
 
 std::string number(double value, int digits = 5);  // decimal notation
-/// Label of an axis. Numbers from 10,000 on are abbreviated, as in 20k and 1.5M.
+/// A number in short form, as at the marks of an axis. From 10,000 on it is abbreviated, as in 20k
+/// and 1.5M.
 std::string mark_label(double value);
 std::string pixels(double value);  // a coordinate in SVG's notation
 std::string decimals(double value, int places);

@@ -41,12 +41,12 @@ constexpr TunedFigure tuned[] = {
     {gemma, "Value Assignment", 98.95, 0.00, 19.35},
 };
 
-/// The small model of a task and its training. Initial weights with standard deviation 0.1 learn
-/// addition much sooner than weights with 0.02, but reversal later. FFML and value assignment stay
-/// on a plateau for thousands of steps if all samples are as long as in the paper. Softmax heads
-/// leave this plateau late, so the model of value assignment has ChaCAL heads. The flips of FFML
-/// require computing a parity. Softmax heads learn parity only partly, Gated DeltaNet heads
-/// completely.
+/// The small model of a task and its training. With initial weights of standard deviation 0.1, a
+/// model learns addition much sooner than with 0.02, but reversal later. The losses of FFML
+/// (reading a register after writes and flips) and of value assignment stay on a plateau for
+/// thousands of steps if all samples are as long as in the paper. Softmax heads leave this plateau
+/// late, so the model of value assignment has ChaCAL heads. The flips in FFML require computing a
+/// parity. Softmax heads learn parity only partly, Gated DeltaNet heads completely.
 struct Size {
   std::string_view task;
   std::int64_t layers, width, steps, batch;
@@ -88,8 +88,9 @@ const Size& size_of(std::string_view task, Scale scale) {
   return *found;
 }
 
-/// Settings for fine-tuning a pretrained model on a task. The paper's scale has the published
-/// settings. The smaller scales have a higher learning rate, because smaller models need it.
+/// Settings for fine-tuning a pretrained model on a task, with their values at the scales smoke,
+/// laptop and paper. The last are the published values. The smaller scales have a higher learning
+/// rate, because smaller models need it.
 constexpr ScaledSetting tuning[] = {
     {"training.steps", "20", "300", "1500"},
     {"training.rate", "1e-4", "1e-4", "5e-6"},
