@@ -1,5 +1,9 @@
 #include "autograd/norm.h"
 
+#include <algorithm>
+
+#include "autograd/operators.h"
+#include "autograd/reduce.h"
 #include "autograd/tape.h"
 #include "core/contract/norm.h"
 
@@ -49,6 +53,23 @@ Var rms_norm(const Var& x, const Var& gain, double offset, double epsilon) {
                                  .dx = x.sink().target(),
                                  .dgain = gain.sink().target()});
   });
+}
+
+ColumnMoments column_moments(const Var& x) {
+  const std::int64_t rows = x.value().rows();
+  const double share = 1 / static_cast<double>(std::max<std::int64_t>(1, rows));
+  const Var mean = scale(column_sum(x), share);
+  const Var centered = cast(x, mean.value().dtype()) - mean;
+  return {mean, scale(column_sum(activate(Activation::square, centered)), share)};
+}
+
+Var batch_norm(const Var& x, const ColumnMoments& moments, const Var& gain, const Var& bias,
+               double epsilon) {
+  const DType type = x.value().dtype();
+  // 1 / sqrt(v) = e^(-ln(v) / 2)
+  const Var log = activate(Activation::log, moments.variance + epsilon);
+  const Var rstd = activate(Activation::exp, scale(log, -0.5));
+  return cast((cast(x, master_type(type)) - moments.mean) * (rstd * gain) + bias, type);
 }
 
 }  // namespace longhand

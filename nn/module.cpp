@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/combine.h"
 #include "core/contract/elementwise.h"
 #include "core/error.h"
 #include "nn/normal.h"
@@ -65,6 +66,13 @@ std::int64_t Parameter::learning() const {
   return rows * (value().size() / value().shape()[0]);
 }
 
+void Buffer::assign_proposed(const Tensor& factor) const {
+  if (!state_->next) return;
+  const Tensor to = value();
+  factor.backend()(Copy{.x = where(factor, state_->next, to).value(), .y = to});
+  drop_proposed();
+}
+
 Parameters::Parameters(Backend& backend, Storage storage, std::uint64_t seed)
     : backend_(backend.shared_from_this()),
       storage_(storage),
@@ -78,9 +86,14 @@ Parameters::Parameters(Backend& backend, Storage storage, std::uint64_t seed)
   backend.require_dtype(matrices);
 }
 
+void Parameters::require_new(const std::string& name) const {
+  LONGHAND_CHECK(!find(name) && std::ranges::count(buffers_, name, &Buffer::name) == 0,
+                 "parameters: there is already a parameter or buffer named ", name);
+}
+
 Parameter Parameters::add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                           bool learns_beside_bf16) {
-  LONGHAND_CHECK(!find(name), "parameters: there is already a parameter named ", name);
+  require_new(name);
   const bool as_matrices = shape.rank() >= 2 && !learns_beside_bf16;
   const DType held = as_matrices ? storage_.matrices.value_or(type()) : type();
   Parameter parameter;
@@ -89,6 +102,16 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
   if (storage_.initial) initialize(parameter);
   all_.push_back(parameter);
   return parameter;
+}
+
+Buffer Parameters::add_buffer(const std::string& name, const Shape& shape, double initial) {
+  require_new(name);
+  Buffer buffer;
+  buffer.state_ = std::make_shared<Buffer::State>(
+      Buffer::State{.name = name, .value = Tensor(*backend_, shape, type())});
+  (*backend_)(Fill{.value = initial, .y = buffer.value()});
+  buffers_.push_back(buffer);
+  return buffer;
 }
 
 void Parameters::initialize(const Parameter& parameter) const {
@@ -130,6 +153,7 @@ std::int64_t Parameters::count() const {
 
 void Parameters::clear_gradients() const {
   for (const Parameter& parameter : all_) parameter.var().clear_grad();
+  for (const Buffer& buffer : buffers_) buffer.drop_proposed();
 }
 
 Scope Scope::operator/(std::string_view part) const {
@@ -139,6 +163,10 @@ Scope Scope::operator/(std::string_view part) const {
 Parameter Scope::add(std::string_view leaf, const Shape& shape, Initial initial, bool decays,
                      bool learns_beside_bf16) const {
   return parameters_->add((*this / leaf).name_, shape, initial, decays, learns_beside_bf16);
+}
+
+Buffer Scope::add_buffer(std::string_view leaf, const Shape& shape, double initial) const {
+  return parameters_->add_buffer((*this / leaf).name_, shape, initial);
 }
 
 }  // namespace longhand::nn

@@ -74,6 +74,34 @@ class Parameter {
   std::shared_ptr<State> state_;
 };
 
+/// A named tensor that is saved with the parameters but has no gradient, such as a running mean. In
+/// training, a forward pass only proposes the next value. The optimizer's step assigns it under the
+/// same condition as the new parameters: the step was not interrupted, and its numbers are finite.
+/// Copies of this object refer to the same buffer.
+class Buffer {
+ public:
+  Buffer() = default;
+
+  explicit operator bool() const { return state_ != nullptr; }
+  const std::string& name() const { return state_->name; }
+  const Tensor& value() const { return state_->value; }
+  /// The value proposed last in this step. If there is none, value(). The next batch of the step
+  /// continues from it.
+  const Tensor& latest() const { return state_->next ? state_->next : state_->value; }
+  void propose(const Tensor& next) const { state_->next = next; }
+  void drop_proposed() const { state_->next = {}; }
+  /// Assigns the proposed value, if there is one and `factor`, [1], is not 0.
+  void assign_proposed(const Tensor& factor) const;
+
+ private:
+  friend class Parameters;
+  struct State {
+    std::string name;
+    Tensor value, next = {};
+  };
+  std::shared_ptr<State> state_;
+};
+
 bool supports(const Backend& backend, DType type);
 
 /// The types in which a model's parameters are stored.
@@ -86,7 +114,7 @@ struct Storage {
   bool initial = true;
 };
 
-/// All parameters of a model, in the order of creation. Names are unique.
+/// All parameters and buffers of a model, in the order of creation. Names are unique.
 class Parameters {
  public:
   Parameters(Backend& backend, Storage storage, std::uint64_t seed);
@@ -99,27 +127,36 @@ class Parameters {
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 
+  /// Adds a buffer of the type type(). All of its entries are `initial`.
+  Buffer add_buffer(const std::string& name, const Shape& shape, double initial);
+
   /// Sets a parameter to its initial values. add() does this too, unless Storage::initial is false.
   void initialize(const Parameter& parameter) const;
 
   std::span<const Parameter> all() const { return all_; }
+  std::span<const Buffer> buffers() const { return buffers_; }
   const Parameter* find(std::string_view name) const;  // null if there is no such parameter
   /// The parameters whose names begin with `scope` and a dot. For example, "blocks.0" selects
   /// blocks.0.mixing.out.weight, but not blocks.01.weight. Throws an Error if there are none.
   std::vector<Parameter> under(std::string_view scope) const;
   std::int64_t count() const;  // number of entries of all parameters
+  /// Also drops the proposed values of buffers.
   void clear_gradients() const;
 
   Backend& backend() const { return *backend_; }
   DType type() const { return storage_.type; }
-  /// The random numbers that layers use in training, for example for dropout.
+  /// The random numbers that layers use in training, for example for dropout. They also tell layers
+  /// whether the model is trained.
   const std::shared_ptr<Noise>& noise() const { return noise_; }
 
  private:
+  void require_new(const std::string& name) const;
+
   std::shared_ptr<Backend> backend_;
   Storage storage_;
   std::uint64_t seed_;
   std::vector<Parameter> all_;
+  std::vector<Buffer> buffers_;
   std::shared_ptr<Noise> noise_;
 };
 
@@ -135,6 +172,7 @@ class Scope {
 
   Parameter add(std::string_view leaf, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false) const;
+  Buffer add_buffer(std::string_view leaf, const Shape& shape, double initial) const;
   const std::string& name() const { return name_; }
   const Parameters& parameters() const { return *parameters_; }
 

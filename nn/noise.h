@@ -20,6 +20,8 @@ class Noise {
   /// Sets the number of the current training step. Operations in a recorded CUDA graph read this
   /// number from memory, so a replay of the graph uses the new number.
   void prepare(std::int64_t step) const;
+  /// True while a Drawing exists.
+  bool training() const { return part_.has_value(); }
   /// Selects the random numbers of a layer in the current training step. No value in evaluation.
   std::optional<DropoutDraw> draw(std::uint32_t layer, double rate) const;
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "autograd/variable.h"
 #include "nn/module.h"
 #include "nn/options.h"
@@ -33,6 +35,35 @@ class RmsNorm {
   Var fixed = {};  // the constant gain; empty if the gain is trained
   double epsilon = 1e-6;
   bool plus_one = false;
+};
+
+/// Normalizes each column of x, [..., channels], and multiplies it by the gain `weight`, initially
+/// 1, and adds `bias`, initially 0 (batch_norm in autograd/norm.h). In images, [images, height,
+/// width, channels], every pixel is a row.
+///
+/// In training, the mean and the biased variance are those of the batch, which must have at least
+/// two rows. Each batch changes the running moments:
+///   running = running + momentum (moment of the batch - running)
+/// with the unbiased variance. In evaluation, the running moments are used. As for Dropout,
+/// training means that a Noise::Drawing exists. Recomputed activations (autograd/recompute.h) would
+/// count a batch twice. Padding tokens count as rows, so a model that normalizes tokens must return
+/// false from Model::repeats().
+class BatchNorm {
+ public:
+  BatchNorm() = default;
+  BatchNorm(const Scope& scope, std::int64_t channels, double momentum = 0.1,
+            double epsilon = 1e-5);
+
+  Var operator()(const Var& x) const;
+
+  Parameter weight, bias;
+  Buffer running_mean, running_variance;  // initially 0 and 1
+  double momentum = 0.1, epsilon = 1e-5;
+
+ private:
+  void propose(const Buffer& running, const Tensor& moment, double factor) const;
+
+  std::shared_ptr<Noise> noise_;
 };
 
 enum class NormKind {

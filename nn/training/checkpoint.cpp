@@ -34,6 +34,7 @@ constexpr std::string_view checkpoint_prefix = "step-";
 std::vector<NamedTensor> named(const Parameters& parameters) {
   std::vector<NamedTensor> all;
   for (const Parameter& p : parameters.all()) all.push_back({p.name(), p.value()});
+  for (const Buffer& b : parameters.buffers()) all.push_back({b.name(), b.value()});
   return all;
 }
 

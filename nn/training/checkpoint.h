@@ -31,11 +31,11 @@ struct CheckpointInfo {
   Metadata more = {};                // further metadata of the caller
 };
 
-/// Writes a checkpoint: a folder with model.safetensors, which contains the parameters by name. If
-/// `optimizer` is given, its state is written to optimizer.safetensors, so that training can be
-/// resumed. Both files have checksums. If a file would exceed `most` bytes (0: no limit), it is
-/// split into parts with an index (core/safetensors_parts.h). If info.score has a value, the file
-/// `score` contains it. The folder gets the name `name` only when it is complete.
+/// Writes a checkpoint: a folder with model.safetensors, which contains the parameters and buffers
+/// by name. If `optimizer` is given, its state is written to optimizer.safetensors, so that
+/// training can be resumed. Both files have checksums. If a file would exceed `most` bytes (0: no
+/// limit), it is split into parts with an index (core/safetensors_parts.h). If info.score has a
+/// value, the file `score` contains it. The folder gets the name `name` only when it is complete.
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer,
                      std::uint64_t most = 0);

@@ -59,6 +59,7 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups,
   require_number("clip", shared_.clip);
   Backend& backend = parameters.backend();
   const DType type = parameters.type();
+  buffers_.assign(parameters.buffers().begin(), parameters.buffers().end());
   kept_ = shared_.short_state && type == DType::f32 ? DType::bf16 : type;
   std::vector<std::int64_t> owned(ranks_ ? static_cast<std::size_t>(ranks_->size()) : 1);
   for (const Parameter& parameter : parameters.all()) {
@@ -212,6 +213,7 @@ void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
   put_norm(gradients, sizes, losses, reached != nullptr);
   gradients.clear();
   for (const Update& update : updates) apply(update);
+  for (const Buffer& buffer : buffers_) buffer.assign_proposed(factor_);
   if (ranks_) ranks_->share(values, owners);
   for (const Rated& one : all_) {
     for (const Entry& entry : one.entries) entry.parameter.var().clear_grad();

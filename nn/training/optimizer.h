@@ -44,10 +44,10 @@ struct ParameterGroup {
   bool frozen = false;  // true: the parameters have no gradient and are not updated
 };
 
-/// Updates all parameters that are not frozen. A step does not change a parameter that none of its
-/// losses uses, such as the output head of another task. If only some rows of a parameter are
-/// trained, the other rows are not updated, do not decay, do not count in the norm and have no
-/// state.
+/// Updates all parameters that are not frozen, and assigns the proposed values of buffers. A step
+/// does not change a parameter that none of its losses uses, such as the output head of another
+/// task. If only some rows of a parameter are trained, the other rows are not updated, do not
+/// decay, do not count in the norm and have no state.
 ///
 /// If the norm of the gradients or a loss is not finite, this step and all later ones change
 /// nothing until go_on() is called. The host may therefore check norm() and the losses several
@@ -162,6 +162,7 @@ class Optimizer {
   std::size_t parameters_ = 0;  // number of the model's parameters, including frozen ones
   DType kept_;                  // type of the state
   std::vector<Rated> all_;
+  std::vector<Buffer> buffers_;
   Tensor norm_, factor_;
 };
 

@@ -301,6 +301,12 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
       "training: expected parts of a step that are a power of two, got ", options_.parts);
   LONGHAND_CHECK(options_.parts % ranks_.size() == 0, "training: expected at most ", options_.parts,
                  " ranks, one for each part of a step, got ", ranks_.size());
+  // Ranks do not exchange the proposed values of buffers.
+  const std::span<const Buffer> buffers = model.parameters().buffers();
+  LONGHAND_CHECK(buffers.empty() || ranks_.size() == 1,
+                 "training: expected a single rank, because ",
+                 buffers.empty() ? "" : buffers.front().name(),
+                 " is computed from the batches of one rank, got ", ranks_.size());
   LONGHAND_CHECK(!options_.traced || ranks_.size() == 1,
                  "training: expected a single rank, because a step is traced, got ", ranks_.size(),
                  "; a single rank computes the same bits");
