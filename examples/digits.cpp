@@ -43,7 +43,7 @@ void draw(const std::filesystem::path& images, const std::filesystem::path& labe
   write_idx(labels, {2000}, classes);
 }
 
-/// A network that consists of a convolution, 2 x 2 max pooling and a linear layer.
+/// A network that consists of a convolution with BatchNorm, 2 x 2 max pooling and a linear layer.
 class Reader final : public nn::Model {
  public:
   Reader(Backend& backend, std::int64_t height, std::int64_t width)
@@ -51,11 +51,13 @@ class Reader final : public nn::Model {
   nn::Loss loss(const nn::PlacedBatch& batch) override {
     const Shape& images = batch.features.shape();
     const Var x = reshape(batch.features, {images[0], images[1], images[2], 1});  // one channel
-    const Var maps = max_pool(first(x, Activation::relu), 2);
+    const Var normalized = norm(first(x));  // the 16 maps of all pixels of all images
+    const Var maps = max_pool(activate(Activation::relu, normalized), 2);
     return nn::cross_entropy(last(reshape(maps, {images[0], maps.value().size() / images[0]})),
                              batch);
   }
   nn::Conv2d first{scope() / "first", 1, 16, {.size = 3, .padding = 1}};
+  nn::BatchNorm norm{scope() / "norm", 16};
   nn::Linear last;
 };
 
