@@ -8,7 +8,7 @@
 #
 # No work may be lost. Every restart succeeds, no checkpoint disappears, and all checkpoints are
 # undamaged. The parameters, moments and score of a finished run have the same bits as without
-# interruptions, and its metrics contain every step and evaluation exactly once.
+# interruptions, its metrics contain every step and evaluation exactly once, and its transcript holds.
 set -eu
 longhand=$1
 kills=${2:-50}
@@ -18,7 +18,7 @@ width=16
 [ "$part_mib" = 0 ] || width=192
 settings="--task flip-flop --task.instructions 8 --width $width --layers 1 --heads softmax:1,fal:1
   --batch 4 --steps $steps --checkpoint_every 3 --evaluate_every 20 --evaluate_samples 5 --threads 1
-  --part_mib $part_mib --quiet"
+  --part_mib $part_mib --transcript --quiet"
 
 folder=$(mktemp -d)
 clean_up() {
@@ -62,6 +62,7 @@ check_finished() {
     lost "a step twice in the metrics"
   [ "$(grep -c '"intervals"' "$1/metrics.jsonl")" = 3 ] || lost "other evaluations in the metrics"
   "$longhand" check "$1" >errors 2>&1 || lost "a file is damaged"
+  "$longhand" verify "$1" --all >errors 2>&1 || lost "the transcript does not hold"
   [ -z "$(find "$1" -name '.*' -mindepth 1)" ] || lost "hidden files are left"
   rm -r "$1"
   finished=$((finished + 1))

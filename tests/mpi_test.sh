@@ -56,7 +56,7 @@ same() {
 }
 
 plain="--batch 16 --evaluate_samples 6 --threads 1 --quiet"
-common="$plain --steps 8 --evaluate_every 4 --checkpoint_every 4 --keep 9"
+common="$plain --steps 8 --evaluate_every 4 --checkpoint_every 4 --keep 9 --transcript"
 fal="--task flip-flop --task.instructions 16 --width 32 --layers 2 --heads softmax:3,fal:1"
 chacal="--task chains --width 32 --layers 1 --heads chacal:2 --accumulation 2 --clip 0.5"
 llama="--task sorting --width 32 --layers 2 --heads softmax:4/2 --norm rms --order sequential
@@ -74,6 +74,7 @@ for model in fal chacal llama; do
     same $model-0/checkpoints/step-8 $model-$number/checkpoints/step-8
     same $model-0/checkpoints/step-4 $model-$number/checkpoints/step-4
     diff $model-0/config.ini $model-$number/config.ini || failed "other settings"
+    diff $model-0/transcript.jsonl $model-$number/transcript.jsonl || failed "another transcript"
     cut_times='s/,"exchange":{[^}]*}//; s/,"slowest_seconds":[^,}]*//; s/"\(seconds\|waited\|peak_bytes\|slowest[a-z_]*\)":[^,}]*//g'
     sed "$cut_times" $model-0/metrics.jsonl >one
     sed "$cut_times" $model-$number/metrics.jsonl | diff one - || failed "other metrics"
@@ -91,6 +92,7 @@ for shared in "optimizer 2" "gradients 2" "gradients 4"; do
   sed "$cut_times" $run/metrics.jsonl | diff one - || failed "$run: other metrics"
   [ -e $run/checkpoints/step-8/model-00001-of-0000$number.safetensors ] || failed "$run: no parts"
   "$longhand" check $run >errors 2>&1 || failed "$run: a file is damaged"
+  "$longhand" verify $run --all >errors 2>&1 || failed "$run: the transcript does not hold"
 done
 ranks 4 train --resume shared-gradients-2 --from-step 4 --quiet 2>errors || failed "resumed on 4"
 sed "$cut_times" shared-gradients-2/metrics.jsonl | diff one - || failed "resumed: other metrics"

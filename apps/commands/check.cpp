@@ -2,6 +2,7 @@
 
 #include "apps/report.h"
 #include "apps/run/run_folder.h"
+#include "apps/run/transcript.h"
 #include "core/exception_message.h"
 #include "nn/training/checkpoint_store.h"
 
@@ -49,6 +50,14 @@ std::string look_at_metrics(const std::filesystem::path& run) {
   return text(metrics.lines, metrics.cut ? " lines and one cut short" : " lines");
 }
 
+std::string look_at_transcript(const std::filesystem::path& run) {
+  TranscriptReader reader{Folder(run)};
+  while (reader.next()) {
+  }
+  return text("the hashes of ", reader.number(), " lines match",
+              reader.cut() ? "; one line is cut short" : "");
+}
+
 std::string look_at_checkpoint(const std::filesystem::path& folder) {
   const nn::CheckedCheckpoint checked = nn::check_checkpoint(folder);
   return text(checked.checksums ? "checksums match" : "has no checksums; sizes and steps match",
@@ -65,6 +74,9 @@ void run(const Arguments& arguments) {
     return std::string("every setting can be used");
   });
   findings.add("metrics.jsonl", [&] { return look_at_metrics(run); });
+  if (std::filesystem::exists(run / transcript_file)) {
+    findings.add(transcript_file, [&] { return look_at_transcript(run); });
+  }
   const nn::CheckpointStore store(run / "checkpoints", 1);
   for (const std::int64_t step : store.steps()) {
     findings.add(text("checkpoints/step-", step),

@@ -57,8 +57,9 @@ Plan plan_of(const Arguments& arguments) {
     wrong_usage("--config cannot be combined with --from, which determines the settings");
   }
   if (arguments.given("resume")) {
-    const std::vector<CliFlag> others{
-        {"out", "", ""}, {"config", "", ""}, {"from", "", ""}, {"epochs", "", ""}};
+    const std::vector<CliFlag> others{{"out", "", ""},        {"config", "", ""},
+                                      {"from", "", ""},       {"epochs", "", ""},
+                                      {"transcript", "", ""}, {"transcript-every", "", ""}};
     for (const CliFlag& option : join(config_options(), others)) {
       if (option.name != "threads" && option.name != "steps" && arguments.given(option.name)) {
         wrong_usage(shown_flag(option.name),
@@ -130,6 +131,11 @@ TrainingManner manner_of(const Arguments& arguments) {
     wrong_usage("--from-step needs --resume or --from");
   }
   if (arguments.given("resume")) manner.from_step = from_step(arguments);
+  manner.transcript = arguments.flag("transcript");
+  if (arguments.given("transcript-every")) {
+    if (!manner.transcript) wrong_usage("--transcript-every needs --transcript");
+    manner.transcript_every = arguments.integer("transcript-every", 0, longest_training);
+  }
   if (arguments.given("dump-step")) {
     manner.dump_step = arguments.integer("dump-step", 1, longest_training);
   }
@@ -166,6 +172,10 @@ const Register command{
           {"resume", "DIR", "resume a run; with --steps N, up to step N"},
           rarely({"epochs", "N", "epochs of a text or a training set; replaces --steps"}),
           rarely({"from-step", "N", "with --resume or --from: use the checkpoint of step N"}),
+          rarely({"transcript", "", "write RUN/transcript.jsonl, which `longhand verify` checks"}),
+          rarely({"transcript-every", "N",
+                  "steps between hashes of the parameters in the transcript; 0: only at "
+                  "checkpoints; default: --checkpoint-every"}),
           rarely({"dump-step", "N", "write data, activations, gradients and moments of step N"}),
           rarely({"dump-out", "FILE",
                   "file for --dump-step: .npz or .safetensors; default: RUN/step-N.npz"})},

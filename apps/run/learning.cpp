@@ -44,6 +44,15 @@ std::vector<nn::Parameter> added_to(const nn::Decoder& model) {
 
 }  // namespace
 
+nn::TrainerOptions trainer_options(const TrainingSettings& settings) {
+  return {.steps = settings.schedule.steps,
+          .parts = settings.parts,
+          .accumulation = settings.accumulation,
+          .sharing = settings.shard,
+          .schedule = settings.schedule,
+          .optimizer = settings.adam};
+}
+
 void set_up_training(const Config& config, nn::Decoder& model) {
   LONGHAND_CHECK(!model.wants_reference(),
                  "model.reinforce: reinforced heads have no gradient and cannot be trained");

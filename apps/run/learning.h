@@ -3,12 +3,16 @@
 #include <string>
 
 #include "apps/run/config.h"
+#include "nn/training/trainer.h"
 
 namespace longhand::app {
 
 /// Freezes the parameters that training.train excludes. If the configuration requires it, enables
 /// recomputation of activations.
 void set_up_training(const Config& config, nn::Decoder& model);
+
+/// The options on which the results of a training depend.
+nn::TrainerOptions trainer_options(const TrainingSettings& settings);
 
 /// Loads parameter values from a checkpoint. Parameters that LoRA or mixers added keep their
 /// initial values if they are not in the checkpoint.

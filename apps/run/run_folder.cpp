@@ -89,7 +89,8 @@ void RunFolder::extend(std::int64_t steps) {
   config_.check();
 }
 
-void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& data) {
+void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& data,
+                     bool transcribed) {
   Folder folder = Folder::make(path_);
   FolderLock lock(folder);
   for (const std::string& name : folder.names()) {
@@ -108,6 +109,7 @@ void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& d
   if (!data.empty() && (fresh_ || !folder.contains(data_file))) {
     write_atomically(folder, data_file, data_json(data));
   }
+  if (fresh_ && transcribed) write_atomically(folder, transcript_file, "");
   if (fresh_) write_atomically(folder, config_file, config_.ini());
   if (former_steps_) {
     Config written = Config::read(path_ / config_file);

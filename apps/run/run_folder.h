@@ -16,6 +16,8 @@
 
 namespace longhand::app {
 
+inline const std::string transcript_file = "transcript.jsonl";
+
 /// Throws an Error if the path is not a folder with a config.ini. The Error states the reason.
 void require_run(const std::filesystem::path& folder);
 
@@ -26,6 +28,7 @@ void require_run(const std::filesystem::path& folder);
 ///   tokenizer/       for runs on text: the tokenizer's files
 ///   metrics.jsonl    one JSON object per line: the figures of a step or of an evaluation
 ///   events.*         the same numbers for TensorBoard
+///   transcript.jsonl for runs with --transcript: what `longhand verify` checks
 ///   checkpoints/     folders step-N
 ///   report.html      written when training has finished
 ///   lock             exists while a process writes to the folder
@@ -58,8 +61,12 @@ class RunFolder {
   /// killed processes. After this call, all files are written to this folder even if its path
   /// changes. `values` are the initial parameters of a new run if they are not drawn from the seed.
   /// They are stored in the checkpoint of step 0, before config.ini marks the folder as a run.
-  /// `data` is written to data.json unless this file exists.
-  void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {});
+  /// `data` is written to data.json unless this file exists. If `transcribed`, a new run gets an
+  /// empty transcript.jsonl, so that a resumed run writes a transcript too.
+  void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {},
+            bool transcribed = false);
+  /// The folder that open() opened.
+  const Folder& opened() const { return *folder_; }
   /// Records how the parameters of step 0 were made: "imported" or "repaired".
   void write_origin(std::string_view origin);
   /// Opens metrics.jsonl and an events file for appending. Lines after `step` are removed. The

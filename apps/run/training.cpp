@@ -1,6 +1,7 @@
 #include "apps/run/training.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "apps/run/sample_answers.h"
 #include "apps/run/test_scores.h"
 #include "apps/run/text_samples.h"
+#include "apps/run/transcript.h"
 #include "core/crc32c.h"
 #include "core/npy.h"
 #include "nn/models/work.h"
@@ -193,6 +195,11 @@ class Training {
       ranks_.reach_devices(nn::connect_nccl(ranks_));
     }
     check_dump();
+    const auto is_there = [&](const std::string& name) {
+      return std::filesystem::exists(folder_.path() / name);
+    };
+    const bool resumes = writes_ && is_there("config.ini") && is_there(transcript_file);
+    transcribes_ = ranks_.any(resumes || manner_.transcript);
     const bool quiet = manner_.quiet || !writes_;
     const double peak = quiet ? 0 : measure_peak(*backend_);
     progress_ = Progress(steps_, quiet, peak);
@@ -228,21 +235,17 @@ class Training {
   }
 
   nn::TrainerOptions options() const {
-    return {.steps = steps_,
-            .parts = settings_.parts,
-            .accumulation = settings_.accumulation,
-            .sharing = settings_.shard,
-            .schedule = settings_.schedule,
-            .optimizer = settings_.adam,
-            .evaluate_every = settings_.evaluate_every,
-            .evaluate_at = manner_.scores_there ? manner_.to_step : std::nullopt,
-            .checkpoint_every = settings_.checkpoint_every,
-            .checkpoint_seconds = 60 * settings_.checkpoint_minutes,
-            .checkpoints = {.folder = folder_.checkpoints(),
-                            .keep = settings_.keep,
-                            .most_file_bytes = settings_.most_file_bytes()},
-            .look_every = model_.learned_numbers().empty() ? 0 : numbers_every_,
-            .traced = manner_.dump_step};
+    nn::TrainerOptions options = trainer_options(settings_);
+    options.evaluate_every = settings_.evaluate_every;
+    if (manner_.scores_there) options.evaluate_at = manner_.to_step;
+    options.checkpoint_every = settings_.checkpoint_every;
+    options.checkpoint_seconds = 60 * settings_.checkpoint_minutes;
+    options.checkpoints = {.folder = folder_.checkpoints(),
+                           .keep = settings_.keep,
+                           .most_file_bytes = settings_.most_file_bytes()};
+    options.look_every = model_.learned_numbers().empty() ? 0 : numbers_every_;
+    options.traced = manner_.dump_step;
+    return options;
   }
 
   nn::TrainerHooks hooks() {
@@ -250,6 +253,14 @@ class Training {
     if (writes_) hooks.report = [this](const nn::StepReport& r) { report(r); };
     hooks.evaluate = [this](std::int64_t step) { return evaluate(step); };
     hooks.traced = [this](const nn::StepTrace& trace) { dump(trace); };
+    if (transcribes_) {
+      hooks.hashed = [this](std::int64_t step, const nn::StateHashes& hashes) {
+        if (transcript_) transcript_->add(step, hashes);
+      };
+      hooks.hashes_after = [this](std::int64_t step) {
+        return transcript_every_ > 0 && step % transcript_every_ == 0;
+      };
+    }
     hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
     hooks.stop = [this] {
       return nn::StopSignals::raised() != 0 || manner_.is_over() ||
@@ -261,6 +272,7 @@ class Training {
 
   /// Logs and shows a step.
   void report(const nn::StepReport& r) {
+    if (transcript_) transcript_->add(r);
     Json line = line_of(r);
     if (task_->heads() > 1)
       line["head"] = task_->head_name(static_cast<int>((r.step - 1) % task_->heads()));
@@ -299,7 +311,8 @@ class Training {
   /// Opens the folder and loads its checkpoint. All ranks must then have the same parameters.
   void open(const std::vector<RunData>& data) {
     ranks_.together([&] {
-      if (writes_) folder_.open(folder_.start() ? &model_.parameters() : nullptr, data);
+      if (writes_)
+        folder_.open(folder_.start() ? &model_.parameters() : nullptr, data, transcribes_);
     });
     ranks_.together([&] { resume(*trainer_, folder_, manner_); });
     LONGHAND_CHECK(!manner_.dump_step || *manner_.dump_step > trainer_->step(),
@@ -315,7 +328,21 @@ class Training {
         nn::CheckpointStore(folder_.checkpoints(), 1).set_aside_after(*manner_.from_step);
       }
       folder_.open_logs(trainer_->step(), trainer_->evaluated());
+      if (transcribes_) open_transcript();
     });
+    // All ranks must hash after the same steps.
+    const std::array every{static_cast<double>(transcript_ ? transcript_->every() : 0)};
+    transcript_every_ =
+        static_cast<std::int64_t>(ranks_.gather(std::span<const double>(every)).front());
+  }
+
+  /// Begins or continues the transcript.
+  void open_transcript() {
+    const bool from_seed = nn::CheckpointStore(folder_.checkpoints(), 1).steps().empty();
+    const Json header =
+        header_line(folder_, *backend_, trainer_->step(), from_seed ? "seed" : "checkpoint",
+                    manner_.transcript_every.value_or(settings_.checkpoint_every));
+    transcript_.emplace(folder_.opened(), trainer_->step(), header);
   }
 
   /// The lines that are printed before the first step: plan, memory and settings.
@@ -357,6 +384,10 @@ class Training {
     }
     if (skipped_ > 0)
       progress_.say(text(skipped_, " steps were skipped, because none of their targets is scored"));
+    if (transcript_) {
+      progress_.say(text("the transcript has ", transcript_->lines(),
+                         " lines; hash of the last line: ", transcript_->hash()));
+    }
     if (outcome == nn::Outcome::stopped) {
       progress_.say(text("stopped after step ", trainer_->step(), "; `longhand train --resume ",
                          folder_.path().string(), "` continues the run"));
@@ -385,6 +416,9 @@ class Training {
   Json scores_ = Json::object();
   std::int64_t skipped_ = 0;
   bool dumped_ = false;
+  bool transcribes_ = false;  // true on all ranks if the run has a transcript
+  std::int64_t transcript_every_ = 0;
+  std::optional<TranscriptWriter> transcript_;
   std::optional<nn::Trainer> trainer_;
 };
 

@@ -25,7 +25,11 @@ struct TrainingManner {
   bool scores_there = false;  // evaluate after to_step
   /// The step whose batches, gradients and parameters are written as arrays.
   std::optional<std::int64_t> dump_step = {};
-  std::filesystem::path dump_out = {};     // output file; default: step-N.npz in the run's folder
+  std::filesystem::path dump_out = {};  // output file; default: step-N.npz in the run's folder
+  bool transcript = false;  // write a transcript; a resumed run continues its transcript anyway
+  /// Number of steps between the states of a new transcript; 0: only at checkpoints. Default: the
+  /// checkpoint interval.
+  std::optional<std::int64_t> transcript_every = {};
   nn::Communicator* ranks = &nn::alone();  // ranks that train together; only rank 0 writes files
 
   bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }

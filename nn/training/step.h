@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/memory.h"
@@ -44,6 +45,9 @@ struct StepReport {
   /// True if the step has no scored target. In this case, the parameters and moments did not
   /// change, and loss and norm have no meaning.
   bool skipped = false;
+  /// The hash of the step's batches on all ranks (nn/training/fingerprints.h). Empty if no hook
+  /// requires hashes.
+  std::string batches = {};
 };
 
 /// How a step is divided into parts, and a part into batches. The batches are computed one after

@@ -23,6 +23,7 @@ Outcome Trainer::take_steps() {
     return due(options_.evaluate_every) || step_ == options_.evaluate_at;
   };
   checkpoints_.open();
+  if (step_ == 0) hash();
   // If the earlier process did not finish its last evaluation, a resumed run does this evaluation
   // first.
   if (step_ > 0 && evaluates()) evaluate();
@@ -41,6 +42,7 @@ Outcome Trainer::take_steps() {
     take(std::move(*step));
     began_ = true;
     if (due(options_.look_every)) read();
+    if (hooks_.hashes_after && hooks_.hashes_after(step_)) hash();
     if (evaluates()) evaluate();
     if (due(options_.checkpoint_every) || is_save_due_) save();
   }
@@ -124,6 +126,7 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   report.rate = options_.schedule.at(report.step);
   std::vector<Batch> batches = data.next(interrupt());
   report.waited = step.seconds();
+  if (hooks_.hashed) report.batches = hash_of(batches, ranks_);
 
   // The loss of a step is the weighted mean over all targets of all ranks. If W is the total weight
   // of the targets of the step, and w that of a batch, loss = sum over batches of (w/W) loss_batch.
@@ -232,8 +235,23 @@ void Trainer::save() {
   read();
   saved_at_ = Step::Clock::now();
   if (shares() && !ranks_.any(checkpoints_.wants(step_))) return;
+  if (shares() || checkpoints_.wants(step_)) hash();
   const auto folder = checkpoints_.save(step_, shares() ? &ranks_ : nullptr);
   if (folder && ranks_.rank() == 0 && hooks_.saved) hooks_.saved(step_, *folder);
+}
+
+/// Calls hooks_.hashed, unless it was already called after this step.
+void Trainer::hash() {
+  if (!hooks_.hashed || hashed_ == step_) return;
+  read();
+  hashed_ = step_;
+  if (!shares() && ranks_.rank() > 0) return;
+  hooks_.hashed(step_, hash_state(model_.parameters(), *optimizer_, shares() ? &ranks_ : nullptr));
+}
+
+void Trainer::set_steps(std::int64_t steps, const Schedule& schedule) {
+  options_.steps = steps;
+  options_.schedule = schedule;
 }
 
 std::function<bool()> Trainer::interrupt() const {

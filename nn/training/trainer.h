@@ -9,6 +9,7 @@
 
 #include "nn/model.h"
 #include "nn/ranks/communicator.h"
+#include "nn/training/fingerprints.h"
 #include "nn/training/gradient_exchange.h"
 #include "nn/training/optimizer.h"
 #include "nn/training/prefetcher.h"
@@ -70,6 +71,12 @@ struct TrainerHooks {
   /// evaluation, writes a checkpoint of the last finished step and returns. It is not called while
   /// recorded work is replayed. With several ranks, only evaluations can be abandoned.
   std::function<bool()> interrupt = {};
+  /// If set, StepReport::batches is computed, and this hook is called with the hashes of the state
+  /// before the first step, after each step for which `hashes_after` returns true, and before each
+  /// checkpoint. It must be set on all ranks or on none, and is called on the ranks that store the
+  /// whole state. It is called at most once per step, after `report`.
+  std::function<void(std::int64_t step, const StateHashes&)> hashed = {};
+  std::function<bool(std::int64_t step)> hashes_after = {};
 };
 
 enum class Outcome { finished, stopped };
@@ -100,6 +107,8 @@ class Trainer {
   bool resume_latest();
 
   Outcome run();
+  /// Changes the number of steps and the schedule between two calls of run().
+  void set_steps(std::int64_t steps, const Schedule& schedule);
   std::int64_t step() const { return step_; }  // last executed step
   bool evaluated() const { return evaluated_ == step_; }
 
@@ -116,6 +125,7 @@ class Trainer {
   void evaluate();
   std::optional<double> score();
   void save();
+  void hash();
   std::function<bool()> interrupt() const;
   bool shares() const { return options_.sharing != Sharing::nothing && ranks_.size() > 1; }
 
@@ -138,6 +148,7 @@ class Trainer {
   /// time of the last save, or of the start of run() before the first save
   Step::Clock::time_point saved_at_ = {};
   std::optional<std::int64_t> evaluated_;  // step of the last evaluation
+  std::optional<std::int64_t> hashed_;     // step of the last hashes
 };
 
 }  // namespace longhand::nn

@@ -1,0 +1,77 @@
+#include <iostream>
+#include <random>
+
+#include "apps/compute.h"
+#include "apps/run/settings.h"
+#include "apps/run/verification.h"
+#include "core/quote.h"
+
+namespace longhand::app::verify_command {
+namespace {
+
+std::pair<std::int64_t, std::int64_t> range_from(const std::string& words) {
+  const std::size_t dots = words.find("..");
+  const auto step = [&](std::string_view word) {
+    return parse_integer("--steps", word, 1, longest_training);
+  };
+  if (dots == std::string::npos) return {step(words), step(words)};
+  const std::pair range{step(words.substr(0, dots)), step(words.substr(dots + 2))};
+  if (range.first > range.second) {
+    wrong_usage("--steps: expected A..B with A up to B, got ", quote(words));
+  }
+  return range;
+}
+
+StepsToVerify steps_from(const Arguments& arguments) {
+  StepsToVerify steps{.all = arguments.flag("all")};
+  if (arguments.given("steps")) steps.range = range_from(arguments.word("steps"));
+  if (arguments.given("sample")) {
+    steps.sample = arguments.integer("sample", 1, longest_training);
+    steps.seed = arguments.given("seed") ? seed_from(arguments) : std::random_device()();
+  } else if (arguments.given("seed")) {
+    wrong_usage("--seed needs --sample");
+  }
+  if (int{steps.all} + int{steps.range.has_value()} + int{steps.sample > 0} > 1) {
+    wrong_usage("expected only one of --all, --steps and --sample");
+  }
+  return steps;
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::string& run = arguments.plain()[0];
+  const StepsToVerify steps = steps_from(arguments);
+  std::optional<std::string> against;
+  if (arguments.given("against")) against = arguments.word("against");
+  std::optional<int> threads;
+  if (arguments.given("threads")) {
+    threads = static_cast<int>(arguments.integer("threads", 0, 1024));
+  }
+  const Verified verified = verify(run, steps, against, threads);
+  LONGHAND_CHECK(verified.unchecked.empty(), run, ": unchecked: ", verified.unchecked,
+                 "; these hold: ", verified.holds);
+  std::cout << printable(text(run, ": these hold: ", verified.holds))
+            << "\nhash of the last line: " << verified.hash << '\n';
+}
+
+const Register command{
+    {.name = "verify",
+     .summary = "compares a run with its transcript, and computes steps again",
+     .usage = {"RUN [--all | --steps A..B | --sample N [--seed S]] [--against HASH]"},
+     .options = {{"all", "", "compute all steps again, from step 0"},
+                 {"steps", "A..B", "compute steps A to B again, from the checkpoint before them"},
+                 {"sample", "N",
+                  "compute N random stretches again; a stretch leads from one checkpoint to the "
+                  "next"},
+                 {"seed", "N", "seed that selects the stretches; default: a random one"},
+                 {"against", "HASH", "the expected hash of the transcript's last line"},
+                 {"threads", "N", text(threads_help, "; default: the run's")}},
+     .examples = {"verify runs/flip-flop-1 --all", "verify runs/flip-flop-1 --sample 3"},
+     .notes = "`longhand train --transcript` writes the transcript. Without --all, --steps or\n"
+              "--sample no step is computed again. The exit status is 0 only if everything holds\n"
+              "(docs/guide/verify.md).",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app::verify_command
