@@ -137,6 +137,7 @@ bool TranscriptReader::next() {
   const std::int64_t step_before = line_.step;
   parse(*text);
   check_members();
+  line_.step = line_.json["step"].integer();
   if (line_.json["before"].string() != hash_) {
     refuse("before: expected ", hash_, ", the hash of the line before it, got ",
            line_.json["before"].string());
