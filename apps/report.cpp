@@ -34,9 +34,9 @@ struct TableColumn {
   std::size_t width = 0;
 };
 
-/// The parts of a text that are never divided. If the text has spaces, its parts are words.
-/// Otherwise they are the pieces that end with '/', ',', ';' or a hyphen; the minus sign of 1e-5 is
-/// not a hyphen.
+/// The parts of a table cell's text that are never divided between lines. If the text has spaces,
+/// its parts are words. Otherwise they are the pieces that end with '/', ',', ';' or a hyphen; the
+/// minus sign of 1e-5 is not a hyphen.
 std::vector<std::string_view> parts_of(std::string_view text) {
   const std::string_view ends = text.find(' ') == text.npos ? "/,;-" : " ";
   std::vector<std::string_view> parts;
@@ -55,7 +55,8 @@ std::string_view without_space(std::string_view part) {
   return part.ends_with(' ') ? part.substr(0, part.size() - 1) : part;
 }
 
-/// The text as lines of at most `width` characters. A longer part has a line of its own.
+/// Wraps a text into lines of at most `width` characters. A part (parts_of) that is longer than
+/// `width` gets a line of its own.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   if (count_code_points(text) <= width) return {std::string(text)};
   std::vector<std::string> lines{""};

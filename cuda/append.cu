@@ -41,8 +41,9 @@ __global__ void __launch_bounds__(block_threads)
 void run(CudaBackend& backend, const Append& op) {
   const std::int64_t count = op.from.count(), columns = op.x.heads * op.x.width;
   if (count == 0) return;
-  // A recorded graph may run again with other segment lengths but with the same grid. The number of
-  // blocks therefore follows from the average length.
+  // A recorded graph may run again with other segment lengths but with the same grid. The grid
+  // therefore has enough blocks for the average length. In longer segments, threads copy several
+  // times.
   const std::int64_t average = (op.from.tokens() + count - 1) / count;
   visit_activation(op.x.data.dtype(), [&]<class From>(From) {
     visit_activation(op.y.data.dtype(), [&]<class To>(To) {

@@ -14,7 +14,9 @@ constexpr int convolution_taps = static_cast<int>(ShortConvolution::most_taps);
 struct ConvolutionTask {
   HeadsView x = {}, y = {}, dx = {};  // in the backward pass, y contains dy
   const float *weight = nullptr, *before = nullptr;
-  float *after = nullptr, *parts = nullptr;  // parts: dweight summed over each tile of tokens
+  // `after` receives the last taps - 1 inputs of each segment. `parts` receives dweight, summed
+  // over each tile of tokens. Both may be null.
+  float *after = nullptr, *parts = nullptr;
   SegmentsView segments = {};
   std::int32_t columns = 0, taps = 1;
 };

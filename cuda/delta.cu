@@ -75,7 +75,7 @@ struct DeltaBatch {
   float *rows, *columns, *kept, *beta;
   int together, stride, lines;
   int first_line;      // index in S of the first line (row or column) of the thread block
-  std::int64_t token;  // row of the first of these tokens in q, k and v
+  std::int64_t token;  // row of the batch's first token in q, k and v
   int count, head;
 
   __device__ const float* row(int array, int t) const {
@@ -84,7 +84,7 @@ struct DeltaBatch {
   __device__ float column(int array, int t, int line) const {
     return columns[(array * together + t) * lines + line];
   }
-  /// Copies x of these tokens to the row array number `array`, multiplied by `factor` and, if
+  /// Copies x of the batch's tokens to the row array number `array`, multiplied by `factor` and, if
   /// `by_beta` is true, by each token's beta.
   __device__ void stage_rows(int array, const HeadsView& x, int of_head, float factor,
                              bool by_beta = false) const {
@@ -102,8 +102,8 @@ struct DeltaBatch {
           e < x.width ? factor * load_one(x, token + t, of_head, e) : 0.0f;
     }
   }
-  /// Stores exp(decay) and beta of these tokens in `kept` and `beta`. A barrier must follow before
-  /// stage_rows() multiplies by beta.
+  /// Stores exp(decay) and beta of the batch's tokens in `kept` and `beta`. A barrier must follow
+  /// before stage_rows() multiplies by beta.
   __device__ void stage_numbers(const DeltaTask& task) const {
     for (int t = static_cast<int>(threadIdx.x); t < count; t += delta_threads) {
       const std::int64_t at = (token + t) * task.heads + head;
@@ -113,8 +113,8 @@ struct DeltaBatch {
   }
 };
 
-/// The place of a line, which is a row or column of the memory S that a group of lanes holds. `own`
-/// is the line's index in the thread block, and `number` is its index in S.
+/// The place of a line, a row or column of the memory S. One group of lanes holds the whole line.
+/// `own` is the line's index in the thread block, and `number` is its index in S.
 struct LinePlace {
   int own, number;
   bool writes;  // true if the line exists and this lane writes its result
@@ -124,8 +124,9 @@ struct LinePlace {
 /// the errors w (v minus the value that the decayed S stores for k).
 struct DeltaForwardStep {
   static constexpr bool reverse = false, remembers = true;
-  // Numbers of row arrays and column arrays (DeltaBatch) that stage() fills. group_rows and
-  // group_columns add one array for each query head that reads the key head.
+  // row_arrays and column_arrays are the numbers of row arrays and column arrays (DeltaBatch) that
+  // stage() fills. If group_rows or group_columns is true, one more array is filled for each query
+  // head that reads the key head.
   static constexpr int row_arrays = 1, column_arrays = 1;
   static constexpr bool group_rows = true, group_columns = false;
   __device__ static int lines(const DeltaTask& task) { return task.v.width; }
@@ -275,7 +276,8 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   b.first_line = first_line;
   b.head = static_cast<int>(blockIdx.y);
 
-  // Index, in task.before and task.after, of row 0 of the column of S that these lanes hold.
+  // These lanes hold one column of S. `memory` is the index, in task.before and task.after, of the
+  // column's entry in row 0.
   const std::int64_t memory =
       (std::int64_t{blockIdx.x} * task.heads + b.head) * task.k.width * task.v.width + at.number;
   OfLanes line;

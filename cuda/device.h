@@ -57,7 +57,7 @@ namespace longhand::cuda {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned full_warp = 0xffffffffu;
 
-// Blocks have a single axis of threads, with a multiple of 32 threads.
+// Blocks are one-dimensional, and their number of threads is a multiple of 32.
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_size; }
 /// Same as lane_index(), but read from the hardware at each call, so that values computed from it
 /// occupy no register between calls.

@@ -22,8 +22,8 @@ struct DeviceFacts {
 std::string text_of(const DeviceFacts& facts);
 
 /// Maximum bytes of shared memory, static and dynamic together, that a block may use on a device of
-/// compute capability major.minor, which must be at least 8.0. For an unknown capability, returns
-/// the maximum that every device allows.
+/// compute capability major.minor. The capability must be at least 8.0. For an unknown capability,
+/// returns the maximum that every device allows.
 constexpr std::size_t shared_per_block(int major, int minor) {
   const bool large = major == 8 && (minor == 0 || minor == 7);
   return std::size_t{large ? 163u : major >= 9 && major <= 11 ? 227u : 99u} << 10;

@@ -11,7 +11,7 @@
 namespace longhand::cuda {
 namespace {
 
-// One functor per kind of operation, applied to one element.
+// Functors that compute one element, one functor for each kind of operation.
 struct Scaled {
   float alpha;
   __device__ float operator()(float x) const { return alpha * x; }

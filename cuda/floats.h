@@ -66,8 +66,9 @@ struct Out {
   }
 };
 
-/// Calls body(width), where width is the number of entries that a thread loads or stores at once.
-/// It is full_width<T> if `fits` is true, which means that such accesses are aligned, otherwise 1.
+/// Calls body(width), where `width` is the number of entries that a thread loads or stores at once:
+/// full_width<T> if `fits` is true, otherwise 1. The caller sets `fits` if accesses to
+/// full_width<T> entries are aligned.
 template <class T, class Body>
 void with_width(bool fits, Body&& body) {
   if (fits) return body(std::integral_constant<int, full_width<T>>{});
@@ -75,7 +76,7 @@ void with_width(bool fits, Body&& body) {
 }
 
 /// Row and column of an entry of a matrix. row_column() computes them from the entry's index i in
-/// row-major order. It uses 32-bit division, which is faster, if i and `columns` are below 2^32.
+/// row-major order. If i and `columns` are below 2^32, it uses 32-bit division, which is faster.
 struct RowColumn {
   std::int64_t row, column;
 };

@@ -40,9 +40,9 @@ __global__ void __launch_bounds__(block_threads)
   y[i] = sound ? x[row_column(i, k).row * n + column] : from_float<T>(NAN);
 }
 
-/// dx_ic is the sum of dy_ij over all j with index_ij = c, computed in f32 and rounded once. Each
-/// thread computes one entry dx_ic and reads all k indices of row i. This is acceptable, because k
-/// is small or the row is short.
+/// dx_ic is the sum of dy_ij over all j < k with index_ij = c, computed in f32 and rounded once.
+/// Each thread computes one entry dx_ic and reads all k indices of row i. This is fast enough,
+/// because each row of x has few indices or few columns.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     gather_backward(const std::int32_t* index, const T* dy, Out<T> dx, std::int64_t size,

@@ -14,8 +14,8 @@ class CudaBackend;
 /// work as a graph and launches it. Every later run only launches this graph, with one launch
 /// instead of several hundred.
 ///
-/// The kernels of a graph contain the addresses with which they were recorded, so the blocks for
-/// intermediate results stay reserved from the first run on.
+/// The kernels of a graph contain the addresses with which they were recorded. The memory of
+/// intermediate results is therefore reserved from the first run on.
 class GraphRepeat final : public Repeat {
  public:
   explicit GraphRepeat(CudaBackend& backend);

@@ -25,7 +25,7 @@ struct LossSums {
 };
 
 struct LossResults {
-  float *total, *loss, *hits;  // hits is null if it is not required
+  float *total, *loss, *hits;  // `hits` is null if the share of hits is not required
 };
 
 /// sum / total, or 0 if `total` is 0.
@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) write(sums, results);
 }
 
-/// Calls start(blocks, parts), which launches a loss kernel with this number of blocks: `wanted`,
-/// but at least 1 and at most 528. If there are several blocks, each stores its sums in `parts`. A
-/// second kernel then adds them up and writes the results.
+/// Calls start(blocks, parts), which launches a loss kernel with `blocks` thread blocks. The number
+/// of blocks is `wanted`, but at least 1 and at most 528. If there are several blocks, each stores
+/// its sums in `parts`. A second kernel then adds them up and writes the results.
 template <class Start>
 void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& results,
               Start&& start) {

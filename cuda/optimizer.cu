@@ -223,9 +223,9 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// Calls run(capacity) with the number of tensors that a Table should hold if there are `tensors`
-/// tensors in all. The table is a kernel argument. Kernel arguments are limited to 32764 bytes, and
-/// a table of 500 tensors needs up to 28 KB. Small models use a smaller table.
+/// Calls run(capacity), where `capacity` is the number of entries of a Table: 64 for a model of at
+/// most 64 tensors, otherwise 500. The table is a kernel argument. Kernel arguments are limited to
+/// 32764 bytes, and a table of 500 tensors needs up to 28 KB.
 template <class Run>
 void with_capacity(std::size_t tensors, Run&& run) {
   if (tensors <= 64) return run(std::integral_constant<int, 64>{});

@@ -17,8 +17,8 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// Enqueues the product on the stream. Returns false, with nothing enqueued, if cuBLASLt does not
-  /// support it.
+  /// Enqueues the product on the stream. If cuBLASLt does not support the product, returns false
+  /// and enqueues nothing.
   bool run(const Product& product, const ProductOperands& operands);
 
  private:

@@ -15,7 +15,7 @@ struct Turn {
   const T* x;
   const std::int32_t* positions;
   const float* table;
-  std::int64_t longest;  // number of rows in the table
+  std::int64_t longest;  // number of rows of `table`
   std::int64_t rows, columns, first_column, heads, width, dims;
   std::int64_t pairs, copies;
   bool interleaved;

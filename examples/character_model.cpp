@@ -17,7 +17,7 @@ int main(int count, char** arguments) {
   }
   std::ifstream file(arguments[1]);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::int32_t> tokens;  // bytes
+  std::vector<std::int32_t> tokens;  // one token per byte of the text
   for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
   if (std::ssize(tokens) <= window) {
     std::cerr << arguments[1] << ": expected a text of more than " << window << " characters\n";

@@ -50,8 +50,9 @@ class Reader final : public nn::Model {
       : Model(backend, /*seed=*/1), last(scope() / "last", 16 * (height / 2) * (width / 2), 10) {}
   nn::Loss loss(const nn::PlacedBatch& batch) override {
     const Shape& images = batch.features.shape();
-    const Var x = reshape(batch.features, {images[0], images[1], images[2], 1});  // one channel
-    const Var normalized = norm(first(x));  // the 16 maps of all pixels of all images
+    // The input has one channel.
+    const Var x = reshape(batch.features, {images[0], images[1], images[2], 1});
+    const Var normalized = norm(first(x));  // 16 channels per pixel
     const Var maps = max_pool(activate(Activation::relu, normalized), 2);
     return nn::cross_entropy(last(reshape(maps, {images[0], maps.value().size() / images[0]})),
                              batch);

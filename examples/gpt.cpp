@@ -48,7 +48,8 @@ class Gpt final : public nn::Model {
 
 int main(int count, char** arguments) {
   std::ifstream file(count == 2 ? arguments[1] : "");
-  const std::vector<std::int32_t> text(std::istreambuf_iterator<char>(file), {});  // ASCII
+  // One token per character of the file, which must be ASCII.
+  const std::vector<std::int32_t> text(std::istreambuf_iterator<char>(file), {});
   if (std::ssize(text) <= context || std::ranges::min(text) < 0) {
     return std::cerr << "usage: gpt FILE_OF_ASCII_TEXT\n", 2;
   }

@@ -23,7 +23,7 @@ struct RecordMarks {
 /// A record: one line of a file, of the form {"prompt": "...", "answer": "..."}. Other members of
 /// the JSON object are ignored.
 struct Answer {
-  static constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes
+  static constexpr std::size_t longest_line = std::size_t{16} << 20;  // maximum bytes of a line
 
   std::string prompt, answer;
 

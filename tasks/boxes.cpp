@@ -231,8 +231,8 @@ class Boxes final : public Task {
   }
 
   /// The class of a number, such as "4-7" for 5. A class contains all numbers with the same number
-  /// of binary digits, L. It ends at 2^L - 1, which is the largest depth that a model with L layers
-  /// can reach.
+  /// of binary digits, L. The last number of the class is 2^L - 1, the largest depth that a model
+  /// with L layers can reach.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

@@ -24,12 +24,12 @@ constexpr std::string_view words[] = {
     "tissue",     "pot",      "brick",    "bell"};
 static_assert(std::size(words) == 100);
 
-/// Returns the value of an option. The first choice must be `version`. If it is selected, the
-/// result is `otherwise`, the default of the selected version of the task.
+/// Returns the value of an option. The first choice must be `version`. If the user selects this
+/// choice, the result is `otherwise`, the default of the selected version of the task.
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
-  const std::size_t place = options.choice(name, choices);  // 0: the choice `version`
+  const std::size_t place = options.choice(name, choices);  // 0 stands for the choice `version`
   return place == 0 ? otherwise : static_cast<T>(place - 1);
 }
 

@@ -46,7 +46,8 @@ struct BoxesRules {
   Split split = Split::train;
 };
 
-/// The first `count` words of the list of objects, sorted alphabetically.
+/// Selects the first `count` words of a fixed list of objects, which is in order of word frequency,
+/// and returns the selected words in alphabetical order.
 std::vector<std::string_view> boxes_objects(int count);
 
 /// The vocabulary of the task: words, punctuation marks and special tokens. The text of a word's

@@ -7,8 +7,8 @@
 namespace longhand::tasks {
 namespace {
 
-/// Draws from a Poisson distribution by Knuth's method: uniform numbers are multiplied as long as
-/// the product is above e^-mean. The result is the number of these factors.
+/// Draws from a Poisson distribution by Knuth's method: uniform numbers are multiplied one after
+/// another. The result is the largest number of factors for which the product is above e^-mean.
 int poisson(double mean, Rng& rng) {
   const double least = std::exp(-mean);
   int count = 0;

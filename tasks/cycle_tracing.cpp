@@ -168,7 +168,7 @@ class CycleTracing final : public Task {
     };
     const auto width = static_cast<std::int32_t>(width_);
     const std::int32_t given = sample.asked.front() + 1;
-    // For each node, the index of the token in the prompt at which its successor starts.
+    // For each node, the index of the prompt token at which the node's successor starts.
     std::map<std::string, std::int32_t> target_of;
     for (std::int32_t edge = 2; edge + 2 + width < given; edge += 2 * width + 2) {
       target_of[node_at(edge)] = edge + width + 1;

@@ -107,8 +107,8 @@ class FlipFlopTask final : public Task {
     tally.add_share("reads", right, reads);
   }
 
-  /// To predict the bit of a read, a model must attend to the letter and the bit of the last write
-  /// or read before it.
+  /// To predict the bit of a read, a model must attend to the previous write or read, both to its
+  /// letter and to its bit.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t last = 0;

@@ -17,8 +17,9 @@ namespace {
 // Maximum size of a tokenizer_config.json in bytes.
 constexpr std::size_t largest_config = std::size_t{64} << 20;
 
-/// The tokens of a tokenizer. encode() treats a text as the prompt of a sample: it returns the
-/// tokens before the prompt (such as an instruction), of the prompt, and between prompt and answer.
+/// The tokens of a tokenizer. encode() treats a text as the prompt of a sample. It returns the
+/// tokens before the prompt (such as an instruction), then those of the prompt, then those between
+/// prompt and answer.
 class FramedVocabulary final : public Vocabulary {
  public:
   FramedVocabulary(const TokenizerVocabulary& tokens, const Framing& framing)

@@ -36,7 +36,7 @@ class Framing {
   struct Own {
     std::string_view characters;
     bool ended = true;
-    // The texts that the value `auto` of the options `instruction` and `examples` stands for.
+    // The texts that replace the value `auto` of the options `instruction` and `examples`.
     std::string_view instruction, examples;
   };
   Framing(const OptionValues& options, const Own& own);

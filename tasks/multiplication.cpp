@@ -116,7 +116,7 @@ class Multiplication final : public CharacterTask {
     for (std::size_t place = begin; place < rows_end; ++place, ++digit) {
       if (sample[place] == '+') {
         ++row;
-        digit = static_cast<std::size_t>(-1);  // the loop's increment makes it 0
+        digit = static_cast<std::size_t>(-1);  // the loop's increment makes `digit` 0
         continue;
       }
       Look look{place, {}};

@@ -16,7 +16,7 @@
 /// The settings and samples of a task made from the user's files (tasks/own_task.h).
 namespace longhand::tasks {
 
-inline constexpr std::int64_t longest_record = 1 << 20;  // tokens
+inline constexpr std::int64_t longest_record = 1 << 20;  // maximum tokens of a record
 inline constexpr std::string_view held_out_name = "held-out";
 inline constexpr std::string_view default_between = "\n";
 
@@ -59,8 +59,9 @@ class OwnRecords {
   Sample sample_at(std::uint64_t number) const;
 
  private:
-  /// Converts the pairs of a record, which are indices of tokens, to reference attention. These
-  /// indices do not count the text between prompt and answer, which is part of the sample.
+  /// Converts the pairs of a record, which are indices of tokens, to reference attention. A sample
+  /// also contains the text between prompt and answer, but the indices in the record do not count
+  /// the tokens of this text.
   std::vector<ReferenceRow> rows_of(const RecordMarks& marks, std::int64_t prompt,
                                     std::int64_t begin, std::int64_t end,
                                     const std::string& place) const;

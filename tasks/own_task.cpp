@@ -17,7 +17,7 @@ namespace {
 
 // Maximum size of the option `tokens` in bytes. The option is stored in config.ini.
 constexpr std::size_t largest_token_list = std::size_t{1} << 19;
-constexpr std::size_t longest_word = 256;  // bytes
+constexpr std::size_t longest_word = 256;  // maximum bytes of a word
 
 /// A vocabulary for prompts that a user types: encode() appends the tokens of the text between
 /// prompt and answer.
@@ -157,8 +157,8 @@ class OwnTask final : public Task {
     }
   }
 
-  /// Calls `body` for every sample that begins with `prompt`, with the tokens of the sample after
-  /// `prompt`, which may include the beginning of the answer.
+  /// Calls `body` for every sample that begins with `prompt`. This text may also contain the
+  /// beginning of the answer. `body` receives the tokens of the sample after `prompt`.
   void for_answers(std::string_view prompt,
                    const std::function<void(std::span<const std::int32_t>)>& body) const {
     std::vector<std::int32_t> given;

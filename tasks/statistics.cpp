@@ -28,7 +28,7 @@ double continued_fraction(double a, double b, double x) {
   constexpr double tiny = std::numeric_limits<double>::min();
   const auto nonzero = [](double value) { return value == 0 ? tiny : value; };
   double value = 1, numerators = 1;
-  // Quotient of successive denominators, initially 1 / 0.
+  // The quotient B_n / B_n-1 of successive denominators, initially 1 / 0.
   double denominators = std::numeric_limits<double>::infinity();
   for (int n = 1; n < most_terms; ++n) {
     const double c = coefficient(a, b, x, n);
@@ -160,10 +160,10 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
   if (repeats > 0 && at.size() > 2) {
     const auto bends = static_cast<double>(at.size() - 2);
     const double bent = std::max(0.0, squares - within);
-    // F test of the hypothesis that the mean errors of all sizes lie on the line. `within` is the
-    // sum of squares around the mean of each size, and `bent` the sum of squares of these means
-    // around the line. F = (bent / bends) / (within / repeats) has `bends` and `repeats` degrees of
-    // freedom, and `share` is repeats / (repeats + bends F).
+    // F test of the hypothesis that the mean of ln(error) at each size lies on the fitted line.
+    // `within` is the sum of squares around the mean of each size, and `bent` is the sum of squares
+    // of these means around the line. F = (bent / bends) / (within / repeats) has `bends` and
+    // `repeats` degrees of freedom, and `share` is repeats / (repeats + bends F).
     const double share = within + bent > 0 ? within / (within + bent) : 1;
     law.straight = incomplete_beta(repeats / 2, bends / 2, share);
   }

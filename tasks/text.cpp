@@ -34,8 +34,8 @@ class Text final : public Task {
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   std::int64_t longest() const override {
-    // If the text consists of records, settings_.length includes the tokens that the tokenizer adds
-    // before a text. If the text is cut into windows, it does not.
+    // If the text is cut into windows, settings_.length does not include the tokens that the
+    // tokenizer adds before a text. If the text consists of records, it includes them.
     const bool begins = !settings_.of_records;
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }

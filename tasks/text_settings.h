@@ -50,8 +50,8 @@ struct TextSettings {
   std::vector<std::int32_t> end_of_document(const Vocabulary& vocabulary) const;
   ConversationFormat format(const Vocabulary& vocabulary) const;
   /// Samples are made from the part [begin, end) of a file that has `count` tokens or records. If
-  /// training and validation use the same file, validation uses its end. This end is the share
-  /// `held_out` of the file, but has at least one record or two tokens.
+  /// training and validation use the same file, validation uses the end of the file. The size of
+  /// this end is the share `held_out` of the file, but at least one record or two tokens.
   struct FilePart {
     std::uint64_t begin, end;
   };

@@ -105,8 +105,8 @@ struct TaskScore {
   std::optional<double> decoded = {};  // share of answers with all tokens right, in free decoding
   std::int64_t samples = 0, tokens = 0;
 };
-/// Scores the model of a run, as it was after the last step, on `samples` new samples. If
-/// `decoded`, free decoding is scored too.
+/// Scores the model of a run, as it was after the last step, on `samples` new samples. If `decoded`
+/// is true, free decoding is scored too.
 TaskScore score_task(const GridRun& run, std::string_view distribution,
                      const RecipeOptions& options, std::int64_t samples, bool decoded);
 /// The scores of the runs of one task, one value per seed.

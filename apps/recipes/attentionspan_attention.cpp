@@ -19,8 +19,8 @@ std::vector<AlgorithmicTask> tasks_measured(const RecipeOptions& options) {
   return chosen_tasks(options, tasks);
 }
 
-/// The run of a model all of whose heads have attention weights. Gated DeltaNet heads, which have
-/// no attention weights, are replaced by softmax heads.
+/// The run of a model whose attention is measured. All heads of such a model must have attention
+/// weights. Gated DeltaNet heads have none and are replaced by softmax heads.
 GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
                      const RecipeOptions& options) {
   GridRun run = learned_run(task, number, options);

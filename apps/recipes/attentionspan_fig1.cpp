@@ -82,7 +82,7 @@ RecipeResult figure1(const RecipeOptions& options) {
   const EvaluationOptions samples = fresh_samples(measured_samples(options), options);
   const std::vector<SweepAxis> axes{parse_axis(lengths)};
   std::vector<std::string> rows;
-  std::vector<std::vector<AtLength>> found;  // found[length][seed]
+  std::vector<std::vector<AtLength>> found;  // indexed as found[length][seed]
   std::string maps, heads;
   for (const GridRun& run : runs) {
     const LoadedRun loaded = load_learned(run, options);

@@ -73,8 +73,8 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
           run_path(model, options, beside_attentionspan()), model.last_step()};
 }
 
-/// A sentence for the results page: multiplication is repaired with fewer steps. Empty if this is
-/// not the case.
+/// A sentence for the results page, which says that multiplication is repaired with fewer steps
+/// than the other tasks. Empty if the number of steps is the same.
 std::string of_products(const RecipeOptions& options) {
   const bool fewer = options.scale == Scale::laptop && options.model.empty();
   return fewer ? " Repairs of multiplication have a quarter of the steps of the other tasks." : "";
@@ -86,7 +86,8 @@ std::int64_t scored(const RecipeOptions& options) {
 }
 
 /// Adds the shares of right answers and of right tokens, in and out of distribution, in percent.
-/// `runs` has one run per seed. Column names end in `when`, such as "ID before".
+/// `runs` has one run per seed. Column names end in the text `when`, which is "before" in "ID
+/// before".
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 std::span<const GridRun> runs, const RecipeOptions& options) {
   TaskScores id, ood;
@@ -114,8 +115,8 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// Names of a scored run in the table. The row is named after the task, followed by `row`. The
-/// names of its columns end in `when`.
+/// How a scored run is named in the table. The table row is named after the task, followed by
+/// `row`. The column names of this run end in `when`.
 struct ScoredRun {
   const char *row, *when;
 };

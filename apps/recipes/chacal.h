@@ -14,7 +14,7 @@ namespace longhand::app {
 struct ToyModel {
   bool chacal = false;
   std::int64_t layers = 1;
-  double paper_accuracy = 0, paper_loss = 0;  // in the paper's Table 1
+  double paper_accuracy = 0, paper_loss = 0;  // results in the paper's Table 1
 
   std::string name() const;  // name in the table, such as "ChaCAL L=1"
 };

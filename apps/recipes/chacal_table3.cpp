@@ -53,7 +53,9 @@ struct Runs {
   std::filesystem::path base;  // the run from which `standard` and `changed` start
   std::vector<GridRun> first;  // the run `base` if this recipe trains it, otherwise empty
   GridRun standard, changed;
-  std::string heads;  // kind or list of the heads in the run `changed`
+  // The heads of the run `changed`: a kind that replaces the softmax heads, such as "chacal", or a
+  // complete list of heads.
+  std::string heads;
 
   std::vector<GridRun> all() const {
     std::vector<GridRun> runs = first;
@@ -174,8 +176,9 @@ std::vector<GridPiece> pieces(const RecipeOptions& options) {
   return all;
 }
 
-/// Losses of one seed's models on the same windows of text: `before` the continued training, and
-/// after it with unchanged heads (`standard`) and with replaced heads (`changed`).
+/// Losses of one seed's models on the same windows of text. `before` is measured before the
+/// continued training. `standard` and `changed` are measured after it, with unchanged and with
+/// replaced heads.
 struct Scored {
   Losses before, standard, changed;
 };

@@ -60,7 +60,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   html::LineChart chart{.x_label = "references followed", .y_label = "accuracy", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
-  std::vector<std::vector<ToyScore>> scores(models.size());  // scores[model][seed]
+  std::vector<std::vector<ToyScore>> scores(models.size());  // indexed as scores[model][seed]
   for (std::size_t r = 0; r < runs.size(); ++r) {
     scores[r % models.size()].push_back(score_toy(runs[r], options));
   }

@@ -10,13 +10,13 @@ namespace {
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 /// The result of guessing in the task FFML. An answer consists of one bit and the end token, which
-/// every model predicts. Guessing the bit therefore has half of the answers right, and three
-/// quarters of their tokens.
+/// every model predicts. A guessed bit is right in half of the cases. Half of the answers and three
+/// quarters of the tokens are then right.
 std::optional<double> of_ffml(std::string_view recipe, std::string_view column) {
   static constexpr std::array<std::string_view, 8> accuracies{
       "Acc.",       "before",          "after",   "with a matrix",
       "with heads", "with its matrix", "partial", "decoded"};
-  if (column == "Accuracy") return 0.5;  // Tables 4 and 5 report shares from 0 to 1
+  if (column == "Accuracy") return 0.5;  // Tables 4 and 5 of AttentionSpan have shares, not percent
   const bool counted =
       std::ranges::any_of(accuracies, [&](auto word) { return has(column, word); });
   if (!counted || recipe == "attentionspan/table3") return {};

@@ -14,8 +14,8 @@
 /// from the pages' JSON files, so that no verdict is written by hand.
 namespace longhand::app {
 
-/// Refers to a number in the table of a results page. The number has one value per run, or a single
-/// value if the page lists no runs.
+/// Refers to a cell in the table of a results page. If the page also lists each run, the cell
+/// stands for one value per run, otherwise for a single value.
 struct ClaimFigure {
   ClaimFigure() = default;
   ClaimFigure(std::string_view in_page, std::string_view in_row, std::string_view in_column)

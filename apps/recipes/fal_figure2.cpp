@@ -20,11 +20,11 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 }
 
 /// For one column of the table, which is a distribution of the task, adds a row for each FAL head.
-/// Its values, one per run, are the shares of tokens at which the head selects the token that the
+/// The row has one value per run: the share of tokens at which the head selects the token that the
 /// task requires.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
-  std::vector<std::vector<FalShare>> shares;  // shares[run][head]
+  std::vector<std::vector<FalShare>> shares;  // indexed as shares[run][head]
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
     shares.push_back(fal_shares(

@@ -57,7 +57,7 @@ RunFolder open_or_create(const std::filesystem::path& path, const Config& config
                          std::optional<std::int64_t> start_step = {});
 
 /// The folder of a run. If a recipe in `reuse_from` has finished the same run at the same scale,
-/// this is the run's folder in that recipe, otherwise its folder in this recipe.
+/// this is the run's folder in that recipe. Otherwise, it is the run's folder in this recipe.
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
                                std::span<const std::string_view> reuse_from = {});
 
@@ -102,9 +102,9 @@ struct MeanOverRuns {
 };
 MeanOverRuns mean_over(std::span<const double> values);
 
-/// A table row with the mean over runs and its interval. If `of` is not 0, the values are shares of
-/// `of` counted choices. The interval is then clipped to [0, 1], and a single run has Wilson's
-/// interval.
+/// A table row with the mean over runs and its interval. If the values are shares, `of` is the
+/// number of counted choices in each run. The interval is then clipped to [0, 1], and a single run
+/// has Wilson's interval. If the values are not shares, `of` is 0.
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
            std::optional<double> paper, std::int64_t of = 0);
 /// Adds the row of row_of() to the result and returns the row. With several runs, also adds a row

@@ -10,7 +10,7 @@
 namespace longhand::app {
 namespace {
 
-/// The number of training samples that, at a scale, stands for a million samples of the paper's
+/// At each scale, this number of training samples stands for a million samples of the paper's
 /// training sets. The paper draws 100,000 * 1024 samples in training, about two thirds of its
 /// largest set. Every scale draws the same fraction of its own largest set.
 std::int64_t million(Scale scale) {
@@ -57,7 +57,8 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   const std::int64_t set = std::stoll(model.set) * million(options.scale);
   config.set("training.set", std::to_string(set));
   if (options.scale == Scale::paper) {
-    // On the larger sets, ten epochs of warm-up would be longer than the whole training.
+    // The warm-up takes ten epochs, as in the paper, but at most a tenth of all steps. Ten epochs
+    // of the larger sets would be longer than the whole training.
     const std::int64_t steps = 100'000;
     config.set("training.warm_up", std::to_string(std::min(10 * set / 1024, steps / 10)));
   }
@@ -142,8 +143,8 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
   for (const auto& [name, runs] : models) {
     if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
     auto mean = sweep_series_over(name, runs, axes, metric);
-    // If a model has several series, one for each value of the second axis, their colours show this
-    // value, and their dashes show the model.
+    // A model may have several series, one for each value of the second axis. The colours of the
+    // series then show this value, and the dashes show the model.
     for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
       mean[s].hue = s;
       mean[s].dashed = !chart.series.empty();

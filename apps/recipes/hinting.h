@@ -18,7 +18,8 @@ struct HintingModel {
   std::string task = "sorting";
   std::string hint = "none";
   bool tempered = false;
-  std::string set = "160M";  // "1M", "10M", "40M" or "160M"
+  // Size of the paper's training set: "1M", "10M", "40M" or "160M".
+  std::string set = "160M";
   int layers = 2;
   bool repetitions = false;  // true: a tenth of the inputs has repeated numbers
   /// For the successor hint, true means that the successor of a number that occurs more than once

@@ -137,7 +137,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   constexpr std::array<std::string_view, 2> names{"a copy due", "the next number due"};
   for (const Line& line : lines()) {
     std::vector<Kinds> runs;
-    // One view per head of the model. Only the layer of each head is used.
+    // One view per head of the model. Only the layer number of each view is used.
     std::vector<HeadView> heads;
     for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
       const LoadedRun run =

@@ -32,8 +32,8 @@ void make(const Figure& figure, const RecipeOptions& options, RecipeResult& resu
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
-  // In the paper, each number of an input occurs r = 2 to 5 times. r = 1 is added, because then no
-  // number is repeated and knowing the successor suffices.
+  // In the paper, each number of an input occurs r = 2 to 5 times. This recipe adds r = 1. Then no
+  // number is repeated, and a model sorts correctly if it always outputs the next greater number.
   if (figure.repeated) axes.push_back(parse_axis("repeat=1..5"));
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {

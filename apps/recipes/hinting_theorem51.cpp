@@ -42,7 +42,7 @@ struct Trial {
   SortingConstruction construction;
   std::shared_ptr<Backend> backend;
   std::unique_ptr<nn::Decoder> model;
-  std::vector<std::int64_t> lengths = {};  // in ascending order
+  std::vector<std::int64_t> lengths = {};  // the tested lengths, in ascending order
   std::int64_t each = 1;                   // number of sequences per length
 
   std::vector<std::int64_t> sorted = {};  // number of correctly sorted sequences, per length

@@ -35,8 +35,8 @@ struct MatrixTask {
   std::string_view kind;                // longhand's name of the task, such as "words"
   std::string_view length;              // unit of length, such as "instructions"
   std::array<std::int64_t, 3> longest;  // maximum trained length at each scale
-  /// Returns the task's options for samples of up to `longest`, as in training. If `exactly`, for
-  /// samples of exactly that length.
+  /// Returns the task's options. If `exactly` is true, all samples have the length `longest`.
+  /// Otherwise, samples have lengths up to `longest`, as in training.
   Settings (*options)(Scale scale, std::int64_t longest, bool exactly);
   std::string_view best;  // the best published results beyond the trained length
   Scale from = Scale::laptop;
@@ -118,11 +118,14 @@ struct CellRun {
   };
   std::string run, rate;
   std::uint64_t seed = 0;
-  std::int64_t step = 0;            // last trained step
-  std::string end;                  // why training ended: whole, hopeless or diverged
-  std::optional<double> loss = {};  // on samples of the training distribution; empty if diverged
-  double seconds = 0;               // seconds per token: the 10% quantile over steps
-  std::vector<Score> scores = {};   // one score per test
+  std::int64_t step = 0;  // last trained step
+  // Why training ended: "whole" (after all steps), "hopeless" (stopped early, see is_hopeless()) or
+  // "diverged".
+  std::string end;
+  // Mean loss on samples of the training distribution. Empty if the training diverged.
+  std::optional<double> loss = {};
+  double seconds = 0;              // seconds per token: the 10% quantile over steps
+  std::vector<Score> scores = {};  // one score per test
 };
 /// The results of a finished cell, a mechanism on a task. They are stored in options.out, in a JSON
 /// file named after the cell.

@@ -90,7 +90,7 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
 }
 
-/// The losses and the seconds per token of the steps of a run up to step `last`, in order.
+/// For each step of a run up to the step `last`, in order: the loss, and the seconds per token.
 struct Steps {
   std::vector<double> losses, seconds;
 
@@ -163,8 +163,8 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
 }
 
 /// The task on which learning rates are compared, with new samples of the training distribution. If
-/// the task consists of files, this is the file `id` or the held-out records. If there is neither,
-/// it is the training file.
+/// the task consists of files, new samples are in the file `id`, among the held-out records or in
+/// the file `validation`. If none of these exists, the training file is used.
 std::unique_ptr<tasks::Task> selecting_task(const Config& config) {
   for (const tasks::Distribution& d : config.distributions()) {
     const bool is_new = d.name == "id" || d.name == "held-out" || d.name == "validation";
@@ -258,7 +258,8 @@ std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3
 
 namespace {
 
-/// Number of positions that a model must have so that samples of `times` the trained length fit.
+/// Number of positions that a model must have for samples that are `times` times as long as in
+/// training.
 std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& cell,
                           const RecipeOptions& options) {
   if (!cell.task->files.empty()) {

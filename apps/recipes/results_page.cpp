@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t largest_page = 16U << 20;
-/// A table with more rows is moved to the end of the page, so that the page starts with its main
-/// results.
+/// If a table has more rows than this, it is moved to the end of the page, so that the page starts
+/// with its main results.
 constexpr std::ptrdiff_t many_rows = 60;
 
 std::string figure_text(const Json& value, bool whole) {
@@ -62,11 +62,12 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
               {"rows", std::move(rows)}};
 }
 
-/// For each row and column of the table: the JSON rows of all runs, in order.
+/// For each cell (row and column) of a results table: the JSON entries that contain the cell's
+/// values in single runs, in the order of the runs.
 using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<const Json*>>;
 
-/// The values of single runs, which are only in the JSON. The names of their columns, given by
-/// add_row(), are "COLUMN, run 2" and so on.
+/// Finds the JSON entries that contain values of single runs. These entries are not rows of the
+/// table. add_row() names their columns "COLUMN, run 1", "COLUMN, run 2" and so on.
 RunFigures run_figures(const Json& results) {
   RunFigures all;
   for (const Json& row : results["rows"].elements()) {
@@ -106,8 +107,8 @@ std::string hours_text(double hours) {
                    : text(html::decimals(hours, 1), " h");
 }
 
-/// The hand-written block of a page with its markers. If the page has no such block, an empty
-/// block.
+/// Returns the hand-written block of a page, including the markers at its begin and end. If the
+/// page has no such block, returns only the two markers.
 std::string notes_of(const fs::path& page) {
   const std::string empty = text(notes_begin, notes_end);
   if (!fs::exists(page)) return empty;

@@ -4,13 +4,14 @@
 #include "apps/recipes/chacal.h"
 #include "apps/recipes/scaling.h"
 
-/// The three scaling studies: their models, sizes and measures.
+/// Defines the three scaling studies (Flip-Flop, chains and sorting): their models, sizes and
+/// measures.
 namespace longhand::app::scaling {
 namespace {
 
 using MakeStudy = Study (*)(Scale);
 
-/// The training and sizes of one model at one size of a study.
+/// One size of a study: the number of training steps, and the width of the model.
 struct Sized {
   std::int64_t steps = 0, width = 0;
 };
@@ -65,7 +66,8 @@ std::unique_ptr<tasks::Task> task_of(const Measure& measure, const Config& confi
   return config.positioned(config.kind().make(values));
 }
 
-/// The values of all measures for a run. Measures that use the same samples share one evaluation.
+/// Evaluates a finished run in all measures of a study. Successive measures that use the same
+/// samples share one evaluation.
 std::vector<Scored> score(const Study& study, const GridRun& run, const RecipeOptions& options) {
   LoadedRun loaded = load_finished(run, options);
   // All runs are tested on the same samples, on which no run was trained.

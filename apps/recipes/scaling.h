@@ -11,7 +11,7 @@
 /// extrapolate to the papers' sizes. The tasks are Flip-Flop, chains and sorting.
 namespace longhand::app::scaling {
 
-/// A number printed in a paper: a share of errors or a loss. 0 means that it was rounded to 0.
+/// A result printed in a paper: a share of errors or a loss. 0 means that the paper rounds it to 0.
 using Printed = std::optional<double>;
 
 struct StudiedModel {
@@ -23,14 +23,14 @@ struct StudiedModel {
 struct Measure {
   std::string name;
   std::string distribution;         // distribution of the task; empty: the training distribution
-  Settings task;                    // overrides options of the task
+  Settings task;                    // options of the task that are changed for this measure
   std::string metric;               // metric whose errors are counted; empty: the mean loss
-  std::vector<Printed> paper = {};  // the paper's value, per model
+  std::vector<Printed> paper = {};  // the paper's result for each model
   bool is_share() const { return !metric.empty(); }
 };
 
-/// A study of models. They are trained with several numbers of samples at one width, and with
-/// several widths at the middle number of samples.
+/// A scaling study. Each of its models is trained with several numbers of samples at one width, and
+/// at several widths with the middle number of samples.
 struct Study {
   std::string task;
   Settings settings;  // settings shared by all runs
@@ -40,40 +40,42 @@ struct Study {
   std::vector<std::int64_t> steps;  // numbers of steps, with ratios such as 1 : 4 : 16
   std::vector<std::int64_t> widths;
   std::int64_t width = 0;    // width of the runs with varying numbers of samples
-  std::int64_t inner = 0;    // feed-forward width as a multiple of the width; 0: the default
+  std::int64_t inner = 0;    // feed-forward width divided by the model's width; 0: the default
   double rate = 0;           // learning rate at `width`; at other widths proportional to 1 / width
   std::int64_t warm_up = 0;  // warm-up steps; at most a third of a run's steps
   std::int64_t test_samples = 0;
   std::int64_t paper_samples = 0;  // number of samples in the paper's training
-  std::string remarks = {};        // how sizes differ from the paper's, and what is measured
+  // Text of the report that states what is measured, and which sizes differ from the paper's.
+  std::string remarks = {};
 
   std::int64_t middle_steps() const { return steps[steps.size() / 2]; }
 };
 
 /// The error of one run in one measure.
 struct Scored {
-  double size = 0;          // number of samples, or width
+  double size = 0;          // number of training samples, or width of the model
   double error = 0;         // share of wrong answers, or loss
   std::int64_t trials = 0;  // number of answers, if the error is a share
   bool none_wrong = false, all_wrong = false;
 };
 
-/// The measured errors of one model in one measure.
+/// The errors of all runs of one model in one measure: of the runs with different numbers of
+/// training samples, and of the runs with different widths.
 struct Line {
   std::vector<Scored> by_samples, by_width;
 };
 
 using Lines = std::vector<std::vector<Line>>;  // lines[measure][model]
 
-/// A fitted power law, or the reason why there is none.
+/// The result of a fit: a power law, or the reason why none was fitted.
 struct Fit {
   std::optional<tasks::PowerLaw> law;
   std::string why_none;
   std::int64_t none_wrong = 0;
 };
 
-/// Fits a power law. Points at which every answer is wrong are excluded, because the error does not
-/// yet fall there.
+/// Fits a power law of the error in the size (number of samples or width). Points at which every
+/// answer is wrong are excluded, because the error does not fall yet at such small sizes.
 Fit fit(const std::vector<Scored>& points);
 
 /// Adds the rows, tables and charts of a study to the result.

@@ -20,7 +20,7 @@ std::vector<double> sizes_in(const std::vector<Scored>& points) {
   return sizes;
 }
 
-/// The errors of the runs of one size, in the order of seeds.
+/// The errors of the runs with this size, in the order of their seeds.
 std::vector<double> errors_at(const std::vector<Scored>& points, double size) {
   std::vector<double> errors;
   for (const Scored& point : points) {
@@ -41,12 +41,13 @@ Printed paper_of(const Measure& measure, std::size_t model) {
 
 bool bends(const tasks::PowerLaw& law) { return law.straight && *law.straight < 0.05; }
 
-/// Limits a share to at most 1, which a fit may exceed.
+/// Limits a share of errors to at most 1, because the value of a fitted power law may be larger.
 double bounded(double error, const Measure& measure) {
   return measure.is_share() ? std::min(error, 1.0) : error;
 }
 
-/// A fitted law with its interval, from the fewest samples to those of the paper.
+/// The curve of a fitted power law with its 95% band, from `first` samples, the smallest number in
+/// the study, to the paper's number of samples.
 html::Series line_of(const tasks::PowerLaw& law, double first, const Study& study,
                      std::size_t model) {
   html::Series line{.name = study.models[model].name + ", fit",
@@ -64,7 +65,8 @@ html::Series line_of(const tasks::PowerLaw& law, double first, const Study& stud
   return line;
 }
 
-/// Adds a paper's figure of a model. Models with the same figure share one mark.
+/// Adds the paper's result for a model to the marks of a chart. Models with the same result share
+/// one mark.
 void add_paper(std::vector<html::Series>& papers, const std::string& model,
                const html::Point& figure, std::size_t hue) {
   for (html::Series& other : papers) {
@@ -140,7 +142,8 @@ std::string printed(Printed paper) {
   return *paper == 0 ? "&lt; 0.005" : html::number(*paper, 3);
 }
 
-/// The exponent b of a fit with remarks on the fit, or the reason why there is none.
+/// Text of a table cell: the exponent b of the fitted law e = a n^-b with remarks on the fit, or
+/// the reason why no law was fitted.
 std::string exponent_text(const Fit& fitted) {
   if (!fitted.law) return html::escape(fitted.why_none);
   const tasks::PowerLaw& law = *fitted.law;
@@ -170,8 +173,8 @@ std::string table_of(
   return html::table(header, body);
 }
 
-/// A table of the median errors at every size. For widths, the last column is the exponent b of a
-/// fit.
+/// A table of the median errors at every size. If the sizes are widths, the last column contains
+/// the exponent b of the fitted law e = a n^-b.
 std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
   const auto points = [&](std::size_t m, std::size_t i) -> const std::vector<Scored>& {
     return by_width ? lines[m][i].by_width : lines[m][i].by_samples;
@@ -196,8 +199,8 @@ std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
   });
 }
 
-/// A table of the exponent b, the error that the fit predicts for the paper's number of samples,
-/// and the paper's own error.
+/// A table of the fitted laws e = a n^-b: the exponent b, the error that the law predicts for the
+/// paper's number of samples, and the error that the paper reports.
 std::string fits_table(const Study& study, const Lines& lines) {
   const auto n = static_cast<double>(study.paper_samples);
   const std::vector<std::string> header{"b", "fit at " + html::mark_label(n) + " samples", "paper"};
@@ -215,9 +218,10 @@ std::string fits_table(const Study& study, const Lines& lines) {
   });
 }
 
-/// Adds the rows of a study: the errors at every size, the exponent b, and the error that the fit
-/// predicts for the paper's number of samples. The table shows only the means at the largest number
-/// of samples, and the prediction if the points do not deviate from the fit.
+/// Adds the rows of a study to the result: the mean error at every size, the exponent b of the
+/// fitted law e = a n^-b, and the error that the law predicts for the paper's number of samples.
+/// Most rows appear in the JSON only. The table shows the mean errors at the largest number of
+/// samples and, if the points follow the law, the prediction.
 void add_rows(const Study& study, const Lines& lines, RecipeResult& result) {
   for (std::size_t m = 0; m < study.measures.size(); ++m) {
     const Measure& measure = study.measures[m];

@@ -26,18 +26,20 @@ class Weights {
   double& at(std::int64_t row, std::int64_t column) {
     return values_[static_cast<std::size_t>(row * columns_ + column)];
   }
-  /// Makes output `row` of a matrix product include `factor` times the stream's coordinate along
-  /// `direction`.
+  /// Adds `factor` times the residual stream's coordinate along `direction` to output `row` of the
+  /// matrix product.
   void read(std::int64_t row, std::int64_t direction, double factor = 1) {
     at(row, direction) += factor / 2;
     at(row, directions_ + direction) -= factor / 2;
   }
-  /// Makes input `column` of a matrix product add `factor` times `direction` to the stream.
+  /// Makes the matrix product add its input `column`, times `factor`, to the residual stream along
+  /// `direction`.
   void write(std::int64_t column, std::int64_t direction, double factor = 1) {
     at(direction, column) += factor;
     at(directions_ + direction, column) -= factor;
   }
-  /// Adds the unit vector of a direction to row `row`. Rows are vectors of the residual stream.
+  /// Adds the vector of a direction to row `row`, for parameters whose rows are vectors of the
+  /// residual stream, such as embeddings.
   void place(std::int64_t row, std::int64_t direction) {
     at(row, direction) += 1;
     at(row, directions_ + direction) -= 1;
@@ -81,15 +83,15 @@ class Builder {
     return decoder_.block(layer).feed_forward;
   }
 
-  /// Row of the fused query-key-value projection that computes entry `symbol` of a head's queries
-  /// (part 0), keys (1) or values (2).
+  /// The row of the fused query-key-value projection that computes the entry for `symbol` of a
+  /// head's queries (part 0), keys (part 1) or values (part 2).
   std::int64_t row(int part, int head, std::int64_t symbol) const {
     return (2 * part + head) * mark_ + symbol - 1;
   }
   std::int64_t query(int head, std::int64_t symbol) const { return row(0, head, symbol); }
   std::int64_t key(int head, std::int64_t symbol) const { return row(1, head, symbol); }
   std::int64_t value(int head, std::int64_t symbol) const { return row(2, head, symbol); }
-  /// Column of the output projection for entry `symbol` of a head.
+  /// The column of the output projection that reads the entry for `symbol` of a head's output.
   std::int64_t output(int head, std::int64_t symbol) const { return head * mark_ + symbol - 1; }
 
   double gamma(std::int64_t number) const { return static_cast<double>(q_ - number + 1); }
@@ -116,10 +118,13 @@ class Builder {
     gain.store();
   }
 
-  /// Head 0 detects the token's own symbol, and whether ⊥ precedes the token. In head 1, a number
-  /// attends to itself, and ⊥ attends to the smallest number.
+  /// Head 0 detects the token's own symbol, and whether the delimiter ⊥ (the end of the input)
+  /// precedes the token. In head 1, a number attends to itself, and ⊥ attends to the smallest
+  /// number.
   void first_attention() const {
-    constexpr double delimiter_first = 3;  // C in docs/math/sorting_construction.md
+    // The score of a number's query with the key of the delimiter ⊥; C in
+    // docs/math/sorting_construction.md.
+    constexpr double delimiter_first = 3;
     Weights in = projection(0);
     Weights out = mixed(0);
     for (std::int64_t s = 1; s <= mark_; ++s) {
@@ -140,8 +145,10 @@ class Builder {
     out.store();
   }
 
-  /// For a number b after ⊥, replaces the directions tilde b and tilde ⊥ by -tilde b. The hidden
-  /// unit 2 relu(e_b + tilde ⊥ - 3/2) is 1 if both e_b and tilde ⊥ are present.
+  /// At a number b after the delimiter ⊥, replaces tilde(⊥) by -tilde(b), where e(b) and tilde(b)
+  /// are two directions of symbol b (SortingDirections). The hidden unit of b is relu(x - 3/2),
+  /// where x is the sum of the stream's coordinates along e(b) and tilde(⊥). The unit is 1/2 if
+  /// both coordinates are 1, otherwise 0.
   void first_feed_forward() const {
     Weights up = weights(feed_forward(0).up.weight);
     Weights bias = weights(feed_forward(0).up.bias);
@@ -160,8 +167,9 @@ class Builder {
     weights(feed_forward(0).down.bias).store();
   }
 
-  /// Head 0 computes the mean of tilde over all copies of the number. This mean is positive before
-  /// ⊥ and negative after it. Head 1 finds the next greater number.
+  /// Head 0 averages the coordinate along the number's direction tilde over all copies of the
+  /// number. This coordinate is 1 for copies before the delimiter ⊥ and -1 for copies after it.
+  /// Head 1 finds the next greater number.
   void second_attention() const {
     Weights in = projection(1);
     Weights out = mixed(1);
@@ -182,8 +190,9 @@ class Builder {
     out.store();
   }
 
-  /// After ⊥, subtracts the number itself. If copies of the number are left, adds it again, with a
-  /// factor of G times the coordinate that measures the copies.
+  /// After the delimiter ⊥, removes the token's own number from the candidates for the next output.
+  /// If copies of the number are left to be output, adds the number again, multiplied by the gain G
+  /// and by the mean that head 0 of the second attention computed.
   void second_feed_forward() const {
     Weights up = weights(feed_forward(1).up.weight);
     Weights down = weights(feed_forward(1).down.weight);
@@ -212,7 +221,7 @@ class Builder {
   const nn::Decoder& decoder_;
   SortingConstruction c_;
   SortingDirections at_;
-  std::int64_t q_, mark_;  // mark_: the symbol ⊥
+  std::int64_t q_, mark_;  // q_: the greatest number; mark_: the symbol of the delimiter ⊥
 };
 
 }  // namespace

@@ -15,7 +15,8 @@
 namespace longhand::app {
 namespace {
 
-/// A picture with one axis per setting and one for the score.
+/// A picture in parallel coordinates with one line per run. It has one axis for each setting of the
+/// grid, and one for the score.
 std::string picture_of(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
                        const std::string& metric, bool less) {
   double low = cells[0].scores[0], high = low;
@@ -52,8 +53,8 @@ std::string settings_of(const std::vector<GridAxis>& axes, const GridCell& cell)
   return all;
 }
 
-/// A picture of the scores after each stage. The line of a setting ends where the setting was
-/// dropped.
+/// A line chart of the mean scores after each stage of successive halving. It has one line for each
+/// combination of settings. The line ends at the last stage that the combination reached.
 std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
                            const GridStages& stages, const std::string& metric) {
   html::LineChart chart{.x_label = "steps", .y_label = metric, .series = {}, .log_x = true};
@@ -70,7 +71,8 @@ std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<
   return html::line_chart(chart);
 }
 
-/// The mean score of a cell's runs. Scores of which more is better are shares.
+/// The mean score over the runs of a cell (a combination of settings), with its interval. If higher
+/// scores are better, scores are shares, so the interval is clipped to [0, 1].
 MeanOverRuns mean_score(const GridCell& cell, bool less) {
   MeanOverRuns mean = mean_over(cell.scores);
   if (!less && mean.low) {
@@ -80,7 +82,7 @@ MeanOverRuns mean_score(const GridCell& cell, bool less) {
   return mean;
 }
 
-/// Steps of the last stage that the cell reached.
+/// Number of steps for which each run of a cell (a combination of settings) was trained in total.
 std::int64_t steps_of(const GridCell& cell, const GridStages& stages) {
   return stages.all[cell.means.size() - 1].steps;
 }
@@ -114,7 +116,7 @@ Report table_of(const std::vector<GridAxis>& axes, const std::vector<GridCell>& 
   return table;
 }
 
-/// The same table for the page, with a link to the report of each run.
+/// The table of a sweep as HTML, with a link to the report of each run.
 std::string html_table(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
                        const GridStages& stages, bool less) {
   Texts header;

@@ -11,23 +11,24 @@ namespace longhand::app {
 
 using Texts = std::vector<std::string>;
 
-/// A setting and its values in the grid.
+/// A setting that a sweep varies, with its values.
 struct GridAxis {
   std::string name, key;  // name: as typed by the user; key: as in config.ini
   Texts values;
 };
 
-/// A combination of the grid's values, with the scores of its runs.
+/// A cell of the grid: a combination of values of its settings, with the scores of the runs that
+/// have these settings.
 struct GridCell {
-  std::vector<std::size_t> choice;  // index of the value on each axis
+  std::vector<std::size_t> choice;  // for each axis, the index of the value
   Texts runs;                       // names of the runs' folders
   std::vector<Config> configs;
   std::vector<double> scores;  // scores of the runs after the cell's last stage
-  std::vector<double> means;   // mean score over runs after each of the cell's stages
+  std::vector<double> means;   // mean score of the runs after each stage that the cell reached
 };
 
-/// The stages of a sweep, and the cells in each stage. A sweep that trains all runs to their end
-/// has one stage.
+/// The stages of a sweep by successive halving. A sweep that trains all runs to their end has one
+/// stage.
 struct GridStages {
   std::vector<HalvingStage> all;
   std::string score;  // the score that ranks the runs, such as "ood/sequences"

@@ -15,13 +15,15 @@
 namespace longhand::app {
 namespace {
 
-/// What one sample contributes to the measures.
+/// The contribution of one sample: its number of tokens, of scored outputs (`asked`) and of right
+/// predictions, and its attention score if the task has a reference for it.
 struct SampleMeasures {
   std::int64_t tokens = 0, asked = 0, right = 0;
   std::optional<double> attention_score = {};
 };
 
-/// The sum of -p ln p over all entries. It is computed in blocks of rows to save memory.
+/// The sum of -p ln p over all entries p of a matrix of attention weights. It is computed in blocks
+/// of rows to save memory.
 double entropy_of(const Tensor& weights) {
   constexpr std::int64_t entries_at_once = 1 << 18;
   const std::int64_t stride = std::max<std::int64_t>(1, entries_at_once / weights.columns());
@@ -34,8 +36,9 @@ double entropy_of(const Tensor& weights) {
   return sum;
 }
 
-/// The weights on values of a layer's heads in a sequence, averaged over the heads: [tokens,
-/// tokens]. Calls `visit` with the attention weights of each head.
+/// The weight of each token's value in each output of a layer's heads (nn::value_weights), averaged
+/// over the heads, in one sequence: [tokens, tokens]. Calls `visit` with the attention weights of
+/// each head.
 template <class F>
 Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
                      const std::vector<nn::MixerView>& views, const Segments& sequences,
@@ -49,7 +52,7 @@ Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
           visit(weights);
           const Tensor read = nn::value_weights(view, weights, h);
           if (!sum) {
-            // The sum is a copy, because the weights may share memory with the view.
+            // `sum` is a copy, because the weights may share memory with the mixer's view.
             sum = scale(read, 1).value();
           } else {
             sum.backend()(Combine{.f = Combination::sum, .a = sum, .b = read, .y = sum});
@@ -127,7 +130,7 @@ class Measuring {
   }
 
  private:
-  /// Counts the sample's scored outputs and the right predictions among them.
+  /// Counts a sample's scored outputs, and the right predictions at these outputs.
   SampleMeasures answered(const tasks::Sample& sample, std::span<const std::int32_t> said) {
     SampleMeasures measures{.tokens = std::ssize(sample.tokens), .asked = std::ssize(sample.asked)};
     for (std::size_t place = 0; place < sample.asked.size(); ++place) {
@@ -143,8 +146,8 @@ class Measuring {
     return measures;
   }
 
-  /// Adds the scores and entropies of a layer's heads in a sequence. Returns the mean of the heads'
-  /// weights on values.
+  /// Adds the scores and entropies of a layer's heads in one sequence to the results. Returns the
+  /// weights of the values, averaged over the heads (mean_of_heads).
   Tensor add_layer(std::int64_t layer, const std::vector<nn::MixerView>& views,
                    const Segments& sequences, std::int64_t sequence, const ReferenceMask& mask) {
     std::size_t head = first_head_[static_cast<std::size_t>(layer)];
@@ -157,8 +160,8 @@ class Measuring {
     });
   }
 
-  /// Adds the attention score of each counted row to the scores of rows with right predictions, or
-  /// to those of rows with wrong predictions. Returns the mean over the rows.
+  /// Computes the attention score of each token that has a reference. Adds it to when_right if the
+  /// predictions at this token are right, otherwise to when_wrong. Returns the mean of the scores.
   double add_scores(const Tensor& rollout, const ReferenceMask& mask, const tasks::Sample& sample,
                     std::span<const std::int32_t> said) {
     const std::vector<double> on_reference = reference_sums(rollout, mask);
@@ -175,7 +178,7 @@ class Measuring {
     return scores.mean;
   }
 
-  /// True if every prediction at this token was right.
+  /// True if all predictions at the token with index `token` are right.
   bool right_at(const tasks::Sample& sample, std::span<const std::int32_t> said,
                 std::int64_t token) const {
     const auto groups = static_cast<std::size_t>(task_.outputs().groups);

@@ -11,21 +11,23 @@
 /// (AttentionSpan, sections 5 and 6; docs/guide/attention-measures.md).
 namespace longhand::app {
 
-/// The Shannon entropy in nats of a head's rows A_i, averaged over all rows of all samples:
+/// The Shannon entropy in nats of a head's attention weights, averaged over all tokens i of all
+/// samples, where A_ij is the weight of token j for token i:
 ///   -sum_j A_ij ln A_ij
 struct HeadEntropy {
   std::int64_t layer = 0, head = 0;
   double entropy = 0;
 };
 
-/// Statistics of the entropies over heads.
+/// Statistics of HeadEntropy::entropy over all heads of a model.
 struct EntropySummary {
   tasks::Moments heads = {};
   double least = 0, greatest = 0;
 };
 
-/// Errors at one place of the answers: index `place`, counted from 0, among an answer's outputs.
-/// `wrong` of `count` predictions at this place are wrong.
+/// Counts the errors at one place of the answers. `place` is the index, counted from 0, of a scored
+/// output among all scored outputs of its sample. `wrong` of `count` predictions at this place are
+/// wrong.
 struct PlaceErrors {
   std::int64_t place = 0, count = 0, wrong = 0;
 };
@@ -35,27 +37,30 @@ struct PlaceErrors {
 struct LengthScores {
   std::int64_t shortest = 0, longest = 0;
   std::int64_t samples = 0, exact = 0;  // exact: samples whose whole answer is right
-  std::int64_t asked = 0, right = 0;    // numbers of scored outputs and of right predictions
+  std::int64_t asked = 0, right = 0;    // asked: scored outputs; right: right predictions
   tasks::Moments attention_score = {};
 };
 
-/// The measures use teacher forcing: the model reads the samples' own tokens. Let R be the
-/// attention rollout. The attention score of a counted row i (see ReferenceMask) is
+/// Measures of attention under teacher forcing: the model reads the samples' own tokens. R_ij is
+/// the share of token j in token i in the attention rollout (Rollout). The attention score of a
+/// token i for which the task has a reference is the share of its rollout that lies on the
+/// reference tokens, where the second sum is over all tokens that follow the task's instruction:
 ///   sum_(j in reference of i) R_ij / sum_j R_ij
-/// where j runs over the counted columns.
 struct AttentionMeasures {
   std::int64_t samples = 0;
   std::vector<HeadScore> heads = {};        // sorted by score, highest first
   std::vector<HeadEntropy> entropies = {};  // sorted by layer and head
   EntropySummary entropy = {};
-  /// Equation 2 of the paper: the mean score of a sample's rows, as statistics over samples.
+  /// For each sample, the mean attention score of its tokens is computed (equation 2 of the
+  /// AttentionSpan paper). These are the statistics of this mean over all samples.
   tasks::Moments attention_score = {};
-  /// Scores of rows whose token was predicted correctly, and scores of all other rows. `test`
-  /// compares the means of the two.
+  /// `when_right` contains the attention scores of tokens at which every prediction was right, and
+  /// `when_wrong` those of all other tokens. `test` compares the means of these two sets.
   tasks::Moments when_right = {}, when_wrong = {};
   std::optional<tasks::Welch> test = {};
   std::vector<PlaceErrors> places = {};
-  // There are at most twenty classes of length, with equal widths. Empty classes are omitted.
+  // Scores by the number of tokens of the samples. The numbers are divided into at most twenty
+  // intervals of equal width. Intervals without samples are omitted.
   std::vector<LengthScores> lengths = {};
 };
 

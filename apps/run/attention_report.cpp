@@ -111,7 +111,8 @@ std::string score_lines(const AttentionMeasures& m) {
               " to ", decimal(m.entropy.greatest, 3), ", of ", m.entropy.heads.count, " heads\n");
 }
 
-/// The squares to be outlined: the reference entries of a sample that are within the shown tokens.
+/// The squares of a heat map to be outlined: the entries (row, column) of a sample's reference
+/// attention in the first `tokens` rows.
 std::vector<std::pair<std::int64_t, std::int64_t>> outlined(const tasks::Task& task,
                                                             const tasks::Sample& sample,
                                                             std::int64_t tokens) {
@@ -124,8 +125,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> outlined(const tasks::Task& t
   return squares;
 }
 
-/// A heat map without values whose rows and columns are a sample's tokens. The reference is
-/// outlined.
+/// A heat map without values whose rows and columns are the tokens of a sample. The squares of the
+/// task's reference attention are outlined.
 html::HeatMap empty_map(const tasks::Task& task, const tasks::Sample& sample,
                         std::span<const std::int32_t> tokens) {
   const auto count = std::ssize(tokens);
@@ -136,7 +137,7 @@ html::HeatMap empty_map(const tasks::Task& task, const tasks::Sample& sample,
           .outlined = outlined(task, sample, count)};
 }
 
-/// The weights of the wanted heads in one sequence.
+/// The attention weights of the heads in the list `wanted`, in one sequence.
 std::map<HeadKey, std::vector<double>> matrices_of(nn::Decoder& model,
                                                    std::span<const HeadScore> wanted,
                                                    const nn::Input& sequence) {
@@ -302,7 +303,7 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
     reference[static_cast<std::size_t>(row * count + column)] = 1;
   }
   const std::vector<double> rollout = rollout_of(model, sequence).to_doubles();
-  double largest = 0;  // maximum over the rows for which the task defines a reference
+  double largest = 0;  // maximum of the rollout over the rows that have a reference
   for (const auto& [row, column] : map.outlined) {
     const auto begin = rollout.begin() + row * count;
     largest = std::max(largest, *std::max_element(begin, begin + count));

@@ -13,7 +13,7 @@ namespace longhand::app {
 /// All measures as JSON.
 Json to_json(const AttentionMeasures& measures);
 
-/// All measures as tables. The table of heads shows the first ten heads.
+/// All measures as tables. The table of heads shows the ten heads with the highest scores.
 std::string to_text(const AttentionMeasures& measures);
 
 /// A mean with its 95% interval, in percent: "3.21 [3.05, 3.37] %".
@@ -22,14 +22,14 @@ std::string percent_of(const tasks::Moments& values);
 /// no test.
 std::string text_of(const std::optional<tasks::Welch>& test);
 
-/// A picture of a head's weights in a sample. The sample is cut after `most` tokens, and the
-/// reference is outlined.
+/// A heat map of a head's attention weights in a sample, which is cut after `most` tokens. The
+/// squares of the task's reference attention are outlined.
 std::string head_picture(nn::Decoder& model, const tasks::Task& task, const tasks::Sample& sample,
                          const HeadScore& head, std::size_t most, const std::string& title);
 
-/// Sections of a page, each with a heading and HTML. The first sections show the measures. The
-/// others show one sample, cut after `most` tokens: the rollout and the weights of the
-/// highest-ranked heads, with the reference outlined.
+/// Sections of an HTML page, each with a heading and its content. Some sections show the measures.
+/// The others show one sample, cut after `most` tokens: the attention rollout and the weights of
+/// the highest-ranked heads. The task's reference attention is outlined.
 using Sections = std::vector<std::pair<std::string, std::string>>;
 Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& model,
                             const tasks::Task& task, const tasks::Sample& sample, std::size_t most);

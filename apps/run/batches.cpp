@@ -27,8 +27,8 @@ tasks::Sample training_sample(const tasks::Task& task, std::uint64_t seed, std::
   return task.sample(rng, head);
 }
 
-/// Sample number n of a training on a task with numbered samples. The samples are read epoch by
-/// epoch.
+/// The sample that a training reads as its n-th (counted from 0), for a task with a fixed list of
+/// samples. Every epoch reads the whole list.
 tasks::Sample numbered_sample(const tasks::Task& task, std::uint64_t seed, std::uint64_t n) {
   const std::uint64_t count = task.count();
   const RandomOrder order(count, seed, Purpose::data, n / count);
@@ -68,7 +68,7 @@ nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& ta
 
 namespace {
 
-/// Number of sequences of a batch of numbered samples.
+/// Number of sequences of a batch if the task has a fixed list of samples.
 std::int64_t numbered_sequences(const tasks::Task& task, const BatchPlan& plan) {
   if (plan.tokens == 0) return plan.sequences;
   // The last token of the longest sample is only a target, and cut_tail() drops it.

@@ -59,13 +59,14 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// The flag of an option of a task, without dashes.
+/// The name, without dashes, of the flag that sets an option of a task.
 std::string flag_of(const tasks::TaskOption& option) {
   return option.flag.empty() ? "task." + option.name : option.flag;
 }
 
-/// The flag of a key: --task for task.name, and the option's flag for an option of the task. For
-/// any other key, the flag is the key without its section.
+/// The name, without dashes, of the flag that sets the setting with this key. It is "task" for
+/// task.name, and the option's flag for an option of the task. For any other key, it is the key
+/// without its section.
 std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   const std::string name(key.substr(key.find('.') + 1));
   if (!key.starts_with("task.")) return name;
@@ -84,7 +85,8 @@ auto made_of(const std::string& place, F make) {
   }
 }
 
-/// Throws an Error about a value, or a UsageError if the value was set by a flag.
+/// Throws an Error with `message`, which concerns the value of a setting. `origin` is the source of
+/// the value. If it is a flag, throws a UsageError.
 [[noreturn]] void refuse(const std::string& origin, const std::string& message) {
   if (origin.empty()) fail(message);
   if (origin.starts_with("--")) wrong_usage(origin, ": ", message);
@@ -130,7 +132,7 @@ Config Config::parse(std::string_view ini, const std::string& source) {
       continue;
     }
     const auto equals = line.find('=');
-    // The message does not quote the line, because the file may be anything.
+    // The message does not quote the line, because the user may have named any file.
     LONGHAND_CHECK(equals != std::string::npos && !section.empty(), source, ':', number,
                    ": expected [section] or key = value");
     lines.push_back({number, section + "." + std::string(trimmed(line.substr(0, equals))),
@@ -194,7 +196,8 @@ Config Config::from_run(const Config& run, std::string_view task) {
     }
   }
   if (!files.empty()) config.set_files(files);
-  // Settings that were derived from the run's task are kept, even for another task.
+  // If the run's task determined the number of positions (model.longest), the new run keeps this
+  // number, even for another task.
   config.set("model.longest", std::to_string(run.model(*run.task()).longest));
   return config;
 }
@@ -235,8 +238,8 @@ void Config::read_files() {
 
 void Config::set_files(const std::string& files) {
   set("task.files", files);
-  // These settings are derived from the files, so they are reset. The tokens are kept, because the
-  // model depends on them.
+  // task.held_out and task.longest are derived from the files, so they are reset. The task's list
+  // of tokens is kept, because the model depends on it.
   for (const char* key : {"task.held_out", "task.longest"}) {
     set(key, Config("files").text(key));
   }
@@ -339,7 +342,8 @@ std::vector<std::string> Config::ranking_distributions() const {
   const std::vector<tasks::Distribution> all = distributions();
   std::array<std::vector<std::string>, 5> groups;
   for (const tasks::Distribution& d : all) {
-    // Tasks without files draw new samples even from the distribution that the run trains on.
+    // The first distribution is ranked last. So is the distribution train_on if its samples come
+    // from files. Without files, scores of this distribution use new samples.
     const bool is_trained = &d == &all.front() || (kind().files && d.name == training().train_on);
     const bool validates = d.name == "validation" || d.name == tasks::held_out_name;
     const bool is_ood = d.name.starts_with("ood");
@@ -447,8 +451,8 @@ std::vector<CliFlag> config_options(std::initializer_list<std::string_view> show
   }
   options.push_back({"task", "NAME", names + "; or a folder of JSONL files",
                      tasks::all_tasks().front().name, false, "task"});
-  // A flag may have different meanings in different tasks. Each meaning is listed once, after the
-  // names of the tasks that share it.
+  // A flag may have different meanings in different tasks. The help lists each meaning once, after
+  // the names of the tasks that share it.
   struct Meaning {
     std::string flag, tasks, text;
     std::vector<std::string> of;

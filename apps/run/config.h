@@ -15,7 +15,8 @@
 
 namespace longhand::app {
 
-/// Range of random positions, as in the paper that published them (arXiv:2305.16843)
+/// The number of positions from which random position ids are drawn, as in the paper that published
+/// them (arXiv:2305.16843).
 constexpr std::int64_t random_positions = 2048;
 
 /// Everything on which a training run depends, as text values with keys "section.key". Values come
@@ -28,23 +29,24 @@ constexpr std::int64_t random_positions = 2048;
 ///   [compute]   backend, threads, math
 class Config {
  public:
-  /// The default values, including those of the task's options. `task` names a kind of task, or a
-  /// folder or list of the user's own files.
+  /// A configuration with default values, including those of the task's options. `task` names a
+  /// kind of task, or a folder or list of the user's own files.
   explicit Config(std::string_view task);
 
   /// Reads a config.ini. Throws an Error that names the line if a section or key is unknown.
   static Config read(const std::filesystem::path& file);
   static Config read(const FileDescriptor& file, const std::string& source);
   static Config parse(std::string_view ini, const std::string& source);
-  /// The configuration given by the flags of `train`. The flags override the file of --config, or
-  /// the defaults if there is no such file. The result is checked.
+  /// The configuration that the flags of the command `train` describe. The flags override the file
+  /// of --config, or the defaults if there is no such file. The result is checked.
   static Config from(const Arguments& arguments);
   /// The configuration of a new run with the model and the compute settings of `run`. If `task` is
   /// of the same kind as the run's task, the settings of the task are kept too. Otherwise only the
   /// tokenizer and the chat template are kept. All other settings have their defaults.
   static Config from_run(const Config& run, std::string_view task);
-  /// Like the function above, but the flags of `train` select the task (default: the run's task),
-  /// and the other flags are applied. The result is checked.
+  /// The configuration of a new run with the model and the compute settings of `run`. The flag
+  /// --task selects the task (default: the run's task), and the other flags of the command `train`
+  /// are applied. The result is checked.
   static Config from_run(const Config& run, const Arguments& arguments);
   /// Applies the given flags. If settings depend on the task's files, also reads these files. Does
   /// not check the result.
@@ -52,37 +54,40 @@ class Config {
   /// Reads the task's files and sets the settings that depend on them (TaskKind::complete).
   void read_files();
   std::string ini() const;
-  /// All keys and values, in order.
+  /// The keys and values of all settings, in the order of config.ini.
   std::vector<std::pair<std::string, std::string>> settings() const;
 
-  /// The sections as structs. If a value is invalid, throws an Error, or a UsageError if a flag set
-  /// the value.
+  /// The sections [model], [training] and [compute] as structs. If a value is invalid, throws an
+  /// Error, or a UsageError if a flag set the value.
   ModelSettings model_settings() const;
   TrainingSettings training() const;
   ComputeSettings compute() const;
 
-  /// A value as text, by its key.
+  /// The value of the setting with this key, as text.
   const std::string& text(std::string_view key) const { return settings_[index_of(key)].value; }
-  /// Sets a value. Messages about it name `origin` as its source: "--rate" or "run.ini:7".
+  /// Sets the value of a setting. Error messages about the value name its source `origin`, such as
+  /// "--rate" or "run.ini:7".
   void set(std::string_view key, std::string value, std::string origin = {});
-  /// Adds a file, which the run did not read, to the task as a distribution for scoring. Returns
-  /// the distribution's name. Throws an Error unless the task is `text` or `files`.
+  /// Adds a file to the task as a distribution on which the run's model can be scored. Returns the
+  /// distribution's name. Throws an Error unless the task is `text` or `files`.
   std::string add_file(const std::string& path);
   bool knows(std::string_view key) const;
   // True if the setting has its default because nothing set it.
   bool is_default(std::string_view key) const { return origin(key).empty(); }
 
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
-  /// The distributions of the task with its options. The first is the training distribution.
+  /// All distributions of the configured task. The first is the training distribution.
   std::vector<tasks::Distribution> distributions() const;
   /// The distributions by whose main metric runs may be ranked, the preferred one first: validation
   /// samples, samples out of distribution, other test samples (`id` after all others) and, last,
   /// the training distribution.
   std::vector<std::string> ranking_distributions() const;
-  /// The name of the task for people: its kind. For the user's own files, their folder.
+  /// The name of the task in titles: its kind or, for the user's own files, the name of the file or
+  /// folder.
   std::string task_title() const;
   tasks::OptionValues task_values() const;
-  /// The training task, or the task of another distribution.
+  /// The task with the configured options. If a distribution is named, its changes of the options
+  /// are applied.
   std::unique_ptr<tasks::Task> task(std::string_view distribution = {}) const;
   /// Wraps a task of the run's kind so that its samples have the positions that the model requires.
   std::unique_ptr<tasks::Task> positioned(std::unique_ptr<tasks::Task> task) const;
@@ -92,7 +97,8 @@ class Config {
   /// the outputs of `model`.
   void set_model(const nn::DecoderConfig& model);
   nn::Storage storage() const;  // storage of the model's parameters during training
-  /// The task in its training distribution, and its batches.
+  /// learned() returns the task with the distribution training.train_on, and batches() the training
+  /// batches of this task.
   std::shared_ptr<const tasks::Task> learned() const;
   nn::BatchSource batches(std::shared_ptr<const tasks::Task> learned) const;
   /// Reads every setting once. An invalid value is thereby reported with its origin before any file
@@ -101,11 +107,11 @@ class Config {
 
  private:
   void set_files(const std::string& files);
-  /// Maximum number of positions that the task needs.
+  /// The model's number of positions: model.longest or, if it is 0, as many as the task needs.
   std::int64_t longest_for(const tasks::Task& task) const;
   struct Setting {
     std::string key, value;
-    std::string origin = {};  // source of the value; empty: the default
+    std::string origin = {};  // source of the value; empty: the value is the default
   };
   std::size_t index_of(std::string_view key) const;
   const std::string& origin(std::string_view key) const { return settings_[index_of(key)].origin; }

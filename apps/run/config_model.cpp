@@ -47,8 +47,8 @@ bool same_setting(const Config& a, const Config& b, std::string_view key) {
   const std::optional<double> number = as_number(one);
   if (number && number == as_number(other)) return true;
   if (key == "model.heads") return heads_of(a) == heads_of(b);
-  // The value `default` means the default of the kind of heads, so mixers are compared instead of
-  // values.
+  // The value `default` of model.head_norm stands for the default of the kind of heads, so the
+  // mixers are compared instead of the values.
   return key == "model.head_norm" && same_mixers(a, b);
 }
 
@@ -79,8 +79,8 @@ void Config::set_model(const nn::DecoderConfig& model) {
   ModelSettings settings = model_settings();
   settings.decoder = model;
   settings.decoder.mixing_bias = model.mixing_bias || !model.projection_bias;
-  // The options of the first layer's mixers become the settings of all mixers. Mixers with other
-  // options have these options in the list of heads.
+  // The options of the first layer's mixers become the settings of all mixers. Where a mixer has
+  // other options, the list of heads (model.heads) states them.
   const nn::MixerOptions options = nn::options_of(model.mixers.front());
   for (const auto& [option, value] : options) set("model." + option, value);
   settings.heads = nn::text_of(model.mixers, mixer_options());

@@ -27,8 +27,9 @@ class Continuation {
   /// Cuts the text at the first occurrence of `end`. Returns true if `end` was found. An empty
   /// `end` is never found.
   bool cut_at(const std::string& end);
-  /// The new part of the text that can be shown. It ends at a whole character, and no end of it
-  /// could be the beginning of `end`.
+  /// Returns the part of the text that can be shown and was not shown before. It ends with a whole
+  /// character. If the text ends with a beginning of `end`, this beginning is held back. If
+  /// `is_last`, the whole rest of the text is returned.
   std::string_view fresh(const std::string& end, bool is_last);
 
  private:
@@ -38,17 +39,19 @@ class Continuation {
   std::vector<std::int32_t> prompt_;
   std::string text_;
   std::vector<nn::Choice> choices_;
-  std::size_t shown_ = 0;  // number of bytes already shown
+  std::size_t shown_ = 0;  // number of bytes of text_ that were already shown
 };
 
-/// The callback nn::GenerateOptions::positions for a model with given positions. Empty for other
-/// models. Sequence i uses the random seed `seed` + i. The task must live longer than the callback.
+/// The callback nn::GenerateOptions::positions for a model that reads position ids as input. Empty
+/// for other models. Sequence i uses the random seed `seed` + i. The task must live longer than the
+/// callback.
 decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& model,
                                                          const tasks::Task& task,
                                                          std::uint64_t seed);
 
-/// The tokens that end a document of a text, an answer in a record of a text, or an answer in the
-/// chat template. Empty for other tasks, and for texts without such tokens.
+/// The tokens at which generated text ends: the end of a document for a plain text, or the end of
+/// an answer for records and chat templates. Empty for tasks other than `text`, and for texts
+/// without such tokens.
 std::vector<std::int32_t> end_of_text(const Config& config, const tasks::Vocabulary& vocabulary);
 
 /// The flags that control sampling, including --seed.

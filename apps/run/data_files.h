@@ -16,7 +16,8 @@ struct RunData {
   std::filesystem::path path;
   FileSum sum;
 
-  std::string content() const;  // "1234 bytes with checksum 1a2b3c4d"
+  /// Size and checksum as text: "1234 bytes with checksum 1a2b3c4d".
+  std::string content() const;
 };
 
 /// The data files of the run's task with their checksums, in a fixed order.

@@ -24,7 +24,8 @@ using Tokens = std::vector<std::int32_t>;
 
 using Reference = std::vector<nn::ReferencePair>;
 
-/// The reference pairs of each sample if the model has reinforced heads. Otherwise empty.
+/// The reference attention of each sample, as pairs (token, token that it should attend to). Only
+/// reinforced heads read it, so the result is empty if the model has none.
 std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& task,
                                   std::span<const tasks::Sample> samples) {
   if (!model.wants_reference()) return {};
@@ -79,7 +80,7 @@ std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
                            std::span<const tasks::Sample> samples) {
   const Tokens choices = nn::predict(model, batch_for(model, task, samples));
   std::vector<Tokens> said(samples.size());
-  std::size_t first = 0;  // index of the sample's first scored output
+  std::size_t first = 0;  // index of the sample's first output among the outputs of all samples
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (const std::int32_t output : samples[i].asked) {
       said[i].push_back(choices[first + static_cast<std::size_t>(output)]);
@@ -103,7 +104,7 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
                           references(model, task, samples), positions);
 }
 
-/// Adds the losses of the samples' scored targets in nats, under teacher forcing.
+/// Adds to `loss` the losses in nats of the samples' scored targets, under teacher forcing.
 void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
                 std::span<const tasks::Sample> samples) {
   const nn::Batch batch = batch_for(model, task, samples);
@@ -111,15 +112,16 @@ void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
   loss.weight += batch.total_weight();
 }
 
-/// Element i of `wanted` evenly spaced indices below `count`, which is i * count / wanted.
+/// Element i of a list of `wanted` evenly spaced indices from 0 to count - 1. It equals i * count /
+/// wanted, rounded down.
 std::uint64_t place_among(std::uint64_t i, std::uint64_t wanted, std::uint64_t count) {
-  // In this form, no product can overflow.
+  // The product i * count could overflow, so `count` is divided first.
   return i * (count / wanted) + i * (count % wanted) / wanted;
 }
 
 std::int64_t tokens_in_cache(const nn::Decoder& model) {
   std::int64_t bytes = 0;             // bytes per token for the keys and values of all layers
-  constexpr std::int64_t least = 64;  // minimum number of tokens assumed per sequence
+  constexpr std::int64_t least = 64;  // assumed minimum number of tokens of a sequence
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const nn::AnyMixer& mixer : model.config().mixers_of(layer)) {
       bytes += 4 * (mixer->cached_columns() + mixer->cached_numbers());
@@ -163,8 +165,8 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
 
 namespace {
 
-/// A model's predictions for samples that were read as one group. If the targets are text, also the
-/// loss.
+/// A model's predictions for samples that it read as one group. `loss` is set only if the targets
+/// are text.
 struct Answers {
   std::vector<Tokens> said;
   LossSum loss;
@@ -220,8 +222,9 @@ Answers take_answers(std::string_view& bytes, std::size_t samples) {
   return answers;
 }
 
-/// The encoded predictions for all groups, in order. Of n ranks, rank r reads the groups r, r + n,
-/// r + 2n, ...
+/// Distributes the evaluation of groups of samples over n ranks: rank r reads the groups r, r + n,
+/// r + 2n, ... Element r of the result contains the predictions for these groups, in the format of
+/// bytes_of().
 std::vector<std::string> read_on_ranks(nn::Communicator& ranks, nn::Decoder& model,
                                        const tasks::Task& task, const EvaluationOptions& options) {
   std::string mine;
@@ -271,7 +274,7 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
     loss.weight += answers.loss.weight;
     if (options.told) options.told(samples, answers.said);
   });
-  // Only samples of text have bytes.
+  // `bytes` is 0 unless the samples are text (Task::target_bytes).
   LONGHAND_CHECK(is_asked || bytes == 0 || options.reading == Reading::forced,
                  "decoding: expected samples with answers, got none: a plain text has no answers "
                  "to decode, a file of records {\"prompt\", \"answer\"} has");

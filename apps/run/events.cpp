@@ -13,8 +13,9 @@
 namespace longhand::app {
 namespace {
 
+/// Appends the bytes of a number in little-endian order.
 template <class T>
-void append(std::string& bytes, T value) {  // little-endian
+void append(std::string& bytes, T value) {
   for (std::size_t i = 0; i < sizeof(T); ++i) {
     bytes.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
   }

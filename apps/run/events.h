@@ -12,7 +12,7 @@
 namespace longhand::app {
 
 /// A file for TensorBoard. It contains one record of named numbers per step:
-///   length (u64), masked CRC-32C of the length, an Event message, masked CRC-32C of the message
+///   length (u64), masked CRC-32C of the length, an Event message, masked CRC-32C of the message.
 /// TensorBoard ignores an incomplete record at the end of the file.
 class EventsFile {
  public:

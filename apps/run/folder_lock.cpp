@@ -49,7 +49,8 @@ FolderLock::FolderLock(Folder folder) : folder_(std::move(folder)) {
       LONGHAND_CHECK(errno == EWOULDBLOCK, path, ": cannot be locked: ", std::strerror(errno));
       fail(folder_.path().string(), ": is in use by ", holder(file_));
     }
-    // The previous holder of the lock may have removed the file after this process opened it.
+    // The previous holder of the lock may have removed the file after this process opened it. The
+    // lock is valid only if the folder still contains the file that this process locked.
     struct stat held {
     }, there{};
     if (::fstat(file_.get(), &held) == 0 &&

@@ -7,7 +7,8 @@
 
 namespace longhand::app {
 
-/// The process that is writing to a folder, as text. Empty if there is none.
+/// The process that is writing to a folder, such as "process 123 on HOST". No value if there is
+/// none.
 std::optional<std::string> writer_of(const Folder& folder);
 
 /// Locks the file `lock` of a folder, so that only one process at a time writes to the folder. The

@@ -6,9 +6,10 @@
 
 namespace longhand::app {
 
-/// A stage of successive halving (Jamieson and Talwalkar 2016, arXiv:1502.07943). The first stage
-/// trains all settings for a fraction of the steps. Each later stage trains the best 1 / eta of the
-/// settings for eta times as many steps, until one setting is trained for all steps.
+/// A stage of successive halving (Jamieson and Talwalkar 2016, arXiv:1502.07943), a search for the
+/// best settings. The first stage trains all settings for a fraction of the steps. With the factor
+/// eta, each later stage trains the best 1 / eta of the settings for eta times as many steps, until
+/// one setting is trained for all steps.
 struct HalvingStage {
   std::size_t settings = 0;  // number of settings in the stage
   std::int64_t steps = 0;    // total steps of each setting at the end of the stage
@@ -16,13 +17,13 @@ struct HalvingStage {
   bool operator==(const HalvingStage&) const = default;
 };
 
-/// The stages for this many settings. In the last stage, settings are trained for all `steps`.
-/// Throws an Error if the first stage would have no steps.
+/// The stages of successive halving for this number of settings. The last stage trains one setting
+/// for all `steps`. Throws an Error if the first stage would have no steps.
 std::vector<HalvingStage> halving_stages(std::size_t settings, std::int64_t eta,
                                          std::int64_t steps);
 
-/// The result of a setting after a stage. If scores are equal, for example 0 in early stages, the
-/// losses are compared.
+/// The result of one setting after a stage of successive halving. Settings with equal scores, for
+/// example 0 in early stages, are compared by loss.
 struct HalvingScore {
   double score = 0;
   double loss = 0;  // mean training loss of recent steps

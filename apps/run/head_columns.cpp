@@ -18,8 +18,8 @@ bool has_scores(const nn::Mixer& mixer) {
   return std::ranges::any_of(mixer.projected(), makes_scores);
 }
 
-/// The rows of a layer's projection that compute these entries of the queries and keys of its
-/// heads.
+/// The rows of a layer's projection that compute some entries of the queries and keys of its heads.
+/// `columns` lists the indices of these entries, such as "0,60..63".
 std::vector<nn::Rows> rows_of(const nn::Mixing& mixing, std::string_view columns) {
   std::set<std::int64_t> rows;
   for (std::size_t i = 0; i < mixing.mixers().size(); ++i) {

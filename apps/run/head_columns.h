@@ -11,15 +11,16 @@
 /// of a layer stores the matrices transposed, so a column is a row of the projection.
 namespace longhand::app {
 
-/// Parses "last", "63" or "0,60..63" as indices of columns, in ascending order, for heads of this
-/// width.
+/// Parses a list of columns of W_Q and W_K, such as "last", "63" or "0,60..63", for heads of this
+/// width. Returns the indices in ascending order.
 std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t width);
 
-/// Throws an Error if a head with queries has too few columns, or if no head has queries.
+/// Throws an Error if `columns` contains a column that a head with queries lacks, or if no head has
+/// queries.
 void check_head_columns(const nn::DecoderConfig& model, std::string_view columns);
 
-/// Freezes all parameters of a model except these columns of every head that has queries. The
-/// columns of a key head that several query heads share are counted once.
+/// Freezes all parameters of a model except the listed columns of W_Q and W_K, in every head that
+/// has queries. If several query heads share a W_K, its columns are trained once.
 void train_head_columns(const nn::Decoder& model, std::string_view columns);
 
 }  // namespace longhand::app

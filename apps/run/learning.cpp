@@ -13,7 +13,8 @@ bool is_number(std::string_view part) {
   return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Replaces the number of the block: blocks.7.norm1.weight becomes blocks.*.norm1.weight.
+/// Replaces the numbers in a parameter's name by *: blocks.7.norm1.weight becomes
+/// blocks.*.norm1.weight.
 std::string without_numbers(std::string_view name) {
   std::string all;
   while (true) {

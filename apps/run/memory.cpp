@@ -29,7 +29,7 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task, std
   const TrainingSettings settings = config.training();
   const BatchPlan plan = settings.batch_plan();
   nn::DecoderConfig model = config.model(task);
-  model.deviation = 0;  // initial values need not be drawn
+  model.deviation = 0;  // random initial values are not needed
   const auto made = [&](Backend& backend) {
     auto decoder = std::make_unique<nn::Decoder>(backend, model, 0, config.storage());
     set_up_training(config, *decoder);

@@ -25,8 +25,8 @@ std::optional<Json> parsed(std::string_view text) {
   return json;
 }
 
-/// Calls `take` with the text of each line and with its JSON object. For a damaged line there is no
-/// object.
+/// Calls `take` with the text of each line of metrics.jsonl, and with its JSON object. For a
+/// damaged line, `take` receives no object.
 Metrics each_line(const Folder& folder,
                   const std::function<void(std::string_view, const std::optional<Json>&)>& take) {
   Metrics metrics;
@@ -59,7 +59,8 @@ Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)
 }
 
 FileDescriptor open_metrics(const Folder& folder, std::int64_t step, bool evaluated) {
-  AtomicFile kept(folder, metrics_file);  // replaces the file only if a line is dropped
+  // The new contents of metrics.jsonl. They replace the file only if a line is dropped.
+  AtomicFile kept(folder, metrics_file);
   bool dropped = false;
   const auto keep = [&](std::string_view line, const std::optional<Json>& json) {
     const std::int64_t of = json ? (*json)["step"].integer() : 0;

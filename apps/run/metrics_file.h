@@ -26,7 +26,8 @@ struct Metrics {
 Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)>& take = {});
 
 /// Opens metrics.jsonl for appending. Lines after `step` are removed, because they will be written
-/// again. The evaluation at `step` is also removed unless `evaluated`. Damaged lines are kept.
+/// again. Unless `evaluated` is true, the evaluation at `step` is removed too. Damaged lines are
+/// kept.
 FileDescriptor open_metrics(const Folder& folder, std::int64_t step, bool evaluated);
 
 }  // namespace longhand::app

@@ -6,8 +6,8 @@
 
 namespace longhand::app {
 
-/// Calls visit(first head, mixer, view) for every mixer of a layer. Heads are counted over all
-/// mixers of the layer, in the order of the layer's list.
+/// Calls visit(first head, mixer, view) for every mixer of a layer. `first head` is the index of
+/// the mixer's first head among all heads of the layer, in the order of the layer's list.
 template <class F>
 void for_each_mixer(const nn::Decoder& model, std::int64_t layer,
                     const std::vector<nn::MixerView>& views, F visit) {
@@ -19,7 +19,8 @@ void for_each_mixer(const nn::Decoder& model, std::int64_t layer,
   }
 }
 
-/// Like the function above, but for all layers: calls visit(layer, first head, mixer, view).
+/// Calls visit(layer, first head, mixer, view) for every mixer of all layers. `first head` is the
+/// index of the mixer's first head among all heads of its layer.
 template <class F>
 void for_each_mixer(const nn::Decoder& model, const std::vector<std::vector<nn::MixerView>>& views,
                     F visit) {

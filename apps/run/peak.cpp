@@ -10,7 +10,7 @@ namespace longhand::app {
 
 double measure_peak(Backend& backend) {
   if (backend.name() == "reference") return 0;
-  // The size is chosen so that a product takes about 10 ms.
+  // The size of the matrices is chosen so that a product takes about 10 ms.
   const std::int64_t n = backend.name() == "cuda" ? 8192 : 1024;
   const DType type = backend.options().math == Math::bf16 ? DType::bf16 : DType::f32;
   double best = 0;

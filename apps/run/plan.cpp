@@ -59,7 +59,7 @@ TrainingWork training_work(const Config& config) {
   const std::shared_ptr<const tasks::Task> task = config.learned();
   const auto nothing = make_accounting_backend();
   nn::DecoderConfig shape = config.model(*task);
-  shape.deviation = 0;  // initial values need not be drawn
+  shape.deviation = 0;  // random initial values are not needed
   const nn::Decoder model(*nothing, shape, 0, config.storage());
   const nn::BatchSource source = config.batches(task);
   const TrainingSettings settings = config.training();
@@ -89,7 +89,8 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
       line += text("; at least ", time_in_words(seconds), " at this machine's peak");
     }
   }
-  // There are the `keep` latest checkpoints, the best one, and the one that is being written.
+  // The disk contains at most the `keep` latest checkpoints, the best one, and the one that is
+  // being written.
   const auto kept = static_cast<double>(settings.keep + 2);
   const bool several = settings.checkpoint_every > 0 || settings.checkpoint_minutes > 0 ||
                        settings.evaluate_every > 0;

@@ -9,15 +9,15 @@
 namespace longhand::app {
 
 /// A one-line summary of a training: number and size of the steps, minimum time, size of a
-/// checkpoint, and free disk space. `part` is one of the parts of a step, `done` is the number of
+/// checkpoint, and free disk space. `part` is one batch of a step, `done` is the number of
 /// completed steps, and `peak` is the machine's operations per second (0: unknown).
 std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& part,
                       std::int64_t done, double peak, const std::filesystem::path& folder);
 
-/// The number of parameters, and the number of multiplications and additions in all training steps
-/// without evaluations. It is assumed that every step costs as much as the first step
-/// (nn/models/work.h defines what is counted). Nothing is computed, and the model allocates no
-/// memory.
+/// The work of a training: the number of parameters, the number of steps, and the number of
+/// multiplications and additions in all steps, as counted by nn/models/work.h. Evaluations are not
+/// counted, and every step is assumed to cost as much as the first one. The model computes nothing
+/// and allocates no memory.
 struct TrainingWork {
   std::int64_t parameters = 0, steps = 0;
   double operations = 0;

@@ -20,8 +20,8 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::size_t longest_transcript_line = 64u << 20;  // bytes
-const std::string hash_before_all(64, '0');                 // `before` of the first line
+constexpr std::size_t longest_transcript_line = 64u << 20;  // maximum bytes of a line
+const std::string hash_before_all(64, '0');  // value of the member `before` in the first line
 
 bool is_hexadecimal(const Json& json, std::size_t digits) {
   return json.is_string() && json.string().size() == digits &&
@@ -34,14 +34,15 @@ Json with_root(const nn::TensorHashes& tensors) {
   return {{"hash", nn::root_of(tensors)}, {"tensors", Json(std::move(hashes))}};
 }
 
-/// The line as text, with `before` as its first member.
+/// A line of the transcript as text. Its first member is `before`, the hash of the preceding line.
 std::string chained(const Json& line, const std::string& before) {
   Json::Object members{{"before", before}};
   members.insert(members.end(), line.members().begin(), line.members().end());
   return Json(std::move(members)).dump();
 }
 
-/// The header without the members that differ between equal headers.
+/// The members of a header except `before` and `step`. Two headers count as equal if these members
+/// are equal.
 Json::Object content_of(const Json& header) {
   Json::Object content;
   for (const auto& member : header.members()) {
@@ -242,7 +243,8 @@ void TranscriptReader::check_order(const std::optional<Kind>& before,
                        ? text("step ", step_before + 1, " or the state of step ", step_before)
                        : text("step ", step_before + 1));
   }
-  // A run is resumed from a checkpoint, which has a state.
+  // A resumed run may add a header, but not after a step line: a run is resumed from a checkpoint,
+  // and the transcript has a state line for each checkpoint.
   if (line_.kind == Kind::header) {
     return require(*before != Kind::step && line_.step == step_before,
                    text("step ", step_before + 1));
@@ -259,11 +261,12 @@ TranscriptWriter::TranscriptWriter(const Folder& run, std::int64_t step, Json he
   if (adds_header) append(header);
 }
 
-/// Removes the lines after `step`. Returns true if the header differs from the last one.
+/// Removes the transcript's lines after `step`. Copies `initial` and `every` of its first header to
+/// `header`. Returns true if `header` then differs from the last header of the transcript.
 bool TranscriptWriter::keep_until(const Folder& run, std::int64_t step, Json& header) {
   AtomicFile kept(run, transcript_file);
   TranscriptReader reader(run);
-  Json last = Json::object();  // the last header
+  Json last = Json::object();  // the last header that is kept
   while (reader.next() && reader.line().step <= step) {
     const TranscriptReader::Line& line = reader.line();
     kept.write(line.text);
@@ -293,7 +296,8 @@ void TranscriptWriter::add(std::int64_t step, const nn::StateHashes& hashes) {
                  ": cannot be written: ", std::strerror(errno));
 }
 
-/// Writes a line. If this fails, nothing can be added any more, because a line would be missing.
+/// Writes a line. If this fails, every later call throws an Error, because the transcript would
+/// lack a line.
 void TranscriptWriter::append(const Json& line) {
   const std::string text = chained(line, hash_) + '\n';
   LONGHAND_CHECK(!failed_, path_, ": a line could not be written");

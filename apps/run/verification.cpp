@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t most_headers = 1000;
 
 using Kind = TranscriptReader::Kind;
-using Stretch = std::pair<std::int64_t, std::int64_t>;  // first and last step
+using Stretch = std::pair<std::int64_t, std::int64_t>;  // first and last of consecutive steps
 
 std::string words_of(const Stretch& steps) {
   return steps.first == steps.second ? text("step ", steps.first)
                                      : text("steps ", steps.first, "..", steps.second);
 }
 
-/// "a, b and c"
+/// Joins the elements of a list: "a, b and c".
 std::string list_of(const std::vector<std::string>& words) {
   std::string all;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -35,7 +35,8 @@ std::string list_of(const std::vector<std::string>& words) {
   return all;
 }
 
-/// Describes the first tensor whose hash differs from the transcript. Empty if all are equal.
+/// Describes the first tensor whose hash in a state line differs from the transcript. `of` is
+/// "parameters" or "optimizer". Empty if all hashes are equal.
 std::string difference(const char* of, const Json& in_transcript, const Json& found) {
   const Json &expected = in_transcript[of]["tensors"], &got = found[of]["tensors"];
   for (const auto& [name, hash] : expected.members()) {
@@ -131,7 +132,8 @@ class Verification {
     holds_.push_back("config.ini");
   }
 
-  /// Sets unreadable_ if the task cannot be made, for example because its text is missing.
+  /// Compares the hashes of the data files with the transcript. If the task cannot be made, for
+  /// example because its text is missing, only stores the reason in unreadable_.
   void check_data() {
     try {
       run_.emplace(folder_.path());
@@ -160,7 +162,7 @@ class Verification {
     if (data.size() > 0) holds_.push_back("the data");
   }
 
-  /// Compares the loss and the gradient norm of each step in metrics.jsonl.
+  /// Compares the loss and the gradient norm of each step in metrics.jsonl with the transcript.
   void check_metrics() {
     const std::string path = path_of("metrics.jsonl");
     std::int64_t steps = 0;
@@ -201,7 +203,8 @@ class Verification {
     holds_.push_back(saved_.size() == 1 ? "1 checkpoint" : text(saved_.size(), " checkpoints"));
   }
 
-  /// The first steps of all stretches that can be computed, in ascending order.
+  /// The steps from which the training can be computed again, in ascending order: step 1, and the
+  /// step after each checkpoint.
   std::vector<std::int64_t> beginnings() const {
     std::vector<std::int64_t> steps{1};
     for (const auto& [step, state] : saved_) {
@@ -231,7 +234,7 @@ class Verification {
     return all;
   }
 
-  /// The last header before a step.
+  /// The header that is valid for a step, which is the last header before it.
   const Json& header_of(std::int64_t step) const {
     const auto after = std::ranges::find_if(
         headers_, [&](const auto& header) { return header.second["step"].integer() >= step; });
@@ -265,7 +268,7 @@ class Verification {
     }
   }
 
-  /// Computes the steps again and compares each with its line.
+  /// Computes the steps of a stretch again and compares each with its line of the transcript.
   void recompute(const Stretch& stretch) const {
     const Json& header = header_of(stretch.first);
     try {
@@ -290,7 +293,8 @@ class Verification {
     set_up_training(config, model);
 
     TranscriptReader reader(folder_);
-    // The first line to compare is the state of step 0, which is the second line, or a step.
+    // Finds the first line to compare. If `from` is 0, it is the second line of the transcript,
+    // which is the state of step 0. Otherwise, it is the first line after step `from`.
     while (reader.next() && (from == 0 ? reader.number() < 2 : reader.line().step <= from)) {
     }
     nn::TrainerHooks hooks;
@@ -305,7 +309,8 @@ class Verification {
                      "step 0, from which the run began, got none");
       trainer.resume(store_.path(from));
     }
-    // A header may change the number of steps, and thereby the learning rates.
+    // A header may change the run's number of steps, and thereby the learning rates of the steps
+    // that follow.
     while (trainer.step() < to) {
       const Json& header = header_of(trainer.step() + 1);
       std::int64_t until = to;
@@ -318,14 +323,15 @@ class Verification {
     }
   }
 
-  /// The schedule of a run with this number of steps.
+  /// The learning-rate schedule of the run if it has this number of steps.
   nn::Schedule schedule_of(std::int64_t steps) const {
     Config config = config_;
     config.set("training.steps", std::to_string(steps));
     return config.training().schedule;
   }
 
-  /// Compares the reader's line with the line that was computed, and reads the next line.
+  /// Compares the line that `reader` read last with a line that was computed again. Header lines
+  /// are skipped. Then reads the next line.
   static void compare(TranscriptReader& reader, const Json& computed) {
     while (reader.line().kind == Kind::header && reader.next()) {
     }
@@ -353,7 +359,7 @@ class Verification {
     reader.next();
   }
 
-  /// The loss and gradient norm of a step.
+  /// The loss and gradient norm of a step, as in the transcript. A skipped step has neither.
   struct Result {
     bool skipped = true;
     double loss = 0, gradient_norm = 0;
@@ -367,15 +373,16 @@ class Verification {
   Config config_;
   std::optional<int> threads_;
   nn::CheckpointStore store_;
-  std::optional<RunFolder> run_;  // no value if unreadable_ states a reason
-  std::string unreadable_;
+  std::optional<RunFolder> run_;  // no value if the run's data cannot be read
+  std::string unreadable_;        // the reason why the run's data cannot be read; usually empty
 
-  std::vector<std::pair<std::int64_t, Json>> headers_;  // numbers of lines, and headers
-  std::vector<Result> results_;                         // results of each step; none of step 0
-  std::set<std::int64_t> states_;                       // steps with a state
-  std::map<std::int64_t, Json> saved_;  // steps with a checkpoint, and their states; null: none
-  std::int64_t last_ = 0;               // last step
-  std::string hash_;
+  std::vector<std::pair<std::int64_t, Json>> headers_;  // line number and JSON of each header
+  std::vector<Result> results_;    // element i: result of step i; element 0 is not used
+  std::set<std::int64_t> states_;  // steps for which the transcript has a state line
+  // For each step with a checkpoint: the state line of this step; null if there is none.
+  std::map<std::int64_t, Json> saved_;
+  std::int64_t last_ = 0;  // last step of the transcript
+  std::string hash_;       // hash of the transcript's last line
 
   std::vector<std::string> holds_, unchecked_;
 };

@@ -56,9 +56,9 @@ class InterleavedBlocks {
 enum class TensorCores { plain, sm_80, sm_90 };
 void set_tensor_cores(TensorCores arithmetic);
 
-/// From now on, the emulator's replacement for cuBLASLt refuses fused products (those with an
-/// epilogue, a bf16 result or an added matrix) with probability `share`. The backend then uses a
-/// plain product instead.
+/// From now on, the emulator's replacement for cuBLASLt refuses each fused product with probability
+/// `share`. A product is fused if it has an epilogue, a bf16 result or an added matrix. For a
+/// refused product, the backend uses a plain product instead.
 void refuse_products(double share, std::uint64_t seed = 0);
 
 /// The kinds of matrix products that were run or refused so far. Each text names the types and the

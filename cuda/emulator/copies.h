@@ -10,7 +10,7 @@ namespace longhand::emulator {
 /// error by running the threads in several orders.
 class Copies {
  public:
-  void issue(void* to, const void* from);  // copies zeros if from is nullptr
+  void issue(void* to, const void* from);  // copies zeros if `from` is nullptr
   void commit();
   void wait(int but);  // waits for all groups except the last `but`
 

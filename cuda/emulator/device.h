@@ -22,7 +22,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __shared__ static thread_local  // each resident block has an OS thread
+#define __shared__ static thread_local  // each resident block has its own OS thread
 #define __constant__ static const
 #define __launch_bounds__(...)
 #define __grid_constant__

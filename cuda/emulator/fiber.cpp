@@ -50,7 +50,8 @@ longhand_emulator_entry:
 .size longhand_emulator_entry, .-longhand_emulator_entry
 )");
 extern "C" void longhand_emulator_switch(void** from, void* to);
-extern "C" void longhand_emulator_entry();  // calls r12(rbx), which does not return
+// Calls the function in r12 with the argument in rbx, and never returns.
+extern "C" void longhand_emulator_entry();
 #endif
 
 namespace longhand::emulator {
@@ -117,10 +118,10 @@ void Fiber::start(void (*body)(void*), void* argument) {
   // registers, then the return address.
   auto* top = reinterpret_cast<std::uintptr_t*>(stack_ + guard + stack_size) - 2;
   *--top = reinterpret_cast<std::uintptr_t>(&longhand_emulator_entry);
-  *--top = 0;                                         // rbp
-  *--top = reinterpret_cast<std::uintptr_t>(this);    // rbx
-  *--top = reinterpret_cast<std::uintptr_t>(&enter);  // r12
-  for (int i = 0; i < 3; ++i) *--top = 0;             // r13, r14 and r15
+  *--top = 0;                                         // initial rbp
+  *--top = reinterpret_cast<std::uintptr_t>(this);    // initial rbx, the argument of enter()
+  *--top = reinterpret_cast<std::uintptr_t>(&enter);  // initial r12, the function to call
+  for (int i = 0; i < 3; ++i) *--top = 0;             // initial r13, r14 and r15
   context_->inside = top;
 #if defined(__SANITIZE_ADDRESS__)
   // A failed launch leaves its fibers in the middle of functions, so AddressSanitizer's red zones

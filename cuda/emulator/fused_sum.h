@@ -8,17 +8,17 @@
 
 /// Sums of products as tensor cores compute them. One step adds a group of products to a sum c.
 /// Each product is exact. The exponent of a product is the sum of its factors' exponents. In each
-/// term, bits below 2^(largest exponent of all terms - `bits`) are cut off. Then the terms are
-/// added exactly, and the sum is rounded toward zero to an f32.
+/// term (c or a product), bits below 2^(largest exponent of all terms - `bits`) are cut off. Then
+/// the terms are added exactly, and the sum is rounded toward zero to an f32.
 ///
 ///   capability  bits  products in a group, bf16  tf32
 ///   8.0         24    8                          4
 ///   9.0         25    16                         8
 ///
-/// Sources: F. A. Khattak and M. Mikaitis, Accurate Models of NVIDIA Tensor Cores,
-/// arXiv:2512.07004 (1 and 2 extra bits after the 23 of f32, the same groups, and truncation);
-/// E. Badash et al., Hawkeye: Reproducing GPU-Level Non-Determinism, arXiv:2603.20421. The model
-/// also aligns products that are smaller than any f32, although a device may limit their exponents.
+/// Sources: F. A. Khattak and M. Mikaitis, Accurate Models of NVIDIA Tensor Cores, arXiv:2512.07004
+/// (1 and 2 extra bits after the 23 of f32, the same groups, and truncation); E. Badash et al.,
+/// Hawkeye: Reproducing GPU-Level Non-Determinism, arXiv:2603.20421. The model also aligns products
+/// that are smaller than any f32, although a device may limit their exponents.
 namespace longhand::emulator {
 
 /// A float as two integers: its value is significand * 2^(exponent - 23).

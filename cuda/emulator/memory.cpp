@@ -96,7 +96,8 @@ class Arena {
     return at >= begin && at + bytes.count <= begin + used_;
   }
   void protect(int allowed) { protect({base_, used_}, allowed); }
-  /// Sets the protection of the pages that contain these bytes. Blocks do not share pages.
+  /// Sets the protection of all pages that contain these bytes. Other blocks are not affected,
+  /// because blocks do not share pages.
   void protect(const Bytes& bytes, int allowed) {
     if (bytes.count == 0) return;
     const auto at = reinterpret_cast<std::uintptr_t>(bytes.address);
@@ -168,7 +169,7 @@ class DeviceMemory final : public MemorySource {
   }
 
   static inline std::mutex unordered_mutex_;
-  static inline std::vector<DeviceMemory*> unordered_;  // the instances whose queue_ is empty
+  static inline std::vector<DeviceMemory*> unordered_;  // the instances that have no queue yet
   std::weak_ptr<Queue> queue_;
   std::size_t limit_, out_ = 0;
 };

@@ -40,7 +40,8 @@ void write(void* data, DType type, std::int64_t i, float value) {
 }
 
 /// Reads one matrix of an operand and returns it as floats, [rows, columns]. If `transpose` is
-/// true, it is stored as [columns, rows]. If p.tf32 is true, the entries are rounded to tf32.
+/// true, the operand contains the matrix as [columns, rows]. If p.tf32 is true, the entries are
+/// rounded to tf32.
 std::vector<float> operand(const Product& p, const void* data, std::int64_t first,
                            std::int64_t rows, std::int64_t columns, bool transpose) {
   std::vector<float> x(static_cast<std::size_t>(rows * columns));

@@ -65,7 +65,7 @@ struct Block {
   std::size_t at_barrier = 0, ended = 0;
   std::vector<unsigned> waiting_lanes;  // per warp, a mask of the lanes that wait for other lanes
   std::vector<std::byte> room = std::vector<std::byte>(most_shared + 2 * shared_guard);
-  std::vector<std::uint64_t> order;  // order of the threads in this turn
+  std::vector<std::uint64_t> order;  // the order in which the threads run in this turn
   bool resident = false;
   // number of this block's turns since any thread of any block last did more than wait in a loop
   int idle_turns = 0;
@@ -143,8 +143,8 @@ std::string doing(const Thread& t) {
   }
 }
 
-/// Called if no thread of the block can continue. Throws an Error that names a waiting thread and
-/// one that it waits for.
+/// Called if no thread of the block can continue. Throws an Error that names a waiting thread and a
+/// thread that it waits for.
 [[noreturn]] void fail_stuck(const Machine& m, const Block& b) {
   std::size_t waiting = 0;
   while (b.threads[waiting].state == Thread::State::ended) ++waiting;
@@ -161,8 +161,8 @@ std::string doing(const Thread& t) {
   fail(where(m), ": ", doing(t), ", ", doing(b.threads[other]));
 }
 
-/// Called if all resident blocks wait in loops. Throws an Error that names a waiting thread of each
-/// of them.
+/// Called if all resident blocks wait in loops. Throws an Error that names one waiting thread of
+/// each resident block.
 [[noreturn]] void fail_waiting(const Machine& m) {
   std::string waiting;
   for (const auto& b : m.blocks) {
@@ -218,8 +218,8 @@ void end_block(Machine& m, Block& b) {
                  where(m), ": wrote past its ", m.launch.shared_bytes, " bytes of shared memory");
 }
 
-/// Runs each thread of the block that can continue until it waits or ends. In Order::interleaved,
-/// only a random selection of these threads runs.
+/// Resumes the threads of the block that can continue, one after another. Each of them runs until
+/// it waits or ends. In Order::interleaved, only a random selection of these threads runs.
 void take_turn(Machine& m, Block& b) {
   m.block = &b;
   block_index = b.index;
@@ -394,7 +394,7 @@ void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
   block_size = launch.block;
   LONGHAND_CHECK(launch.shared_bytes <= most_shared, "emulator: expected at most ", most_shared,
                  " bytes of shared memory per block, got ", launch.shared_bytes);
-  for (const auto& b : m.blocks) b->resident = false;  // a failed launch leaves it true
+  for (const auto& b : m.blocks) b->resident = false;  // a failed launch leaves `resident` true
   watch::begin_launch(launch.shared_bytes, launch.kernel);
   arrange(m, m.pending, std::uint64_t{grid_size.x} * grid_size.y * grid_size.z);
   std::ranges::reverse(m.pending);

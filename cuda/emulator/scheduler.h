@@ -40,9 +40,10 @@ struct Launch {
   const void* kernel = nullptr;  // the kernel's address
 };
 
-/// Runs kernel(arguments) for every thread of the grid. Throws an Error that names the launch, the
-/// block and the thread if not all threads reach a barrier, if lanes of a warp wait for different
-/// operations, if all blocks wait for one another, or if shared memory is written past its end.
+/// Runs kernel(arguments) for every thread of the grid. Throws an Error if not all threads reach a
+/// barrier, if lanes of a warp wait for different operations, if all blocks wait for one another,
+/// or if shared memory is written past its end. The Error names the launch, the block and the
+/// thread.
 void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments);
 
 /// __syncthreads(), called by every thread of the block.

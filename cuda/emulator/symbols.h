@@ -19,8 +19,10 @@ struct Symbol {
 /// static shared memory.
 struct Symbols {
   std::vector<Symbol> functions, variables;
-  std::uintptr_t moved = 0;         // address of a function in memory minus its address in the file
-  std::uintptr_t known_offset = 0;  // offset of the variable that thread_begin() uses
+  std::uintptr_t moved = 0;  // address of a function in memory minus its address in the file
+  // Offset from thread_begin() of the variable longhand_known_of_thread (symbols.cpp).
+  // thread_begin() subtracts this offset from the variable's address.
+  std::uintptr_t known_offset = 0;
 };
 /// Reads the symbols of the running program. Throws an Error if the program is stripped.
 Symbols read_symbols();

@@ -32,8 +32,8 @@ struct Bf16Layout {
   static int group(const TensorCoreModel& model) { return model.bf16_group; }
 };
 
-/// The operands of a warp, collected from all lanes: a [16, depth], b [depth, 8], stored
-/// transposed, and c [16, 8].
+/// The operands of a warp, collected from all lanes: a [16, depth], b [depth, 8] and c [16, 8]. The
+/// array `b` contains the transpose of b.
 struct Tiles {
   float a[rows][most_depth], b[columns][most_depth], c[rows][columns];
 };

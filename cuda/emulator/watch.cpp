@@ -45,16 +45,18 @@ struct Cell {
   // Times of the last write (`written`), of the last read (`read`), and of the last read by a block
   // other than that of `read` (`read_before`).
   std::uint32_t written = 0, read = 0, read_before = 0;
-  // The threads of the last write and the last read. `reader` is `several` if more than one thread
-  // has read at the time `read`.
+  // The threads that made the last write (`writer`) and the last read (`reader`). `reader` is
+  // `several` if more than one thread has read at the time `read`.
   std::uint16_t writer = 0, reader = 0;
   // For the last write and the last read: number of __syncwarp() calls of the accessing warp since
   // the block's last barrier.
   std::uint16_t writer_time = 0, reader_time = 0;
-  std::uint16_t reader_warp = 0;  // warp of the last read, or `several`
+  // Warp of the last read. `several` if more than one warp has read at the time `read`.
+  std::uint16_t reader_warp = 0;
   bool atomic = false;
-  std::uint32_t coming = 0;    // time when a pending asynchronous copy was issued, or 0
-  std::uint32_t in_bytes = 0;  // for a word: time of the last access to single bytes of it
+  std::uint32_t coming = 0;  // time when a pending asynchronous copy was issued, or 0
+  // In the record of a word: time of the last access to single bytes of the word.
+  std::uint32_t in_bytes = 0;
 };
 
 /// The records of the last accesses (Cell) to a range of memory: one record for each 4-byte word
@@ -79,9 +81,9 @@ class Plane {
   Cell *words_, *bytes_;
 };
 
-/// The accesses of other blocks that happened before the current access. Each element describes one
-/// other block. The key is the time when this block began, and its accesses at times before the
-/// value are those that happened before.
+/// Those accesses of other blocks that happened before the current access. Each element describes
+/// one other block: all accesses of the block at times before the element's value happened before
+/// the current access. The key is the time when the block began.
 using Clock = std::map<std::uint32_t, std::uint32_t>;
 
 /// All data about the resident block in one place (slot) of the scheduler.
@@ -90,15 +92,17 @@ struct Slot {
   Region shared, room;
   std::unique_ptr<Plane> of_shared;
   Plane* of_statics = nullptr;
-  std::uintptr_t statics = 0;         // thread_begin() of the OS thread that runs the block
-  std::uint32_t time = 1, block = 1;  // the block's current time, and the time when it began
+  std::uintptr_t statics = 0;  // thread_begin() of the OS thread that runs the block
+  // `time` is the block's current time, a value of the counter of times (see Cell). `block` is the
+  // time when the block began.
+  std::uint32_t time = 1, block = 1;
   std::array<std::uint16_t, most_threads / lanes> warp_time{};
   std::array<std::uint32_t, most_threads> fenced{};  // time of each thread's last fence
   // `clock`: the accesses of other blocks that happened before all accesses of this block at its
   // current time. `arriving`: the accesses that the block's next barrier adds to `clock`.
   Clock clock, arriving;
-  // For each thread: the accesses that are recorded in the flags that it has read since its last
-  // fence. A flag is a word by which a block signals its progress to other blocks.
+  // For each thread: the accesses that are recorded in the flags that the thread has read since its
+  // last fence. A flag is a word by which a block signals its progress to other blocks.
   std::array<Clock, most_threads> seen;
   bool any_seen = false;
 };
@@ -111,7 +115,8 @@ struct Watch {
   std::uintptr_t first_static = symbols.variables.front().begin;
   std::size_t bytes_of_statics =
       symbols.variables.back().begin + symbols.variables.back().size - first_static;
-  std::unordered_map<std::uintptr_t, Plane> planes_of_statics;  // by address of the first variable
+  // Key: the address of the first static variable, which differs between OS threads.
+  std::unordered_map<std::uintptr_t, Plane> planes_of_statics;
   Plane of_device{reinterpret_cast<std::uintptr_t>(device_begin()), watched_bytes};
   std::unordered_map<std::uintptr_t, Kernel> kernels;
 
@@ -133,11 +138,12 @@ struct Watch {
   // `time` is the current value of the counter of times (see Cell), and `launch` is its value when
   // the launch began.
   std::uint32_t time = 1, launch = 1;
-  // Accesses before this time cannot race with the current access. For shared memory, it is the
-  // time when the block began. For device memory, it is the time when the launch began.
+  // Accesses before the time `since` cannot race with the current access. If the current access is
+  // to shared memory, this is the time when the block began. For device memory, it is the time when
+  // the launch began.
   std::uint32_t since = 1;
-  // Each time since the launch began belongs to one block (see Cell). Entry i contains the time
-  // when the block of the time launch + i began.
+  // Each time since the launch began belongs to one block (see Cell). Entry i belongs to the time
+  // launch + i and contains the time when the block of that time began.
   std::vector<std::uint32_t> block_at;
   // Key: the address of a flag, a word by which a block signals its progress to other blocks.
   // Value: the accesses that happened before the flag was stored.
@@ -263,7 +269,7 @@ struct Watch {
       return slot->of_shared.get();
     }
     if (of_device.has(at)) return &of_device;
-    if (!slot->of_statics->has(at)) return nullptr;  // memory of the thread itself
+    if (!slot->of_statics->has(at)) return nullptr;  // the thread's own memory
     return plane_of_static(at - slot->statics, bytes);
   }
   /// The records of accesses (Plane) to the static variable at this offset, or nullptr if there is

@@ -13,7 +13,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Hashes the members of a batch: "NAME COUNT\n" followed by the bytes of COUNT numbers.
+/// Hashes the members of a batch. A list of numbers is hashed as the line "NAME COUNT\n", followed
+/// by the bytes of its COUNT numbers.
 class BatchHash {
  public:
   template <class Number>

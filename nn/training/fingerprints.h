@@ -13,25 +13,29 @@
 /// (docs/guide/verify.md).
 namespace longhand::nn {
 
-/// The hash of a list of batches: of the lines "HASH\n", one for each batch. `ranks` combine their
-/// lists in the order of the ranks. A batch is hashed with all of its members.
+/// The hash of a list of batches: the SHA-256 of lines "HASH\n", one for each batch. The lines of
+/// all ranks are joined in the order of the ranks. The hash of a batch covers its inputs, targets
+/// and weights.
 std::string hash_of(std::span<const Batch> batches, Communicator& ranks);
 
-/// The hash of each tensor by name. A tensor is hashed as its type and shape, "f32 [2, 3]\n",
-/// followed by its bytes.
+/// The hash of each tensor; the key is its name. The hash covers a line with the tensor's type and
+/// shape, such as "f32 [2, 3]\n", and the tensor's bytes.
 using TensorHashes = std::map<std::string, std::string, std::less<>>;
-/// The hash of the lines "NAME HASH\n", in the order of the names.
+/// One hash for a list of tensors: the SHA-256 of lines "NAME HASH\n", one for each tensor, in the
+/// order of the names.
 std::string root_of(const TensorHashes& tensors);
 
 /// The hashes of all parameters, and of all tensors of the optimizer's state.
 struct StateHashes {
   TensorHashes parameters = {}, optimizer = {};
 };
-/// If `sharing` is given, its ranks share the optimizer's state, and each of them must call this
-/// function. Every rank receives all hashes.
+/// Hashes the state of a training. If `sharing` is given, its ranks have different parts of the
+/// optimizer's state, and each of these ranks must call this function. Every rank receives all
+/// hashes.
 StateHashes hash_state(const Parameters& parameters, const Optimizer& optimizer,
                        Communicator* sharing = nullptr);
-/// The hashes of the tensors in a checkpoint's files. They equal those of the saved state.
+/// The hashes of the tensors in a checkpoint's files. They equal the hashes that hash_state()
+/// returns for the state that was saved.
 StateHashes hash_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace longhand::nn
