@@ -141,6 +141,18 @@ BOOST_FIXTURE_TEST_CASE(three_steps_and_the_evaluation_after_each_equal_plain_lo
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(each_batch_of_a_step_changes_the_running_moments, Fixture) {
+  const Noise::Drawing training(*parameters.noise(), 0);
+  Plain plain;
+  for (const std::uint64_t seed : {1, 2}) {
+    const Tensor x = random_tensor(*backend, {6, channels}, DType::f64, seed);
+    norm(x);
+    plain.trained(x.to_doubles());
+  }
+  check_near(norm.running_mean.latest(), plain.mean);
+  check_near(norm.running_variance.latest(), plain.variance);
+}
+
 BOOST_FIXTURE_TEST_CASE(the_gradient_flows_through_the_moments_of_the_batch, Fixture) {
   const Noise::Drawing training(*parameters.noise(), 0);
   const auto layer = [&](std::span<const Var> x) { return norm(x[0]); };
