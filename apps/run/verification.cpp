@@ -132,20 +132,21 @@ class Verification {
     holds_.push_back("config.ini");
   }
 
-  /// Compares the hashes of the data files with the transcript. If the task cannot be made, for
-  /// example because its text is missing, only stores the reason in unreadable_.
+  /// Compares the hashes of the data files with the transcript. If the data cannot be read, for
+  /// example because the text is missing, only stores the reason in unreadable_.
   void check_data() {
+    Json data = Json::array();
+    std::vector<RunData> files;
     try {
       run_.emplace(folder_.path());
+      files = data_of(run_->config());
+      for (const RunData& d : files) {
+        data.push_back({{"name", d.name}, {"hash", file_hash(d.path)}});
+      }
     } catch (const Error& error) {
       unreadable_ = error.what();
       unchecked_.push_back("the data");
       return;
-    }
-    Json data = Json::array();
-    const std::vector<RunData> files = data_of(run_->config());
-    for (const RunData& d : files) {
-      data.push_back({{"name", d.name}, {"hash", file_hash(d.path)}});
     }
     for (const auto& [number, header] : headers_) {
       const Json& listed = header["data"];
