@@ -25,6 +25,7 @@ def by_heads(z, head):
     j = np.hstack([s * far + np.arange(m[s]) for s in range(len(m))])  # positions of the keys
     i = np.hstack([s * far + np.arange(m[s] - n[s], m[s]) for s in range(len(m))])[:, None]
     seen, y = (j <= i) & (i - j < (z.get('window') or far / 2)), []
+    if not z.get('causal', 1): seen = np.repeat(np.arange(len(n)), n)[:, None] == j // far
     for h in range(heads):
         g = h * groups // heads
         product = columns(q, z['q_column'], h, width) @ columns(k, z['k_column'], g, width).T

@@ -69,6 +69,7 @@ Scores ScoreVars::value() const {
           .multiplier = multiplier.value(),
           .decay = decay.value(),
           .window = window,
+          .causal = causal,
           .math = math};
 }
 

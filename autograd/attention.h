@@ -17,6 +17,7 @@ struct ScoreVars {
   std::optional<double> scale = {};  // default: 1 / sqrt(width)
   Var multiplier = {}, decay = {};
   std::int64_t window = 0;
+  bool causal = true;  // false: every query sees every key of its segment (softmax only)
   std::optional<Math> math = {};
 
   Scores value() const;

@@ -10,6 +10,7 @@
 #include "autograd/score_matrices.h"
 #include "autograd/softmax.h"
 #include "autograd/triangle.h"
+#include "core/contract/heads_check.h"
 #include "core/error.h"
 
 namespace longhand {
@@ -49,6 +50,11 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
 /// If `more` is given, it returns a tensor that is added to the scores.
 Var weight_matrices(const ScoreVars& s, const Sequence& at, const RuleVars& rule,
                     const AddToScores& more = {}) {
+  if (!s.causal) {
+    HeadArguments are("composed_attention", s.q.value());
+    are.scores(s.value(), false);
+    if (!std::holds_alternative<SoftmaxVars>(rule)) are.causal(s.value());
+  }
   return std::visit([&](const auto& r) { return dispatch({s, at, more}, r); }, rule);
 }
 
@@ -106,6 +112,7 @@ Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
   const Segments keys = s.keys ? s.keys : s.queries;
   LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
                  "composed_chacal: expected as many queries as keys in every sequence");
+  HeadArguments("composed_chacal", s.q.value()).causal(s.value());
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
     Var p = weight_matrices(s, at, SoftmaxVars{sink});
     if (edit) p = edit(p, at.number);

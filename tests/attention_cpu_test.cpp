@@ -39,6 +39,7 @@ struct Problem {
   // If below 1, the share of keys that have positive scores. All entries of q are then positive,
   // and the entries of a key are all positive or all negative. If 1, all signs are random.
   double matching = 1;
+  bool causal = true;
 };
 
 /// Draws `count` normal numbers with standard deviation p.gain, rounded to the type p.type.
@@ -109,7 +110,8 @@ struct Data {
               .queries = queries,
               .keys = keys,
               .scale = 1 / std::sqrt(double(p.width)),
-              .window = p.window};
+              .window = p.window,
+              .causal = p.causal};
     const auto add = [&](char letter, Tensor& to, Tensor& gradient, const Shape& shape,
                          float mean) {
       if (p.more.find(letter) == std::string_view::npos) return;
@@ -219,6 +221,8 @@ const std::vector<std::int32_t> ragged{1, 5, 0, 16, 17, 63, 64, 65, 130, 41, 2};
 const std::vector<std::int32_t> long_ones{600, 3, 321};
 const std::vector<std::int32_t> few_queries{1, 3, 0, 70, 5};
 const std::vector<std::int32_t> more_keys{9, 3, 4, 330, 65};
+const std::vector<std::int32_t> few_keys{1, 3, 2, 70, 64};
+const std::vector<std::int32_t> other_long_ones{130, 300, 700};
 
 std::vector<Problem> problems() {
   std::vector<Problem> all{
@@ -246,6 +250,14 @@ std::vector<Problem> problems() {
     p.gamma = 0.9;
     all.push_back(p);
   }
+  for (Problem p : {Problem{ragged, ragged, 2, 1, 16, 16},
+                    {few_queries, more_keys, 4, 2, 5, 33},
+                    {more_keys, few_keys, 2, 1, 20, 7},
+                    {long_ones, other_long_ones, 1, 1, 24, 8},
+                    {other_long_ones, long_ones, 2, 2, 20, 64, "tb"}}) {
+    p.causal = false;
+    all.push_back(p);
+  }
   return all;
 }
 
@@ -253,9 +265,10 @@ std::vector<Problem> problems() {
 /// head are one work item of the forward pass, and all its keys one work item of the backward pass.
 template <class Forward, class Backward>
 void run_tiles(const Forward& forward, const Backward& backward, const Problem& p, const Data& d) {
+  const cpu::SegmentRows at = cpu::segment_rows(d.queries, d.keys, 0);
   const cpu::SegmentShape shape{
-      p.queries[0], p.keys[0],    p.keys[0] - p.queries[0], cpu::window_of(d.scores),
-      p.width,      p.value_width};
+      at.queries, at.keys,      cpu::first_position(d.scores, at), cpu::window_of(d.scores),
+      p.width,    p.value_width};
   constexpr std::int64_t most = 256;
   std::vector<float> space(
       static_cast<std::size_t>(std::max(forward.scratch(p.width, p.value_width, most, shape.keys),
@@ -405,7 +418,8 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
                                  {{150}, {150}, 1, 1, 20, 70, "t"},
                                  {{97}, {97}, 1, 1, 33, 16, "", 20},
-                                 {{70}, {130}, 1, 1, 16, 40, "t", 66}};
+                                 {{70}, {130}, 1, 1, 16, 40, "t", 66},
+                                 {{97}, {70}, 1, 1, 20, 33, "t", 0, 0, DType::f32, 1, 1, false}};
   for (const cpu::Isa isa : cpu::supported_isas()) {
     const cpu::AttentionTileProbe& probe = cpu::kernels_for<cpu::AttentionTileProbe>(isa);
     for (const Problem& p : all) {

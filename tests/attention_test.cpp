@@ -9,6 +9,7 @@
 #include "autograd/composed_attention.h"
 #include "autograd/cumulate.h"
 #include "autograd/elementwise.h"
+#include "autograd/reinforce.h"
 #include "autograd/tolerance.h"
 #include "core/error.h"
 #include "core/safetensors.h"
@@ -267,6 +268,17 @@ BOOST_AUTO_TEST_CASE(a_checked_backend_names_the_bad_score) {
         all([&] { chacal(p.scores(), p.values(), gamma); }, "chacal");
       }
     }
+    // Without a causal mask, the message has the index of the query in its sequence.
+    HeadProblem p(*checked, DType::f32, {3, 4}, 1, 1, 2, 2);
+    std::vector<double> k = p.k.to_doubles();
+    k[6 * 2] = infinity;
+    p.k = Tensor::from(*checked, p.k.shape(), DType::f32, k);
+    ScoreVars s = p.scores();
+    s.queries = Segments(*checked, std::vector<std::int32_t>{5, 2});
+    s.keys = p.segments;
+    s.causal = false;
+    BOOST_TEST(refusal([&] { attention(s, p.values()); }) ==
+               "attention: the score of query 0 and key 3 in head 0 of sequence 1 is not finite");
     const HeadProblem good(*checked, DType::f32, {3, 4}, 2, 2, 2, 2);
     BOOST_CHECK_NO_THROW(attention(good.scores(), good.values()));
   }
@@ -304,6 +316,72 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
              "attention: sink: expected [4] f64, got [1] f64");
   BOOST_TEST(message([](ScoreVars&, HeadVars& v) { v.heads = 1; }) ==
              "attention: v: expected 2 heads, got 1 of 2");
+}
+
+// Queries and keys 1, so every weight of a query with n keys is 1 / n. The second segment has more
+// keys than queries, the third has fewer.
+BOOST_AUTO_TEST_CASE(without_a_causal_mask_every_query_sees_every_key_of_its_segment) {
+  for (const char* name : {"reference", "cpu"}) {
+    const auto backend = make_backend(name);
+    const auto rows = [&](const std::vector<double>& values) {
+      const std::int64_t count = std::ssize(values);
+      return HeadVars{Tensor::from(*backend, {count, 1}, DType::f32, values), 0, 1, 1};
+    };
+    const ScoreVars s{.q = rows({1, 1, 1, 1, 1, 1, 1}),
+                      .k = rows({1, 1, 1, 1, 1, 1}),
+                      .queries = Segments(*backend, std::vector<std::int32_t>{2, 1, 4}),
+                      .keys = Segments(*backend, std::vector<std::int32_t>{2, 3, 1}),
+                      .causal = false};
+    const HeadVars v = rows({1, 3, 6, 0, 9, -4});
+    for (const Var& y : {attention(s, v), composed_attention(s, v)}) {
+      check_values(y.value(), {2, 2, 5, -4, -4, -4, -4}, 1e-6);
+    }
+    check_values(attention_weights(s), {0.5, 0.5, 0.5, 0.5, 1. / 3, 1. / 3, 1. / 3, 1, 1, 1, 1},
+                 1e-6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(only_plain_softmax_attention_works_without_a_causal_mask) {
+  const HeadProblem p(*reference(), DType::f64, {3, 4}, 2, 2, 3, 2);
+  ScoreVars s = p.scores();
+  s.causal = false;
+  const Var numbers = Tensor::zeros(*reference(), {7, 2}, DType::f64);
+  const Var gamma = Tensor::zeros(*reference(), {1}, DType::f64);
+  const std::string only =
+      "causal: expected true, because only softmax attention works without a causal mask";
+  const std::vector<RuleVars> others{StickBreakingVars{}, TraVars{numbers}, EntmaxVars{},
+                                     SigmoidVars{}};
+  for (const RuleVars& rule : others) {
+    BOOST_TEST(refusal([&] { attention(s, p.values(), rule); }) == "attention: " + only);
+    BOOST_TEST(refusal([&] { attention_weights(s, rule); }) == "attention_weights: " + only);
+    BOOST_TEST(refusal([&] { composed_attention(s, p.values(), rule); }) ==
+               "composed_attention: " + only);
+  }
+  BOOST_TEST(refusal([&] { chacal(s, p.values(), gamma); }) == "chacal: " + only);
+  BOOST_TEST(refusal([&] { composed_chacal(s, p.values(), gamma); }) == "composed_chacal: " + only);
+  const Reinforcement by{Tensor::from(*reference(), {1, 2}, std::vector<std::int32_t>{0, 0}),
+                         Tensor::zeros(*reference(), {2}, DType::f64)};
+  BOOST_TEST(refusal([&] { reinforced_attention(s, p.values(), by); }) == "reinforce: " + only);
+  const auto checked = make_reference_backend({.checked = true});
+  const HeadProblem hidden_own(*checked, DType::f64, {3, 4}, 2, 2, 3, 2);
+  Scores unmasked = hidden_own.scores().value();
+  unmasked.causal = false;
+  BOOST_TEST(refusal([&] { check_scores("fal", unmasked, /*own_key=*/false); }) ==
+             "find_bad_score: " + only);
+
+  const auto message = [&](const std::function<void(ScoreVars&)>& spoil) {
+    ScoreVars changed = s;
+    spoil(changed);
+    return refusal([&] { attention(changed, p.values()); });
+  };
+  BOOST_TEST(message([](ScoreVars&) {}) == "accepted");
+  BOOST_TEST(message([](ScoreVars& x) { x.window = 2; }) ==
+             "attention: window: expected 0 without a causal mask, got 2");
+  BOOST_TEST(message([&](ScoreVars& x) { x.decay = numbers; }) ==
+             "attention: shift: expected none without a causal mask");
+  BOOST_TEST(message([](ScoreVars& x) {
+               x.keys = Segments(*reference(), std::vector<std::int32_t>{0, 7});
+             }) == "attention: segments: segment 0 has 3 queries but only 0 keys");
 }
 
 BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {

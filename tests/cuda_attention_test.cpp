@@ -32,7 +32,8 @@ struct FewQueries {
 };
 
 /// Returns the outputs of attention and the logarithms of its softmax denominators: without options
-/// if form = 0, with multiplier, decay and sinks if form = 1, and with a window if form = 2.
+/// if form = 0, with multiplier, decay and sinks if form = 1, with a window if form = 2, and
+/// without a causal mask but with multiplier and sinks if form = 3.
 std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int form) {
   const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width, shape.width);
   const Segments queries(on, shape.queries);
@@ -49,11 +50,12 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
                 .keys = p.segments,
                 .scale = 0.7 / std::sqrt(static_cast<double>(shape.width))};
   SoftmaxRule rule;
-  if (form == 1) {
+  if (form == 1 || form == 3) {
     scores.multiplier = random_tensor(on, {queries.tokens(), shape.heads}, master, 7);
-    scores.decay = random_tensor(on, {p.k.rows(), shape.heads}, master, 7);
     rule.sink = random_tensor(on, {shape.heads}, master, 7);
   }
+  if (form == 1) scores.decay = random_tensor(on, {p.k.rows(), shape.heads}, master, 7);
+  scores.causal = form != 3;
   if (form == 2) scores.window = 140;
   const Heads y{Tensor(on, {queries.tokens(), shape.heads * shape.width}, type), 0, shape.heads,
                 shape.width};
@@ -241,6 +243,15 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
     whole(
         67, [&](const ScoreVars& s, const HeadVars& v) { return chacal(s, v, gamma); }, true);
     whole(256, softmax, false);  // long enough for blocks with two bands of 64 queries
+    if (!shifted) {
+      whole(
+          256,
+          [](ScoreVars s, const HeadVars& v) {
+            s.causal = false;
+            return attention(s, v);
+          },
+          false);
+    }
     whole(
         258,  // so many keys that several thread blocks share them
         [&](ScoreVars s, const HeadVars& v) {
@@ -285,7 +296,7 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
   for (const FewQueries& shape : shapes) {
-    for (const int form : {0, 1, 2}) {
+    for (const int form : {0, 1, 2, 3}) {
       const Setting& s = settings[turn++ % std::size(settings)];
       const auto backend = make_emulated_cuda_backend({.math = s.math});
       const std::vector<double> expected = attend(*reference, DType::f64, shape, form);

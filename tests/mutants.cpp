@@ -247,24 +247,37 @@ Tensor shorter(const Tensor& x) {
 
 // Mutants of operations: ops that compute another formula.
 
-/// Attention, or ChaCAL if `chained`, that omits the value of the second-to-last visible key.
+/// Attention, or ChaCAL if `chained`, that omits the value of one key: of the second-to-last
+/// visible key or, without a causal mask, of a key that depends on the query.
 std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chained) {
-  ScoreVars s = catalog::score_call(c);
+  const ScoreVars s = chained ? catalog::score_call(c) : catalog::masked_call(c);
   const HeadVars v = catalog::value_call(c, s);
-  if (!chained) s.window = c.integer("window");
-  const EditWeights drop = [](const Var& w, std::int64_t) {
+  const EditWeights drop = [causal = s.causal](const Var& w, std::int64_t) {
     const std::int64_t queries = w.shape()[1], keys = w.shape()[2];
     std::vector<double> kept(static_cast<std::size_t>(w.shape().size()), 1.0);
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const std::int64_t j = static_cast<std::int64_t>(i) % keys;
       const std::int64_t t = static_cast<std::int64_t>(i) / keys % queries;
-      if (j == keys - queries + t - 1) kept[i] = 0;
+      if (j == (causal ? keys - queries + t - 1 : t % keys)) kept[i] = 0;
     }
     return multiply(w, Tensor::from(w.backend(), w.shape(), w.value().dtype(), kept));
   };
   const SoftmaxVars rule = catalog::softmax_call(c);
   return {{"y", chained ? composed_chacal(s, v, c.in("gamma"), drop, rule.sink)
                         : composed_attention(s, v, rule, drop)}};
+}
+
+/// Attention that hides later keys even if it should not. This mutant is possible only if no
+/// sequence has more queries than keys.
+std::vector<catalog::Output> always_causal(const catalog::Call& c) {
+  ScoreVars s = catalog::masked_call(c);
+  const HeadVars v = catalog::value_call(c, s);
+  bool possible = true;
+  for (std::size_t n = 0; s.keys && n < s.keys.lengths().size(); ++n) {
+    possible = possible && s.queries.lengths()[n] <= s.keys.lengths()[n];
+  }
+  s.causal = s.causal || possible;
+  return {{"y", composed_attention(s, v, catalog::softmax_call(c))}};
 }
 
 /// FAL that reads the value after the first key with a positive score instead of the last such key.
@@ -740,6 +753,7 @@ const std::vector<OperationMutant>& of_operations() {
   static const std::vector<OperationMutant> all{
       {"attention", "one key dropped", attention},
       {"composed_attention", "one key dropped", attention},
+      {"attention", "always causal", always_causal},
       {"chacal", "one key dropped", chacal},
       {"composed_chacal", "one key dropped", chacal},
       {"fal", "the first match", first_match},

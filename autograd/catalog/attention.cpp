@@ -29,6 +29,20 @@ std::vector<Case> plain(Rng& rng, const std::vector<HeadShape>& shapes) {
   return cases;
 }
 
+/// Adds a case without a causal mask.
+void add_unmasked(std::vector<Case>& cases, Case c) {
+  c.attributes["causal"] = "0";
+  cases.push_back(std::move(c));
+}
+
+/// Adds two cases of each shape without a causal mask. One of the two has tau and a sink.
+void add_unmasked(std::vector<Case>& cases, Rng& rng, const std::vector<HeadShape>& shapes) {
+  for (const HeadShape& shape : shapes) {
+    add_unmasked(cases, head_case(rng, shape));
+    add_unmasked(cases, scored(rng, head_case(rng, shape), {"tau", "sink"}));
+  }
+}
+
 std::vector<Case> small_cases(Rng& rng) {
   std::vector<Case> cases = plain(rng, small_heads());
   for (const int shape : {1, 2, 6})
@@ -37,6 +51,8 @@ std::vector<Case> small_cases(Rng& rng) {
     cases.push_back(head_case(rng, shape));
     cases.push_back(scored(rng, head_case(rng, shape), {"tau", "shift", "sink"}));
   }
+  add_unmasked(cases, rng, {small_heads()[0], small_heads()[3]});
+  add_unmasked(cases, rng, small_cross_heads());
   return cases;
 }
 
@@ -49,6 +65,7 @@ std::vector<Case> medium_cases(Rng& rng) {
     cases.push_back(gated(rng, head_case(rng, shape), 0.45, 0.55));
   }
   cases.push_back(balanced(rng));
+  add_unmasked(cases, rng, medium_heads());
   return cases;
 }
 
@@ -79,6 +96,8 @@ std::vector<Case> large_cases(Rng& rng) {
     cases.back().attributes["window"] = keys_back;
   }
   for (Case& c : long_cases(rng)) cases.push_back(std::move(c));
+  for (const HeadShape& shape : large_heads()) add_unmasked(cases, head_case(rng, shape));
+  add_unmasked(cases, rng, large_cross_heads());
   return cases;
 }
 
@@ -93,13 +112,13 @@ Operation fused_or_composed(bool fused) {
   return {.name = fused ? "attention" : "composed_attention",
           .page = "attention",
           .formula =
-              "y_i = sum_j P_ij v_j, P = softmax over j <= i, and the sink, of "
+              "y_i = sum_j P_ij v_j, P = softmax over j <= i (causal=0: all j), and the sink, of "
               "tau_i scale q_i . k_j + c_i - c_j",
           .inputs = head_inputs(score_arguments()),
-          .attributes = head_attributes(windowed_attributes()),
+          .attributes = head_attributes(masked_attributes()),
           .outputs = {"y"},
           .run = [fused](const Call& c) -> std::vector<Output> {
-            const ScoreVars s = windowed_call(c);
+            const ScoreVars s = masked_call(c);
             const HeadVars v = value_call(c, s);
             const RuleVars rule = softmax_call(c);
             return {{"y", fused ? attention(s, v, rule) : composed_attention(s, v, rule)}};
@@ -119,14 +138,21 @@ Operation attention_weights_operation() {
           .page = "attention",
           .formula = "P, sequence after sequence, in each [heads, queries, keys]",
           .inputs = head_inputs(score_arguments(), false),
-          .attributes = head_attributes(windowed_attributes(), false),
+          .attributes = head_attributes(masked_attributes(), false),
           .outputs = {"weights"},
           .run = [](const Call& c) -> std::vector<Output> {
-            return {{"weights", attention_weights(windowed_call(c), softmax_call(c))}};
+            return {{"weights", attention_weights(masked_call(c), softmax_call(c))}};
           },
           .cases = score_cases,
           .products = true,
-          .large = balanced_weights};
+          .large =
+              [](Rng& rng) {
+                std::vector<Case> cases = balanced_weights(rng);
+                for (const HeadShape& shape : large_cross_heads()) {
+                  add_unmasked(cases, without_values(head_case(rng, shape)));
+                }
+                return cases;
+              }};
 }
 
 Operation find_bad_score_operation() {
@@ -134,11 +160,11 @@ Operation find_bad_score_operation() {
           .page = "attention",
           .formula = "(sequence, query, key, head) of the first score that is not finite, or -1",
           .inputs = head_inputs(score_arguments(), false),
-          .attributes = head_attributes(windowed_attributes(), false),
+          .attributes = head_attributes(masked_attributes(), false),
           .outputs = {"found"},
           .run = [](const Call& c) -> std::vector<Output> {
             const Tensor found(c.backend(), {4}, DType::i32);
-            c.backend()(FindBadScore{.scores = windowed_call(c).value(), .found = found});
+            c.backend()(FindBadScore{.scores = masked_call(c).value(), .found = found});
             return {{"found", found}};
           },
           .cases =

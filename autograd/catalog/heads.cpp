@@ -68,6 +68,12 @@ ScoreVars windowed_call(const Call& c) {
   return s;
 }
 
+ScoreVars masked_call(const Call& c) {
+  ScoreVars s = windowed_call(c);
+  s.causal = c.integer("causal") != 0;
+  return s;
+}
+
 HeadVars value_call(const Call& c, const ScoreVars& s) {
   const Var v = c.maybe("v") ? c.maybe("v") : s.k.data;
   const std::int64_t width =
@@ -119,6 +125,11 @@ std::vector<Attribute> score_attributes() {
 std::vector<Attribute> windowed_attributes() {
   return joined(score_attributes(),
                 {{"window", "0", "how many keys back a query sees, itself included; 0: all"}});
+}
+
+std::vector<Attribute> masked_attributes() {
+  return joined(windowed_attributes(),
+                {{"causal", "1", "0: every query sees every key of its sequence"}});
 }
 
 Argument gates_argument() {
@@ -175,6 +186,29 @@ std::vector<HeadShape> decoding_heads() {
            .width = 5,
            .v_width = 3,
            .key_lengths = {7, 2, 3}}};
+}
+
+std::vector<HeadShape> small_cross_heads() {
+  return {{.lengths = {1, 3}, .width = 3, .v_width = 2, .key_lengths = {4, 1}},
+          {.lengths = {5, 0, 2},
+           .heads = 4,
+           .key_heads = 2,
+           .width = 5,
+           .v_width = 3,
+           .key_lengths = {2, 3, 4}}};
+}
+
+std::vector<HeadShape> large_cross_heads() {
+  return {{.lengths = {150}, .width = 16, .v_width = 16, .key_lengths = {30}},
+          {.lengths = {40}, .width = 20, .v_width = 36, .key_lengths = {300}},
+          {.lengths = {3, 100, 0, 70, 65},
+           .heads = 4,
+           .key_heads = 2,
+           .width = 33,
+           .v_width = 17,
+           .key_lengths = {200, 64, 9, 1, 129}},
+          {.lengths = {300, 2}, .width = 257, .v_width = 130, .key_lengths = {70, 140}},
+          {.lengths = {280}, .width = 8, .v_width = 8, .key_lengths = {530}}};
 }
 
 std::vector<HeadShape> long_heads() {

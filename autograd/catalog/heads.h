@@ -15,6 +15,7 @@ ScoreVars key_call(const Call& call, bool grouped = true);
 ScoreVars score_call(const Call& call, bool grouped = true);
 SoftmaxVars softmax_call(const Call& call);  // returns the softmax rule with the call's sink
 ScoreVars windowed_call(const Call& call);   // returns score_call() with the call's window
+ScoreVars masked_call(const Call& call);     // returns windowed_call() with the call's causal mask
 /// Returns c, whose difference c_i - c_j is added to the score of query i and key j. c is the
 /// argument `shift`, the running sums of the argument `gates`, or the sum of the two. The result is
 /// empty if the call has neither argument.
@@ -29,6 +30,7 @@ std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values 
 std::vector<Attribute> ungrouped_attributes(std::vector<Attribute> more);
 std::vector<Attribute> score_attributes();
 std::vector<Attribute> windowed_attributes();  // score_attributes(), followed by the window
+std::vector<Attribute> masked_attributes();    // windowed_attributes(), followed by `causal`
 Argument gates_argument();
 /// The optional arguments tau, shift, gates and sink of scores, followed by `more`.
 std::vector<Argument> score_arguments(std::vector<Argument> more = {});
@@ -54,6 +56,10 @@ std::vector<HeadShape> long_heads();
 HeadShape longest_head();
 /// Shapes with fewer queries than keys.
 std::vector<HeadShape> decoding_heads();
+/// Shapes of cross attention, with fewer and with more queries than keys. The small ones are for
+/// gradcheck. The large ones have segments longer than the blocks in which kernels process tokens.
+std::vector<HeadShape> small_cross_heads();
+std::vector<HeadShape> large_cross_heads();
 std::int64_t total(const std::vector<int>& lengths);
 
 /// A case of the given shape, with standard normal q, k and v.

@@ -8,7 +8,8 @@ namespace {
 
 /// The softmax of each row of the scores [heads, queries, keys], extended by the sink: one more
 /// score per row, which has no value vector. The weight of the sink is not part of the result.
-/// `before` is the number of keys before the position of the first query.
+/// `before` is the number of keys before the position of the first query, or the number of all keys
+/// if there is no causal mask.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
   const std::int64_t keys = scores.shape()[2];
@@ -39,8 +40,8 @@ Var weigh(const SequenceScores& s, const SoftmaxVars& rule) {
     scores = where(constant(scores, {queries, keys}, hidden),
                    number_like(scores, -std::numeric_limits<double>::infinity()), scores);
   }
-  if (!rule.sink) return softmax(scores, true);
-  return with_sink(scores, rule.sink, keys - queries);
+  if (!rule.sink) return softmax(scores, s.vars.causal);
+  return with_sink(scores, rule.sink, s.vars.causal ? keys - queries : keys);
 }
 
 SoftmaxGradient gradient_of(const SoftmaxRule& rule, const Heads& y, const Target& dsink) {

@@ -91,6 +91,7 @@ void check(const Attention& op) {
   HeadArguments are(Attention::name, s.q);
   are.scores(s, false);
   const RuleCheck of{are, s, op.v.width};
+  if (!std::holds_alternative<SoftmaxRule>(op.rule)) are.causal(s);
   each_tensor(op.rule, CheckInputs{of});
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
@@ -101,6 +102,7 @@ void check(const AttentionBackward& op) {
   const Scores& s = op.scores;
   HeadArguments are(AttentionBackward::name, s.q);
   are.scores(s, true);
+  if (!std::holds_alternative<SoftmaxGradient>(op.rule)) are.causal(s);
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   const RuleCheck of{are, s, op.v.width};
   each_tensor(op.rule, CheckRead{{of}});
@@ -116,6 +118,7 @@ void check(const AttentionWeights& op) {
   const Scores& s = op.scores;
   HeadArguments are(AttentionWeights::name, s.q);
   are.scores(s, false);
+  if (!std::holds_alternative<SoftmaxRule>(op.rule)) are.causal(s);
   each_tensor(op.rule, CheckInputs{{are, s, 0}});
   are.out("weights", op.weights, Shape{weights_size(s.queries, s.keys, s.q.heads)}, are.master());
 }
@@ -123,6 +126,7 @@ void check(const AttentionWeights& op) {
 void check(const FindBadScore& op) {
   HeadArguments are(FindBadScore::name, op.scores.q);
   are.scores(op.scores, false);
+  if (!op.own_key) are.causal(op.scores);
   are.out("found", op.found, Shape{4}, DType::i32);
 }
 

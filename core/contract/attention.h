@@ -10,10 +10,10 @@
 #include "core/rules/stick_breaking.h"
 #include "core/rules/tra.h"
 
-/// Causal attention: y_i = sum_j P_ij v_j. An attention rule, such as softmax, computes the weights
-/// P from the scores s. All arguments of type Heads (q, k, v, y, saved heads and gradients) share
-/// one element type. All members of type Tensor in scores and rules have the master type: f64 if
-/// the heads are f64, otherwise f32.
+/// Attention: y_i = sum_j P_ij v_j over the keys j that query i sees. An attention rule, such as
+/// softmax, computes the weights P from the scores s. All arguments of type Heads (q, k, v, y,
+/// saved heads and gradients) share one element type. All members of type Tensor in scores and
+/// rules have the master type: f64 if the heads are f64, otherwise f32.
 namespace longhand {
 
 /// A rule computes attention weights from scores. The struct of a rule contains the tensors that
@@ -227,12 +227,13 @@ std::int64_t weights_size(const Segments& queries, const Segments& keys, std::in
 
 /// Finds the first score that is NaN or infinite. Scores of keys that the query does not see are
 /// ignored. `found`, i32 [4], receives the segment, query position, key position and head of the
-/// score. Scores are ordered by these four numbers, the segment first. If all scores are finite,
-/// the four numbers are -1.
+/// score. Without a causal mask, the second number is the query's index in its segment. Scores are
+/// ordered by these four numbers, the segment first. If all scores are finite, the four numbers are
+/// -1.
 struct FindBadScore {
   static constexpr std::string_view name = "find_bad_score";
   Scores scores;
-  bool own_key = true;  // false: a query does not see the key at its own position
+  bool own_key = true;  // false: a query does not see the key at its own position (causal only)
   Tensor found;
 };
 

@@ -11,6 +11,7 @@ template <class Op>
 void check_chacal(HeadArguments& are, const Op& op, bool backward) {
   const Scores& s = op.scores;
   are.scores(s, backward);
+  are.causal(s);
   if (op.sink) are.in("sink", op.sink, Shape{s.q.heads}, are.master());
   are.require(s.window == 0, "window", "expected none, got ", s.window);
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);

@@ -34,9 +34,11 @@ struct HeadsTarget {
 ///   p = keys.length_s - queries.length_s + the query's index within segment s of queries,
 /// and the query sees the keys at the positions 0 .. p of its own sequence. length_s is the length
 /// of segment s. In training, queries and keys have the same segments. In decoding, the keys are in
-/// a cache, and the queries are the new tokens. The segments of queries cover all rows of q. In
-/// backward passes the segments of keys also cover all rows of k, so each row of a gradient belongs
-/// to exactly one segment.
+/// a cache, and the queries are the new tokens. Without a causal mask (Scores::causal is false), a
+/// query sees every key of its segment, and a segment may have fewer keys than queries, but not 0
+/// keys unless it has no queries. The segments of queries cover all rows of q. In backward passes
+/// the segments of keys also cover all rows of k, so each row of a gradient belongs to exactly one
+/// segment.
 ///
 /// With grouped keys, q has G times as many heads as k and v. Query head h reads the key head
 /// h / G.

@@ -87,13 +87,14 @@ void HeadArguments::out(std::string_view name, const Tensor& tensor, const Shape
 }
 
 void HeadArguments::segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
-                             bool backward) {
+                             bool backward, bool causal) {
   require(queries && keys, "segments", "expected queries and keys, got none");
   require(queries.count() == keys.count(), "segments", "expected ", queries.count(),
           " segments of keys, as many as of queries, got ", keys.count());
   for (std::size_t s = 0; s < queries.lengths().size(); ++s) {
-    require(queries.lengths()[s] <= keys.lengths()[s], "segments", "segment ", s, " has ",
-            queries.lengths()[s], " queries but only ", keys.lengths()[s], " keys");
+    const std::int32_t count = queries.lengths()[s], keys_there = keys.lengths()[s];
+    require(causal ? count <= keys_there : count == 0 || keys_there > 0, "segments", "segment ", s,
+            " has ", count, " queries but only ", keys_there, " keys");
   }
   require(queries.tile(), "queries", "expected segments one after another from row 0 on");
   require(keys.rows() <= key_rows, "keys", "expected rows up to ", key_rows, ", got ", keys.rows());
@@ -104,14 +105,14 @@ void HeadArguments::segments(const Segments& queries, const Segments& keys, std:
 }
 
 void HeadArguments::queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
-                                     const Segments& keys, bool backward) {
+                                     const Segments& keys, bool backward, bool causal) {
   in("q", q, 0, q.heads, -1);
   require(k.heads >= 1 && q.heads % k.heads == 0, "k", "expected a divisor of q's ", q.heads,
           " heads, got ", k.heads);
   in("k", k, 0, k.heads, q.width);
   require(queries.tokens() == q.data.rows(), "q", "expected ", queries.tokens(),
           " rows, one for each token of the segments, got ", q.data.rows());
-  segments(queries, keys, k.data.rows(), backward);
+  segments(queries, keys, k.data.rows(), backward, causal);
 }
 
 void HeadArguments::earlier(const Heads& earlier, const Segments& queries, const Segments& keys,
@@ -127,11 +128,19 @@ void HeadArguments::same_tokens(const Segments& queries, const Segments& keys) c
 }
 
 void HeadArguments::scores(const Scores& s, bool backward) {
-  queries_and_keys(s.q, s.k, s.queries, s.keys, backward);
+  queries_and_keys(s.q, s.k, s.queries, s.keys, backward, s.causal);
   require(s.window >= 0 && s.window <= most_window, "window", "expected 0 to 2^40, got ", s.window);
   require(std::isfinite(s.scale), "scale", "expected a finite number, got ", s.scale);
   if (s.multiplier) in("tau", s.multiplier, {s.q.data.rows(), s.q.heads}, master());
   if (s.decay) in("shift", s.decay, {s.k.data.rows(), s.q.heads}, master());
+  if (s.causal) return;
+  require(s.window == 0, "window", "expected 0 without a causal mask, got ", s.window);
+  require(!s.decay, "shift", "expected none without a causal mask");
+}
+
+void HeadArguments::causal(const Scores& s) const {
+  require(s.causal, "causal",
+          "expected true, because only softmax attention works without a causal mask");
 }
 
 void HeadArguments::out(std::string_view name, const Target& target, const Tensor& like) {

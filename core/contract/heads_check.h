@@ -26,13 +26,15 @@ class HeadArguments {
   void out(std::string_view name, const HeadsTarget& target, const Heads& like);
   void in(std::string_view name, const Tensor& tensor, const Shape& shape, DType type);
   void out(std::string_view name, const Tensor& tensor, const Shape& shape, DType type);
-  void segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
-                bool backward);
+  void segments(const Segments& queries, const Segments& keys, std::int64_t key_rows, bool backward,
+                bool causal);
   /// Checks q and k, which must have the same width, and their segments.
   void queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
-                        const Segments& keys, bool backward);
+                        const Segments& keys, bool backward, bool causal = true);
   /// Checks all members of `scores`, including q and k.
   void scores(const Scores& scores, bool backward);
+  /// Requires a causal mask. Only softmax attention works without one.
+  void causal(const Scores& scores) const;
   /// Checks `earlier`, the cached outputs at the positions before the first query. They are
   /// required if there are fewer queries than keys.
   void earlier(const Heads& earlier, const Segments& queries, const Segments& keys,

@@ -8,6 +8,7 @@ void check(const Reinforce& op) {
   const Scores& s = op.scores;
   HeadArguments are(Reinforce::name, s.q);
   are.scores(s, false);
+  are.causal(s);
   are.in("log_denominator", op.log_denominator, {s.q.data.rows(), s.q.heads}, are.master());
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.in("pairs", op.pairs, Shape{op.pairs ? op.pairs.rows() : 0, 2}, DType::i32);

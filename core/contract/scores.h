@@ -11,9 +11,12 @@ namespace longhand {
 /// sequence, and a head h (see Heads),
 ///   s_ij = tau_i scale q_i . k_j + c_i - c_j,
 /// where tau_i is the `multiplier` of the query (1 if empty), c_j is the `decay` of the key (0 if
-/// empty), and c_i is the `decay` of the key at position p. The query sees the keys j <= p. If
-/// `window` is positive, it sees only those with j > p - window. Products are computed in the math
-/// mode `math`. Sums are f64 if q is f64, otherwise f32.
+/// empty), and c_i is the `decay` of the key at position p. If `causal` is true, the query sees the
+/// keys j <= p, and if `window` is also positive, only those with j > p - window. If `causal` is
+/// false, every query sees every key of its segment, as in an encoder or in cross attention.
+/// Queries then have no positions, so `window` and `decay` are not allowed, and only softmax
+/// attention accepts such scores. Products are computed in the math mode `math`. Sums are f64 if q
+/// is f64, otherwise f32.
 struct Scores {
   Heads q, k;
   Segments queries, keys;
@@ -21,6 +24,7 @@ struct Scores {
   Tensor multiplier = {};  // tau, a factor of all scores of a query, [query tokens, q.heads]
   Tensor decay = {};       // c; c_i - c_j is added to the score s_ij; [rows of k, q.heads]
   std::int64_t window = 0;
+  bool causal = true;
   std::optional<Math> math = {};  // default: the backend's math mode
 };
 

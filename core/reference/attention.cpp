@@ -35,7 +35,7 @@ void run(ReferenceBackend&, const FindBadScore& op) {
         for (std::int64_t h = 0; h < op.scores.q.heads; ++h) {
           if (std::isfinite(scores(s, t, h, j))) continue;
           found[0] = static_cast<std::int32_t>(number);
-          found[1] = static_cast<std::int32_t>(s.position(t));
+          found[1] = static_cast<std::int32_t>(op.scores.causal ? s.position(t) : t);
           found[2] = static_cast<std::int32_t>(j);
           found[3] = static_cast<std::int32_t>(h);
           return;

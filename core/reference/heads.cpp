@@ -64,6 +64,7 @@ ScoreRows::ScoreRows(const Scores& scores, bool own_key)
       tau_(scores.multiplier),
       shift_(scores.decay),
       own_key_(own_key),
+      causal_(scores.causal),
       window_(scores.window),
       width_(scores.q.width),
       group_(scores.q.heads / scores.k.heads) {}

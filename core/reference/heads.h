@@ -88,7 +88,7 @@ class ScoreRows {
   /// Query t sees the keys at the positions first() .. end() - 1.
   std::int64_t first(const Sequence& s, std::int64_t t) const;
   std::int64_t end(const Sequence& s, std::int64_t t) const {
-    return s.position(t) + (own_key_ ? 1 : 0);
+    return causal_ ? s.position(t) + (own_key_ ? 1 : 0) : s.keys;
   }
   /// The scores of all keys that query t sees.
   std::vector<double> row(const Sequence& s, std::int64_t t, std::int64_t h) const;
@@ -99,7 +99,7 @@ class ScoreRows {
  private:
   double scale_;
   Tensor tau_, shift_;
-  bool own_key_;
+  bool own_key_, causal_;
   std::int64_t window_, width_, group_;
 };
 

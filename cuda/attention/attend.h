@@ -121,8 +121,10 @@ struct AttentionBlock {
   // In shared memory. q: the queries. ring: one or two pairs of tiles, each with a block of keys
   // and their values.
   Element *const q, *const ring;
-  const int rows;         // number of queries in the tile
-  const int start, stop;  // the queries have the positions start .. stop - 1
+  const int rows;  // number of queries in the tile
+  // The queries have the positions start .. stop - 1. Without a causal mask, `start` is the number
+  // of keys.
+  const int start, stop;
   // first_row: row of the tile's first query in the tensor of queries; first_key: row of the
   // segment's first key in the tensor of keys
   const int first_row, first_key;
@@ -145,7 +147,7 @@ struct AttentionBlock {
         q(shared_memory<Element>()),
         ring(q + bands * size),
         rows(min(block_rows, at.queries - tile.first)),
-        start(at.offset() + tile.first),
+        start(min(scores.offset(at) + tile.first, at.keys)),
         stop(start + rows),
         first_row(static_cast<int>(at.query) + tile.first),
         first_key(static_cast<int>(at.key)),
@@ -234,12 +236,12 @@ struct AttentionBlock {
   /// divided into parts, blocks begin at multiples of 64 only.
   __device__ __forceinline__ void choose_keys() {
     first_block = scores.first_key(start) / key_rows * key_rows;
-    until = stop;
+    until = min(stop, at.keys);
     if constexpr (walk == Walk::part) {
-      const int blocks = (stop - first_block + key_rows - 1) / key_rows;
+      const int blocks = (until - first_block + key_rows - 1) / key_rows;
       const int length = (blocks + task.key_parts - 1) / task.key_parts * key_rows;
-      first_block = min(first_block + key_part * length, stop);
-      until = min(first_block + length, stop);
+      first_block = min(first_block + key_part * length, until);
+      until = min(first_block + length, until);
     }
   }
   __device__ __forceinline__ int end_of(int begin) const {

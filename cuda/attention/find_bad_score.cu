@@ -15,10 +15,10 @@ __global__ void __launch_bounds__(inspect_threads)
   const SegmentView at = scores.segments[tile.segment];
   const int t = tile.first + warp_index();
   if (t >= at.queries) return;
-  const int p = at.offset() + t;
+  const int p = scores.offset(at) + t;
   std::int64_t found = -1;
-  const int last = own_key ? p : p - 1;
-  for (int j = scores.first_key(p); j <= last && found < 0; ++j) {
+  const int end = min(own_key ? p + 1 : p, at.keys);
+  for (int j = scores.first_key(p); j < end && found < 0; ++j) {
     for (int head = 0; head < scores.heads && found < 0; ++head) {
       if (!(fabsf(inspected_score(scores, at, t, head, j)) < INFINITY)) {
         found = std::int64_t{j} * scores.heads + head;
@@ -45,7 +45,8 @@ __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, st
       }
       const SegmentView at = scores.segments[segment];
       found[0] = segment;
-      found[1] = static_cast<std::int32_t>(at.offset() + row - at.query);
+      const int first_position = scores.causal ? at.offset() : 0;
+      found[1] = static_cast<std::int32_t>(first_position + row - at.query);
       found[2] = static_cast<std::int32_t>(first[row] / scores.heads);
       found[3] = static_cast<std::int32_t>(first[row] % scores.heads);
     }

@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(inspect_threads)
   float* const row = weights + before * scores.heads +
                      (std::int64_t{head} * at.queries + t) * std::int64_t{at.keys};
 
-  const int p = at.offset() + t, first = scores.first_key(p), end = Rule::own_key ? p + 1 : p;
+  const int p = scores.offset(at) + t, first = scores.first_key(p);
+  const int end = min(Rule::own_key ? p + 1 : p, at.keys);
   for (int j = 0; j < at.keys; ++j) {
     const float s = j < first || j >= end ? 0.0f : inspected_score(scores, at, t, head, j);
     if (lane == 0) row[j] = s;

@@ -72,7 +72,7 @@ struct KeyBlock {
         row(16 * warp + lane_row()),
         own(16 * warp * stride),
         busy(16 * warp < rows),
-        first_query(max(0, tile.first - at.offset()) / step * step),
+        first_query(max(0, tile.first - scores.offset(at)) / step * step),
         last_query(end_of_queries()),
         first_head(key_head * scores.group),
         last_head(first_query < last_query ? first_head + scores.group : first_head),
@@ -265,7 +265,7 @@ struct KeyBlock {
     }
     // A mask is applied if the first query is not after the tile's last key, if there are fewer
     // queries than `step` or fewer keys than tile_rows, or if attention has a window.
-    const int first_position = at.offset() + begin, count = at.queries - begin;
+    const int first_position = scores.offset(at) + begin, count = at.queries - begin;
     if (first_position < tile.first + rows || count < step || rows < tile_rows ||
         scores.window > 0) {
       mask(s, dp, first_position, turn, g);
@@ -302,7 +302,7 @@ struct KeyBlock {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int key = tile.first + row + 8 * i;
-      const int first = key - column, last = scores.last_position(key, at.keys) - column;
+      const int first = key - column, last = scores.last_position(key, at) - column;
 #pragma unroll
       for (int c = 0; c < m; ++c) {
 #pragma unroll

@@ -33,8 +33,9 @@ struct QueryBlock {
   // In shared memory. q: the queries of the tile. dy: the rows of dy of these queries. ring: one or
   // two buffers, each for the keys and values of one step of the main loop.
   Element *const q, *const dy, *const ring;
-  const int rows;         // number of queries; not positive if this block has no tile of queries
-  const int start, stop;  // the queries have the positions start .. stop - 1
+  const int rows;   // number of queries; not positive if this block has no tile of queries
+  const int start;  // position of the first query; without a causal mask, the number of keys
+  const int stop;   // the queries see only keys before `stop`
   const std::int64_t first_row;
   const int warp, row;  // row: index of this thread's first query in the tile
   const int own;        // offset, in entries, of the warp's rows in a tile
@@ -56,8 +57,8 @@ struct QueryBlock {
         dy(q + tile_rows * stride),
         ring(dy + tile_rows * stride),
         rows(min(tile_rows, at.queries - tile.first)),
-        start(at.offset() + tile.first),
-        stop(start + rows),
+        start(min(scores.offset(at) + tile.first, at.keys)),
+        stop(min(start + rows, at.keys)),
         first_row(at.query + tile.first),
         warp(warp_index()),
         row(16 * warp + lane_row()),

@@ -217,8 +217,7 @@ struct KeyTileBlock {
     if (task.key_slices == 1) bring_keys(0);
     if (task.value_slices == 1) bring_values(0);
     const int first_query = first_query_of(tile.first);
-    const int last_query =
-        scores.last_position(tile.first + tile.rows - 1, at.keys) - at.offset() + 1;
+    const int last_query = scores.last_position(tile.first + tile.rows - 1, at) - at.offset() + 1;
     const int steps_of_head = (at.queries + steps - 1) / steps;
     for (int g = 0; g < scores.group; ++g) {
       const int head = tile.key_head * scores.group + g;

@@ -24,6 +24,7 @@ struct ScoresView {
   const float *tau = nullptr, *shift = nullptr;
   // heads: number of query heads. group: number of query heads per key head.
   std::int32_t heads = 1, group = 1;
+  bool causal = true;  // false: every query sees every key of its segment
 
   /// The multiplier tau of the scores of a query's row. Returns 1 if the scores have no multiplier,
   /// or if there is no such row (`there` is false).
@@ -39,13 +40,17 @@ struct ScoresView {
   __device__ float shift_of(const SegmentView& at, int p, int head, int j) const {
     return shift_of(at.key + p, head) - shift_of(at.key + j, head);
   }
+  /// The position of a segment's first query. Without a causal mask, the queries are treated as if
+  /// they came after the last key. A causal mask then shows every key to every query.
+  __device__ int offset(const SegmentView& at) const { return causal ? at.offset() : at.keys; }
   /// The first key visible to the query at position p.
   __device__ int first_key(int p) const {
     return window > 0 && p + 1 > window ? static_cast<int>(p + 1 - window) : 0;
   }
-  /// The last position whose query sees key j, in a segment of `keys` keys.
-  __device__ int last_position(int j, int keys) const {
-    return window > 0 && j + window < keys ? static_cast<int>(j + window - 1) : keys - 1;
+  /// The last position whose query sees key j of a segment.
+  __device__ int last_position(int j, const SegmentView& at) const {
+    return window > 0 && j + window < at.keys ? static_cast<int>(j + window - 1)
+                                              : offset(at) + at.queries - 1;
   }
 };
 ScoresView view(const Scores& scores);

@@ -38,7 +38,8 @@ ScoresView view(const Scores& scores) {
           .tau = pointer(scores.multiplier),
           .shift = pointer(scores.decay),
           .heads = static_cast<std::int32_t>(scores.q.heads),
-          .group = static_cast<std::int32_t>(scores.q.heads / scores.k.heads)};
+          .group = static_cast<std::int32_t>(scores.q.heads / scores.k.heads),
+          .causal = scores.causal};
 }
 
 }  // namespace longhand::cuda

@@ -109,7 +109,8 @@ class BackwardPass {
   void add_items(std::int64_t segment, const SegmentRows& at, std::int64_t part,
                  std::int64_t parts) {
     const std::int64_t begin = part * range_, end = std::min(at.keys, begin + range_);
-    const std::int64_t queries = std::min(at.queries, at.keys - begin);
+    const std::int64_t unseeing = std::max<std::int64_t>(0, begin - first_position(scores_, at));
+    const std::int64_t queries = at.queries - unseeing;  // queries that see a key of the range
     const double cost = static_cast<double>((end - begin) * queries * group_) * 2.5 *
                         static_cast<double>(width_ + value_width_);
     const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads_);
@@ -140,7 +141,8 @@ class BackwardPass {
     const SegmentRows at = segment_rows(scores_.queries, scores_.keys, item.segment);
     const std::int64_t q_head = h * group_;
     AttentionGradients<T> task{
-        .shape = {at.queries, at.keys, at.offset(), window_of(scores_), width_, value_width_},
+        .shape = {at.queries, at.keys, first_position(scores_, at), window_of(scores_), width_,
+                  value_width_},
         .heads = group_,
         .q = rows_of<const T>(scores_.q, q_head, at.query),
         .k = rows_of<const T>(scores_.k, h, at.key),

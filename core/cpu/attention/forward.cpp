@@ -56,10 +56,11 @@ class ForwardPass {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);
       const std::int64_t parts = (at.queries + rows - 1) / rows;
+      const std::int64_t offset = first_position(scores_, at);
       for (std::int64_t p = 0; p < parts; ++p) {
         const std::int64_t part = solving_ ? p : parts - 1 - p;
         const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
-        const double cost = static_cast<double>((end - begin) * (at.offset() + end)) *
+        const double cost = static_cast<double>((end - begin) * std::min(at.keys, offset + end)) *
                             static_cast<double>(width_ + value_width_);
         const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads_);
         for (std::int64_t h = 0; h < heads_; h += together) {
@@ -74,23 +75,23 @@ class ForwardPass {
   }
 
   AttentionRows<T> task_of(const SegmentRows& at, std::int64_t h) const {
-    AttentionRows<T> task{
-        .shape = {at.queries, at.keys, at.offset(), window_of(scores_), width_, value_width_},
-        .q = rows_of<const T>(scores_.q, h, at.query),
-        .k = rows_of<const T>(scores_.k, h / group_, at.key),
-        .v = rows_of<const T>(f_.v, h / group_, at.key),
-        .y = rows_of<T>(f_.y, h, at.query),
-        .log_sum = column_of<float>(f_.log_sum, h, at.query),
-        .mean = rows_of<T>(f_.mean, h, at.query),
-        .residue = rows_of<T>(f_.residue, h, at.query),
-        .earlier = rows_of<const T>(f_.earlier, h, at.key),
-        .tau = column_of<const float>(scores_.multiplier, h, at.query),
-        .shift = column_of<const float>(scores_.decay, h, at.key),
-        .sink = f_.sink ? f_.sink.template data<float>() + h : nullptr,
-        .pull = column_of<const float>(f_.pull, h, at.query),
-        .scale = static_cast<float>(scores_.scale),
-        .gain = column_of<const float>(f_.gain, h, at.query),
-        .read = rows_of<T>(f_.read, h, at.query)};
+    AttentionRows<T> task{.shape = {at.queries, at.keys, first_position(scores_, at),
+                                    window_of(scores_), width_, value_width_},
+                          .q = rows_of<const T>(scores_.q, h, at.query),
+                          .k = rows_of<const T>(scores_.k, h / group_, at.key),
+                          .v = rows_of<const T>(f_.v, h / group_, at.key),
+                          .y = rows_of<T>(f_.y, h, at.query),
+                          .log_sum = column_of<float>(f_.log_sum, h, at.query),
+                          .mean = rows_of<T>(f_.mean, h, at.query),
+                          .residue = rows_of<T>(f_.residue, h, at.query),
+                          .earlier = rows_of<const T>(f_.earlier, h, at.key),
+                          .tau = column_of<const float>(scores_.multiplier, h, at.query),
+                          .shift = column_of<const float>(scores_.decay, h, at.key),
+                          .sink = f_.sink ? f_.sink.template data<float>() + h : nullptr,
+                          .pull = column_of<const float>(f_.pull, h, at.query),
+                          .scale = static_cast<float>(scores_.scale),
+                          .gain = column_of<const float>(f_.gain, h, at.query),
+                          .read = rows_of<T>(f_.read, h, at.query)};
     if (f_.gamma) task.gamma = f_.gamma.template data<float>()[f_.gamma.size() == 1 ? 0 : h];
     return task;
   }
@@ -107,7 +108,7 @@ class ForwardPass {
       for (std::int64_t row = item.begin; row < item.end; ++row) kernels_.row(task, row, space);
     } else {
       kernels_.begin(task, chunk, space);
-      kernels_.before(task, chunk, 0, at.offset() + item.begin, space);
+      kernels_.before(task, chunk, 0, std::min(at.keys, task.shape.offset + item.begin), space);
       kernels_.own(task, chunk, space);
     }
   }

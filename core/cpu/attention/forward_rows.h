@@ -74,6 +74,10 @@ class Rows {
   void own() {
     const InUse<Product> in_use;
     const std::int64_t first = shape_.offset + begin_, count = end_ - begin_;
+    if (first >= shape_.keys) {  // no causal mask: before() has processed all keys
+      for (std::int64_t row = begin_; row < end_; row += panel) finish(row);
+      return;
+    }
     pack_left<Product>(source(task_.k, first, count, shape_.width), count, shape_.width,
                        space_.keys, space_.key_stride);
     pack_shifts(first, count);

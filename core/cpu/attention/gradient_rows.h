@@ -50,7 +50,7 @@ class GradientRows {
     // to 0. With a sink (an extra score without a value), P is less than 1.
     if (Rule::normalized && !task_.sink) {
       if (shape_.offset + row == 0) space_.times[Rule::lone_query] = 0;
-      if (shape_.window == 1) clear(space_.times, panel);
+      if (shape_.window == 1 || shape_.keys == 1) clear(space_.times, panel);
     }
 
     const auto q = source(rows.q(), row, n, key_width_);

@@ -101,7 +101,7 @@ class Work : GradientRows<T, Product, Rule> {
     const std::int64_t position = shape_.offset + row;
     // True if the panel sees no key after this range. Ranges are processed from the last to the
     // first, so this range is then the first one for the panel.
-    const bool first = position + rows.count - 1 < task_.end;
+    const bool first = least(position + rows.count, shape_.keys) <= task_.end;
     const bool last = position + 1 - shape_.window >= task_.begin || task_.begin == 0;
     const InUse<Product> in_use;
     if constexpr (Formula::leftward) return panel_leftward(rows, first, last);

@@ -39,7 +39,8 @@ inline constexpr int walked_numbers = 2;
 inline constexpr std::int64_t attention_few = 4;
 
 /// Query row i of the segment is at position offset + i and sees the keys (offset + i - window,
-/// offset + i]. If there is no window, `window` is larger than any position.
+/// offset + i]. If there is no window, `window` is larger than any position. If there is no causal
+/// mask, `offset` is the number of keys, so every query sees every key.
 struct SegmentShape {
   std::int64_t queries, keys, offset, window;
   std::int64_t width, value_width;
@@ -117,7 +118,8 @@ struct AttentionGradients {
 
 /// The kernels of the forward pass. For a chunk of query rows, the caller calls `begin`, then
 /// `before` for each range of keys before the chunk, then `own`, always with the same scratch.
-/// `own` processes all keys that `before` did not process, and writes y and log_sum. For ChaCAL and
+/// `own` processes all keys that `before` did not process, and writes y and log_sum. Without a
+/// causal mask, all keys are before every chunk. For ChaCAL and
 /// DeltaFormer, the outputs at the keys of a range must be computed before `before` is called for
 /// the range. Chunks and ranges begin at multiples of attention_panel rows.
 template <class T>

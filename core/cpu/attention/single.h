@@ -44,7 +44,9 @@ class SingleRow {
 
   /// The keys [begin, end) that the query sees.
   std::int64_t begin() const { return most(0, position_ + 1 - task_.shape.window); }
-  std::int64_t end() const { return position_ + (Formula::own_key ? 1 : 0); }
+  std::int64_t end() const {
+    return least(task_.shape.keys, position_ + (Formula::own_key ? 1 : 0));
+  }
 
   /// Computes the scores of the query with `count` keys, the first of which is j. The remaining
   /// scores of the block are set to minus infinity.

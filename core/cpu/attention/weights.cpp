@@ -8,7 +8,7 @@ namespace longhand::cpu {
 namespace {
 
 /// Number of queries whose scores are computed by one matrix product. The matrix product includes
-/// all keys up to the position of the last of these queries.
+/// all keys that the last of these queries sees.
 constexpr std::int64_t rows_at_once = 256;
 
 GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {
@@ -26,10 +26,11 @@ void weights_of(CpuBackend& backend, const Scores& scores, bool own_key, WeighRo
   const std::int64_t group = scores.q.heads / scores.k.heads;
   GemmOperand keys = operand(scores.k, head / group, at.key);
   keys.transposed = true;
+  const std::int64_t offset = first_position(scores, at);
   for (std::int64_t row = 0; row < at.queries; row += rows_at_once) {
     const std::int64_t rows = std::min(rows_at_once, at.queries - row);
     gemm({.m = rows,
-          .n = at.offset() + row + rows,
+          .n = std::min(at.keys, offset + row + rows),
           .k = scores.q.width,
           .a = operand(scores.q, head, at.query + row),
           .b = keys,
@@ -40,11 +41,11 @@ void weights_of(CpuBackend& backend, const Scores& scores, bool own_key, WeighRo
   }
   const std::int64_t window = window_of(scores);
   const auto finish = [&](std::int64_t row) {
-    const std::int64_t position = at.offset() + row;
+    const std::int64_t position = offset + row;
     const std::int64_t first = std::max<std::int64_t>(0, position - window + 1);
     float* const all = weights + row * at.keys;
     float* const seen = all + first;
-    const std::int64_t count = position + 1 - first;
+    const std::int64_t count = std::min(at.keys, position + 1) - first;
     const auto times = [&](float factor) {
       std::transform(seen, seen + count, seen, [&](float s) { return factor * s; });
     };

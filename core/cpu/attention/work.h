@@ -61,6 +61,12 @@ struct SegmentRows {
 };
 SegmentRows segment_rows(const Segments& queries, const Segments& keys, std::int64_t segment);
 
+/// Returns the position of a segment's first query. Without a causal mask, the queries are treated
+/// as if they came after the last key. A causal mask then shows every key to every query.
+inline std::int64_t first_position(const Scores& scores, const SegmentRows& at) {
+  return scores.causal ? at.offset() : at.keys;
+}
+
 /// Returns head `head` of x, beginning at row `row`. If x is empty, the result is null.
 template <class T>
 HeadRows<T> rows_of(const Heads& x, std::int64_t head, std::int64_t row) {
