@@ -345,7 +345,7 @@ std::vector<Case> balanced_weights(Rng& rng) {
 }
 
 Case narrow(Rng& rng, Case c) {
-  for (double& v : c.inputs.at("v").values) v += 5;
+  for (double& v : c.inputs.at("v").values) v += 6;
   c.attributes["window"] = "3";
   return gated(rng, std::move(c), 0.999, 1);
 }

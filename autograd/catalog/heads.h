@@ -87,7 +87,7 @@ Case without_values(Case c);
 Case balanced(Rng& rng);
 /// Two cases like those of balanced(), but without the values v.
 std::vector<Case> balanced_weights(Rng& rng);
-/// Changes a case with one long sequence: values v near 5, a window of 3 keys and forget gates near
+/// Changes a case with one long sequence: values v near 6, a window of 3 keys and forget gates near
 /// 1. In the gradients of scores, dS_ij = P_ij (dP_ij - D_i), the term D_i = dy_i . y_i is then
 /// much larger than the difference dP_ij - D_i. The gate of a token affects only the scores of
 /// later queries with earlier keys. Because of the window, there are few such scores. If a kernel

@@ -35,6 +35,10 @@ std::vector<Case> added_cases(Rng& rng) {
   return cases;
 }
 
+std::vector<Case> large_added_cases(Rng& rng) {
+  return {added(rng, {70, 48, 8, 40, 56, 8}), added(rng, {130, 66, 16, 64, 70, 6})};
+}
+
 std::vector<Operation> low_rank_operations() {
   return {{.name = "low_rank",
            .page = "low_rank",
@@ -52,7 +56,8 @@ std::vector<Operation> low_rank_operations() {
                                      .scale = c.number("scale")})}};
            },
            .cases = added_cases,
-           .products = true}};
+           .products = true,
+           .large = large_added_cases}};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 /// need. In both passes, a walker has
 ///   Tensors       a struct of pointers to the rule's own tensors
 ///   start(scores, tensors, entry)
-///                 Reads the rule's inputs for the query, such as TraRule::count_bias. `entry` is
+///                 Reads the rule's inputs for the query, such as TRA's count bias. `entry` is
 ///                 the index of the query in tensors of shape [query tokens, heads].
 ///   finished()    True if the query needs no further keys.
 /// The forward pass (rule_forward.h) calls

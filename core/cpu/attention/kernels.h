@@ -32,7 +32,7 @@ inline constexpr std::int64_t attention_panel = 64;
 /// Stick-breaking and TRA are leftward rules: they process the keys of a row from the last to the
 /// first. Their backward passes keep this many numbers for each row and update them at every key:
 ///   stick-breaking: the weight not yet assigned, and the sum of P dP over the remaining keys;
-///   TRA: the number of positive scores so far, and the gradient of TraRule::count_bias so far.
+///   TRA: the number of positive scores so far, and the gradient of TRA's count bias so far.
 inline constexpr int walked_numbers = 2;
 
 /// If a segment has at most this many queries, as in decoding, each query is computed separately.
