@@ -55,8 +55,8 @@ std::string_view without_space(std::string_view part) {
   return part.ends_with(' ') ? part.substr(0, part.size() - 1) : part;
 }
 
-/// Wraps a text into lines of at most `width` characters. A part (parts_of) that is longer than
-/// `width` gets a line of its own.
+/// Wraps a text into lines of at most `width` characters. Lines break only between the parts that
+/// parts_of() returns. A part that is longer than `width` gets a line of its own.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   if (count_code_points(text) <= width) return {std::string(text)};
   std::vector<std::string> lines{""};

@@ -32,8 +32,9 @@ HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, boo
 /// Operations whose names end in _into write their output to given columns and return a
 /// HeadsBackward, so that several operations can share one output tensor and one entry of the tape.
 /// The function is empty if no gradient is required. With `assign`, it overwrites the gradients of
-/// the input heads instead of adding to them. Callers set `assign` if the input heads of all their
-/// operations together cover every column of a tensor.
+/// the input heads instead of adding to them. Callers set `assign` if the operations together read
+/// all columns of one tensor, such as the q, k and v of one projection. The gradient of this tensor
+/// then need not be set to zero first.
 using HeadsBackward = std::function<void(const Heads& dy, bool assign)>;
 
 /// Allocates a tensor [rows of q, q.heads * width] for the output heads of an operation.

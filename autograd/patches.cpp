@@ -12,9 +12,10 @@
 namespace longhand {
 namespace {
 
-/// Because of the padding, some pixel rows (or columns) of a patch may be outside the image. For
-/// the pixel row with the index `offset` within a patch, this struct lists the patches in which
-/// this row is inside the image: along one axis, the `count` patches from number `first` on.
+/// The patches along one axis of an image that contain a given pixel row (or column). The row is
+/// described by its index `offset` within a patch. In some patches this row is in the padding
+/// outside the image. It is inside the image in `count` consecutive patches, of which the first has
+/// the number `first`.
 struct Inside {
   std::int64_t first = 0, count = 0;
   /// Index in the image of the pixel row that is row `offset` of patch number `first`.

@@ -75,7 +75,9 @@ void Tape::walk() {
   Tape* const recording = current_tape;
   // No operation is recorded during backward, because gradients are not differentiated again.
   current_tape = nullptr;
-  // Pairs (index of the first record that uses a leaf, index of the leaf), in ascending order.
+  // Pairs (index of a record, index of a leaf), in ascending order. The record is the first one
+  // that uses the leaf. Backward processes records from the last to the first, so this use is the
+  // last one in backward.
   std::vector<std::pair<std::size_t, std::size_t>> last_uses;
   if (watch_) {
     for (std::size_t leaf = 0; leaf < watch_->first_record.size(); ++leaf) {

@@ -28,9 +28,9 @@ class Tape {
   /// gradient is complete. It is not called for leaves that no recorded operation uses. watch()
   /// must be called before anything is recorded.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// For a tape whose records are discarded: the next record of the tape `other` repeats the
-  /// operations of this tape in its backward pass (recompute.cpp). A leaf that these operations
-  /// read counts as read by that record of `other`.
+  /// Used if the records of this tape are discarded and its operations are later repeated in the
+  /// backward pass of one record of the tape `other` (recompute.cpp). This record is the next one
+  /// of `other`. Each leaf that the discarded operations read counts as read by it.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }

@@ -12,9 +12,9 @@ Var triangle(const Var& x, bool upper = false, std::int64_t diagonal = 0, double
 struct SolveOptions {
   bool upper = false, transpose = false, unit = false;
 };
-/// The solution y of op(a) y = b, where op(a) is a or, if `transpose` is set, its transpose. Only
-/// the lower triangle of a is read or, if `upper` is set, only the upper one. If `unit` is set, the
-/// diagonal of a is assumed to be 1.
+/// Returns the solution y of A y = b. The matrix A is `a`, or its transpose if `transpose` is set.
+/// Only the lower triangle of `a` is read, or only the upper one if `upper` is set. If `unit` is
+/// set, the diagonal of `a` is assumed to be 1.
 Var solve_triangular(const Var& a, const Var& b, const SolveOptions& options = {});
 
 }  // namespace longhand

@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   b.first_line = first_line;
   b.head = static_cast<int>(blockIdx.y);
 
-  // These lanes hold one column of S. `memory` is the index, in task.before and task.after, of the
+  // `line` holds one column of S. `memory` is the index, in task.before and task.after, of the
   // column's entry in row 0.
   const std::int64_t memory =
       (std::int64_t{blockIdx.x} * task.heads + b.head) * task.k.width * task.v.width + at.number;

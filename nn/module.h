@@ -90,7 +90,8 @@ class Buffer {
   const Tensor& latest() const { return state_->next ? state_->next : state_->value; }
   void propose(const Tensor& next) const { state_->next = next; }
   void drop_proposed() const { state_->next = {}; }
-  /// Assigns the proposed value, if there is one and `factor`, [1], is not 0.
+  /// If a value was proposed (see propose()), assigns it. Assigns nothing if `factor`, a tensor of
+  /// one number, is 0.
   void assign_proposed(const Tensor& factor) const;
 
  private:

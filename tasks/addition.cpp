@@ -26,7 +26,7 @@ class Addition final : public CharacterTask {
 
   /// Couplings (position ids) are the places of digits, counted from 1. The sum of up to 64 numbers
   /// has at most two digits more than the longest number, and the end of a sample counts as one
-  /// more digit. All couplings are less than the result.
+  /// more digit. Every coupling is less than the returned number.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
  private:

@@ -41,8 +41,9 @@ class Increment final : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   std::int64_t coupled_positions() const override { return lengths_.longest() + 2; }
 
-  /// Couplings increase up to the mark ⊥ and decrease after it, so that digits of the same place
-  /// have equal couplings. A carry mark ↑ and its carry have the coupling of the preceding digit.
+  /// Couplings are the position ids of tokens. They increase up to the mark ⊥ and decrease after
+  /// it, so that digits of the same place have equal couplings. In the helper task, a mark ↑ and
+  /// one carry follow each digit of the sum. Both have the coupling of this digit.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;

@@ -220,8 +220,8 @@ class Recall final : public Task {
   /// the table.
   struct Prompt {
     std::map<std::int32_t, Tokens> values;
-    // One entry per slot (two tokens after the table) whose first token is a key: the index of this
-    // token, and the key.
+    // Tokens after the table are asked in pairs. For each pair whose first token is a key: the
+    // index of this token, and the key.
     std::map<std::int64_t, std::int32_t> slots;
   };
 
@@ -276,7 +276,7 @@ class Recall final : public Task {
   std::int64_t repeats_, back_, pairs_ = 0;
   std::int64_t first_value_;
   WordVocabulary vocabulary_;
-  std::vector<double> mean_waits_;  // mean of each slot's random time in draw_slots()
+  std::vector<double> mean_waits_;  // means of the random numbers by which draw_slots() sorts slots
 };
 
 /// A test distribution: samples have `factor` times as many tokens and keys as the longest samples

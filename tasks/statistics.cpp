@@ -28,7 +28,7 @@ double continued_fraction(double a, double b, double x) {
   constexpr double tiny = std::numeric_limits<double>::min();
   const auto nonzero = [](double value) { return value == 0 ? tiny : value; };
   double value = 1, numerators = 1;
-  // The quotient B_n / B_n-1 of successive denominators, initially 1 / 0.
+  // The quotient B_n / B_n-1. B_0 is 1 and B_-1 is 0, so its initial value is infinite.
   double denominators = std::numeric_limits<double>::infinity();
   for (int n = 1; n < most_terms; ++n) {
     const double c = coefficient(a, b, x, n);

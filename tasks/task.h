@@ -103,8 +103,8 @@ class Task {
 
   /// Adds scores to the tally. `said` contains the model's predictions at the outputs o in
   /// sample.asked. Under teacher forcing, the model has read the sample's own tokens. In decoding,
-  /// it has read its own prediction instead of token o + 1 for every o in sample.asked. Decoding
-  /// requires outputs that predict the next token.
+  /// the model has read its own predictions: for every o in sample.asked, token o + 1 is replaced
+  /// by the prediction at o. Only tasks that predict the next token can be decoded.
   virtual void score(const Sample& sample, std::span<const std::int32_t> said,
                      Tally& tally) const = 0;
   /// The name of the metric by which models are compared.

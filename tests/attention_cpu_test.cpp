@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
 }
 
 // A gradient depends on a chain of up to five matrix products. Each product rounds its operands and
-// its result to bf16 (8 bits).
+// its result to bf16, whose numbers have 8 significant bits.
 BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   int number = 0;

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
                     {6, 2},
                     {6, 3},
                     {6, 4},
-                    {6, 5},  // character 6: the space after 10
+                    {6, 5},  // character 6: the second space
                     // Characters 7 and 8: the number 11.
                     {7, 4},
                     {7, 5},

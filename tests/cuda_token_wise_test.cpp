@@ -22,9 +22,10 @@ BOOST_AUTO_TEST_SUITE(cuda_token_wise_test)
 using namespace longhand;
 using catalog::Case;
 
-// Tests the token-wise CUDA kernels with more than the catalog's small cases: with every row length
-// that has a separate kernel, work that is divided among blocks and combined, addresses that are
-// not multiples of 16 bytes, and indices out of range. No bit may depend on the order of threads.
+// Tests the token-wise CUDA kernels. The small cases that all operations share (autograd/catalog)
+// do not reach every path of these kernels. The tests below use every row length that has a
+// separate kernel, work that is divided among blocks and combined, addresses that are not multiples
+// of 16 bytes, and indices out of range. No bit may depend on the order of threads.
 
 namespace {
 

@@ -266,8 +266,8 @@ BOOST_AUTO_TEST_CASE(every_variant_changes_the_result) {
     Decoder decoder(*backend, config, 2, {DType::f64});
     const double loss = loss_of(decoder, batch_of(1, 0));
     BOOST_TEST_CONTEXT(name << " and " << seen[loss]) {
-      // Only these variants may equal another one: a learned gamma initially has the value of a
-      // constant gamma, and a bias is initially 0.
+      // Only these variants may have the same loss as another one: a learned gamma initially has
+      // the value of a constant gamma, and a bias is initially 0.
       BOOST_TEST(
           (seen[loss].empty() || name.starts_with("gamma") || name == "with an output bias"));
     }

@@ -145,8 +145,9 @@ Matrix right(const Case& t) {
 }
 
 /// The expected results of a test case and the norms in its error bounds, which are the same for
-/// all kernels. `sums` is a b in f64, [batch, m, n]. `rows` are the squared norms of the rows of a,
-/// [batch, m]. `columns` are the squared norms of the columns of b, [batch, n].
+/// all kernels. `sums` is the product of the matrices a and b in f64, [batch, m, n]. `rows` are the
+/// squared norms of the rows of a, [batch, m]. `columns` are the squared norms of the columns of b,
+/// [batch, n].
 struct Products {
   std::vector<double> sums, rows, columns;
 

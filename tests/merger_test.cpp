@@ -36,7 +36,8 @@ std::vector<TokenId> by_definition(const Pairs& pairs, std::vector<TokenId> ids)
 BOOST_AUTO_TEST_CASE(words_of_all_lengths_are_merged_as_defined) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     Rng rng(1, Purpose::test, seed);
-    // The first tokens are one to four letters. Each merge joins two existing tokens to a new one.
+    // The vocabulary begins with one to four letters, one token each. Each merge joins two existing
+    // tokens to a new one.
     const std::uint32_t letters = 1 + rng.below(4), merges = rng.below(40);
     Pairs pairs;
     MergeTable table(merges);

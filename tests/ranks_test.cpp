@@ -466,8 +466,8 @@ BOOST_AUTO_TEST_CASE(sums_on_devices_have_the_bits_of_the_hosts) {
   }
 }
 
-/// Exchanges messages between hosts. Only one thread at a time may use its device, so an exchange
-/// unlocks the devices for the other threads.
+/// Exchanges messages between hosts. One lock guards all devices, so only one thread at a time uses
+/// a device. An exchange unlocks them while it waits.
 class CabledHosts final : public Transport {
  public:
   CabledHosts(Cables& cables, Cables& devices, int rank, int size)

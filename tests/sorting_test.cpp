@@ -226,7 +226,9 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
   const double share = 0.1 + 0.9 / 100;
   BOOST_TEST(chi_square_p(same, std::vector<double>{1 - share, share}) > 1e-3);
   BOOST_TEST(times(input_of(*tenth, draw(*make({{"repetition", "1"}}, "length-100"), 0))).size() >
-             50u);  // test inputs of a single length are uniform
+             // The option `repetition` does not apply to test inputs of a single length. Their 100
+             // numbers are drawn uniformly from 1 to 100, so more than 50 of them are different.
+             50u);
 }
 
 BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
@@ -236,8 +238,8 @@ BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
     for (std::uint32_t index = 0; index < 50; ++index) {
       const Numbers input = input_of(*task, draw(*task, index));
       BOOST_REQUIRE(std::ssize(input) == length);
-      // In each input, length / repeat different numbers occur at least `repeat` times. Fewer than
-      // `repeat` other places remain.
+      // With n = length / repeat, rounded down, n different numbers occur at least `repeat` times
+      // in each input. Fewer than `repeat` other places remain.
       std::int64_t repeated = 0;
       for (const auto& [number, count] : times(input)) repeated += count >= repeat;
       BOOST_REQUIRE(repeated == length / repeat);

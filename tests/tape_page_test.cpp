@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(the_numbers_of_the_page_are_those_of_the_tape) {
 
   // Repeats the pass and stores the gradient of the output of each recorded operation.
   w.clear_grad();
-  std::vector<double> first;  // what the second product adds to the gradient of w
+  std::vector<double>
+      first;  // what backward adds to the gradient of w first: the part of the second product
   {
     const Recording recording(tape);
     const auto store = [&](const char* name) {

@@ -43,8 +43,8 @@ std::vector<GridRun> boxes_runs(const BoxesStudy& study, const BoxesModel& model
                                 const RecipeOptions& options);
 /// The runs of all models of all studies.
 std::vector<GridRun> boxes_runs(const RecipeOptions& options);
-/// The folders of a model's runs. If another boxes recipe has finished the same run, its folder is
-/// used.
+/// The folders of a model's runs. If the run of another boxes recipe has the same settings and is
+/// finished, the folder of that run is returned.
 std::vector<std::filesystem::path> boxes_paths(const BoxesStudy& study, const BoxesModel& model,
                                                const RecipeOptions& options);
 /// Names of the boxes recipes, which reuse each other's finished runs.

@@ -22,7 +22,8 @@ constexpr ScaledSetting base_sizes[] = {
     {"training.rate", "4e-3", "2e-3", ""}, {"training.warm_up", "50", "200", ""},
     {"task.length", "128", "256", ""},     {"training.evaluate_samples", "100", "500", ""}};
 
-/// Settings of the continued training, with unchanged and with replaced heads.
+/// Settings of the continued training. They are the same for the model with unchanged heads and for
+/// the model with replaced heads.
 constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "linear"},
                                     {"training.steps", "100", "500", "10000"},
                                     {"training.batch", "16", "16", "256"},

@@ -19,9 +19,9 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// For one column of the table, which is a distribution of the task, adds a row for each FAL head.
-/// The row has one value per run: the share of tokens at which the head selects the token that the
-/// task requires.
+/// Adds one row for each FAL head to the results of a column, which is one distribution of the
+/// task. The row has one value per run: the share of tokens at which the head selects the token
+/// that the task requires.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
   std::vector<std::vector<FalShare>> shares;  // indexed as shares[run][head]

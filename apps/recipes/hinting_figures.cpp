@@ -9,7 +9,7 @@ namespace {
 struct Line {
   std::string name;  // name in the legend and in the table
   HintingModel model;
-  // The paper's accuracy at each length for which it is printed.
+  // The accuracy that the paper prints, by length. Other lengths are not in the map.
   std::map<std::int64_t, double> paper = {};
 };
 

@@ -103,7 +103,7 @@ struct Guess {
   std::int32_t answer = 0;
 };
 Guess guess_of(const tasks::Task& task);
-/// The score of a guess by the task's main metric, if every answer is guess.answer.
+/// Returns the value of the task's main metric if every answer is guess.answer.
 double score_of(const Guess& guess, const tasks::Task& task);
 
 /// True if a run should stop after half of its steps, because it has learned little: over the last

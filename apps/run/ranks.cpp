@@ -121,8 +121,9 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
     if (all[r] == all[0]) continue;
     ranks.fail_together();
     if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 tells it");
-    // The facts of rank 0 are printed first. Ranks of the same program list their facts in the same
-    // order.
+    // Each rank describes its program and settings by a list of facts (name and value, each ending
+    // with a 0 byte). All ranks have the same program, so their lists have the same order, and the
+    // first unequal fact is the difference to print.
     std::size_t at = 0;
     const auto next = [&] {
       const std::size_t end = std::min(all[r].find('\0', at), all[r].size());

@@ -371,7 +371,8 @@ class Training {
   TrainingResult finish(nn::Outcome outcome) {
     if (writes_) {
       folder_.require_in_place();
-      if (scores_.empty()) {  // the last step was already evaluated
+      // There is no new evaluation, because the last step was evaluated before: read its scores.
+      if (scores_.empty()) {
         for (const Json& line : folder_.metrics()) {
           if (line.contains("intervals")) scores_ = without_samples(line);
         }

@@ -10,8 +10,8 @@ namespace longhand::catalog {
 /// the columns where the heads of q and k start. Without the argument k, the keys are in q's
 /// tensor. `grouped` is false for ops that require as many key heads as query heads.
 ScoreVars key_call(const Call& call, bool grouped = true);
-// Returns what key_call() returns, and also the parameters of the scores: the scale, the factor tau
-// of each query, and the shift (see shift_call()).
+// Like key_call(), with the parameters of the scores in addition: the scale, the factor tau of each
+// query, and the shift (see shift_call()).
 ScoreVars score_call(const Call& call, bool grouped = true);
 SoftmaxVars softmax_call(const Call& call);  // returns the softmax rule with the call's sink
 ScoreVars windowed_call(const Call& call);   // returns score_call() with the call's window

@@ -32,8 +32,8 @@ struct Gather {
   Tensor y;
 };
 
-/// dx_i,(index_ij) += dy_ij, in the order of j. Before that, dx is set to zero unless Target::add
-/// is true.
+/// For each i, and for each j in ascending order, adds dy_ij to the entry of row i of dx in column
+/// index_ij. Before that, dx is set to zero unless Target::add is true.
 struct GatherBackward {
   static constexpr std::string_view name = "gather_backward";
   Tensor index, dy;

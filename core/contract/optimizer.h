@@ -36,7 +36,7 @@ struct GlobalNorm {
   Tensor squares;  // [pieces], the sums of squares from SquareSums
   double largest = 0;
   Tensor norm, factor;
-  Tensor losses = {};  // [number of losses], with the type of norm
+  Tensor losses = {};  // [number of losses]; their element type is that of `norm`
 };
 
 /// Each parameter w has a gradient g', a weight decay and moments m and v. `rate` is the learning

@@ -84,10 +84,10 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
 ///
 /// Small arrays are stored in the padding of tiles, because some tiles fill all 99 KiB that a block
 /// may have on devices of compute capability 8.6, 8.9 and 12. The padding of row r of q contains
-/// four floats. The first is the factor by which the products q . k of query r are multiplied. The
-/// second is the shift (Scores::decay) of query r. The others are the shifts of key r of the
-/// current and of the previous block of keys. While a warp processes the current block of keys,
-/// other warps may still read the shifts of the previous block.
+/// four floats: the factor by which the products q . k of query r are multiplied, the shift
+/// (Scores::decay) of query r, and the shifts of key r of two blocks of keys, the current one and
+/// the previous one. While a warp processes the current block, other warps may still read the
+/// shifts of the previous block.
 template <class Product, int slice, int bands, Walk walk, bool shifted>
 struct AttentionBlock {
   using Element = typename Product::Element;

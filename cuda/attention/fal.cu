@@ -185,8 +185,8 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
   const int warp = warp_index(), lane = lane_index(), thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * fal_rows * fal_slice; i += fal_threads) (&sums[0][0][0])[i] = 0;
 
-  // A query selects a key before its own position. So first_query is the first query that can
-  // select key tile.first - 1 or a later key.
+  // A query that selects key j reads the value of token j + 1, and it selects only keys before its
+  // own position. So first_query is the first query that can read a value of this tile.
   const int first_query = max(0, tile.first - at.offset());
   for (int head = key_head * task.group; head < (key_head + 1) * task.group; ++head) {
     for (int begin = first_query; begin < at.queries; begin += fal_threads) {

@@ -58,7 +58,8 @@ struct Gradient {
 template <class Rule>
 struct Query {
   using Formulas = Rule;
-  float factor = 0;  // factor of the product q . k in a score; includes Rule::unit
+  // scale * tau * Rule::unit, by which q . k is multiplied
+  float factor = 0;
   int position = -1;
   bool there = false;  // false if the block has no query for this thread
   float shift = 0;     // the shift (Scores::decay) at the query's position

@@ -120,7 +120,8 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
   if constexpr (Product::rounds) {
-    if (!x.lies_as<typename Product::Element>()) return;  // stage() has already rounded the entries
+    // stage() has converted entries of another type, and rounded them on the way.
+    if (!x.lies_as<typename Product::Element>()) return;
     constexpr int size = Pack<typename Product::Element>::size, pieces = slice / size;
     tile += static_cast<int>(threadIdx.x) / pieces * Product::stride(slice) +
             static_cast<int>(threadIdx.x) % pieces * size;

@@ -39,7 +39,7 @@ class Queue {
   struct Item {
     std::function<void()> work;
     Occurred after;          // the work is done only after this event; may be nullptr
-    bool of_memory = false;  // enqueued by append()
+    bool of_memory = false;  // true if this is work of the memory allocator
   };
   std::deque<Item> items_;
 };

@@ -170,8 +170,8 @@ std::int64_t rows_at_once(const Tensor& value) {
   return std::max<std::int64_t>(1, (1 << 18) / width);
 }
 
-/// Reads rows first, first + 1, ... of a tensor into `ours` until it is full. Row 0 is the first of
-/// the rows that the Exchange describes. Each row has `width` entries.
+/// Reads consecutive rows of a tensor, from row `first` on, into `ours` until it is full. Row 0 is
+/// the first of the rows that the Exchange describes. Each row has `width` entries.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
                std::int64_t width, std::span<double> ours) {
   const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);

@@ -302,12 +302,13 @@ void Encoder::each_part(std::string_view word, F f) {
 /// Two neighbouring parts L and R are tested for separability: the last tokens of L and the first
 /// tokens of R are merged without the rest of the word. If the result has a token boundary between
 /// L and R, the whole word has this boundary too. Proof: assume that a merge in the whole word
-/// crosses the boundary. Before the first such merge, L and R are merged as if each were alone, so
-/// the outer ends of the tested tokens are still boundaries. The test would then apply the same
-/// crossing merge, which is a contradiction.
+/// crosses the boundary. Before the first such merge, L and R are merged as if each were alone. The
+/// first and the last boundary of the tested tokens therefore still exist at that time. The test
+/// would then apply the same crossing merge, which is a contradiction.
 ///
-/// Neighbouring parts that are not separable are joined. This is rare, because the end of each part
-/// was chosen at a token boundary after the part had been merged together with some text behind it.
+/// Neighbouring parts that are not separable are joined. This is rare. Each part was merged
+/// together with some text after it, and its end was chosen at one of the resulting token
+/// boundaries.
 std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   const std::uint64_t dropped = dropped_bytes_;
   std::vector<Part> parts;

@@ -44,8 +44,9 @@ std::vector<NamedTensor> named(const Optimizer& optimizer) {
   return all;
 }
 
-/// The tensors with their names in the file. If the file lacks a tensor's name but contains the
-/// released name (nn/released_names.h), the tensor is renamed to the released name.
+/// Returns the tensors with their names in the file. A parameter that was renamed since version 0.1
+/// may have its old name in the file (nn/released_names.h). If only the old name is in the file,
+/// the tensor gets the old name.
 std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
                                      std::vector<NamedTensor> tensors) {
   for (NamedTensor& n : tensors) {

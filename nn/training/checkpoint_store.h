@@ -24,7 +24,8 @@ class CheckpointStore {
 
   void save(const CheckpointInfo& info, const Parameters& parameters,
             const Optimizer* optimizer = nullptr);
-  /// For ranks that share the optimizer's state. All ranks must call this function.
+  /// Saves a checkpoint if the ranks share the optimizer's state. All ranks must call this
+  /// function.
   void save(const CheckpointInfo& info, const Parameters& parameters, const Optimizer& optimizer,
             Communicator& ranks);
   void save_score(std::int64_t step, double score);

@@ -45,7 +45,7 @@ class GradientExchange {
   /// Seconds that the sums of the last step took, and seconds in which this rank waited for them.
   double seconds() const { return seconds_; }
   double exposed() const { return exposed_; }
-  /// The part of exposed() that was spent in add(), in seconds.
+  /// The seconds for which add() waited for other ranks. They are part of exposed().
   double waited() const { return waited_; }
 
  private:

@@ -5,8 +5,10 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The backward pass of DeltaFormer. P are the weights of softmax attention over earlier keys only,
-/// g_i is the gain of row i, and z_i = sum_j P_ij y_j. From the last row to the first,
+/// The backward pass of DeltaFormer, whose forward pass is y_i = v_i + g_i z_i with z_i = sum_j
+/// P_ij y_j. P are the weights of softmax attention over earlier keys only, and g_i is the gain of
+/// row i. W_i is the gradient of y_i, including the part that comes through later rows. From the
+/// last row to the first,
 ///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j;  dv_j = W_j;  dg_j = W_j . z_j.
 /// The gradients of the scores are those of softmax attention, dS_ij = P_ij (dP_ij - D_i), but with
 /// dP_ij = g_i W_i . y_j and D_i = g_i W_i . z_i.

@@ -28,8 +28,8 @@ struct Space {
   // queries: the packed queries of each panel of the chunk, [depth][panel]. outputs: for each
   // query, the sum of weight times value over the keys processed so far.
   float *queries, *outputs;
-  // Products on tile registers only: the contents of `outputs` for one panel, transposed so that
-  // each query has one row, [panel][value_stride].
+  // A transposed copy of `outputs` for one panel, [panel][value_stride], with one row per query.
+  // Only products on tile registers use it.
   float* rows;
   // One number per query. times: factor of its scores. maxima: its maximum score so far. sums: the
   // sum of its weights so far. shrink: the factor by which its sums so far are multiplied when its

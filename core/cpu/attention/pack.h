@@ -128,8 +128,8 @@ template <class Product, class Rows>
   }
 }
 
-/// Packs rows as the left operand of score_tiles, whose products sum along the rows. Word c of row
-/// t is stored as to[t][c].
+/// Packs rows as the left operand of score_tiles, which sums products over the entries of a row. A
+/// word contains Product::depth entries. Word c of row t is stored as to[t][c].
 template <VectorProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
