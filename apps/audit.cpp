@@ -57,13 +57,14 @@ bool has_gradient(const Output& output) { return output.value.wants_grad(); }
 /// "loss" without a gradient in the file gets the gradient 1.
 void seed_gradients(const Operation& operation, const AuditFile& file, Backend& backend,
                     const std::vector<Output>& outputs) {
-  LONGHAND_CHECK(std::ranges::any_of(outputs, has_gradient), operation.name, ": has no gradient");
+  LONGHAND_CHECK(std::ranges::any_of(outputs, has_gradient), operation.name,
+                 ": the op has no gradient");
   for (const Output& output : outputs) {
     const auto given = file.output_gradients.find(output.name);
     const bool found = given != file.output_gradients.end();
     if (!has_gradient(output)) {
       LONGHAND_CHECK(!found, operation.name, ": output '", output.name,
-                     "' has no gradient; remove d", output.name);
+                     "' has no gradient; remove the tensor d", output.name);
       continue;
     }
     const Tensor& y = output.value.value();
@@ -103,8 +104,8 @@ AuditFile read_audit_file(const std::filesystem::path& path, const Operation& op
     const bool known =
         result.values.inputs.contains(entry.name) ||
         (entry.name.starts_with('d') && result.output_gradients.contains(entry.name.substr(1)));
-    LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": ", operation.name,
-                   " has only the tensors ", known_names(operation));
+    LONGHAND_CHECK(known, file.name(), ": unknown tensor ", quote(entry.name), "; op ",
+                   operation.name, " has only the tensors ", known_names(operation));
   }
   result.type = first_activation.value_or(first_float.value_or(DType::f32));
   return result;

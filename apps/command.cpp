@@ -201,7 +201,7 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
         std::min(static_cast<std::size_t>(words.end() - dashes - 1), arguments.plain_.size());
   }
   if (!takes_words && !arguments.plain_.empty()) {
-    wrong_usage("unexpected '", one_line(arguments.plain_.front()), "'");
+    wrong_usage("unexpected argument '", one_line(arguments.plain_.front()), "'");
   }
   for (const CliFlag& option : options) {
     if (option.placeholder.empty()) {
@@ -211,7 +211,7 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
     if (found.count(option.name)) {
       auto values = found[option.name].as<std::vector<std::string>>();
       if (!option.repeats && values.size() > 1) {
-        wrong_usage(shown_flag(option.name), " is given ", values.size(), " times");
+        wrong_usage(shown_flag(option.name), ": expected one value, got ", values.size());
       }
       arguments.given_.insert(option.name);
       arguments.values_[option.name] = std::move(values);

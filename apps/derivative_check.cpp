@@ -97,9 +97,9 @@ DerivativeCheck check_derivative(const Expression& f, const std::string& variabl
         std::abs(row.typed - row.quotient.value) <= std::max(20 * row.quotient.error, 1e-8 * scale);
     check.rows.push_back(std::move(row));
   }
-  LONGHAND_CHECK(check.rows.size() >= 3, f.text(), ": has a derivative at only ", check.rows.size(),
-                 " of ", points_tried, " points between ", low, " and ", high,
-                 ": choose another range with --from and --to");
+  LONGHAND_CHECK(check.rows.size() >= 3, f.text(), ": the derivative exists at only ",
+                 check.rows.size(), " of ", points_tried, " points between ", low, " and ", high,
+                 "; choose another range with --from and --to");
   if (!check.right()) check.hint = common_factor(check.rows);
   return check;
 }

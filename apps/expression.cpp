@@ -212,8 +212,8 @@ class FormulaReader {
   /// throws an Error if the depth exceeds the limit.
   struct Deeper {
     explicit Deeper(FormulaReader& of) : reader(of) {
-      LONGHAND_CHECK(++reader.depth_ <= Expression::deepest, "formula: nested more than ",
-                     Expression::deepest, " deep");
+      LONGHAND_CHECK(++reader.depth_ <= Expression::deepest,
+                     "formula: expected a nesting of at most ", Expression::deepest, " levels");
     }
     ~Deeper() { --reader.depth_; }
     Deeper(const Deeper&) = delete;

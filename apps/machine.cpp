@@ -38,7 +38,7 @@ MachineMemory machine_memory() {
     memory.total = std::min(memory.total, limit);
     memory.available = std::min(memory.available, std::max(0.0, limit - used));
   }
-  LONGHAND_CHECK(memory.total > 0, "/proc/meminfo: expected MemTotal, got none");
+  LONGHAND_CHECK(memory.total > 0, "/proc/meminfo: expected a line \"MemTotal\", got none");
   return memory;
 }
 

@@ -33,7 +33,8 @@ Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().s
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
-  LONGHAND_CHECK(queries.tile(), "expected consecutive sequences of queries");
+  LONGHAND_CHECK(queries.tile(),
+                 "composed attention: expected consecutive query segments that begin at row 0");
   const DType type = q.data.value().dtype();
   std::vector<Var> all{Tensor(q.data.backend(), {0, q.heads * width}, type)};
   for (std::int64_t s = 0; s < queries.count(); ++s) {

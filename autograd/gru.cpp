@@ -40,14 +40,15 @@ struct TokenOrder {
 void check_gru(const Var& x, const Segments& segments, const Var& u, const Var& bias) {
   const std::int64_t n = x.value().columns() / 3;
   LONGHAND_CHECK(x.shape().rank() == 2 && n > 0 && x.value().columns() == 3 * n,
-                 "gru: x: expected rows of 3 n numbers, got ", x.shape());
+                 "gru: x: expected a matrix with 3 n columns for an n of at least 1, got ",
+                 x.shape());
   LONGHAND_CHECK(u.shape() == Shape({3 * n, n}), "gru: u: expected ", Shape({3 * n, n}), ", got ",
                  u.shape());
   LONGHAND_CHECK(bias.shape() == Shape({n}), "gru: bias: expected ", Shape({n}), ", got ",
                  bias.shape());
   LONGHAND_CHECK(segments.tile() && segments.tokens() == x.value().rows(),
-                 "gru: segments: expected segments that cover every row, ", x.value().rows(),
-                 ", got ", segments.tokens());
+                 "gru: segments: expected consecutive segments that cover all ", x.value().rows(),
+                 " rows of x, got segments of ", segments.tokens(), " rows");
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace longhand {
 
 HeadVars all_columns(const Var& x, std::int64_t heads) {
   LONGHAND_CHECK(heads >= 1 && x.shape().rank() == 2 && x.shape()[1] % heads == 0,
-                 "heads: expected a number of heads that divides the columns of ", x.shape(),
-                 ", got ", heads);
+                 "heads: expected a number of heads that divides the columns of the matrix ",
+                 x.shape(), ", got ", heads);
   return {x, 0, heads, x.shape()[1] / heads};
 }
 
@@ -43,7 +43,7 @@ Heads output_heads(const HeadVars& q, std::int64_t width) {
   std::int64_t columns = 0;
   LONGHAND_CHECK(q.heads >= 1 && width >= 1 && !__builtin_mul_overflow(q.heads, width, &columns),
                  "heads: expected at least one head of at least one column, got ", q.heads,
-                 " heads of ", width);
+                 " heads of ", width, " columns");
   return {Tensor(x.backend(), {x.rows(), columns}, x.dtype()), 0, q.heads, width};
 }
 

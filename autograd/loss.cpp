@@ -63,7 +63,7 @@ Var binary_cross_entropy(const Var& logits, const Tensor& targets, const Tensor&
 Var squared_error(const Var& x, const Tensor& targets) {
   // subtract() would broadcast operands of different shapes instead of reporting an error.
   LONGHAND_CHECK(x.shape() == targets.shape(), "squared_error: targets: expected ", x.shape(),
-                 ", as x, got ", targets.shape());
+                 ", the shape of x, got ", targets.shape());
   return mean(activate(Activation::square, subtract(cast(x, targets.dtype()), targets)));
 }
 

@@ -61,8 +61,8 @@ std::int64_t patches_along(std::string_view op, const Shape& x, int axis,
                            const PatchOptions& options) {
   const std::int64_t extent = x[axis], least = options.size - 2 * options.padding;
   LONGHAND_CHECK(extent >= least, op, ": x: expected a ", axis == 1 ? "height" : "width",
-                 " of at least ", least, ", for patches of size ", options.size,
-                 " and a padding of ", options.padding, ", got ", extent, " in ", x);
+                 " of at least ", least, " for patches of size ", options.size,
+                 " and a padding of ", options.padding, ", got ", extent, " in the shape ", x);
   return (extent - least) / options.stride + 1;
 }
 

@@ -93,8 +93,8 @@ Var transpose(const Var& x) {
 Var narrow(const Var& x, int axis, std::int64_t first, std::int64_t count) {
   const int a = axis_of("narrow", x, axis);
   LONGHAND_CHECK(first >= 0 && count >= 0 && first <= x.shape()[a] - count,
-                 "narrow: expected a range of entries below ", x.shape()[a], ", got ", count,
-                 " from ", first);
+                 "narrow: expected a range within the ", x.shape()[a], " entries of the axis, got ",
+                 count, " entries from entry ", first);
   const Tensor y(x.backend(), with_extent(x.shape(), a, count), x.value().dtype());
   take(x.value(), a, first, y);
   return record("narrow", {&x}, y, [dx = x.sink(), a, first](const Tensor& dy) {
@@ -123,10 +123,10 @@ Var concat(const std::vector<Var>& parts, int axis) {
   for (const Var& part : parts) {
     const Shape& shape = part.shape();
     LONGHAND_CHECK(shape.rank() == like.rank() && shape == with_extent(like, a, shape[a]),
-                   "concat: expected parts that equal ", like, " except in axis ", a, ", got ",
-                   shape);
+                   "concat: expected parts whose shapes equal ", like, " except in axis ", a,
+                   ", got ", shape);
     LONGHAND_CHECK(!__builtin_add_overflow(extent, shape[a], &extent),
-                   "concat: expected parts of fewer than 2^63 entries along axis ", a);
+                   "concat: expected parts with fewer than 2^63 entries in total along axis ", a);
     if (part.wants_grad()) wanting = &part;
   }
   const Tensor y(parts.front().backend(), with_extent(like, a, extent),

@@ -18,7 +18,8 @@ constexpr std::size_t buffer_size = std::size_t{1} << 16;
 constexpr std::string_view temporary_prefix = ".longhand-";
 
 Folder folder_of(const std::filesystem::path& file) {
-  LONGHAND_CHECK(file.has_filename(), file.native(), ": cannot write: not a file name");
+  LONGHAND_CHECK(file.has_filename(), file.native(),
+                 ": cannot write: the path does not name a file");
   try {
     return Folder(file.parent_path());
   } catch (const Error& error) {

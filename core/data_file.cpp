@@ -106,7 +106,8 @@ DataFile::DataFile(std::filesystem::path path) : path_(std::move(path)) {
 
 void DataFile::read(std::uint64_t begin, std::span<std::byte> out) const {
   LONGHAND_CHECK(begin <= size() && out.size() <= size() - begin, path_.native(),
-                 ": expected bytes up to ", size(), ", got ", begin, " to ", begin + out.size());
+                 ": expected a range within the ", size(), " bytes of the file, got bytes ", begin,
+                 " to ", begin + out.size());
   if (!read_all_of(file_, path_, begin, out)) fail_changed(path_);
   require_unchanged();
 }

@@ -171,7 +171,8 @@ void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::i
   const std::int64_t last = first + std::ssize(numbers);
   LONGHAND_CHECK(
       first >= 0 && last <= std::ssize(blocks) / static_cast<std::int64_t>(type.bytes) * type.block,
-      "GGUF: expected numbers of the ", blocks.size(), " bytes, got ", first, " to ", last);
+      "GGUF: expected a range of the numbers that are stored in ", blocks.size(),
+      " bytes, got numbers ", first, " to ", last);
   std::array<float, largest_block> decoded;
   for (std::int64_t i = first; i < last;) {
     type.decode(blocks.data() + static_cast<std::size_t>(i / type.block) * type.bytes,

@@ -33,7 +33,7 @@ class Cursor {
   std::size_t place() const { return place_; }
   std::span<const std::byte> take(std::uint64_t count) {
     LONGHAND_CHECK(count <= bytes_.size() - place_, file_, ": expected ", count,
-                   " bytes more at byte ", place_, ", got ", bytes_.size() - place_);
+                   " more bytes from byte ", place_, " on, got ", bytes_.size() - place_);
     const auto taken = bytes_.subspan(place_, static_cast<std::size_t>(count));
     place_ += taken.size();
     return taken;
@@ -86,7 +86,7 @@ class Cursor {
       case 12:
         return number<double>();
       default:
-        fail(file_, ": expected a value of type 0 to 12, got ", type);
+        fail(file_, ": expected a metadata value of type 0 to 12, got type ", type);
     }
   }
 
@@ -95,7 +95,7 @@ class Cursor {
     const auto type = number<std::uint32_t>();
     const auto count = number<std::uint64_t>();
     LONGHAND_CHECK(type < sizes.size() && type != array_type, file_,
-                   ": expected an array of numbers or strings, got type ", type);
+                   ": expected an array of numbers or strings, got an array of type ", type);
     const std::size_t begin = place_;
     if (type == string_type) {
       for (std::uint64_t i = 0; i < count; ++i) string();
@@ -131,7 +131,7 @@ Shape read_shape(Cursor& cursor, const std::string& subject) {
   std::int64_t size = 1;
   for (std::uint32_t axis = 0; axis < rank; ++axis) {
     LONGHAND_CHECK(!__builtin_mul_overflow(size, extents[axis], &size), subject,
-                   "its element count exceeds 2^63");
+                   "expected fewer than 2^63 elements, got more");
   }
   return Shape(std::span(extents.data(), rank));
 }
@@ -147,8 +147,9 @@ GgufFile::Entry read_entry(Cursor& cursor, const std::string& file) {
   LONGHAND_CHECK(entry.type, subject, "expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, ",
                  "Q5_1, Q4_K, Q5_K or Q6_K, got type ", code);
   const std::int64_t row = entry.shape.rank() == 0 ? 1 : entry.shape.back();
-  LONGHAND_CHECK(row % entry.type->block == 0, subject, "expected rows of whole blocks of ",
-                 entry.type->block, ", got ", row);
+  LONGHAND_CHECK(row % entry.type->block == 0, subject,
+                 "expected a row length that is a multiple of the block size ", entry.type->block,
+                 ", got ", row);
   return entry;
 }
 
@@ -185,8 +186,8 @@ void GgufFile::read(std::span<const std::byte> bytes) {
   LONGHAND_CHECK(version == 2 || version == 3, name_, ": expected GGUF version 2 or 3, got ",
                  version);
   const auto tensors = cursor.number<std::uint64_t>(), values = cursor.number<std::uint64_t>();
-  LONGHAND_CHECK(values <= most_values, name_, ": expected at most ", most_values, " values, got ",
-                 values);
+  LONGHAND_CHECK(values <= most_values, name_, ": expected at most ", most_values,
+                 " metadata values, got ", values);
   LONGHAND_CHECK(tensors <= most_tensors, name_, ": expected at most ", most_tensors,
                  " tensors, got ", tensors);
   for (std::uint64_t i = 0; i < values; ++i) {
@@ -194,7 +195,7 @@ void GgufFile::read(std::span<const std::byte> bytes) {
     const auto type = cursor.number<std::uint32_t>();
     Value value = cursor.value(type);
     const auto [place, is_new] = values_.try_emplace(std::move(key), value);
-    LONGHAND_CHECK(is_new, name_, ": value ", quote(place->first), ": given twice");
+    LONGHAND_CHECK(is_new, name_, ": metadata value ", quote(place->first), " is given twice");
   }
   std::vector<std::uint64_t> offsets;
   for (std::uint64_t i = 0; i < tensors; ++i) {
@@ -232,7 +233,7 @@ void GgufFile::place_entries(std::span<const std::byte> data,
   std::ranges::sort(places);
   for (std::size_t i = 1; i < places.size(); ++i) {
     LONGHAND_CHECK(places[i - 1].second <= places[i].first, name_,
-                   ": expected tensors side by side, got two that overlap at byte ",
+                   ": expected tensors that do not overlap, got two that overlap at byte ",
                    places[i].first, " of the data");
   }
 }
@@ -245,7 +246,8 @@ const GgufFile::Entry* GgufFile::find(std::string_view tensor) const {
 template <class T>
 const T& GgufFile::as(std::string_view key, std::string_view wanted) const {
   const auto found = values_.find(key);
-  LONGHAND_CHECK(found != values_.end(), name_, ": expected a value ", key, ", got none");
+  LONGHAND_CHECK(found != values_.end(), name_, ": expected a metadata value named ", key,
+                 ", got none");
   const T* const value = std::get_if<T>(&found->second);
   LONGHAND_CHECK(value, name_, ": ", key, ": expected ", wanted, ", got a value of another kind");
   return *value;

@@ -198,8 +198,8 @@ std::size_t Json::size() const {
 }
 
 const Json& Json::operator[](std::size_t place) const {
-  LONGHAND_CHECK(place < elements().size(), "JSON: expected more than ", place, " elements, got ",
-                 quote(dump()));
+  LONGHAND_CHECK(place < elements().size(), "JSON: expected an array of more than ", place,
+                 " elements, got ", quote(dump()));
   return elements()[place];
 }
 

@@ -104,7 +104,7 @@ JsonReader JsonReader::at(std::string_view value) const {
 
 void JsonReader::expected(std::string_view what) const {
   if (place_ == text_.size())
-    fail(file_, ": expected ", what, " at byte ", place_, ", got the end");
+    fail(file_, ": expected ", what, " at byte ", place_, ", got the end of the text");
   fail(file_, ": expected ", what, " at byte ", place_, ", got ", quote(text_.substr(place_, 20)));
 }
 

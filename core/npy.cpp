@@ -52,7 +52,7 @@ void put_little(std::string& out, std::uint64_t value, std::size_t size) {
 /// {'descr': '<f8', 'shape': (2, 3), }.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& where) {
   const std::size_t found = header.find(text('\'', key, "':"));
-  LONGHAND_CHECK(found != std::string_view::npos, where, ": expected ", key, " in its header");
+  LONGHAND_CHECK(found != std::string_view::npos, where, ": expected ", key, " in the header");
   std::string_view rest = header.substr(found + key.size() + 3);
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
   return rest;
@@ -80,18 +80,18 @@ std::vector<std::int64_t> shape_of(std::string_view words, const std::string& wh
 
 Array read_npy(std::string_view file, const std::string& name, const std::string& where) {
   LONGHAND_CHECK(file.size() >= 12 && file.starts_with(npy_magic), where,
-                 ": not a NumPy array: expected \\x93NUMPY at its start");
+                 ": not a NumPy array: expected \\x93NUMPY at the beginning of the file");
   const std::size_t wide = file[6] == 1 ? 2 : 4, start = 8 + wide;
   const std::uint64_t length = little(file, 8, wide);
   LONGHAND_CHECK(length <= largest_header && length <= file.size() - start, where,
-                 ": its header is truncated or too long");
+                 ": the header is truncated or too long");
   const std::string_view header = file.substr(start, length);
   const std::string_view type_words = value_of(header, "descr", where);
   const auto known = std::ranges::find_if(npy_types, [&](const NpyType& type) {
     return type_words.starts_with(text('\'', type.numpy, '\''));
   });
   LONGHAND_CHECK(known != std::end(npy_types), where,
-                 ": expected float64, float32, int32, int64, uint8 or bool, little-endian, got ",
+                 ": expected little-endian float64, float32, int32, int64, uint8 or bool, got ",
                  quote(type_words.substr(0, std::min(type_words.find(','), type_words.size()))));
   LONGHAND_CHECK(value_of(header, "fortran_order", where).starts_with("False"), where,
                  ": expected C order, got Fortran order (convert with numpy.ascontiguousarray)");
@@ -102,7 +102,7 @@ Array read_npy(std::string_view file, const std::string& name, const std::string
   std::uint64_t size = known->size;
   for (const std::int64_t extent : array.shape) {
     LONGHAND_CHECK(!__builtin_mul_overflow(size, static_cast<std::uint64_t>(extent), &size), where,
-                   ": its shape is too large");
+                   ": the shape is too large");
   }
   LONGHAND_CHECK(size == array.bytes.size(), where, ": expected ", size, " bytes of values, got ",
                  array.bytes.size());
@@ -116,7 +116,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   const std::size_t from = file.size() > 65557 ? file.size() - 65557 : 0;
   const std::size_t end = file.rfind("PK\5\6");
   LONGHAND_CHECK(end != std::string_view::npos && end >= from && file.size() - end >= end_size,
-                 source, ": not an .npz file, or truncated");
+                 source, ": not an .npz file, or a truncated one");
   const std::uint64_t count = little(file, end + 10, 2);
   std::uint64_t at = little(file, end + 16, 4);
   LONGHAND_CHECK(count != 0xffff && at != 0xffff'ffff, source,
@@ -130,7 +130,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   std::vector<Member> members;
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto damaged = [&](bool sound) {
-      LONGHAND_CHECK(sound, source, ": its directory is damaged");
+      LONGHAND_CHECK(sound, source, ": the directory of the .npz file is damaged");
     };
     damaged(at <= end && end - at >= entry_size && file.substr(at, 4) == "PK\1\2");
     const std::uint64_t method = little(file, at + 10, 2), sum = little(file, at + 16, 4);
@@ -253,7 +253,7 @@ std::vector<std::byte> numpy_as_safetensors(const std::filesystem::path& path,
   std::uint64_t offset = 0;
   for (const Array& array : arrays) {
     LONGHAND_CHECK(names.insert(array.name).second, source, ": array ", quote(array.name),
-                   ": occurs twice");
+                   " occurs twice");
     header.emplace_back(array.name,
                         Json{{"dtype", array.type},
                              {"shape", array.shape},
@@ -279,9 +279,10 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
   if (path.extension() == ".npy") {
     std::string names;
     for (const NamedTensor& named : tensors) names += (names.empty() ? "" : ", ") + named.name;
-    LONGHAND_CHECK(tensors.size() == 1, path.string(),
-                   ": expected a name that ends in .npz, because a .npy file holds one array, got ",
-                   names);
+    LONGHAND_CHECK(
+        tensors.size() == 1, path.string(),
+        ": expected a name that ends in .npz, because a .npy file holds one array, got the arrays ",
+        names);
     return write_atomically(path, npy_of(tensors[0]));
   }
   AtomicFile out(path);
@@ -309,7 +310,8 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
     out.write(local);
     out.write(array);
     offset += local.size() + array.size();
-    LONGHAND_CHECK(offset < 0xffff'0000, path.string(), ": expected less than 4 GiB");
+    LONGHAND_CHECK(offset < 0xffff'0000, path.string(),
+                   ": expected arrays of less than 4 GiB in total");
   }
   std::string end = "PK\5\6";
   put_little(end, 0, 4);

@@ -84,8 +84,8 @@ Numbers read_array(const std::filesystem::path& path, const std::string& array) 
   const ArrayFile file(path, array.empty() ? "array" : array);
   const SafetensorsFile& arrays = file.arrays();
   LONGHAND_CHECK(!array.empty() || arrays.entries().size() == 1, path.string(),
-                 ": expected the name of one of its ", arrays.entries().size(),
-                 " arrays, got no name");
+                 ": expected the name of one of the ", arrays.entries().size(),
+                 " arrays in this file, got no name");
   const SafetensorsEntry* entry = array.empty() ? &arrays.entries().front() : arrays.find(array);
   LONGHAND_CHECK(entry, path.string(), ": expected an array named ", quote(array), ", got none");
   const std::string where = text(path.string(), ": array ", quote(entry->name));
@@ -114,7 +114,7 @@ Numbers read_idx(const std::filesystem::path& path) {
   const std::size_t axes = byte(3), begin = 4 + 4 * axes;
   LONGHAND_CHECK(axes >= 1 && axes <= Shape::max_rank, where, ": expected 1 to ", Shape::max_rank,
                  " axes, got ", axes);
-  LONGHAND_CHECK(file.size() >= begin, where, ": its header is truncated");
+  LONGHAND_CHECK(file.size() >= begin, where, ": the header is truncated");
   const std::size_t each = size_of(known->second);
   std::vector<std::int64_t> extents;
   std::uint64_t bytes = each, without_zeros = each;
@@ -124,13 +124,13 @@ Numbers read_idx(const std::filesystem::path& path) {
     LONGHAND_CHECK(!__builtin_mul_overflow(without_zeros, std::max<std::uint64_t>(extent, 1),
                                            &without_zeros) &&
                        without_zeros <= largest_file,
-                   where, ": its shape is too large");
+                   where, ": the shape is too large");
     extents.push_back(static_cast<std::int64_t>(extent));
     bytes *= extent;
   }
   const Shape shape(extents);
-  LONGHAND_CHECK(file.size() - begin == bytes, where, ": expected ", bytes, " bytes of ", shape,
-                 ", got ", file.size() - begin);
+  LONGHAND_CHECK(file.size() - begin == bytes, where, ": expected ", bytes, " bytes for the shape ",
+                 shape, ", got ", file.size() - begin);
   file.erase(0, begin);
   if (each > 1) {
     for (std::size_t at = 0; at < file.size(); at += each) {
@@ -147,8 +147,8 @@ Numbers::Numbers(const Shape& shape, Type type, std::string bytes)
   LONGHAND_CHECK(shape.rank() > 0, "numbers: expected at least one axis, got none");
   LONGHAND_CHECK(bytes_->size() / size_of(type) == static_cast<std::size_t>(shape.size()) &&
                      bytes_->size() % size_of(type) == 0,
-                 "numbers: expected ", shape, " entries of ", size_of(type), " bytes, got ",
-                 bytes_->size(), " bytes");
+                 "numbers: expected the shape ", shape, " with ", size_of(type),
+                 " bytes per entry, got ", bytes_->size(), " bytes");
 }
 
 std::int64_t Numbers::row_size() const { return count() == 0 ? 0 : size() / count(); }
@@ -184,7 +184,8 @@ std::vector<std::int32_t> Numbers::to_classes() const {
     const double value = (*this)[i];
     LONGHAND_CHECK(value >= 0 && value <= std::numeric_limits<std::int32_t>::max() &&
                        value == std::floor(value),
-                   "numbers: expected classes 0, 1, ..., got ", value, " at entry ", i);
+                   "numbers: expected integer classes from 0 to 2^31 - 1, got ", value,
+                   " at entry ", i);
     classes.push_back(static_cast<std::int32_t>(value));
   }
   return classes;
@@ -232,7 +233,7 @@ Classes read_classes(const std::filesystem::path& table, const std::string& colu
                    ": expected a class, got an empty cell");
     const auto [at, added] = numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
     LONGHAND_CHECK(numbers.size() <= most_classes, file.place(), ": ", quote(column),
-                   ": expected at most ", most_classes, " different classes");
+                   ": expected at most ", most_classes, " different classes, got more");
     classes.rows.push_back(at->second);
   }
   // sorted[n] is the class of the name with the number n. Names are numbered in the order of

@@ -22,8 +22,9 @@ int ThreadPool::count_of(int threads) {
 }
 
 void ThreadPool::fail_to_start(int threads, std::size_t started, const std::system_error& error) {
-  fail("threads: expected ", threads, ", could start ", started, ": ", error.code().message(),
-       "; --threads ", started, " or a higher limit (ulimit -u) avoids this");
+  fail("threads: expected ", threads, " threads, could start only ", started, ": ",
+       error.code().message(), "; --threads ", started,
+       " or a higher limit (ulimit -u) avoids this");
 }
 
 }  // namespace longhand

@@ -15,7 +15,7 @@ RandomOrder::RandomOrder(std::uint64_t count, std::uint64_t seed, Purpose purpos
 }
 
 std::uint64_t RandomOrder::operator[](std::uint64_t place) const {
-  LONGHAND_CHECK(place < count_, "random order: expected a place below ", count_, ", got ", place);
+  LONGHAND_CHECK(place < count_, "random order: expected an index below ", count_, ", got ", place);
   do {
     place = exchange(place);
   } while (place >= count_);

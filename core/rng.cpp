@@ -44,7 +44,7 @@ Rng::Rng(std::uint64_t seed, Purpose purpose, std::uint64_t step, std::uint32_t 
                (static_cast<std::uint32_t>(purpose) << 24) |
                    static_cast<std::uint32_t>(step >> 32)},
       key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {
-  LONGHAND_CHECK(step < (std::uint64_t{1} << 56), "rng: step must be under 2^56, got ", step);
+  LONGHAND_CHECK(step < (std::uint64_t{1} << 56), "rng: expected a step below 2^56, got ", step);
 }
 
 std::uint32_t Rng::next() {

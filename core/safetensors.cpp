@@ -57,9 +57,10 @@ std::uint64_t byte_count(const std::string& file, const SafetensorsRecord& recor
   std::uint64_t bits = 0;
   LONGHAND_CHECK(
       !__builtin_mul_overflow(static_cast<std::uint64_t>(record.shape.size()), type.bits, &bits),
-      subject(file, record.name), "its size exceeds 2^64 bits");
-  LONGHAND_CHECK(bits % 8 == 0, subject(file, record.name), "its ", record.shape.size(),
-                 " elements of type ", type.name, " do not fill whole bytes");
+      subject(file, record.name), "expected a size of less than 2^64 bits, got more");
+  LONGHAND_CHECK(bits % 8 == 0, subject(file, record.name),
+                 "expected a whole number of bytes, got ", record.shape.size(),
+                 " elements of type ", type.name);
   return bits / 8;
 }
 
@@ -138,11 +139,11 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
     LONGHAND_CHECK(begin == covered, subject(name, result.entries_.back().name),
                    begin < covered ? "overlaps the tensor before it: "
                                    : "leaves a gap after the tensor before it: ",
-                   "expected data_offsets from ", covered, ", got ", begin);
+                   "expected data_offsets that begin at ", covered, ", got ", begin);
     covered = end;
   }
   LONGHAND_CHECK(covered == data.size(), name, ": expected ", covered,
-                 " data bytes for its tensors, got ", data.size());
+                 " data bytes for the tensors, got ", data.size());
   result.name_ = std::move(name);
   result.metadata_ = std::move(header.metadata);
   result.checksums_ = checksums::take(result.metadata_, result.entries_, result.name_);
@@ -153,8 +154,8 @@ void SafetensorsFile::check_sums() const {
   for (std::size_t i = 0; i < checksums_.size(); ++i) {
     const std::string sum = checksums::hexadecimal(crc32c(entries_[i].bytes));
     LONGHAND_CHECK(sum == checksums_[i], subject(name_, entries_[i].name),
-                   "damaged: its bytes have the checksum ", sum, ", expected ",
-                   quote(checksums_[i]));
+                   "damaged: expected data with the checksum ", quote(checksums_[i]), ", got ",
+                   sum);
   }
 }
 
@@ -229,7 +230,7 @@ NewHeader new_header(const std::string& path, std::span<const SafetensorsItem* c
                      const std::map<std::string, std::string, std::less<>>& metadata) {
   for (const std::string_view key : {checksums::tensors_key, checksums::header_key}) {
     LONGHAND_CHECK(!metadata.contains(key), path, ": metadata ", key,
-                   ": expected no such key, because the writer adds it");
+                   ": expected no such key, because the writer adds this key itself");
   }
   checksums::OfHeader header_sum(metadata);
   std::string sums;

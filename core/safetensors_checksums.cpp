@@ -38,12 +38,13 @@ std::vector<std::string> take(Metadata& metadata, std::span<const SafetensorsEnt
   auto header = metadata.extract(std::string(header_key));
   if (!tensors && !header) return {};
   LONGHAND_CHECK(tensors && header, file, ": damaged: expected the checksums ", tensors_key,
-                 " and ", header_key, ", got one of them");
+                 " and ", header_key, ", got only one of them");
   OfHeader own(metadata);
   for (const SafetensorsEntry& entry : entries) own.add_tensor(entry.name, entry.type, entry.shape);
   const std::string expected = hexadecimal(own.value());
-  LONGHAND_CHECK(header.mapped() == expected, file, ": damaged: its header has the checksum ",
-                 expected, ", expected ", quote(header.mapped()));
+  LONGHAND_CHECK(header.mapped() == expected, file,
+                 ": damaged: expected a header with the checksum ", quote(header.mapped()),
+                 ", got ", expected);
   std::vector<std::string> sums;
   std::istringstream words(tensors.mapped());
   for (std::string word; words >> word;) sums.push_back(word);

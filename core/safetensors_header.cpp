@@ -23,11 +23,11 @@ class HeaderReader {
     bool has_metadata = false;
     for (json_.open_object(); json_.next_member();) {
       if (json_.name() == "__metadata__") {
-        LONGHAND_CHECK(!std::exchange(has_metadata, true), file_, ": __metadata__ given twice");
+        LONGHAND_CHECK(!std::exchange(has_metadata, true), file_, ": __metadata__ is given twice");
         read_metadata();
       } else {
-        LONGHAND_CHECK(header_.records.size() < SafetensorsFile::max_entries, file_, ": more than ",
-                       SafetensorsFile::max_entries, " tensors");
+        LONGHAND_CHECK(header_.records.size() < SafetensorsFile::max_entries, file_,
+                       ": expected at most ", SafetensorsFile::max_entries, " tensors, got more");
         read_tensor();
       }
     }
@@ -39,10 +39,11 @@ class HeaderReader {
   void read_metadata() {
     if (!json_.at_object()) unexpected(file_ + ": __metadata__: ", "an object");
     for (json_.open_object(); json_.next_member();) {
-      LONGHAND_CHECK(header_.metadata.size() < SafetensorsFile::max_entries, file_, ": more than ",
-                     SafetensorsFile::max_entries, " metadata keys");
+      LONGHAND_CHECK(header_.metadata.size() < SafetensorsFile::max_entries, file_,
+                     ": expected at most ", SafetensorsFile::max_entries,
+                     " metadata keys, got more");
       const auto [place, is_new] = header_.metadata.try_emplace(std::string(json_.name()));
-      LONGHAND_CHECK(is_new, file_, ": metadata key ", quote(place->first), " given twice");
+      LONGHAND_CHECK(is_new, file_, ": metadata key ", quote(place->first), " is given twice");
       if (!json_.at_string()) unexpected(file_ + ": __metadata__: ", "a string");
       place->second = json_.string();
     }
@@ -71,7 +72,7 @@ class HeaderReader {
         once(has_offsets);
         read_offsets(record);
       } else {
-        fail(subject(), "expected dtype, shape or data_offsets, got ", quote(json_.name()));
+        fail(subject(), "expected the key dtype, shape or data_offsets, got ", quote(json_.name()));
       }
     }
     LONGHAND_CHECK(has_type, subject(), "has no dtype");
@@ -89,7 +90,7 @@ class HeaderReader {
       LONGHAND_CHECK(rank < extents.size(), subject(), "expected at most ", Shape::max_rank,
                      " axes, got more");
       LONGHAND_CHECK(!__builtin_mul_overflow(size, extent, &size), subject(),
-                     "its element count exceeds 2^63");
+                     "expected fewer than 2^63 elements, got more");
       extents[rank++] = extent;
     }
     return Shape(std::span(extents.data(), rank));

@@ -21,8 +21,8 @@ SafetensorsIndex SafetensorsIndex::parse(std::string_view text, const std::strin
     const std::string name = file.is_string() ? file.string() : "";
     LONGHAND_CHECK(!name.empty() && name.find('\0') == std::string::npos &&
                        std::filesystem::path(name).filename() == name && name[0] != '.',
-                   source, ": ", quote(tensor), ": expected a file of this folder, got ",
-                   quote(file.dump()));
+                   source, ": tensor ", quote(tensor),
+                   ": expected the name of a file in the same folder, got ", quote(file.dump()));
     const auto [place, fresh] = places.emplace(name, index.files.size());
     if (fresh) {
       LONGHAND_CHECK(index.files.size() < max_files, source, ": expected at most ", max_files,

@@ -111,8 +111,9 @@ void SafetensorsParts::check_exact() const {
       bytes += static_cast<std::int64_t>(entry.bytes.size());
     }
   }
-  LONGHAND_CHECK(total_ == bytes, name_, ": metadata total_size: expected the ", bytes,
-                 " bytes of the tensors, got ", total_ ? std::to_string(*total_) : "none");
+  LONGHAND_CHECK(total_ == bytes, name_, ": metadata total_size: expected ", bytes,
+                 ", the number of bytes of all tensors, got ",
+                 total_ ? std::to_string(*total_) : "none");
 }
 
 void SafetensorsParts::check_sums() const {
@@ -136,7 +137,7 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
   for (const SafetensorsItem& item : items) {
     const std::uint64_t bytes = data_bytes(item) + header_bytes(item);
     LONGHAND_CHECK(bare + bytes <= most, name, ".safetensors: tensor ", quote(item.name),
-                   ": expected at most ", most, " bytes with its file's header, got ",
+                   ": expected at most ", most, " bytes including the header of the file, got ",
                    bare + bytes);
     if (size + bytes > most) {
       parts.emplace_back();
@@ -147,7 +148,7 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
   }
   LONGHAND_CHECK(parts.size() <= SafetensorsIndex::max_files, name,
                  ".safetensors: expected at most ", SafetensorsIndex::max_files,
-                 " files of at most ", most, " bytes, got ", parts.size());
+                 " files of at most ", most, " bytes, got ", parts.size(), " files");
   return parts;
 }
 

@@ -10,14 +10,14 @@ Shape::Shape(std::initializer_list<std::int64_t> extents)
     : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
 
 Shape::Shape(std::span<const std::int64_t> extents) {
-  LONGHAND_CHECK(extents.size() <= max_rank, "a shape has at most ", max_rank, " axes, got ",
+  LONGHAND_CHECK(extents.size() <= max_rank, "shape: expected at most ", max_rank, " axes, got ",
                  extents.size());
   for (const std::int64_t extent : extents) {
-    LONGHAND_CHECK(extent >= 0, "a shape's extents are at least 0, got ", extent);
+    LONGHAND_CHECK(extent >= 0, "shape: expected extents of at least 0, got ", extent);
     extents_[static_cast<std::size_t>(rank_++)] = extent;
     rows_ = size_;
     LONGHAND_CHECK(!__builtin_mul_overflow(size_, extent, &size_),
-                   "a shape's element count exceeds 2^63");
+                   "shape: expected fewer than 2^63 elements, got more");
   }
 }
 

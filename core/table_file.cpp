@@ -28,7 +28,7 @@ std::size_t TableFile::column(const std::string& name) const {
   }
   if (columns_.size() > shown) known += text(" and ", columns_.size() - shown, " more");
   LONGHAND_CHECK(found != columns_.end(), name_, ": expected a column named ", quote(name),
-                 ", got ", known);
+                 ", got the columns ", known);
   LONGHAND_CHECK(std::ranges::count(columns_, name) == 1, name_, ": expected one column named ",
                  quote(name), ", got several");
   return static_cast<std::size_t>(found - columns_.begin());

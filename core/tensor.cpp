@@ -84,8 +84,8 @@ void Tensor::require(DType expected) const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-  LONGHAND_CHECK(shape.size() == size(), "reshape: ", shape_, " has ", size(), " elements, ", shape,
-                 " has ", shape.size());
+  LONGHAND_CHECK(shape.size() == size(), "reshape: expected a shape of ", size(),
+                 " elements, like ", shape_, ", got ", shape, " with ", shape.size());
   Tensor view = *this;
   view.shape_ = shape;
   return view;
@@ -93,7 +93,7 @@ Tensor Tensor::reshape(const Shape& shape) const {
 
 Tensor Tensor::slice(std::int64_t first, std::int64_t count) const {
   LONGHAND_CHECK(shape_.rank() > 0 && first >= 0 && count >= 0 && first <= shape_[0] - count,
-                 "slice: expected rows within ", shape_, ", got ", count, " from row ", first);
+                 "slice: expected rows within ", shape_, ", got ", count, " rows from row ", first);
   Tensor view = *this;
   const std::int64_t stride = shape_[0] == 0 ? 0 : size() / shape_[0];
   view.shape_ = shape_.with_front(count);

@@ -346,8 +346,9 @@ void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t lines)
   const std::int64_t token =
       std::int64_t{sizeof(float)} * (rows * lanes * each + columns * block_lines + 2);
   const std::int64_t together = std::min<std::int64_t>(delta_together, delta_shared / token);
-  LONGHAND_CHECK(together > 0, "delta: cuda: ", task.group,
-                 " query heads of one key head are too many for their width");
+  LONGHAND_CHECK(together > 0,
+                 "delta: cuda: expected fewer query heads per key head at this head width, got ",
+                 task.group);
   launch(backend.stream(),
          {task.segments.count, task.heads, (lines + block_lines - 1) / block_lines}, delta_threads,
          static_cast<std::size_t>(together * token), &delta_sweep<Step, lanes, each>, task,

@@ -249,7 +249,7 @@ void by_sorting(CudaBackend& backend, const EmbeddingBackward& op) {
   const std::int64_t vocabulary = op.dtable.tensor.rows();
   const auto* ids = op.ids.data<std::int32_t>();
   LONGHAND_CHECK(rows < (std::int64_t{1} << 31), EmbeddingBackward::name,
-                 ": expected less than 2^31 rows on cuda, got ", rows);
+                 ": expected fewer than 2^31 rows on cuda, got ", rows);
   if (!op.dtable.add) backend(Fill{.value = 0, .y = op.dtable.tensor});
 
   const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;

@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(block_threads)
 template <class T, class Op>
 Choices<T> choices_of(const Op& op) {
   const std::int64_t classes = op.logits.columns() / op.groups;
-  LONGHAND_CHECK(classes < (1 << 30), Op::name, ": expected less than 2^30 classes on cuda, got ",
+  LONGHAND_CHECK(classes < (1 << 30), Op::name, ": expected fewer than 2^30 classes on cuda, got ",
                  classes);
   return {.logits = op.logits.template data<T>(),
           .targets = op.targets.template data<std::int32_t>(),

@@ -176,7 +176,7 @@ void run(CudaBackend& backend, const Matmul& op) {
   } else {
     operands.c = operands.d = product.address();
     LONGHAND_CHECK(backend.products().run(plan.product, operands),
-                   "cuda: cuBLASLt does not multiply [", plan.product.m, ", ", plan.product.k,
+                   "cuda: cuBLASLt cannot multiply [", plan.product.m, ", ", plan.product.k,
                    "] by [", plan.product.k, ", ", plan.product.n, "]");
   }
   finish(backend, op, product);

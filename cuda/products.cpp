@@ -48,7 +48,7 @@ struct Library {
                    ")");
     const auto find = [&]<class Function>(Function& function, const char* symbol) {
       function = reinterpret_cast<Function>(dlsym(handle, symbol));
-      LONGHAND_CHECK(function, "cuda: ", name, " has no ", symbol);
+      LONGHAND_CHECK(function, "cuda: ", name, " has no function ", symbol);
     };
     find(create, "cublasLtCreate");
     find(destroy, "cublasLtDestroy");

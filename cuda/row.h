@@ -84,7 +84,7 @@ void with_row_layout(std::int64_t n, bool boundaries, Body&& body) {
 /// entries of a row with 32 bits.
 inline int row_length(std::string_view op, const Tensor& x) {
   LONGHAND_CHECK(x.columns() <= std::numeric_limits<int>::max() / 2, op,
-                 ": expected rows of less than 2^30 entries on cuda, got ", x.shape());
+                 ": expected rows of fewer than 2^30 entries on cuda, got ", x.shape());
   return static_cast<int>(x.columns());
 }
 

@@ -35,7 +35,8 @@ int make_id(void* id, char* error, std::size_t size) {
 int join(const void* id, int rank, int count, char* error, std::size_t size) {
   ncclUniqueId made;
   std::memcpy(&made, id, sizeof made);
-  return told(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream", error, size) ||
+  return told(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream", error,
+              size) ||
          told(ncclCommInitRank(&ranks, count, made, rank), "joining", error, size);
 }
 

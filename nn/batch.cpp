@@ -34,8 +34,8 @@ void check_tokens(std::string_view name, const auto& rows) {
                  ": expected lengths that add up to ", rows.tokens.size(), " tokens, got ", sum);
   const std::int64_t last = rows.lengths.empty() ? 0 : rows.lengths.back();
   LONGHAND_CHECK(rows.filling == 0 || rows.filling == last, "batch: ", name,
-                 ": expected a filling of 0 or of the last sequence's ", last, " tokens, got ",
-                 rows.filling);
+                 ": expected a filling (number of padding tokens) of 0 or ", last,
+                 ", the length of the last sequence, got ", rows.filling);
 }
 
 void check_floats(std::string_view name, const Floats& floats) {
@@ -50,7 +50,7 @@ void check_floats(std::string_view name, const Floats& floats) {
 /// an Error that contains `name`, the name of the array.
 void check_count(std::string_view name, std::int64_t count, std::int64_t rows, std::int64_t each) {
   LONGHAND_CHECK(count == 0 || (count % each == 0 && count / each == rows), "batch: ", name,
-                 ": expected ", each, " for each of ", rows, " rows, got ", count);
+                 ": expected ", each, " per row for ", rows, " rows, got ", count, " in total");
 }
 
 }  // namespace
@@ -131,8 +131,8 @@ BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw) {
   return [seed, draw = std::move(draw)](std::int64_t step, std::int64_t part) {
     constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
     LONGHAND_CHECK(step >= 0 && part >= 0 && part <= most,
-                   "batch: expected a step of at least 0 and a place from 0 to ", most,
-                   ", got step ", step, " and place ", part);
+                   "batch: expected a step of at least 0 and a batch index from 0 to ", most,
+                   ", got step ", step, " and batch index ", part);
     Rng rng(seed, Purpose::data, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(part));
     return draw(rng);

@@ -42,8 +42,8 @@ Batch Examples::batch(std::span<const std::int64_t> rows) const {
 
 Batch Examples::batch(std::int64_t first, std::int64_t count) const {
   LONGHAND_CHECK(first >= 0 && count >= 0 && first <= this->count() - count,
-                 "examples: expected a part of the ", this->count(), " examples, got ", count,
-                 " from number ", first);
+                 "examples: expected a range within the ", this->count(), " examples, got ", count,
+                 " examples from index ", first);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), first);
   return batch(rows);
@@ -80,9 +80,9 @@ BatchSource shuffled_batches(Examples examples, std::int64_t size, std::uint64_t
   return [examples = std::make_shared<const Examples>(std::move(examples)), size, seed, batches](
              std::int64_t step, std::int64_t place) {
     LONGHAND_CHECK(step >= 1 && place >= 0 && place < batches,
-                   "examples: expected a step of at least 1 and a place from 0 to ", batches - 1,
-                   ", since a step has ", batches, " batches, got step ", step, " and place ",
-                   place);
+                   "examples: expected a step of at least 1 and a batch index from 0 to ",
+                   batches - 1, ", because a step has ", batches, " batches, got step ", step,
+                   " and batch index ", place);
     const auto count = static_cast<std::uint64_t>(examples->count());
     std::vector<std::int64_t> rows;
     const auto each = static_cast<std::uint64_t>(size);

@@ -33,13 +33,13 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   std::int32_t before = 0;
   for (const ReferencePair& pair : reference) {
     LONGHAND_CHECK(pair.row >= before && pair.row < std::ssize(places),
-                   "input: expected reference rows in ascending order below ", places.size(),
-                   ", got ", pair.row, " after ", before);
+                   "input: expected reference pairs with rows in ascending order below ",
+                   places.size(), ", got row ", pair.row, " after row ", before);
     before = pair.row;
     const std::int32_t own = places[static_cast<std::size_t>(pair.row)];
     LONGHAND_CHECK(pair.position >= 0 && pair.position <= own,
-                   "input: expected a reference to a token at or before index ", own, ", got ",
-                   pair.position);
+                   "input: expected a reference to a token at or before index ", own,
+                   ", got index ", pair.position);
     numbers.insert(numbers.end(), {pair.row, pair.position});
   }
   return numbers;
@@ -87,7 +87,7 @@ auto& named(Inputs& inputs, std::string_view name, std::string_view kind) {
     names += (names.empty() ? "" : ", ") + key;
   }
   fail("batch: expected an input of ", kind, " named ", name, ", got ",
-       names.empty() ? "none" : names);
+       names.empty() ? "none" : "only " + names);
 }
 
 }  // namespace
@@ -108,8 +108,8 @@ void Input::assign(std::span<const std::int32_t> tokens, std::span<const std::in
                    std::span<const std::int32_t> totals, std::span<const ReferencePair> pairs,
                    std::span<const std::int32_t> given_positions) {
   if (totals.empty()) totals = lengths;
-  LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected the total length of each of ",
-                 lengths.size(), " sequences, got the lengths of ", totals.size());
+  LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected ", lengths.size(),
+                 " total lengths, one for each sequence, got ", totals.size());
   const auto places = places_of(lengths, totals, tokens.size());
   ids.assign(tokens);
   give_positions(*this, given_positions, places, largest(totals));

@@ -65,8 +65,8 @@ class Addition final : public CharacterTask {
       numbers = digits::split(prompt, '+', most_digits);
     }
     if (numbers.size() < 2) {
-      return text("expected numbers of at most ", most_digits, " digits, parted by +, and =, got ",
-                  quote(prompt));
+      return text("expected numbers of at most ", most_digits,
+                  " digits, separated by \"+\" and followed by \"=\", got ", quote(prompt));
     }
     std::size_t width = 0;
     for (const std::string& number : numbers) width = std::max(width, number.size());

@@ -77,14 +77,15 @@ class Words {
       require(is_object(here()), "expected an object, got ", got());
       items.emplace_back(here());
       ++at_;
-      require(items.size() < 2 || items[items.size() - 2] < items.back(), "the ", items.back(),
-              " should not come after the ", items.size() < 2 ? "" : items[items.size() - 2]);
+      require(items.size() < 2 || items[items.size() - 2] < items.back(),
+              "expected objects in alphabetical order, got the ", items.back(), " after the ",
+              items.size() < 2 ? "" : items[items.size() - 2]);
     } while (accept("and"));
     return items;
   }
 
  private:
-  std::string got() const { return at_end() ? "its end" : quote(words_[at_]); }
+  std::string got() const { return at_end() ? "the end" : quote(words_[at_]); }
 
   /// True if a word consists of lower-case letters, is in the vocabulary and is not a word of the
   /// grammar.
@@ -118,7 +119,7 @@ std::string_view next_sentence(const std::string& where, std::string_view& text)
   text.remove_prefix(stop + 1);
   if (text.empty()) return sentence;
   LONGHAND_CHECK(text.starts_with(' ') && text.size() > 1, where,
-                 ": expected a space and another sentence after it, got ", quote(text));
+                 ": expected a space and another sentence after the full stop, got ", quote(text));
   text.remove_prefix(1);
   return sentence;
 }
@@ -132,14 +133,15 @@ class Replay {
 
   void begin(std::string_view sentence) {
     const std::string where = "sentence 1";
-    LONGHAND_CHECK(sentence.starts_with('T'), where, ": expected The or There, got ",
+    LONGHAND_CHECK(sentence.starts_with('T'), where,
+                   ": expected a sentence that begins with \"The\" or \"There\", got ",
                    quote(sentence));
     std::string text(sentence);
     text[0] = 't';
     std::set<char> described;
     for (const std::string_view clause : split(text, ", ")) {
-      LONGHAND_CHECK(described.size() < contents_.size(), where, ": expected clauses about ",
-                     contents_.size(), " boxes, got more");
+      LONGHAND_CHECK(described.size() < contents_.size(), where, ": expected at most ",
+                     contents_.size(), " clauses, one for each box, got more");
       Words words(where, clause, rules_, vocabulary_);
       Items items;
       if (!rules_.advanced && words.accept("there")) {
@@ -150,13 +152,13 @@ class Replay {
       }
       const char box = words.box();
       words.finish();
-      words.require(described.insert(box).second, "describes Box ", box, " twice");
+      words.require(described.insert(box).second, "Box ", box, " is described twice");
       words.require(items.empty() || !rules_.one_at_start || items.size() == 1,
                     "expected one object in Box ", box, ", got ", items.size());
       for (const std::string& item : items) enter(words, item, box);
     }
-    LONGHAND_CHECK(rules_.advanced || described.size() == contents_.size(), where,
-                   ": expected clauses about ", contents_.size(), " boxes, got ", described.size());
+    LONGHAND_CHECK(rules_.advanced || described.size() == contents_.size(), where, ": expected ",
+                   contents_.size(), " clauses, one for each box, got ", described.size());
     const bool any = rules_.occupied == BoxesRules::Occupied::any;
     LONGHAND_CHECK(any || occupied() == rules_.half(), where, ": expected ", rules_.half(),
                    " non-empty boxes, got ", occupied());
@@ -179,15 +181,15 @@ class Replay {
       words.finish();
       for (const std::string& item : items) enter(words, item, box);
     } else {
-      words.refuse("expected Move, Remove or Put, got ", quote(words.here()));
+      words.refuse("expected \"Move\", \"Remove\" or \"Put\", got ", quote(words.here()));
     }
     const int now = occupied();
     using Occupied = BoxesRules::Occupied;
-    words.require(rules_.occupied != Occupied::exactly || now == rules_.half(), "leaves ", now,
-                  " non-empty boxes, expected ", rules_.half());
-    words.require(rules_.occupied != Occupied::at_most || now <= rules_.half(), "leaves ", now,
-                  " non-empty boxes, expected at most ", rules_.half());
-    words.require(now > 0 || !rules_.advanced, "leaves all boxes empty");
+    words.require(rules_.occupied != Occupied::exactly || now == rules_.half(), "expected ",
+                  rules_.half(), " non-empty boxes after this operation, got ", now);
+    words.require(rules_.occupied != Occupied::at_most || now <= rules_.half(), "expected at most ",
+                  rules_.half(), " non-empty boxes after this operation, got ", now);
+    words.require(now > 0 || !rules_.advanced, "this operation leaves all boxes empty");
   }
 
   const BoxesContents& finish() const {
@@ -204,7 +206,7 @@ class Replay {
     const bool whole = words.accept("the contents of");
     if (!whole) {
       words.require(!rules_.advanced,
-                    "names the moved objects, expected \"the contents of\" a box");
+                    "expected \"Move the contents of\" and a box, got the names of objects");
       items = words.list();
       words.expect("from");
     }
@@ -212,14 +214,15 @@ class Replay {
     words.expect("to");
     const char to = words.box();
     words.finish();
-    words.require(from != to, "moves from Box ", from, " to itself");
+    words.require(from != to, "expected two different boxes, got Box ", from, " twice");
     const auto& held = contents_.at(from);
     words.require(!held.empty(), "Box ", from, " is empty");
     if (whole) {
       items.assign(held.begin(), held.end());
     } else {
-      words.require(!std::ranges::equal(items, held), "moves all of Box ", from,
-                    ", expected the words \"the contents of\"");
+      words.require(!std::ranges::equal(items, held),
+                    "expected the words \"the contents of\", because all objects of Box ", from,
+                    " are moved");
     }
     for (const std::string& item : items) leave(words, item, from);
     for (const std::string& item : items) enter(words, item, to);
@@ -229,8 +232,8 @@ class Replay {
     words.require(inside_.insert(item).second, "the ", item, " is in a box already");
     auto& held = contents_.at(box);
     held.insert(item);
-    words.require(held.size() <= static_cast<std::size_t>(rules_.most_items), "Box ", box,
-                  " would hold ", held.size(), " objects, expected at most ", rules_.most_items);
+    words.require(held.size() <= static_cast<std::size_t>(rules_.most_items), "expected at most ",
+                  rules_.most_items, " objects in Box ", box, ", got ", held.size());
     ++entered_;
   }
 
@@ -277,14 +280,14 @@ BoxesContents replay_boxes(std::string_view prompt, const BoxesRules& rules,
   replay.begin(next_sentence("sentence 1", rest));
   int count = 0;
   while (!rest.empty()) {
-    LONGHAND_CHECK(++count <= rules.operations, "expected ", rules.operations,
-                   " operations at most, got more");
+    LONGHAND_CHECK(++count <= rules.operations, "expected at most ", rules.operations,
+                   " operations, got more");
     const std::string where = text("operation ", count);
     replay.operate(where, next_sentence(where, rest));
   }
   const bool fixed = rules.length == BoxesRules::Length::fixed;
   LONGHAND_CHECK(fixed ? count == rules.operations : count > 0, "expected ",
-                 fixed ? rules.operations : 1, " operations", fixed ? "" : " at least", ", got ",
+                 fixed ? text(rules.operations, " operations") : "at least 1 operation", ", got ",
                  count);
   return replay.finish();
 }
@@ -308,12 +311,13 @@ void check_boxes_answer(std::string_view answer, const BoxesContents& contents,
   LONGHAND_CHECK(rest.empty(), where, ": expected one sentence, got more");
   BoxesContents said;
   for (const std::string_view clause : split(sentence, ", ")) {
-    LONGHAND_CHECK(said.size() < contents.size(), where, ": expected ", contents.size(),
-                   " boxes at most, got more");
+    LONGHAND_CHECK(said.size() < contents.size(), where, ": expected at most ", contents.size(),
+                   " boxes, got more");
     Words words(where, clause, rules, vocabulary);
     const char box = words.box();
-    words.require(said.empty() || said.rbegin()->first < box, "Box ", box,
-                  " should not come after Box ", said.empty() ? box : said.rbegin()->first);
+    words.require(said.empty() || said.rbegin()->first < box,
+                  "expected boxes in alphabetical order, got Box ", box, " after Box ",
+                  said.empty() ? box : said.rbegin()->first);
     if (rules.advanced || !words.accept("is empty")) {
       words.expect("contains");
       for (std::string& item : words.list()) said[box].insert(std::move(item));
@@ -325,9 +329,9 @@ void check_boxes_answer(std::string_view answer, const BoxesContents& contents,
   for (const auto& [box, held] : contents) {
     const auto place = said.find(box);
     LONGHAND_CHECK(place != said.end() || (rules.advanced && held.empty()), where,
-                   ": does not mention Box ", box, ", which holds ", list_of(held));
-    LONGHAND_CHECK(place == said.end() || place->second == held, where, ": Box ", box, " holds ",
-                   list_of(held), ", got ", list_of(place->second));
+                   ": no clause mentions Box ", box, ", which holds ", list_of(held));
+    LONGHAND_CHECK(place == said.end() || place->second == held, where, ": Box ", box,
+                   ": expected ", list_of(held), ", got ", list_of(place->second));
   }
   const std::string expected = describe_boxes(contents, rules);
   LONGHAND_CHECK(given == expected, where, ": expected ", quote(expected), ", got ", quote(given));

@@ -80,16 +80,15 @@ BoxesRules::BoxesRules(const OptionValues& o)
   most_items = integer_or(o, "most-items", 1, 9, advanced ? 2 : 3);
   operations = integer_or(o, "operations", 1, 1000, advanced ? 31 : 32);
   objects = static_cast<int>(o.integer("objects", 1, static_cast<std::int64_t>(std::size(words))));
-  LONGHAND_CHECK(objects >= boxes * most_items,
-                 "task boxes: option objects: expected at least boxes times most-items = ",
-                 boxes * most_items, ", got ", objects);
+  LONGHAND_CHECK(objects >= boxes * most_items, "task boxes: option objects: expected at least ",
+                 boxes * most_items, " (boxes times most-items), got ", objects);
   length = choice_or(o, "lengths", {"version", "fixed", "log-uniform", "log-uniform-rounded"},
                      advanced ? Length::log_uniform : Length::fixed);
   occupied = choice_or(o, "occupied", {"version", "any", "start", "at-most", "exactly"},
                        advanced ? Occupied::exactly : Occupied::any);
   LONGHAND_CHECK(!advanced || occupied != Occupied::any,
-                 "task boxes: option occupied: expected start, at-most or exactly in the advanced "
-                 "version, got any");
+                 "task boxes: option occupied: expected \"start\", \"at-most\" or \"exactly\", "
+                 "because option version is \"advanced\", got \"any\"");
   one_at_start = choice_or(o, "start-items", {"version", "poisson", "one"}, advanced);
   shuffled = choice_or(o, "clauses", {"version", "ascending", "shuffled"}, !advanced);
   feasible_kinds = o.choice("kinds", {"proposed", "feasible"}) == 1;

@@ -184,7 +184,8 @@ class Chains final : public Task {
                       block * size_ - 1, ", got ", quote(word));
         }
         if (!seen.insert(word).second) {
-          return text("token ", i, ": position ", word, " comes twice in its block");
+          return text("token ", i, ": expected different positions in a block, got position ", word,
+                      " twice");
         }
       }
     }

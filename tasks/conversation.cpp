@@ -36,9 +36,8 @@ ConversationFormat::ConversationFormat(const Vocabulary& vocabulary,
     : vocabulary_(vocabulary), chat_(std::move(chat)), end_(std::move(end)) {
   if (!chat_) return;
   end_ = vocabulary.encode_part(chat_->end_of_turn());
-  LONGHAND_CHECK(end_.size() == 1, "chat template: expected a tokenizer with the token ",
-                 quote(chat_->end_of_turn()), ", got one that encodes it as ", end_.size(),
-                 " tokens");
+  LONGHAND_CHECK(end_.size() == 1, "chat template: expected a tokenizer that encodes ",
+                 quote(chat_->end_of_turn()), " as one token, got ", end_.size(), " tokens");
 }
 
 std::vector<std::int32_t> ConversationFormat::prompt(

@@ -31,7 +31,7 @@ class Copying final : public Task {
         mark_(noise_ + 1),
         vocabulary_(symbols_and_marks(symbols_)) {
     LONGHAND_CHECK(data_ <= places_.least, "task copying: option data: expected at most ",
-                   places_.least, ", the minimum of the option noise, got ", data_);
+                   places_.least, " (the minimum of option noise), got ", data_);
   }
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
@@ -139,7 +139,7 @@ class Copying final : public Task {
     }
     data.pop_back();
     const auto noise = std::erase(data, noise_);
-    if (data_ == 0 && noise > 0) return "expected symbols alone, got noise";
+    if (data_ == 0 && noise > 0) return "expected only symbols before ⊥, got noise";
     if (data.empty() || (data_ > 0 && std::ssize(data) != data_)) {
       return longhand::text("expected ", data_ == 0 ? "some" : std::to_string(data_),
                             " symbols before ⊥, got ", data.size());

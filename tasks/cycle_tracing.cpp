@@ -63,7 +63,8 @@ Graph read_prompt(std::string_view prompt, std::string& wrong) {
       return graph;
     }
     if (!graph.next.emplace(edge.substr(0, 3), edge.substr(4)).second) {
-      wrong = text("edge ", i, ": a second edge from ", edge.substr(0, 3));
+      wrong = text("edge ", i, ": expected only one edge from ", edge.substr(0, 3),
+                   ", got a second one");
       return graph;
     }
   }

@@ -51,15 +51,17 @@ class Ffml final : public CharacterTask {
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::array<bool, most_registers> set{};
     if (prompt.size() % 3 != 2) {
-      return text("expected commands of three characters, the last read without its bit, got ",
-                  quote(prompt));
+      return text(
+          "expected commands of three characters, and a last read command without a bit, got ",
+          quote(prompt));
     }
     for (std::size_t place = 0; place < prompt.size(); place += 3) {
       const std::string where = text("command ", place / 3 + 1, ": ");
       const char command = prompt[place], at = prompt[place + 1];
       const bool is_last = place + 3 > prompt.size();
       if (std::string_view("wrif").find(command) == std::string_view::npos) {
-        return where + "expected w, r, i or f, got " + quote(prompt.substr(place, 1));
+        return where + "expected \"w\", \"r\", \"i\" or \"f\", got " +
+               quote(prompt.substr(place, 1));
       }
       if (at < '0' || at > '9') {
         return where + "expected a register from 0 to 9, got " + quote(prompt.substr(place + 1, 1));
@@ -80,7 +82,7 @@ class Ffml final : public CharacterTask {
       if (command == 'w') bit = said == '1';
       if (command == 'f') bit = !bit;
     }
-    return "expected a last read";
+    return "expected a prompt that ends with a read command";
   }
 
   std::size_t answer_in(std::string_view sample) const override {

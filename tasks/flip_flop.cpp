@@ -19,11 +19,12 @@ std::string run_register(std::string_view instructions, char& stored) {
     const std::string_view letter = instructions.substr(at, 1);
     const std::string_view bit = instructions.substr(at + 1, 1);
     if (letter != "w" && letter != "r" && letter != "i") {
-      return where + "expected w, r or i, got " + quote(letter);
+      return where + "expected \"w\", \"r\" or \"i\", got " + quote(letter);
     }
     if (bit != "0" && bit != "1") return where + "expected the bit 0 or 1, got " + quote(bit);
     if (letter == "w") stored = bit[0];
-    if (letter == "r" && stored == 0) return where + "reads before anything was written";
+    if (letter == "r" && stored == 0)
+      return where + "expected a write (w) before the first read (r)";
     if (letter == "r" && stored != bit[0])
       return where + "expected r" + stored + ", got r" + bit[0];
   }
@@ -54,11 +55,11 @@ class FlipFlopTask final : public Task {
     LONGHAND_CHECK(instructions_ >= 1 && instructions_ <= most_instructions,
                    "flip-flop: expected 1 to ", most_instructions, " instructions, got ",
                    instructions_);
-    LONGHAND_CHECK(ignore_ >= 0 && ignore_ <= 1, "flip-flop: ignore: expected 0 to 1, got ",
-                   ignore_);
+    LONGHAND_CHECK(ignore_ >= 0 && ignore_ <= 1,
+                   "flip-flop: ignore: expected a number from 0 to 1, got ", ignore_);
     const std::int64_t ends = first_part.most + last_part.most;
     LONGHAND_CHECK(!drift_ || instructions_ >= ends, "flip-flop: expected at least ", ends,
-                   " instructions for letters that drift, got ", instructions_);
+                   " instructions, because option letters is \"drift\", got ", instructions_);
   }
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
@@ -130,12 +131,13 @@ class FlipFlopTask final : public Task {
   }
 
   std::string answer(std::string_view prompt, int) const override {
-    LONGHAND_CHECK(prompt.ends_with('r'), "flip-flop: expected a prompt that ends with r, got ",
+    LONGHAND_CHECK(prompt.ends_with('r'), "flip-flop: expected a prompt that ends with \"r\", got ",
                    quote(prompt));
     char stored = 0;
     const std::string wrong = run_register(prompt.substr(0, prompt.size() - 1), stored);
     LONGHAND_CHECK(wrong.empty(), "flip-flop: ", wrong);
-    LONGHAND_CHECK(stored != 0, "flip-flop: the prompt reads before anything was written");
+    LONGHAND_CHECK(stored != 0,
+                   "flip-flop: expected a write (w) before the last read (r) of the prompt");
     return {stored};
   }
 

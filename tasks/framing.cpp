@@ -98,8 +98,8 @@ Framing::Framing(const OptionValues& options, const Own& own) {
   for (const TaskOption& option : Framing::options()) {
     const std::string& value = options.text(option.name);
     LONGHAND_CHECK(value == option.default_value || option.name == "date", "task ", options.task(),
-                   ": option ", option.name, ": needs a tokenizer (--tokenizer), got ",
-                   quote(value), " with the task's own characters");
+                   ": option ", option.name, ": the value ", quote(value),
+                   " needs a tokenizer (--tokenizer), but the tokens are the task's characters");
   }
   std::string all(own.characters);
   for (std::size_t i = 0; i < all.size(); ++i) add(all[i], static_cast<std::int32_t>(i));
@@ -125,9 +125,9 @@ void Framing::frame_for(const OptionValues& options, const Own& own) {
   for (const char c : std::string(own.characters) + examples) {
     if (tokens_[static_cast<unsigned char>(c)] >= 0) continue;
     const auto one = tokens.encode_part(std::string(1, c));
-    LONGHAND_CHECK(one.size() == 1, place,
-                   "option tokenizer: expected one token for the character ",
-                   quote(std::string(1, c)), ", got ", one.size(), " from ", path);
+    LONGHAND_CHECK(one.size() == 1, place, "option tokenizer: ", path,
+                   ": expected one token for the character ", quote(std::string(1, c)), ", got ",
+                   one.size(), " tokens");
     add(c, one.front());
   }
 
@@ -136,19 +136,19 @@ void Framing::frame_for(const OptionValues& options, const Own& own) {
     before_ = tokens.beginning();
     if (before_.empty()) {
       const auto first = named_token(path, "bos_token", tokens);
-      LONGHAND_CHECK(first, place, "option template: expected a template, because ", path,
-                     " has no token that begins a text, got none");
+      LONGHAND_CHECK(first, place, "option template: expected a chat template, because ", path,
+                     " has no token that begins a text, got \"none\"");
       before_ = {*first};
     }
     const auto last = named_token(path, "eos_token", tokens);
-    LONGHAND_CHECK(last || !own.ended, place, "option template: expected a template, because ",
-                   path, " has no token that ends a text, got none");
+    LONGHAND_CHECK(last || !own.ended, place, "option template: expected a chat template, because ",
+                   path, " has no token that ends a text, got \"none\"");
     if (last) after_ = {*last};
   } else {
     const nn::ChatTemplate written(chat, options.text("date"));
     LONGHAND_CHECK(tokens.encode_part(written.end_of_turn()).size() == 1, place,
-                   "option template: expected a tokenizer with the token ",
-                   quote(written.end_of_turn()), ", got ", path);
+                   "option template: expected a tokenizer that encodes ",
+                   quote(written.end_of_turn()), " as one token, got ", path);
     const nn::ChatTemplate::Frame frame = written.frame();
     before_ = tokens.encode(frame.before);
     between_ = tokens.encode_part(frame.between);
@@ -164,7 +164,7 @@ void Framing::add(char character, std::int32_t token) {
   tokens_[static_cast<unsigned char>(character)] = token;
   LONGHAND_CHECK(characters_.emplace(token, character).second,
                  "expected a separate token for the character ", quote(std::string(1, character)),
-                 ", got the token of ", quote(std::string(1, characters_.at(token))));
+                 ", got the token of the character ", quote(std::string(1, characters_.at(token))));
 }
 
 std::vector<std::int32_t> Framing::tokens_of(std::string_view characters) const {

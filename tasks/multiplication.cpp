@@ -78,14 +78,14 @@ class Multiplication final : public CharacterTask {
     }
     if (numbers.size() != 2) {
       return text("expected two numbers of at most ", 2 * most_digits,
-                  " digits, parted by *, and =, got ", quote(prompt));
+                  " digits, separated by \"*\" and followed by \"=\", got ", quote(prompt));
     }
     const std::string first = digits::trimmed(numbers[0]), second = digits::trimmed(numbers[1]);
     if (digits::less(first, second)) return "expected the larger number first";
     const std::size_t width = width_of(numbers[0], numbers[1]);
     if (width == 0 && (first != numbers[0] || second != numbers[1])) {
-      return text("expected both numbers with zeros up to one width of at least ", 2 * first.size(),
-                  " digits, or none with any, got ", quote(prompt));
+      return text("expected both numbers padded with zeros to one width of at least ",
+                  2 * first.size(), " digits, or no padding, got ", quote(prompt));
     }
     answer.clear();
     for (std::size_t i = 0; i < std::max(width, second.size()); ++i) {

@@ -40,7 +40,7 @@ std::size_t OptionValues::index_of(std::string_view name) const {
   for (std::size_t i = 0; i < options_.size(); ++i) {
     if (options_[i].name == name) return i;
   }
-  fail("task ", task_, ": expected an option of ",
+  fail("task ", task_, ": expected one of the options ",
        alternatives(options_, [](const TaskOption& option) { return option.name; }), ", got ",
        quote(name));
 }

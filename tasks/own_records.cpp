@@ -47,15 +47,15 @@ OwnSettings::OwnSettings(const OptionValues& options)
       part(options.text("part")),
       longest(options.integer("longest", 0, longest_record)) {
   LONGHAND_CHECK(find_broken_utf8(between + after) == std::string::npos,
-                 "task files: options between and after: expected UTF-8, got ",
+                 "task files: options \"between\" and \"after\": expected UTF-8, got ",
                  quote(between + after));
   if (between == "auto") between = default_between;
   if (between == "none") between.clear();
   if (after == "none") after.clear();
   if (options.text("held_out") != "auto") held_out = options.number("held_out", 0, 1);
   LONGHAND_CHECK(chat_template == "none" || !learns_tokens(tokenizer),
-                 "task files: option template: needs a tokenizer (--tokenizer), got ",
-                 quote(chat_template), " with ", tokenizer);
+                 "task files: option template: the value ", quote(chat_template),
+                 " needs a tokenizer file (--tokenizer), got --tokenizer ", tokenizer);
 }
 
 bool OwnSettings::counts_tokens() const {
@@ -67,8 +67,9 @@ OwnRecords::OwnRecords(const OwnSettings& settings, const Vocabulary& vocabulary
     : settings_(settings), format_(format), size_(vocabulary.size()), records_(path_of(settings)) {
   if (!settings.has_template()) between_ = vocabulary.encode_part(settings.between);
   const std::string name = path_of(settings).string();
-  LONGHAND_CHECK(records_.size() > 0, name, ": expected one record per line, ",
-                 R"({"prompt": "...", "answer": "..."}, got none)");
+  LONGHAND_CHECK(
+      records_.size() > 0, name,
+      ": expected one record {\"prompt\": \"...\", \"answer\": \"...\"} per line, got no records");
   end_ = records_.size();
   const auto held_out = static_cast<std::uint64_t>(
       std::ceil(settings.held_out * static_cast<double>(records_.size())));
@@ -86,14 +87,14 @@ Answer OwnRecords::record(std::uint64_t number) const {
 }
 
 Sample OwnRecords::sample_at(std::uint64_t number) const {
-  LONGHAND_CHECK(number < count(), "expected a record below ", count(), ", got ", number);
+  LONGHAND_CHECK(number < count(), "expected a record number below ", count(), ", got ", number);
   const std::string place = this->place(number);
   RecordMarks marks;
   Answer record = Answer::parse(records_.line(begin_ + number), place, marks);
   if (!settings_.after.empty() && record.answer.ends_with(settings_.after)) {
     record.answer.resize(record.answer.size() - settings_.after.size());
   }
-  LONGHAND_CHECK(!record.answer.empty(), place, ": expected an answer, got an empty one");
+  LONGHAND_CHECK(!record.answer.empty(), place, ": expected a non-empty answer");
   Sample sample;
   std::vector<std::int32_t> answer;
   try {
@@ -102,9 +103,9 @@ Sample OwnRecords::sample_at(std::uint64_t number) const {
     answer = format_.answer(record.answer);
   } catch (const Error& error) {
     fail(place, ": ", error.what(),
-         learns_tokens(settings_.tokenizer)
-             ? "; the tokens are those of the files with which the run began (task.tokens)"
-             : "");
+         learns_tokens(settings_.tokenizer) ? "; the vocabulary consists of the tokens of the "
+                                              "files at the run's start (task.tokens)"
+                                            : "");
   }
   const auto prompt = std::ssize(sample.tokens);
   sample.tokens.insert(sample.tokens.end(), between_.begin(), between_.end());
@@ -124,7 +125,7 @@ Sample OwnRecords::sample_at(std::uint64_t number) const {
   if (marks.scored) {
     for (const std::int32_t i : *marks.scored) {
       LONGHAND_CHECK(i < length, place, ": \"scored\": expected indices below ", length,
-                     ", the tokens of the answer, got ", i);
+                     ", the number of tokens of the answer, got ", i);
       score(i);
     }
   } else {
@@ -139,7 +140,8 @@ std::vector<ReferenceRow> OwnRecords::rows_of(const RecordMarks& marks, std::int
                                               const std::string& place) const {
   if (marks.pairs.empty()) return {};
   LONGHAND_CHECK(settings_.counts_tokens(), place,
-                 ": \"pairs\": expected characters, spaces or bytes, got --tokenizer ",
+                 ": \"pairs\": expected --tokenizer characters, spaces or bytes without a chat "
+                 "template, got --tokenizer ",
                  settings_.tokenizer);
   const auto token_of = [&](std::int64_t i) {
     return static_cast<std::int32_t>(i < prompt ? i : i - prompt + begin);
@@ -147,7 +149,7 @@ std::vector<ReferenceRow> OwnRecords::rows_of(const RecordMarks& marks, std::int
   std::map<std::int32_t, std::set<std::int32_t>> rows;
   for (const auto& [i, j] : marks.pairs) {
     LONGHAND_CHECK(token_of(i) < end, place, ": \"pairs\": expected numbers below ",
-                   end - (begin - prompt), ", the tokens of prompt and answer, got ", i);
+                   end - (begin - prompt), ", the number of tokens of prompt and answer, got ", i);
     rows[token_of(i) - 1].insert(token_of(j));
   }
   std::vector<ReferenceRow> all;

@@ -57,8 +57,8 @@ std::unique_ptr<const Vocabulary> vocabulary_of(const OptionValues& options) {
   if (names_tokenizer(tokenizer)) {
     return std::make_unique<TokenizerVocabulary>(shared_tokenizer(tokenizer), size);
   }
-  LONGHAND_CHECK(size == 0, "task files: option vocabulary: needs a tokenizer (--tokenizer), got ",
-                 size, " with ", tokenizer);
+  LONGHAND_CHECK(size == 0, "task files: option vocabulary: the value ", size,
+                 " needs a tokenizer file (--tokenizer), got --tokenizer ", tokenizer);
   if (tokenizer == "bytes") return std::make_unique<ByteVocabulary>();
   const std::string tokens = unescaped(options, "tokens");
   LONGHAND_CHECK(find_broken_utf8(tokens) == std::string::npos,
@@ -111,7 +111,7 @@ class OwnTask final : public Task {
     for_answers(prompt, [&](std::span<const std::int32_t> rest) {
       if (found.empty()) found = tokens_->decode(rest);
     });
-    LONGHAND_CHECK(!found.empty(), "task files: expected a prompt of the file, got ",
+    LONGHAND_CHECK(!found.empty(), "task files: expected a prompt that is in the file, got ",
                    quote(prompt));
     return found;
   }
@@ -132,7 +132,7 @@ class OwnTask final : public Task {
       if (expected.empty()) expected = tokens_->decode(rest.first(rest.size() - end));
     });
     if (right) return std::nullopt;
-    if (expected.empty()) return text("expected a prompt of the file, got ", quote(prompt));
+    if (expected.empty()) return text("expected a prompt that is in the file, got ", quote(prompt));
     return text("expected ", quote(expected), ", got ", quote(answer));
   }
 
@@ -186,7 +186,8 @@ class OwnTask final : public Task {
       LONGHAND_CHECK(settings_.part != "train" || settings_.longest == 0 ||
                          opened->longest() <= settings_.longest,
                      settings_.files.front().path.string(), ": expected samples of at most ",
-                     settings_.longest, " tokens, as when the run began, got ", opened->longest());
+                     settings_.longest, " tokens, the maximum when the run began, got ",
+                     opened->longest());
       records_ = std::move(opened);
     }
     return *records_;
@@ -231,10 +232,11 @@ class TokenList {
     split_tokens(text, of_words_, [&](std::string_view token) {
       if (found_.contains(token)) return;
       LONGHAND_CHECK(token.size() <= longest_word, place, ": expected words of at most ",
-                     longest_word, " bytes, got one of ", token.size());
+                     longest_word, " bytes, got a word of ", token.size(), " bytes");
       bytes_ += escaped(token).size() + (of_words_ ? 2 : 0);
-      LONGHAND_CHECK(bytes_ <= largest_token_list, place,
-                     ": expected fewer different tokens; --tokenizer bytes needs no list of them");
+      LONGHAND_CHECK(
+          bytes_ <= largest_token_list, place,
+          ": expected fewer different tokens; --tokenizer bytes needs no list of tokens");
       found_.emplace(token);
     });
   }

@@ -30,12 +30,14 @@ class PositionedTask final : public Task {
                    1 << 24, ", got ", range_);
     const std::int32_t any = 0;
     const Task& inner = *task_;
-    LONGHAND_CHECK(ids_ != PositionIds::coupled || !inner.couplings({&any, 1}).empty(),
-                   "position ids coupled: expected the task addition, multiplication, reversal, "
-                   "increment or copying, without a tokenizer");
-    LONGHAND_CHECK(ids_ != PositionIds::abacus || !inner.digit_places({&any, 1}).empty(),
-                   "position ids abacus: expected the task addition or multiplication, without a "
-                   "tokenizer and with the last digit first");
+    LONGHAND_CHECK(
+        ids_ != PositionIds::coupled || !inner.couplings({&any, 1}).empty(),
+        "position ids \"coupled\": expected the task addition, multiplication, reversal, "
+        "increment or copying, without a tokenizer");
+    LONGHAND_CHECK(
+        ids_ != PositionIds::abacus || !inner.digit_places({&any, 1}).empty(),
+        "position ids \"abacus\": expected the task addition or multiplication, without a "
+        "tokenizer and with the last digit first");
   }
 
   const Vocabulary& vocabulary() const override { return task_->vocabulary(); }
@@ -102,8 +104,8 @@ class PositionedTask final : public Task {
 
  private:
   void require(std::int64_t positions) const {
-    LONGHAND_CHECK(positions <= range_, "position ids: expected sequences with at most ", range_,
-                   " positions, their range (--longest), got ", positions);
+    LONGHAND_CHECK(positions <= range_, "position ids: expected at most ", range_,
+                   " positions in a sequence (--longest), got ", positions);
   }
 
   /// Position ids: the couplings (equal for tokens that belong together) or the digit places of the

@@ -22,7 +22,7 @@ Range Range::of(const OptionValues& options, std::string_view name, std::int64_t
   LONGHAND_CHECK(sound && read.ptr == last && low <= range.least && range.least <= range.most &&
                      range.most <= high,
                  "task ", options.task(), ": option ", name, ": expected a number from ", low,
-                 " to ", high, ", or two such as ", low, '-', high, ", got ", quote(value));
+                 " to ", high, ", or a range such as ", low, '-', high, ", got ", quote(value));
   return range;
 }
 

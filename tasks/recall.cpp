@@ -34,7 +34,8 @@ class Recall final : public Task {
     // slot of two tokens after the table.
     const std::int64_t each = 2 * repeats_ + 2;
     LONGHAND_CHECK(tokens_.least >= each, "task recall: option tokens: expected at least ", each,
-                   ", the tokens of a key with ", repeats_, " values, got ", tokens_.least);
+                   ", the number of tokens for a key with ", repeats_, " values, got ",
+                   tokens_.least);
     pairs_ = options.integer("pairs", 1, most_tokens);
     LONGHAND_CHECK(pairs_ * each <= tokens_.most, "task recall: option pairs: expected at most ",
                    tokens_.most / each, ", because each key takes ", each, " of ", tokens_.most,
@@ -164,8 +165,9 @@ class Recall final : public Task {
       }
       const auto slot = read.slots.find(place);
       if (slot == read.slots.end())
-        return text("place ", place, ": holds no key that is asked for");
-      if (place <= last) return text("place ", place, ": comes after place ", last);
+        return text("place ", place, ": the prompt asks for no value at this place");
+      if (place <= last)
+        return text("expected ascending places, got place ", place, " after place ", last);
       last = place;
       const std::int32_t right = value(read, slot->second);
       if (said != right) return text("place ", place, ": expected ", right, ", got ", said);
@@ -173,7 +175,7 @@ class Recall final : public Task {
     }
     if (unanswered.empty()) return std::nullopt;
     const auto& [key, place] = *unanswered.begin();
-    return text("place ", place, ": expected the value of ", key, ", got nothing");
+    return text("place ", place, ": expected the value of key ", key, ", got nothing");
   }
 
  private:
@@ -236,8 +238,8 @@ class Recall final : public Task {
     if (!wrong.empty()) return wrong;
     const std::int64_t length = std::ssize(tokens);
     if (length % 2 != 0 || length < tokens_.least || length > tokens_.most) {
-      return text("expected a prompt of ", tokens_.least, " to ", tokens_.most,
-                  " tokens, an even number, got ", length);
+      return text("expected a prompt with an even number of tokens from ", tokens_.least, " to ",
+                  tokens_.most, ", got ", length);
     }
     const auto table = static_cast<std::size_t>(2 * pairs_of(length) * repeats_);
     std::map<std::int32_t, std::size_t> owners;  // for each value, its index in the table
@@ -252,7 +254,8 @@ class Recall final : public Task {
       }
       const auto [owner, is_new] = owners.emplace(value, i + 1);
       if (!is_new) {
-        return text("place ", i + 1, ": value ", value, " is at place ", owner->second, " too");
+        return text("place ", i + 1, ": expected different values, but value ", value,
+                    " is also at place ", owner->second);
       }
       prompt.values[key].push_back(value);
     }
@@ -267,7 +270,7 @@ class Recall final : public Task {
         return text("key ", key, ": expected ", repeats_, " values, got ", values.size());
       }
       if (asked[key] == 0)
-        return text("key ", key, ": expected in a slot's first place, is in none");
+        return text("key ", key, ": expected a slot that begins with this key, but no slot does");
     }
     return {};
   }

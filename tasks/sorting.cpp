@@ -222,9 +222,9 @@ class Sorting final : public Task {
   /// successor (follower()). The answer is this successor.
   Numbers successor(Rng& rng, Numbers& tokens) const {
     for (int tries = 0;; ++tries) {
-      LONGHAND_CHECK(tries < 1000,
-                     "task sorting: hint successor: no number of the inputs has a "
-                     "successor");
+      LONGHAND_CHECK(
+          tries < 1000,
+          "task sorting: option hint: none of the drawn inputs has a number with a successor");
       tokens = draw_input(rng);
       if (std::ranges::any_of(tokens, [&](std::int32_t a) { return follower(tokens, a) != 0; })) {
         break;
@@ -292,7 +292,7 @@ class Sorting final : public Task {
     if (marks != (kind == Kind::fill ? 2 : 1) || ends_with_mark == (kind == Kind::successor)) {
       constexpr std::array<std::string_view, 4> forms{"a b c ⊥", "a b c ⊥ a", "a a b ⊥",
                                                       "a a a ⊥ a ⊥"};
-      return longhand::text("expected numbers as in ", forms[static_cast<std::size_t>(kind)],
+      return longhand::text("expected numbers in the form ", forms[static_cast<std::size_t>(kind)],
                             ", got ", quote(text));
     }
     const auto mark = std::ranges::find(tokens, mark_);
@@ -333,7 +333,8 @@ class Sorting final : public Task {
       if (kinds != 1) return text("expected one number to repeat, got ", kinds);
       if (prompt.after.size() >= input.size() ||
           std::ranges::count(prompt.after, input[0]) != std::ssize(prompt.after)) {
-        return "expected between the marks a shorter beginning of the part before";
+        return "expected only the same number between the two ⊥, fewer times than before the first "
+               "⊥";
       }
     }
     return {};

@@ -67,7 +67,8 @@ double Moments::deviation() const { return std::sqrt(variance()); }
 
 double incomplete_beta(double a, double b, double x) {
   LONGHAND_CHECK(a > 0 && b > 0 && x >= 0 && x <= 1,
-                 "incomplete_beta: expected a, b > 0 and x from 0 to 1, got ", a, ", ", b, ", ", x);
+                 "incomplete_beta: expected `a` and `b` above 0 and `x` from 0 to 1, got ", a, ", ",
+                 b, ", ", x);
   if (x == 0 || x == 1) return x;
   // The continued fraction of the incomplete beta function I_x(a, b) converges fast if x is at most
   // (a + 1) / (a + b + 2). Otherwise, that of I_{1-x}(b, a) does, and I_x(a, b) = 1 - I_{1-x}(b,
@@ -85,7 +86,7 @@ double student_two_sided(double t, double freedom) {
 }
 
 double student_quantile(double p, double freedom) {
-  LONGHAND_CHECK(p > 0 && p <= 1, "student_quantile: expected p above 0 and at most 1, got ", p);
+  LONGHAND_CHECK(p > 0 && p <= 1, "student_quantile: expected `p` above 0 and at most 1, got ", p);
   double low = 0, high = 1;
   while (student_two_sided(high, freedom) > p) high *= 2;
   for (int halving = 0; halving < 100 && low < high; ++halving) {

@@ -67,7 +67,7 @@ void Tally::add(const Tally& other) {
 
 const Metric& Tally::at(std::string_view name) const {
   const auto place = std::ranges::find(metrics_, name, &Metric::name);
-  LONGHAND_CHECK(place != metrics_.end(), "tally: has no metric ", quote(name));
+  LONGHAND_CHECK(place != metrics_.end(), "tally: there is no metric ", quote(name));
   return *place;
 }
 

@@ -37,7 +37,7 @@ std::string names_of(const auto& items) {
 }  // namespace
 
 Sample Task::sample_at(std::uint64_t, double) const {
-  fail("task: expected numbered samples, got samples that are drawn at random");
+  fail("expected a task with a fixed list of samples, got a task that draws samples at random");
 }
 
 Sample Task::sample_of(std::string_view) const {
@@ -83,7 +83,7 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
   if (wanted.empty()) return make_with(values);
   const std::vector<Distribution> all = distributions_of(values);
   const auto changed = std::ranges::find(all, wanted, &Distribution::name);
-  LONGHAND_CHECK(changed != all.end(), "task ", name, ": expected a distribution of ",
+  LONGHAND_CHECK(changed != all.end(), "task ", name, ": expected one of the distributions ",
                  names_of(all), ", got ", quote(wanted));
   try {
     changed->change(values);
@@ -109,7 +109,7 @@ const TaskKind& task_kind(std::string_view name) {
   if (place != all_tasks().end()) return *place;
   std::vector<std::string> known;
   for (const TaskKind& kind : all_tasks()) known.push_back(kind.name);
-  fail("expected a task of ", names_of(all_tasks()), ", or a folder of JSONL files, got ",
+  fail("expected one of the tasks ", names_of(all_tasks()), ", or a folder of JSONL files, got ",
        quote(name), did_you_mean(name, known));
 }
 

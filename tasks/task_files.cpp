@@ -60,7 +60,7 @@ std::vector<TaskFile> files_in(const fs::path& folder) {
                    " *.jsonl files");
   }
   LONGHAND_CHECK(!files.empty(), folder.string(),
-                 ": expected *.jsonl files, one of them train.jsonl, got none");
+                 ": expected *.jsonl files, including train.jsonl, got no such file");
   std::ranges::sort(files,
                     [](const TaskFile& a, const TaskFile& b) { return precedes(a.name, b.name); });
   return files;
@@ -97,15 +97,13 @@ std::vector<TaskFile> parse_task_files(std::string_view list) {
       file = {name_of(fs::path(entry)), fs::path(entry)};
     }
     LONGHAND_CHECK(!file.path.empty() && entry.find('\n') == std::string_view::npos,
-                   "task files: expected names of files with commas between them, got ",
-                   quote(entry));
+                   "task files: expected names of files, separated by commas, got ", quote(entry));
     LONGHAND_CHECK(is_task_file_name(file.name),
                    "task files: expected a file name of letters, digits and "
                    "\"-_.+\", or NAME=FILE, got ",
                    quote(entry));
     LONGHAND_CHECK(names.insert(file.name).second,
-                   "task files: expected files with different "
-                   "names, got two named ",
+                   "task files: expected files with different names, got two files with the name ",
                    quote(file.name));
     files.push_back(std::move(file));
     LONGHAND_CHECK(files.size() <= most_files, "task files: expected at most ", most_files,
@@ -122,9 +120,9 @@ std::vector<TaskFile> find_task_files(std::string_view word) {
                      fs::exists(path, ignored),
                  path.string(), ": no such file or folder");
   std::vector<TaskFile> files = is_folder ? files_in(path) : parse_task_files(word);
-  LONGHAND_CHECK(!files.empty(),
-                 "task files: expected a folder with train.jsonl, or a list of JSONL files, got "
-                 "none (--task FOLDER)");
+  LONGHAND_CHECK(
+      !files.empty(),
+      "task files: expected a folder with train.jsonl (--task FOLDER) or a list of JSONL files");
   for (const TaskFile& file : files) {
     LONGHAND_CHECK(fs::exists(file.path, ignored), file.path.string(), ": no such file or folder");
     LONGHAND_CHECK(file.path.string().find(',') == std::string::npos, file.path.string(),

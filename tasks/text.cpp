@@ -83,7 +83,9 @@ class Text final : public Task {
   std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
 
   std::string answer(std::string_view, int) const override {
-    fail("text: expected a task with right answers, got the task text, which has none");
+    fail(
+        "text: expected a task with right answers, got the task \"text\", which has no right "
+        "answers");
   }
 
   /// Every continuation that consists of tokens of the vocabulary is a right answer.

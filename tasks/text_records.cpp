@@ -22,7 +22,7 @@ class Records final : public TextSource {
       const RecordFile first(settings.text);
       const auto wanted = static_cast<std::uint64_t>(settings.examples);
       LONGHAND_CHECK(first.size() >= wanted, settings.text.string(), ": expected at least ", wanted,
-                     " records, which are shown as examples, got ", first.size());
+                     " records to show as examples, got ", first.size());
       for (std::uint64_t i = 0; i < wanted; ++i) {
         const Answer example = Answer::parse(first.line(i), first.place(i));
         before_ += example.prompt + example.answer + "\n";
@@ -33,8 +33,8 @@ class Records final : public TextSource {
     begin_ = from_the_text ? std::max(part.begin, static_cast<std::uint64_t>(settings.examples))
                            : part.begin;
     LONGHAND_CHECK(begin_ < part.end, name, ": expected records for ",
-                   settings.validates ? "validation" : "training", ", got ", lines_.size(),
-                   " in all, ", settings.examples, " of them examples",
+                   settings.validates ? "validation" : "training", ", got none: the file has ",
+                   lines_.size(), " records, of which ", settings.examples, " are examples",
                    from_the_text ? "; --task.held-out 0 trains on all records" : "");
     count_ = part.end - begin_;
     // Makes every sample once, so that errors are reported before training starts.
@@ -44,7 +44,7 @@ class Records final : public TextSource {
   std::uint64_t count() const override { return count_; }
 
   Sample sample_at(std::uint64_t number, double) const override {
-    LONGHAND_CHECK(number < count_, "expected a record below ", count_, ", got ", number);
+    LONGHAND_CHECK(number < count_, "expected a record number below ", count_, ", got ", number);
     const std::uint64_t line = begin_ + number;
     const Answer record = Answer::parse(lines_.line(line), lines_.place(line));
     Sample sample;
@@ -65,7 +65,7 @@ class Records final : public TextSource {
     if (sample.tokens.size() > length_ + 1) {
       LONGHAND_CHECK(cuts_ && prompt <= length_, lines_.place(line), ": expected at most ",
                      length_ + 1, " tokens (--task.length ", length_, "), got ",
-                     sample.tokens.size(), ", ", prompt, " of them before the answer");
+                     sample.tokens.size(), " tokens, of which ", prompt, " are before the answer");
       sample.tokens.resize(length_ + 1);
     }
     LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, lines_.place(line),

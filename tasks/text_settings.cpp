@@ -18,8 +18,10 @@ std::vector<std::int32_t> read_ends(std::string_view words) {
   for (const std::string_view word : at_commas(words)) {
     std::int32_t token = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
-    LONGHAND_CHECK(error == std::errc() && end == word.data() + word.size() && token >= 0,
-                   "task text: option end: expected none or numbers of tokens, got ", quote(words));
+    LONGHAND_CHECK(
+        error == std::errc() && end == word.data() + word.size() && token >= 0,
+        "task text: option end: expected \"none\" or token ids separated by commas, got ",
+        quote(words));
     ends.push_back(token);
   }
   return ends;

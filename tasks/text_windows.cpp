@@ -69,7 +69,7 @@ class Windows final : public TextSource {
   }
 
   Sample sample_at(std::uint64_t number, double shift) const override {
-    LONGHAND_CHECK(number < count(), name_, ": expected a window below ", count(), ", got ",
+    LONGHAND_CHECK(number < count(), name_, ": expected a window number below ", count(), ", got ",
                    number);
     std::uint64_t begin = number * length_;
     const std::uint64_t learned = std::min(length_, tokens_ - 1 - begin);
@@ -125,7 +125,9 @@ class Windows final : public TextSource {
     for (std::uint64_t at = std::min(place, file_.size()); at > first; --at) {
       if (ends_at(at - 1)) return at - 1;
     }
-    fail(name_, ": expected documents that are separated by the option separator, got none");
+    fail(name_,
+         ": expected documents separated by the text of option \"separator\", got a single "
+         "document");
   }
 
   std::string name_;

@@ -35,7 +35,9 @@ class Tokens final : public Task {
   std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
 
   std::string answer(std::string_view, int) const override {
-    fail("tokens: expected a task with right answers, got the task tokens, which has none");
+    fail(
+        "tokens: expected a task with right answers, got the task \"tokens\", which has no right "
+        "answers");
   }
 
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,

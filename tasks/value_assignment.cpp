@@ -79,7 +79,8 @@ class ValueAssignment final : public CharacterTask {
         return text("the table: expected a letter or a digit, got ", quote(table.substr(i + 1, 1)));
       }
       if (find(table, table[i]) != i) {
-        return text("the table: has ", quote(table.substr(i, 1)), " twice");
+        return text("the table: expected different letters, got ", quote(table.substr(i, 1)),
+                    " twice");
       }
     }
     answer.clear();
@@ -123,7 +124,7 @@ std::string read_values(const OptionValues& options) {
   LONGHAND_CHECK(
       !values.empty() && std::ranges::adjacent_find(once) == once.end() &&
           values.find_first_not_of(ValueAssignment::symbols) == std::string::npos,
-      "task value-assignment: option values: expected letters and digits, each once, got ",
+      "task value-assignment: option values: expected different letters and digits, got ",
       quote(values));
   return values;
 }

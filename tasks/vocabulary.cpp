@@ -16,7 +16,7 @@ WordVocabulary::WordVocabulary(std::vector<std::string> texts, std::string separ
     LONGHAND_CHECK(separator_.empty() || texts_[i].find(separator_) == std::string::npos,
                    "vocabulary: token ", quote(texts_[i]), " contains the separator");
     LONGHAND_CHECK(tokens_.emplace(texts_[i], static_cast<std::int32_t>(i)).second,
-                   "vocabulary: token ", quote(texts_[i]), " given twice");
+                   "vocabulary: token ", quote(texts_[i]), " is given twice");
     longest_ = std::max(longest_, texts_[i].size());
   }
 }
@@ -46,7 +46,7 @@ std::optional<std::int32_t> WordVocabulary::find(std::string_view text) const {
 
 std::int32_t Vocabulary::at(std::string_view text) const {
   const auto token = find(text);
-  LONGHAND_CHECK(token.has_value(), "vocabulary: has no token ", quote(text));
+  LONGHAND_CHECK(token.has_value(), "vocabulary: there is no token ", quote(text));
   return *token;
 }
 

@@ -144,11 +144,11 @@ class Words final : public Task {
         swaps_(options.choice("moves", {"all", "swaps"}) == 1),
         last_(options.choice("asked", {"all", "last"}) == 1),
         vocabulary_(WordVocabulary::of_numbers(group_.size())) {
-    LONGHAND_CHECK(least_ <= most_, "task words: option min: expected at most max, which is ",
-                   most_, ", got ", least_);
+    LONGHAND_CHECK(least_ <= most_, "task words: option min: expected at most ", most_,
+                   ", the value of option max, got ", least_);
     if (least_ == 0) least_ = most_;
     LONGHAND_CHECK(!swaps_ || !group_.swaps().empty(),
-                   "task words: option moves: expected all, because no element of ",
+                   "task words: option moves: expected \"all\", because no element of the group ",
                    options.text("group"), " exchanges two points, got \"swaps\"");
     moves_ = group_.swaps();
     if (!swaps_) {
@@ -271,7 +271,7 @@ class Words final : public Task {
   }
 
   static std::string no_swap(std::size_t t, std::int32_t move) {
-    return text("element ", t + 1, ": expected one that exchanges two points, got ", move);
+    return text("element ", t + 1, ": expected an element that exchanges two points, got ", move);
   }
 
   GroupName name_;

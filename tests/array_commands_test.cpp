@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_a_file) {
   both("lengths", {2}, {3, 0});
   refuses(1, "eval r --token-file b.npz", "above 0, got 0");
   both("targets", {2}, {1, 1});
-  refuses(1, "eval r --token-file b.npz", "expected [3, choices]");
+  refuses(1, "eval r --token-file b.npz", "expected shape [3, choices]");
   both("targets", {3}, {1, 1, 1000});
   refuses(1, "eval r --token-file b.npz", "targets: expected classes below");
   both("head", {1}, {7});
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_a_file) {
                   {"tokens", Tensor::from(*host, {1}, std::vector<std::int32_t>{0})},
                   {"targets", Tensor::from(*host, {1}, std::vector<std::int32_t>{0})},
                   {"weights", Tensor::from(*host, {1}, DType::f32, std::vector{std::nan("")})}});
-  refuses(1, "eval r --token-file w.npz", "\"weights\": expected 0 or more, got nan");
+  refuses(1, "eval r --token-file w.npz", "\"weights\": expected weights of 0 or more, got nan");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
   };
   BOOST_TEST(message([](ScoreVars&, HeadVars&) {}) == "accepted");
   BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.k.heads = 3; }) ==
-             "attention: k: expected a divisor of q's 4 heads, got 3");
+             "attention: k: expected a number of heads that divides the 4 heads of q, got 3");
   BOOST_TEST(
       message([](ScoreVars& s, HeadVars&) { s.k.first_column = 1; }) ==
       "attention: k: expected columns within [7, 6], got 2 heads of 3 columns from column 1");
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(only_plain_softmax_attention_works_without_a_causal_mask) {
   BOOST_TEST(message([](ScoreVars& x) { x.window = 2; }) ==
              "attention: window: expected 0 without a causal mask, got 2");
   BOOST_TEST(message([&](ScoreVars& x) { x.decay = numbers; }) ==
-             "attention: shift: expected none without a causal mask");
+             "attention: shift: expected no tensor without a causal mask");
   BOOST_TEST(message([](ScoreVars& x) {
                x.keys = Segments(*reference(), std::vector<std::int32_t>{0, 7});
              }) == "attention: segments: segment 0 has 3 queries but only 0 keys");

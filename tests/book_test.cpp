@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_folder_with_other_files_is_refused_and_not_changed) {
   const fs::path source = fs::path(longhand::test_data).parent_path();
   longhand::expect_refusal(
       [&] { write_book({.source = source, .out = folder / "mine", .checks = false}); },
-      "expected a folder that is new, empty or contains an earlier book");
+      "expected a new folder, an empty folder, or a folder with an earlier book");
   longhand::expect_refusal(
       [&] { write_book({.source = folder.path(), .out = folder / "new", .checks = false}); },
       "expected a checkout of longhand");

@@ -237,49 +237,50 @@ BOOST_AUTO_TEST_CASE(contradictions_to_the_state_or_the_rules_are_reported) {
              "sentence 1: expected \"are\", got \"is\"");
   BOOST_TEST(reason("the key is", "the key are") == "sentence 1: expected \"is\", got \"are\"");
   BOOST_TEST(reason("the radio and the shell are", "the shell and the radio are") ==
-             "sentence 1: the radio should not come after the shell");
-  BOOST_TEST(reason("in Box B. R", "in Box A. R") == "sentence 1: describes Box A twice");
+             "sentence 1: expected objects in alphabetical order, got the radio after the shell");
+  BOOST_TEST(reason("in Box B. R", "in Box A. R") == "sentence 1: Box A is described twice");
   BOOST_TEST(reason(", the key is in Box B.", ".") ==
-             "sentence 1: expected clauses about 7 boxes, got 6");
+             "sentence 1: expected 7 clauses, one for each box, got 6");
   BOOST_TEST(reason("in Box B.", "in Box B, the rose is in Box A.") ==
-             "sentence 1: expected clauses about 7 boxes, got more");
+             "sentence 1: expected at most 7 clauses, one for each box, got more");
   BOOST_TEST(reason("the key is", "the fig is") == "sentence 1: the fig is in a box already");
   BOOST_TEST(reason("the map are", "the map and the tea are") ==
-             "sentence 1: Box C would hold 4 objects, expected at most 3");
+             "sentence 1: expected at most 3 objects in Box C, got 4");
   BOOST_TEST(reason("the key is", "the lamp is") == "sentence 1: expected an object, got \"lamp\"");
   BOOST_TEST(reason("There is", "there is") ==
-             "sentence 1: expected The or There, got "
+             "sentence 1: expected a sentence that begins with \"The\" or \"There\", got "
              "\"there is nothing in Box G, the radio and the shell are in Bo...\"");
   BOOST_TEST(reason("Remove the key from Box B", "Remove the key from Box A") ==
              "operation 1: the key is not in Box A");
   BOOST_TEST(reason("Remove the key from Box B", "Move the contents of Box G to Box A") ==
              "operation 1: Box G is empty");
   BOOST_TEST(reason("Remove the key from Box B", "Move the contents of Box B to Box B") ==
-             "operation 1: moves from Box B to itself");
+             "operation 1: expected two different boxes, got Box B twice");
   BOOST_TEST(reason("Remove the key from Box B", "Put the fig into Box G") ==
              "operation 1: the fig is in a box already");
   BOOST_TEST(reason("Remove the key from Box B", "Move the key from Box B to Box A") ==
-             "operation 1: moves all of Box B, expected the words \"the contents of\"");
+             "operation 1: expected the words \"the contents of\", because all objects of Box B "
+             "are moved");
   BOOST_TEST(reason("Remove the key from Box B", "Put the egg into Box C") ==
-             "operation 1: Box C would hold 4 objects, expected at most 3");
+             "operation 1: expected at most 3 objects in Box C, got 4");
   BOOST_TEST(reason("Remove the key from Box B", "Remove the contents of Box B") ==
              "operation 1: expected an object, got \"contents\"");
   BOOST_TEST(reason("Remove the key from Box B", "Remove the key from Box H") ==
              "operation 1: expected a box from A to G, got \"H\"");
   BOOST_TEST(reason("Remove the key from Box B", "Drop the key from Box B") ==
-             "operation 1: expected Move, Remove or Put, got \"Drop\"");
+             "operation 1: expected \"Move\", \"Remove\" or \"Put\", got \"Drop\"");
   BOOST_TEST(reason("Put the glass and the shoe into", "Put the shoe and the glass into") ==
-             "operation 4: the glass should not come after the shoe");
+             "operation 4: expected objects in alphabetical order, got the glass after the shoe");
   BOOST_TEST(reason("Put the glass and the shoe into", "Put the glass into the shoe") ==
              "operation 4: expected \"Box\", got \"the\"");
   BOOST_TEST(reason("Box D. Put", "Box D.  Put") ==
-             "operation 4: expected Move, Remove or Put, got \"\"");
+             "operation 4: expected \"Move\", \"Remove\" or \"Put\", got \"\"");
   BOOST_TEST(reason("Box D. Put", "Box D.Put").find("operation 3: expected a space") == 0);
   BOOST_TEST(reason("Remove the clock from Box F.", "Remove the clock from Box F") ==
              "operation 6: expected a full stop, got \"Remove the clock from Box F\"");
   BOOST_TEST(reason(" Remove the clock from Box F.", "") == "expected 6 operations, got 5");
   BOOST_TEST(reason("from Box F.", "from Box F. Put the egg into Box F.") ==
-             "expected 6 operations at most, got more");
+             "expected at most 6 operations, got more");
   BOOST_CHECK_THROW(task->answer("nonsense"), Error);
   BOOST_CHECK_THROW(task->answer(""), Error);
 }
@@ -291,13 +292,13 @@ BOOST_AUTO_TEST_CASE(violations_of_the_advanced_version_are_reported) {
   };
   const std::string_view first = "Move the contents of Box D to Box F";
   BOOST_TEST(reason(first, "Move the rose from Box D to Box F") ==
-             "operation 1: names the moved objects, expected \"the contents of\" a box");
+             "operation 1: expected \"Move the contents of\" and a box, got the names of objects");
   BOOST_TEST(reason(first, "Move the contents of Box D to Box A") ==
-             "operation 1: leaves 3 non-empty boxes, expected 4");
+             "operation 1: expected 4 non-empty boxes after this operation, got 3");
   BOOST_TEST(reason(first, "Put the egg into Box F") ==
-             "operation 1: leaves 5 non-empty boxes, expected 4");
+             "operation 1: expected 4 non-empty boxes after this operation, got 5");
   BOOST_TEST(reason(first, "Remove the rose from Box D") ==
-             "operation 1: leaves 3 non-empty boxes, expected 4");
+             "operation 1: expected 4 non-empty boxes after this operation, got 3");
   BOOST_TEST(reason("The painting is in Box A, the rose is", "The rose is") ==
              "sentence 1: expected 4 non-empty boxes, got 3");
   BOOST_TEST(reason("The painting is", "There is nothing in Box B, the painting is") ==
@@ -306,10 +307,10 @@ BOOST_AUTO_TEST_CASE(violations_of_the_advanced_version_are_reported) {
              "sentence 1: expected one object in Box A, got 2");
   BOOST_TEST(
       task->check(replaced(small_prompt, first, first), "Box A contains the painting.").value() ==
-      "answer: does not mention Box B, which holds the cream");
+      "answer: no clause mentions Box B, which holds the cream");
   const auto start = small_prompt.substr(0, small_prompt.find('.') + 1);
   BOOST_TEST(task->check(start, "Box A contains the painting.").value() ==
-             "expected 1 operations at least, got 0");
+             "expected at least 1 operation, got 0");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_answers_and_wrong_wording_have_different_errors) {
@@ -318,15 +319,15 @@ BOOST_AUTO_TEST_CASE(wrong_answers_and_wrong_wording_have_different_errors) {
     return task->check(short_prompt, replaced(short_answer, what, with)).value_or("right");
   };
   BOOST_TEST(reason("Box A is empty", "Box A is empty") == "right");
-  BOOST_TEST(reason("the fig", "the key") == "answer: Box B holds the fig, got the key");
+  BOOST_TEST(reason("the fig", "the key") == "answer: Box B: expected the fig, got the key");
   BOOST_TEST(reason("B contains the fig", "B is empty") ==
-             "answer: Box B holds the fig, got nothing");
+             "answer: Box B: expected the fig, got nothing");
   BOOST_TEST(reason("Box D is empty, ", "") ==
-             "answer: does not mention Box D, which holds nothing");
+             "answer: no clause mentions Box D, which holds nothing");
   BOOST_TEST(reason("the coffee and the plate", "the plate and the coffee") ==
-             "answer: the coffee should not come after the plate");
+             "answer: expected objects in alphabetical order, got the coffee after the plate");
   BOOST_TEST(reason("Box A is empty, Box B", "Box B is empty, Box A") ==
-             "answer: Box A should not come after Box B");
+             "answer: expected boxes in alphabetical order, got Box A after Box B");
   BOOST_TEST(reason("B contains", "B contain") == "answer: expected \"contains\", got \"contain\"");
   BOOST_TEST(reason("the shoe.", "the shoe") ==
              task->check(short_prompt, short_answer.substr(0, short_answer.size() - 1)).value());
@@ -616,10 +617,11 @@ BOOST_AUTO_TEST_CASE(options_that_do_not_fit_are_refused) {
   };
   refused({{"boxes", "1"}}, "boxes: expected a whole number from 2 to 26, got \"1\"");
   refused({{"boxes", "27"}}, "boxes: expected a whole number from 0 to 26, got \"27\"");
-  refused({{"objects", "20"}}, "objects: expected at least boxes times most-items = 21, got 20");
+  refused({{"objects", "20"}}, "objects: expected at least 21 (boxes times most-items), got 20");
   refused({{"objects", "101"}}, "objects: expected a whole number from 1 to 100, got \"101\"");
   refused({{"version", "advanced"}, {"occupied", "any"}},
-          "occupied: expected start, at-most or exactly in the advanced version, got any");
+          "occupied: expected \"start\", \"at-most\" or \"exactly\", because option version is "
+          "\"advanced\", got \"any\"");
   refused({{"version", "extended"}}, "version: expected default or advanced, got \"extended\"");
 }
 

@@ -126,7 +126,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_word_by_word) {
              "token 1: expected a value from v0 to v1, got \"v2\"");
   BOOST_TEST(verdict("v1 v0 1 2 3 2", answer) ==
              "token 3: expected a position from 0 to 1, got \"2\"");
-  BOOST_TEST(verdict("v1 v0 1 1 3 2", answer) == "token 3: position 1 comes twice in its block");
+  BOOST_TEST(verdict("v1 v0 1 1 3 2", answer) ==
+             "token 3: expected different positions in a block, got position 1 twice");
   BOOST_TEST(verdict("v1 v0 1 00 3 2", answer) ==
              "token 3: expected a position from 0 to 1, got \"00\"");
   BOOST_CHECK_THROW(task->answer("v1"), Error);

@@ -269,14 +269,14 @@ BOOST_AUTO_TEST_CASE(an_invalid_sample_is_refused_in_one_line) {
   says("reversal", "a-b=b-a", "expected letters or digits");
   says("reversal", "ab=bb", "character 2 of the answer: expected \"a\", got \"b\"");
   says("reversal", "ab=b", "expected \"a\", got the end");
-  says("addition", "12=12", "parted by +");
-  says("addition", "12++1=1", "parted by +");
+  says("addition", "12=12", "separated by \"+\"");
+  says("addition", "12++1=1", "separated by \"+\"");
   says("addition", "12+1=4", "character 1 of the answer");
   says("multiplication", "1*2=2=2", "the larger number first");
-  says("multiplication", "10*1=1=1", "expected both numbers with zeros");
+  says("multiplication", "10*1=1=1", "expected both numbers padded with zeros");
   says("multiplication", "2*3*4=", "expected two numbers");
   says("ffml", "w01r0", "three characters");
-  says("ffml", "x01r01", "expected w, r, i or f");
+  says("ffml", "x01r01", "expected \"w\", \"r\", \"i\" or \"f\"");
   says("ffml", "w0", "three characters");
   says("ffml", "w01r00r01", "command 2: expected 1 to be read, got 0");
   says("ffml", "w01w01", "expected the last command to be a read");

@@ -335,7 +335,7 @@ BOOST_FIXTURE_TEST_CASE(values_that_are_not_finite_are_refused_even_with_valid_c
       (*backend)(Fill{.value = bad, .y = value.slice(2, 1)});
       refused("w");
       expect_refusal([&] { load_values(folder / "a", loaded); },
-                     "got 5 that are not, the first at 10");
+                     "got 5 infinities or NaNs, the first at index 10");
     }
   }
 }

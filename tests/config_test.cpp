@@ -253,8 +253,8 @@ BOOST_AUTO_TEST_CASE(broken_files_are_refused_with_the_line) {
   BOOST_TEST(contains(refused_file(task + "[traning]\nsteps = 5\n"), ":4: unknown setting"));
   BOOST_TEST(contains(refused_file(task + "nodes = 5\n"), ":3: unknown setting"));
   BOOST_TEST(contains(refused_file(task + "[training]\n\nsteps = many\n"), ":5: training.steps"));
-  BOOST_TEST(contains(refused_file(task + "[training]\nsteps 5\n"), ":4: expected [section]"));
-  BOOST_TEST(contains(refused_file("steps = 5\n"), ":1: expected [section]"));
+  BOOST_TEST(contains(refused_file(task + "[training]\nsteps 5\n"), ":4: expected \"[section]\""));
+  BOOST_TEST(contains(refused_file("steps = 5\n"), ":1: expected \"[section]\""));
   BOOST_TEST(contains(refused_file("[task]\nname = flop\n"), ":2: "));
   BOOST_TEST(contains(refused_file(task + "ignore = 2\n"), ":3: "));
   BOOST_TEST(contains(refused_file(task + "[model]\nwidth = 64\nheads = soft:4\n"), ":5: heads"));

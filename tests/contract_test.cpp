@@ -127,12 +127,12 @@ BOOST_AUTO_TEST_CASE(matmul_refuses_shapes_that_do_not_match) {
   refused(Matmul{.a = a, .b = b, .bias = f32({4}), .c = c},
           "matmul: bias: expected [5] f32, got [4] f32");
   refused(Matmul{.a = a, .b = f32({2, 3, 5}), .c = c},
-          "matmul: b: expected one matrix, or a batch if a is a batch, got "
-          "[2, 3, 5] with a of shape [4, 3]");
+          "matmul: b: expected one matrix, or a batch of matrices if `a` is a batch, got "
+          "[2, 3, 5] for `a` of shape [4, 3]");
   refused(Matmul{.a = f32({2, 4, 3}), .b = f32({3, 3, 5}), .c = f32({2, 4, 5})},
           "matmul: b: expected [2, 3, 5] f32, got [3, 3, 5] f32");
   refused(Matmul{.a = a, .b = b, .at = f32({4, 5}), .c = c},
-          "matmul: f: expected an activation, because the product has the operand at, got none");
+          "matmul: f: expected an activation, because the operand `at` requires one, got none");
   refused(Matmul{.a = a, .b = b, .residual = c, .c = c},
           "matmul: c: expected memory of its own, got memory shared with residual");
 }
@@ -147,10 +147,9 @@ BOOST_AUTO_TEST_CASE(rope_heads_lie_within_the_columns) {
           .y = f32({2, 8})};
   BOOST_CHECK_NO_THROW(run(op));
   op.first_column = 1;
-  refused(
-      op,
-      "rope: heads: expected heads within the columns of x [2, 8], got 2 heads of 4 columns from "
-      "column 1");
+  refused(op,
+          "rope: heads: expected heads within the columns of x, whose shape is [2, 8], got 2 heads "
+          "of 4 columns from column 1");
   op.first_column = 0;
   op.dims = 3;
   refused(op, "rope: dims: expected an even number up to 4, got 3");
@@ -180,7 +179,9 @@ BOOST_AUTO_TEST_CASE(losses_check_the_shapes_of_grouped_arguments) {
                   .total = f32({1})};
   BOOST_CHECK_NO_THROW(run(op));
   op.groups = 4;
-  refused(op, "cross_entropy: logits: expected a multiple of 4 columns (groups), got [2, 6]");
+  refused(op,
+          "cross_entropy: logits: expected a number of columns that is divisible by the 4 groups, "
+          "got [2, 6]");
   op.groups = 2;
   refused(op, "cross_entropy: targets: expected [2, 2] i32, got [2, 3] i32");
 }
@@ -198,13 +199,14 @@ BOOST_AUTO_TEST_CASE(rearrange_refuses_steps_outside_its_tensors) {
                .to = row_major({2, 3})};
   BOOST_CHECK_NO_THROW(run(op));
   op.from.first = 1;
-  refused(op, "rearrange: from: expected entries within [3, 2]");
+  refused(op,
+          "rearrange: from: expected steps that select only entries of x, whose shape is [3, 2]");
   op.from = {.along = {0, 0}};
   BOOST_CHECK_NO_THROW(run(op));
   op.to = {.along = {2, 1}};
-  refused(op, "rearrange: to: expected each entry at most once");
+  refused(op, "rearrange: to: expected steps that select each entry of y at most once");
   op.to = {.along = {4, 1}};
-  refused(op, "rearrange: to: expected entries within [2, 3]");
+  refused(op, "rearrange: to: expected steps that select only entries of y, whose shape is [2, 3]");
   op.to = row_major({2, 3});
   op.y = f64({2, 3});
   refused(op, "rearrange: y: expected a float type that is compatible with f32, got f64");
@@ -223,7 +225,7 @@ BOOST_AUTO_TEST_CASE(adam_names_the_wrong_entry_of_the_list) {
   op.gradients[1] = f32({3});
   BOOST_CHECK_NO_THROW(run(op));
   op.decay = {0};
-  refused(op, "adam: decay: expected 2 (as parameters), got 1");
+  refused(op, "adam: decay: expected 2 entries, one for each parameter, got 1");
   op.decay = {0, 0};
   op.now = f32({2});
   refused(op, "adam: now: expected [3] f32, got [2] f32");

@@ -76,8 +76,10 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   BOOST_TEST(refused({9, 2}, 3) == "short_convolution: weight: expected 1 to 8 rows, got 9");
   BOOST_TEST(refused({4, 3}, 3) ==
              "short_convolution: weight: expected [4, 2] f64, got [4, 3] f64");
-  BOOST_TEST(refused({4, 2}, 2) ==
-             "short_convolution: segments: expected segments that cover every row of x, 3, got 2");
+  BOOST_TEST(
+      refused({4, 2}, 2) ==
+      "short_convolution: segments: expected consecutive segments that cover all 3 rows of x, "
+      "got segments of 2 rows");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

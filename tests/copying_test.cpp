@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_symbol_by_symbol) {
   }
   const auto plain = make({{"data", "0"}});
   BOOST_TEST(verdict(plain, "7 7 ⊥", "7 7") == "right");
-  BOOST_TEST(verdict(plain, "7 . 7 ⊥", "7 7") == "expected symbols alone, got noise");
+  BOOST_TEST(verdict(plain, "7 . 7 ⊥", "7 7") == "expected only symbols before ⊥, got noise");
   BOOST_TEST(verdict(plain, "⊥", "") == "expected some symbols before ⊥, got 0");
   BOOST_CHECK_THROW(task->answer("7"), Error);
 }
@@ -162,14 +162,14 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_symbol_by_symbol) {
 BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
   BOOST_TEST(
       make.refusal({{"data", "65"}}) ==
-      "task copying: option data: expected at most 64, the minimum of the option noise, got 65");
+      "task copying: option data: expected at most 64 (the minimum of option noise), got 65");
   BOOST_TEST(make.refusal({{"symbols", "1"}}) ==
              "task copying: option symbols: expected a whole number from 2 to 65536, got \"1\"");
   BOOST_TEST(make.refusal({{"noise", "9-3"}}) ==
-             "task copying: option noise: expected a number from 1 to 1048576, or two such as "
+             "task copying: option noise: expected a number from 1 to 1048576, or a range such as "
              "1-1048576, got \"9-3\"");
   BOOST_TEST(make.refusal({{"noise", "100000"}}, "16x") ==
-             "task copying: option noise: expected a number from 1 to 65536, or two such as "
+             "task copying: option noise: expected a number from 1 to 65536, or a range such as "
              "1-65536, got \"100000\" (distribution 16x)");
 }
 

@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(work_that_cannot_be_repeated_is_refused_by_name) {
       }
       return error;
     };
-    const std::string_view recorded = " is not possible in recorded work";
+    const std::string_view recorded = " is not possible while work is recorded";
     BOOST_TEST(told([&] { x.item(); }).ends_with("got shape [2]"));
     BOOST_TEST(told([&] { x.to_doubles(); }) == text("cuda: a download", recorded));
     BOOST_TEST(told([&] {

@@ -98,7 +98,8 @@ BOOST_AUTO_TEST_CASE(broken_prompts_and_answers_have_different_errors) {
              "edge 1: expected two numbers of three digits, got \"1,2\"");
   BOOST_TEST(reason("E 001,002  002,001 C 001", "002") ==
              "edge 2: expected two numbers of three digits, got \"\"");
-  BOOST_TEST(reason("E 001,002 001,003 C 001", "002") == "edge 2: a second edge from 001");
+  BOOST_TEST(reason("E 001,002 001,003 C 001", "002") ==
+             "edge 2: expected only one edge from 001, got a second one");
   BOOST_TEST(reason("E 001,002 002,003 C 001", "002") == "the edges are not one cycle through 001");
   BOOST_TEST(reason("E 001,002 002,001 C 003", "002") == "the edges are not one cycle through 003");
   BOOST_TEST(reason("E 001,002 002,001 003,003 C 001", "002") ==

@@ -207,13 +207,14 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
     return refusal([&] { delta(in); });
   };
   BOOST_TEST(refused([](DeltaVars& in) { in.k.heads = 2; }) ==
-             "delta: k: expected a divisor of q's 3 heads, got 2");
+             "delta: k: expected a number of heads that divides the 3 heads of q, got 2");
   BOOST_TEST(refused([](DeltaVars& in) { in.beta = in.q.data; }) ==
              "delta: beta: expected [4, 3] f64, got [4, 6] f64");
-  BOOST_TEST(refused([&](DeltaVars& in) {
-               in.segments = Segments(*backend, std::vector<std::int32_t>{3});
-             }) ==
-             "delta: segments: expected segments that cover every row of q and k, 4 and 4, got 3");
+  BOOST_TEST(
+      refused(
+          [&](DeltaVars& in) { in.segments = Segments(*backend, std::vector<std::int32_t>{3}); }) ==
+      "delta: segments: expected consecutive segments that cover all rows of q (4) and k (4), "
+      "got segments of 3 rows");
   const DeltaVars in = p.vars(true);
   const Tensor memory = Tensor::zeros(*backend, {1, 12}, DType::f64);
   Tape tape;

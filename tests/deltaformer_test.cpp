@@ -151,17 +151,20 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
     return refusal([&] { deltaformer(in); });
   };
   BOOST_TEST(refused([](DeltaFormerVars& in) { in.k.heads = 1; }) ==
-             "deltaformer: k: expected 2 heads, as many as q, got 1");
+             "deltaformer: k: expected 2 heads, the number of heads of q, got 1");
   BOOST_TEST(refused([](DeltaFormerVars& in) { in.v.heads = 1; }) ==
              "deltaformer: v: expected 2 heads, got 1 of 3");
   BOOST_TEST(refused([&](DeltaFormerVars& in) { in.gain = p.gain.slice(0, 3); }) ==
              "deltaformer: gain: expected [4, 2] f64, got [3, 2] f64");
-  BOOST_TEST(refused([&](DeltaFormerVars& in) {
-               in.keys = Segments(*backend, std::vector<std::int32_t>{4});
-               in.queries = Segments(*backend, std::vector<std::int32_t>{3});
-               in.q.data = p.heads.q.slice(0, 3);
-               in.gain = p.gain.slice(0, 3);
-             }) == "deltaformer: earlier: expected the rows before the queries, got none");
+  BOOST_TEST(
+      refused([&](DeltaFormerVars& in) {
+        in.keys = Segments(*backend, std::vector<std::int32_t>{4});
+        in.queries = Segments(*backend, std::vector<std::int32_t>{3});
+        in.q.data = p.heads.q.slice(0, 3);
+        in.gain = p.gain.slice(0, 3);
+      }) ==
+      "deltaformer: earlier: expected the cached outputs at the positions before the first query, "
+      "got none");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

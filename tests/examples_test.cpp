@@ -50,10 +50,10 @@ BOOST_AUTO_TEST_CASE(a_batch_contains_the_rows_and_their_targets) {
   check_rows(batch, 0.5);
   BOOST_TEST(examples.batch(8, 2).targets == std::vector<std::int32_t>({8, 9}));
   expect_refusal([&] { examples.batch(8, 3); },
-                 "examples: expected a part of the 10 examples, got 3 from number 8");
+                 "examples: expected a range within the 10 examples, got 3 examples from index 8");
   expect_refusal([&] { examples.batch(std::numeric_limits<std::int64_t>::max(), 2); },
-                 "got 2 from");
-  expect_refusal([&] { examples.batch(-1, 2); }, "got 2 from number -1");
+                 "got 2 examples from");
+  expect_refusal([&] { examples.batch(-1, 2); }, "got 2 examples from index -1");
 }
 
 BOOST_AUTO_TEST_CASE(every_epoch_contains_each_example_once) {
@@ -78,11 +78,11 @@ BOOST_AUTO_TEST_CASE(every_epoch_contains_each_example_once) {
   BOOST_TEST(source(3, 1).targets == source(3, 1).targets);
   for (const std::int64_t place : {-1, 2}) {
     expect_refusal([&] { source(1, place); },
-                   text("expected a step of at least 1 and a place from 0 to 1, since a step has 2 "
-                        "batches, got step 1 and place ",
+                   text("expected a step of at least 1 and a batch index from 0 to 1, because a "
+                        "step has 2 batches, got step 1 and batch index ",
                         place));
   }
-  expect_refusal([&] { source(0, 0); }, "got step 0 and place 0");
+  expect_refusal([&] { source(0, 0); }, "got step 0 and batch index 0");
   // A batch may be larger than the data set.
   BOOST_TEST(shuffled_batches(examples_of(3), 8, 1)(1, 0).targets.size() == 8u);
 }

@@ -25,7 +25,8 @@ BOOST_AUTO_TEST_CASE(right_answers_pass_and_mistakes_fail) {
 }
 
 BOOST_AUTO_TEST_CASE(broken_exercises_are_refused) {
-  expect_refusal([] { parse_exercise("x^2\nright: 2*x\n"); }, "expected lines right: and wrong:");
+  expect_refusal([] { parse_exercise("x^2\nright: 2*x\n"); },
+                 "expected lines that begin with \"right:\"");
   expect_refusal([] { parse_exercise("x*z\nright: z\nwrong: x\n"); },
                  "expected a variable of the function");
 }

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_run_can_start_from_a_copy_of_another_runs_weights) {
 }
 
 BOOST_AUTO_TEST_CASE(an_invalid_source_run_is_refused_in_one_line_and_leaves_no_files) {
-  longhand.refuses(1, "train --from nowhere --out second", "holds no run");
+  longhand.refuses(1, "train --from nowhere --out second", "expected a run folder");
   longhand.refuses(1, "train --from first --from-step 2 --out second", "no checkpoint of step 2");
   longhand.refuses(1, "train --from first --out first", "already holds a run");
   longhand.refuses(2, "train --from first --config first/config.ini --out second", "--config");

@@ -59,12 +59,14 @@ BOOST_AUTO_TEST_CASE(the_printed_example_is_right) {
 
 BOOST_AUTO_TEST_CASE(each_invalid_flip_flop_text_has_its_own_error) {
   const auto task = make({});
-  BOOST_TEST(task->check("i0r", "0").value() == "instruction 2: reads before anything was written");
+  BOOST_TEST(task->check("i0r", "0").value() ==
+             "instruction 2: expected a write (w) before the first read (r)");
   BOOST_TEST(task->check("w1i0r", "").value() ==
              "instruction 3: expected the bit 0 or 1, got \"\"");
   BOOST_TEST(task->check("w2r", "2").value() ==
              "instruction 1: expected the bit 0 or 1, got \"2\"");
-  BOOST_TEST(task->check("w1x0r", "1").value() == "instruction 2: expected w, r or i, got \"x\"");
+  BOOST_TEST(task->check("w1x0r", "1").value() ==
+             "instruction 2: expected \"w\", \"r\" or \"i\", got \"x\"");
   BOOST_TEST(task->check("w1r0r", "0").value() == "instruction 2: expected r1, got r0");
   BOOST_CHECK_THROW(task->answer("w1i0"), Error);
   BOOST_CHECK_THROW(task->answer("i0r"), Error);
@@ -223,8 +225,9 @@ BOOST_AUTO_TEST_CASE(options_can_be_set_as_typed_values) {
   BOOST_CHECK_THROW(FlipFlop{.ignore = 1.5}.make(), Error);
   const auto drift = FlipFlop{.instructions = 80, .drift = true}.make();
   BOOST_TEST(drift->longest() == 160);
-  BOOST_TEST(refusal([] { FlipFlop{.instructions = 79, .drift = true}.make(); }) ==
-             "flip-flop: expected at least 80 instructions for letters that drift, got 79");
+  BOOST_TEST(
+      refusal([] { FlipFlop{.instructions = 79, .drift = true}.make(); }) ==
+      "flip-flop: expected at least 80 instructions, because option letters is \"drift\", got 79");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -242,19 +242,22 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   write_atomically(folder / "no_turn.json",
                    replaced(replaced(small_tokenizer(), R"("<|eot_id|>")", R"("<|end|>")"),
                             R"("<|eot_id|>":)", R"("<|end|>":)"));
-  says("reversal", with("no_turn.json", "llama3"), "with the token \"<|eot_id|>\"");
+  says("reversal", with("no_turn.json", "llama3"),
+       "a tokenizer that encodes \"<|eot_id|>\" as one token");
   says("reversal", with("plain.json", "none"), "has no token that begins a text");
   says("reversal", with("begins.json", "none"), "has no token that ends a text");
   BOOST_CHECK_NO_THROW(make_task("successor", with("begins.json", "none")));
-  says("reversal", with("plain.json", "alpaca"), "expected a chat template of");
+  says("reversal", with("plain.json", "alpaca"), "expected one of the chat templates");
   says("reversal", with("plain.json", "auto"), "option template");
   says("reversal", with("plain.json", "chatml", {{"examples", "\xc3\xa9"}}),
        "option examples: expected ASCII");
   says("reversal", with("plain.json", "chatml", {{"vocabulary", "40"}}),
        "expected tokens below 40");
-  says("reversal", {{"instruction", "Turn it"}}, "option instruction: needs a tokenizer");
-  says("reversal", {{"examples", "auto"}}, "option examples: needs a tokenizer");
-  says("reversal", {{"template", "chatml"}}, "option template: needs a tokenizer");
+  says("reversal", {{"instruction", "Turn it"}},
+       "option instruction: the value \"Turn it\" needs a tokenizer");
+  says("reversal", {{"examples", "auto"}}, "option examples: the value \"auto\" needs a tokenizer");
+  says("reversal", {{"template", "chatml"}},
+       "option template: the value \"chatml\" needs a tokenizer");
   says("reversal", {{"tokenizer", path("absent")}}, "absent");
 }
 

@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(quantized_blocks_are_decoded_as_by_their_authors) {
 }
 
 BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
-  BOOST_TEST(refusal("") == "x: expected 4 bytes more at byte 0, got 0");
+  BOOST_TEST(refusal("") == "x: expected 4 more bytes from byte 0 on, got 0");
   BOOST_TEST(refusal("GGML....") == "x: expected a GGUF file, got another kind of file");
   BOOST_TEST(refusal(small().file(1)) == "x: expected GGUF version 2 or 3, got 1");
   const auto with = [](const std::vector<std::uint64_t>& shape, std::uint32_t type) {
@@ -190,10 +190,10 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
   };
   BOOST_TEST(with({8}, 0) == "accepted");
   BOOST_TEST(contains(with({9}, 0), "expected 9 blocks within the file's 32 bytes"));
-  BOOST_TEST(contains(with({8}, 2), "rows of whole blocks of 32, got 8"));
+  BOOST_TEST(contains(with({8}, 2), "a multiple of the block size 32, got 8"));
   BOOST_TEST(contains(with({8}, 10), "got type 10"));
   BOOST_TEST(contains(with({1, 1, 1, 1, 1}, 0), "at most 4 axes"));
-  BOOST_TEST(contains(with({1ull << 62, 4}, 0), "exceeds 2^63"));
+  BOOST_TEST(contains(with({1ull << 62, 4}, 0), "fewer than 2^63 elements"));
   const std::string bytes = small().file();
   for (std::size_t length = 0; length + 32 < bytes.size(); ++length) {
     BOOST_TEST(refusal(bytes.substr(0, length)) != "accepted");
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(generate_and_chat_read_a_gguf_file_as_an_imported_run) {
   same("generate", "words", "--prompt 'ab 1' --tokens 8");
   write_atomically(program.folder / "lines", "ab\n1\n");
   same("chat", "words", "--tokens 8 <lines");
-  program.refuses(1, "chat numbers.gguf", "expected a run of the task text");
+  program.refuses(1, "chat numbers.gguf", "expected a run of the task \"text\"");
   program.refuses(1, "chat nope.gguf", "nope.gguf: expected a run folder or a GGUF file");
   program.refuses(1, "generate words.gguf --prompt a --step 3", "--step selects a checkpoint");
 }

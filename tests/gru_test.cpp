@@ -91,11 +91,14 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   const auto with = [&](const Shape& x, const Shape& u, const Shape& bias) {
     return refusal([&] { gru(make(x), three, make(u), make(bias)); });
   };
-  BOOST_TEST(with({3, 8}, {6, 2}, {2}) == "gru: x: expected rows of 3 n numbers, got [3, 8]");
+  BOOST_TEST(with({3, 8}, {6, 2}, {2}) ==
+             "gru: x: expected a matrix with 3 n columns for an n of at least 1, got [3, 8]");
   BOOST_TEST(with({3, 6}, {6, 3}, {2}) == "gru: u: expected [6, 2], got [6, 3]");
   BOOST_TEST(with({3, 6}, {6, 2}, {6}) == "gru: bias: expected [2], got [6]");
-  BOOST_TEST(with({4, 6}, {6, 2}, {2}) ==
-             "gru: segments: expected segments that cover every row, 4, got 3");
+  BOOST_TEST(
+      with({4, 6}, {6, 2}, {2}) ==
+      "gru: segments: expected consecutive segments that cover all 4 rows of x, got segments of 3 "
+      "rows");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(halving_can_be_resumed_and_divided_among_processes) {
 
 BOOST_AUTO_TEST_CASE(settings_that_cannot_be_halved_are_refused) {
   refuses(2, halved_with(4, 20), "--halving: halving: expected more steps");
-  refuses(2, halved_with(16, 0), "evaluate-samples must be above 0, because a sweep ranks runs");
+  refuses(2, halved_with(16, 0),
+          "--evaluate-samples: expected a number above 0, because a sweep ranks runs");
   refuses(2, halved + "--grid steps=8,16", "--halving cannot be combined with a --grid of steps");
   std::filesystem::remove_all(folder / "s");
   std::string whole = halved;

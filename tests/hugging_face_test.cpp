@@ -332,9 +332,11 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
       expect_refusal([&] { import_model(folder.path(), *backend); }, message);
     };
     with_map(map + ",\"x\":\"../shard-0.safetensors\"");
-    refuses("\"x\": expected a file of this folder, got \"\\\"../shard-0.safetensors\\\"\"");
+    refuses(
+        "\"x\": expected the name of a file in the same folder, got "
+        "\"\\\"../shard-0.safetensors\\\"\"");
     with_map(map + ",\"x\":3");
-    refuses("\"x\": expected a file of this folder, got \"3\"");
+    refuses("\"x\": expected the name of a file in the same folder, got \"3\"");
     with_map(map + ",\"x\":\"gone.safetensors\"");
     refuses("gone.safetensors");
     with_map("");
@@ -367,7 +369,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "expected softmax heads of one width in all layers, got softmax:1x4,fal:1x4");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2;softmax:1", 8); }, "got softmax:2x4;");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:1x4", 8); },
-          "make up the width 8, got softmax:1x4");
+          "add up to 8, the width of the model, got softmax:1x4");
   refuses([](auto& c) { c.outputs = {5, 5}; }, "one output layer");
   refuses([](auto& c) { set_option(c.mixers, "window", "3"); }, "got a window of 3");
   refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got heads with temper");
@@ -380,7 +382,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "gpt_neox: expected a score scale of 1/sqrt(width)");
   refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2", c.width = 6); },
-          "rotate at most 3 entries, the width of a head, in pairs, got 3");
+          "rotate pairs of entries, at most 3 entries (the width of a head), got 3");
   const auto gpt2 = [&](auto change, const std::string& message) {
     refuses(
         [&](auto& c) {
@@ -503,7 +505,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_larger_than_its_weights_allocates_no_memory
     expect_refusal([&] { import_model(folder.path(), *backend); },
                    std::string_view(field) == "n_layer"
                        ? "n_layer: expected at most 1000, got 1000000000"
-                       : "numbers or more for the model");
+                       : "numbers for the model");
   }
   folder.put("config.json", std::string(2 << 20, ' '));
   expect_refusal([&] { import_model(folder.path(), *backend); }, "expected at most 1048576 bytes");

@@ -113,14 +113,14 @@ BOOST_AUTO_TEST_CASE(an_imported_model_can_be_trained_with_heads_of_another_kind
 
 BOOST_AUTO_TEST_CASE(invalid_imports_and_exports_are_refused_and_leave_no_files) {
   longhand.refuses(1, "import nope.gguf --out other", "nope.gguf: expected a folder with a ");
-  longhand.refuses(1, "import nope.gguf --out other", "got no such file or folder");
+  longhand.refuses(1, "import nope.gguf --out other", "but there is no such file or folder");
   for (const char* const form : {".gguf", ".safetensors"}) {
     longhand.refuses(2, std::string("export absent --out x") + form, "--out: expected a folder");
   }
   folder("theirs", "gpt2_tied");
   longhand.refuses(2, "import theirs", "--out");
   longhand.refuses(2, "import --out run", "one folder");
-  longhand.refuses(1, "import nowhere --out run", "got no such file or folder");
+  longhand.refuses(1, "import nowhere --out run", "but there is no such file or folder");
   longhand.refuses(1, "import theirs --out run --task flip-flop",
                    "expected the model's vocabulary of 11 tokens, got 5");
   longhand.refuses(2, "import theirs --out run --task nothing", "--task");
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(invalid_imports_and_exports_are_refused_and_leave_no_files)
   BOOST_REQUIRE_EQUAL(trained.status, 0);
   longhand.refuses(1, "export run --out out", "expected softmax heads of one width");
   longhand.refuses(2, "export run", "--out");
-  longhand.refuses(1, "export nowhere --out out", "holds no run");
+  longhand.refuses(1, "export nowhere --out out", "expected a run folder");
   BOOST_TEST(!fs::exists(longhand.path("out")));
   folder("again", "gpt2_tied");
   longhand.refuses(1, "import again --out run", "already holds a run");
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(damaged_and_non_finite_weights_are_reported_on_import) {
   std::string bytes = contents(longhand.path("theirs/model.safetensors"));
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   std::ofstream(longhand.path("theirs/model.safetensors"), std::ios::binary) << bytes;
-  longhand.refuses(1, "import theirs --out other", "damaged: its bytes have the checksum");
+  longhand.refuses(1, "import theirs --out other", "damaged: expected data with the checksum");
   BOOST_TEST(!fs::exists(longhand.path("other")));
 }
 

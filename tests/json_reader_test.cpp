@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(an_error_names_the_file_and_the_byte) {
     });
   };
   BOOST_TEST(says("[1, x]") == "some.json: expected an integer at byte 4, got \"x]\"");
-  BOOST_TEST(says("[1, 2") == "some.json: expected ',' or ']' at byte 5, got the end");
+  BOOST_TEST(says("[1, 2") == "some.json: expected ',' or ']' at byte 5, got the end of the text");
   BOOST_TEST(says("[1.5]") == "some.json: expected an integer at byte 1, got \"1.5]\"");
   BOOST_TEST(says("[99999999999999999999]") ==
              "some.json: expected an integer at byte 1, got \"99999999999999999999\"");

@@ -219,8 +219,8 @@ BOOST_AUTO_TEST_CASE(sequences_are_appended_and_drawn_by_step_and_part) {
   BOOST_TEST(drawn(1, 0) != drawn(2, 0));
   BOOST_TEST(drawn(1, 0) != drawn(1, 1));
   expect_refusal([&] { drawn(1, std::int64_t{1} << 32); },
-                 "place from 0 to 4294967295, got step 1 and place 4294967296");
-  expect_refusal([&] { drawn(1, -1); }, "got step 1 and place -1");
+                 "batch index from 0 to 4294967295, got step 1 and batch index 4294967296");
+  expect_refusal([&] { drawn(1, -1); }, "got step 1 and batch index -1");
 }
 
 BOOST_AUTO_TEST_CASE(settings_without_effect_are_refused) {
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(settings_without_effect_are_refused) {
       [&] {
         net.loss_of(Batch{.features = {{2, 1}, {1, 2}}, .values = {{2}, {1, 2}}});
       },
-      "squared_error: targets: expected [2, 1], as x, got [2]");
+      "squared_error: targets: expected [2, 1], the shape of x, got [2]");
   for (const Parameter& p : net.parameters().all()) p.freeze();
   refused([&] { Trainer(net, curve, {.steps = 1}); }, "a parameter that is not frozen, got none");
 }

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(distributions_too_long_for_the_model_are_skipped_by_name) {
   const Outcome table = (*this)("eval a --samples 5");
   BOOST_TEST(table.status == 0);
   BOOST_TEST(contains(table.out,
-                      "4x            skipped: samples of up to 64 tokens, the model reads at "
+                      "4x            skipped: samples of up to 64 tokens, but the model reads at "
                       "most 16"));
   refuses(1, "eval a --samples 5 --on 2x", "2x: samples of up to 32 tokens");
   refuses(1, learned + "--longest 8 --out b", "model.longest: the task has samples of up to 16");
@@ -335,14 +335,15 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_reported_with_the_last_undamaged_on
   flip(last + "optimizer.safetensors",
        contents(folder / last / "optimizer.safetensors").size() - 9);
   flip(before + "model.safetensors", contents(folder / before / "model.safetensors").size() - 1);
-  refuses(1, "train --resume a --quiet", "damaged: its bytes have the checksum ");
+  refuses(1, "train --resume a --quiet", "damaged: expected data with the checksum ");
   refuses(1, "train --resume a --quiet",
-          "the last undamaged checkpoint is that of step 4: continue from it with --from-step 4");
+          "the last undamaged checkpoint is from step 4: resume from this checkpoint with "
+          "--from-step 4");
   const Json check = Json::parse((*this)("check a --json").out).value();
   BOOST_TEST(check["damaged"] == 2);
   BOOST_TEST(check["rows"].size() == 7);
   refuses(1, "train --resume a --quiet --from-step 6", "step-6/model.safetensors: tensor ");
-  refuses(1, "train --resume a --quiet --from-step 5", "holds no checkpoint of step 5");
+  refuses(1, "train --resume a --quiet --from-step 5", "the run has no checkpoint of step 5");
   refuses(2, "train --from-step 4 --out x", "--from-step");
   refuses(1, "eval a --step 6", "damaged");
   BOOST_TEST(json("train --resume a --quiet --from-step 4 --json")["step"] == 8);
@@ -386,7 +387,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_that_is_not_what_its_name_says_is_found_and_re
 
   put_nan("a/checkpoints/step-8/model.safetensors");
   broken(
-      "a", "damaged: expected finite numbers, got 1 that are not",
+      "a", "damaged: expected finite numbers, got 1 infinities or NaNs",
       {"generate a --step 8 --prompt w1 --tokens 1", "eval a --step 8 --samples 2",
        "export a --step 8 --out e", "train --resume a --quiet", "inspect a --step 8 --samples 2"});
   BOOST_TEST(!fs::exists(folder / "e"));
@@ -395,7 +396,8 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_that_is_not_what_its_name_says_is_found_and_re
 
 BOOST_AUTO_TEST_CASE(a_second_process_in_a_run_folder_is_refused_by_name) {
   const pid_t child = start_training("a");
-  refuses(1, "train --resume a --quiet", "a: is in use by process " + std::to_string(child));
+  refuses(1, "train --resume a --quiet",
+          "a: the folder is in use by process " + std::to_string(child));
   ::kill(child, SIGKILL);
   BOOST_TEST(finish(child) == -SIGKILL);
   BOOST_TEST(fs::exists(folder / "a/lock"));  // the killed process has left its lock file
@@ -461,7 +463,7 @@ BOOST_AUTO_TEST_CASE(a_failure_to_start_threads_is_reported_in_one_line) {
                               path("err")) == 1);
     const std::string said = contents(folder / "err");
     BOOST_TEST(std::count(said.begin(), said.end(), '\n') == 1, said);
-    BOOST_TEST(contains(said, "threads: expected 4, could start "));
+    BOOST_TEST(contains(said, "threads: expected 4 threads, could start only "));
   }
 }
 

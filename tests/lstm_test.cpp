@@ -75,7 +75,9 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
              }) == "lstm: u: expected [4, 1] f64, got [8, 2] f64");
   BOOST_TEST(refusal([&] {
                lstm({x, 0, 1, 8}, lengths_of(*backend, {2}), u);
-             }) == "lstm: segments: expected segments that cover every row, 3, got 2");
+             }) ==
+             "lstm: segments: expected consecutive segments that cover all 3 rows, got segments of "
+             "2 rows");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -134,10 +134,11 @@ BOOST_AUTO_TEST_CASE(mechanisms_and_tasks_are_selected_by_name_or_refused) {
     BOOST_TEST(message.find('\x1b') == std::string::npos);
   }
   options.mechanisms = "ropes";
-  BOOST_TEST(usage_error(options).find("there are rope, nope, ") != std::string::npos);
+  BOOST_TEST(usage_error(options).find("the known names are rope, nope, ") != std::string::npos);
   options.mechanisms = "rope";
   options.tasks = "sort";
-  BOOST_TEST(usage_error(options).find("there are flip-flop, recall, ") != std::string::npos);
+  BOOST_TEST(usage_error(options).find("the known names are flip-flop, recall, ") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_of_the_user_is_a_task_whose_files_are_its_tests) {

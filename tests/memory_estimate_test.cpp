@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(training_that_does_not_fit_in_memory_is_refused_with_its_es
   BOOST_TEST(message.starts_with("training: needs about "), message);
   BOOST_TEST(contains(message, " for 16777216 sequences at once; this machine has "));
   BOOST_TEST(
-      contains(message, ". Less memory is needed with a smaller --batch, more --accumulation, "));
+      contains(message, "; to need less memory, use a smaller --batch, more --accumulation, "));
   config.set("training.accumulation", "65536");
   BOOST_TEST(app::require_memory(config, *config.task()).starts_with("needs about "));
 }

@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_merge_of_unknown_tokens_is_named) {
   };
   BOOST_TEST(says("a", "b") == "accepted");
   BOOST_TEST(says("a", "c") == "merge 1: \"c\" is not a token");
-  BOOST_TEST(says("b", "a") == "merge 1: \"b\" and \"a\" joined are not a token");
+  BOOST_TEST(says("b", "a") == "merge 1: the text of \"b\" followed by \"a\" is not a token");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

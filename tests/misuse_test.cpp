@@ -120,18 +120,18 @@ BOOST_AUTO_TEST_CASE(rows_beyond_a_tensor_are_refused_whatever_their_sum) {
   const auto backend = make_reference_backend();
   const Tensor x = Tensor::zeros(*backend, {4, 3}, DType::f32);
   BOOST_TEST(refusal([&] { x.slice(largest, 1); }) ==
-             "slice: expected rows within [4, 3], got 1 from row 9223372036854775807");
+             "slice: expected rows within [4, 3], got 1 rows from row 9223372036854775807");
   for (const std::int64_t first : {largest, least, std::int64_t{-1}, std::int64_t{5}}) {
     for (const std::int64_t count : {largest, std::int64_t{1}}) {
       expect_refusal([&] { x.slice(first, count); }, "expected rows within [4, 3]");
       expect_refusal([&] { slice(Var(x), first, count); }, "expected rows within [4, 3]");
       expect_refusal([&] { narrow(Var(x), 1, first, count); },
-                     "narrow: expected a range of entries below 3");
+                     "narrow: expected a range within the 3 entries of the axis");
       expect_refusal(
           [&] {
             split(Var(x), 1, {count, first});
           },
-          "narrow: expected a range of entries below 3");
+          "narrow: expected a range within the 3 entries of the axis");
     }
   }
   const Tensor none(*backend, {largest, 0}, DType::f32);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(steps_that_leave_a_tensor_are_refused_whatever_their_produc
           (*backend)(Rearrange{
               .shape = x.shape(), .x = x, .from = from, .y = y, .to = row_major(x.shape())});
         },
-        "rearrange: from: expected entries within [4, 3]");
+        "rearrange: from: expected steps that select only entries of x, whose shape is [4, 3]");
   }
 }
 

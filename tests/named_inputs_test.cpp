@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(named_inputs_whose_sizes_do_not_fit_are_refused_by_name) {
       },
       "source: expected lengths of at least 0, got -1");
   refused([](Floats&, TokenRows& source) { source.filling = 6; },
-          "source: expected a filling of 0 or of the last sequence's 2 tokens, got 6");
+          "source: expected a filling (number of padding tokens) of 0 or 2, the length of the last "
+          "sequence, got 6");
 }
 
 BOOST_AUTO_TEST_CASE(all_sequences_of_a_named_input_may_be_empty) {
@@ -128,11 +129,11 @@ BOOST_AUTO_TEST_CASE(batches_whose_sizes_do_not_fit_are_refused) {
                    "batch: " + message);
   };
   refused([](Batch& batch) { batch.targets.pop_back(); },
-          "targets: expected 1 for each of 3 rows, got 2");
+          "targets: expected 1 per row for 3 rows, got 2");
   refused([](Batch& batch) { batch.weights.pop_back(); },
-          "weights: expected 1 for each of 3 rows, got 2");
+          "weights: expected 1 per row for 3 rows, got 2");
   refused([](Batch& batch) { batch.positions = {0}; },
-          "positions: expected 1 for each of 3 rows, got 1");
+          "positions: expected 1 per row for 3 rows, got 1");
   refused([](Batch& batch) { batch.groups = 0; }, "groups: expected at least 1, got 0");
   refused([](Batch& batch) { batch.lengths = {2'000'000'000}; },
           "tokens: expected lengths that add up to 3 tokens, got 2000000000");

@@ -74,12 +74,12 @@ BOOST_FIXTURE_TEST_CASE(broken_idx_files_are_refused, Fixture) {
   refuses(idx(7, {1}, "a"), "expected an IDX type from 8 to 14, got 7");
   refuses(idx(8, {}, "a"), "expected 1 to 4 axes, got 0");
   refuses(idx(8, {1, 1, 1, 1, 1}, "a"), "expected 1 to 4 axes, got 5");
-  refuses(idx(8, {1, 1}, "").substr(0, 11), "its header is truncated");
-  refuses(idx(8, {4, 4}, "abc"), "expected 16 bytes of [4, 4], got 3");
-  refuses(idx(8, {1}, "ab"), "expected 1 bytes of [1], got 2");
+  refuses(idx(8, {1, 1}, "").substr(0, 11), "the header is truncated");
+  refuses(idx(8, {4, 4}, "abc"), "expected 16 bytes for the shape [4, 4], got 3");
+  refuses(idx(8, {1}, "ab"), "expected 1 bytes for the shape [1], got 2");
   const std::uint32_t huge = 0xffff'ffff;
-  refuses(idx(8, {huge, huge, huge}, "abc"), "its shape is too large");
-  refuses(idx(8, {0, huge, huge, huge}, ""), "its shape is too large");
+  refuses(idx(8, {huge, huge, huge}, "abc"), "the shape is too large");
+  refuses(idx(8, {0, huge, huge, huge}, ""), "the shape is too large");
 }
 
 BOOST_FIXTURE_TEST_CASE(numpy_and_safetensors_arrays_are_read, Fixture) {
@@ -91,11 +91,11 @@ BOOST_FIXTURE_TEST_CASE(numpy_and_safetensors_arrays_are_read, Fixture) {
   for (const char* name : {"both.npz", "both.safetensors"}) {
     save_arrays(folder / name, std::vector<NamedTensor>{{"a", a}, {"b", b}});
     BOOST_TEST(read_numbers(folder / name, "b").to_classes() == b.to_ints());
-    expect_refusal([&] { read_numbers(folder / name); }, "the name of one of its 2 arrays");
+    expect_refusal([&] { read_numbers(folder / name); }, "the name of one of the 2 arrays");
     expect_refusal([&] { read_numbers(folder / name, "c"); }, "expected an array named \"c\"");
   }
   expect_refusal([&] { read_numbers(folder / "a.npy").to_classes(); },
-                 "expected classes 0, 1, ..., got -2 at entry 1");
+                 "expected integer classes from 0 to 2^31 - 1, got -2 at entry 1");
   const auto last = [](double value) {
     Numbers one({1}, Numbers::Type::f64,
                 std::string(reinterpret_cast<const char*>(&value), sizeof value));
@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(numpy_and_safetensors_arrays_are_read, Fixture) {
   BOOST_TEST(last(0) == "accepted");
   BOOST_TEST(last(2147483647) == "accepted");
   for (const double wrong : {2147483648.0, 0.5, std::nan("")}) {
-    BOOST_TEST(contains(last(wrong), "expected classes"));
+    BOOST_TEST(contains(last(wrong), "expected integer classes"));
   }
 }
 

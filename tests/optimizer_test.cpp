@@ -335,7 +335,7 @@ BOOST_FIXTURE_TEST_CASE(an_optimizer_of_the_users_own_is_made_and_executed, Fixt
   BOOST_TEST(optimizer->state()[0].tensor.to_doubles() == std::vector<double>(4, 1.0));
   Two two(parameters, {}, nullptr);
   expect_refusal([&] { two.prepare(0.1, 1); },
-                 "optimizer two: now(): expected 2 numbers, as it declares, got 1");
+                 "optimizer two: now(): expected 2 numbers, as declared by the optimizer, got 1");
   expect_refusal([&] { make_optimizer(parameters, OptimizerMaker()); },
                  "expected a function that returns an optimizer, got none");
 }

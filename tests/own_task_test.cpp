@@ -100,11 +100,11 @@ BOOST_AUTO_TEST_CASE(files_that_are_no_task_are_refused) {
     BOOST_TEST(contains(refused, message));
   };
   says(path("a"), "expected a file train.jsonl among the files of the task, got 2 files");
-  says(path("empty"), "expected *.jsonl files, one of them train.jsonl, got none");
+  says(path("empty"), "expected *.jsonl files, including train.jsonl, got no such file");
   says(path("none.jsonl"), "none.jsonl: no such file");
-  says("", "expected a folder with train.jsonl, or a list of JSONL files");
-  says(path("a/one.jsonl") + "," + path("a/one.jsonl"), "two named \"one\"");
-  says("train=" + path("a/one.jsonl") + ",,", "expected names of files with commas between them");
+  says("", "expected a folder with train.jsonl (--task FOLDER) or a list of JSONL files");
+  says(path("a/one.jsonl") + "," + path("a/one.jsonl"), "two files with the name \"one\"");
+  says("train=" + path("a/one.jsonl") + ",,", "expected names of files, separated by commas");
 }
 
 BOOST_AUTO_TEST_CASE(a_broken_line_is_named_by_file_and_number) {
@@ -120,16 +120,17 @@ BOOST_AUTO_TEST_CASE(a_broken_line_is_named_by_file_and_number) {
   says("not json\n", ":3: expected {");
   says("[]\n", ":3: expected {");
   says("{\"prompt\":1,\"answer\":\"b\"}\n", ":3: expected {");
-  says("{\"prompt\":\"a\xff\",\"answer\":\"b\"}\n", ":3: expected UTF-8, got invalid byte 13");
-  says(record("a", ""), ":3: expected an answer, got an empty one", all);
-  says(record("a", "\\n"), ":3: expected an answer, got an empty one", all);
+  says("{\"prompt\":\"a\xff\",\"answer\":\"b\"}\n",
+       ":3: expected UTF-8, got an invalid byte at position 13");
+  says(record("a", ""), ":3: expected a non-empty answer", all);
+  says(record("a", "\\n"), ":3: expected a non-empty answer", all);
   says(record("", "a"), ":3: expected a prompt of at least one token",
        {{"held_out", "0"}, {"between", "none"}});
   says(record("a", "b", R"(,"pairs":[[0,1]])"), ":3: \"pairs\": expected [i, j] with 0 <= j < i",
        all);
   says(record("a", "b", R"(,"pairs":[[9,1]])"), ":3: \"pairs\": expected numbers below 3", all);
   says(record("a", "b", R"(,"pairs":[1])"), ":3: \"pairs\": expected [i, j]", all);
-  says(record("a", "b", R"(,"scored":[])"), ":3: \"scored\": expected indices", all);
+  says(record("a", "b", R"(,"scored":[])"), ":3: \"scored\": expected a non-empty list", all);
   says(record("a", "b", R"(,"scored":[1,0])"), ":3: \"scored\": expected ascending", all);
   says(record("a", "b", R"(,"scored":[2])"), ":3: \"scored\": expected indices below 2", all);
   says(record("a", "b", R"(,"scored":[-1])"), ":3: \"scored\": expected ascending", all);
@@ -140,12 +141,12 @@ BOOST_AUTO_TEST_CASE(a_broken_line_is_named_by_file_and_number) {
   BOOST_TEST(contains(refusal([&] {
                         completed(sound, {{"after", "\\xff"}});
                       }),
-                      "options between and after: expected UTF-8"));
+                      "options \"between\" and \"after\": expected UTF-8"));
   // A broken record in a test file is also found before training starts.
   const std::string train = file(*this, "train.jsonl", record("a=", "b"));
   const std::string ood = file(*this, "ood.jsonl", record("a=", "b") + record("b=", ""));
   BOOST_TEST(contains(refusal([&] { completed(train + "," + ood); }),
-                      ood + ":2: expected an answer, got an empty one"));
+                      ood + ":2: expected a non-empty answer"));
   const std::string empty = file(*this, "empty.jsonl", "\n \n");
   BOOST_TEST(contains(refusal([&] { completed(empty); }), "empty.jsonl: expected one record"));
 }
@@ -375,7 +376,7 @@ BOOST_AUTO_TEST_CASE(attention_is_compared_with_pairs_of_records_and_repaired) {
   file(*this, "plain/train.jsonl", reversals(3, 20));
   file(*this, "plain/id.jsonl", reversals(3, 5));
   BOOST_TEST((*this)("train --task plain --out bare --steps 1" + size).status == 0);
-  refuses(1, "inspect bare --reference", "reference attention: the task's samples have none");
+  refuses(1, "inspect bare --reference", "the task's samples have no reference attention");
 }
 
 BOOST_AUTO_TEST_CASE(a_table_is_split_by_length_without_a_prompt_in_two_files) {
@@ -433,9 +434,9 @@ BOOST_AUTO_TEST_CASE(a_broken_table_is_refused_with_its_line) {
   says("prompt,answer\n\"x\"z,y\n", "t.csv:2: expected the end of the cell after a quote");
   says("prompt,answer\nx,y\n\"x,y\nx,y\n", "t.csv:3: expected a closing quote");
   says("prompt,answer\nx,\xff\n", "t.csv:2: expected UTF-8");
-  says("prompt,answer\n", "t.csv: expected rows for training, got none");
+  says("prompt,answer\n", "t.csv: expected rows for training, got no row");
   refuses(2, "data split t.csv --lengths 5,5 --out mine", "--lengths: expected ascending numbers");
-  refuses(2, "data --task reversal --lengths 5", "--lengths: needs split FILE");
+  refuses(2, "data --task reversal --lengths 5", "--lengths: can only be used with `split FILE`");
   refuses(2, "data split t.csv", "split: expected --out FOLDER");
 }
 
@@ -479,7 +480,7 @@ BOOST_AUTO_TEST_CASE(answers_of_records_are_scored_in_a_text_and_a_plain_text_is
   BOOST_TEST(scores["rows"][std::size_t{0}]["count"] == 8);
   BOOST_TEST((*this)("train --task text --text plain.txt --out plain" + size).status == 0);
   refuses(1, "eval plain --on train --reading decoded",
-          "decoding: expected samples with answers, got none");
+          "decoding: expected samples with answers, such as records");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(impossible_patches_are_refused) {
     expect_refusal([&] { patches(x, options); }, "patches: " + message);
   };
   refused({.size = 3},
-          "x: expected a height of at least 3, for patches of size 3 and a padding of 0, got 2 in "
-          "[1, 2, 4, 3]");
+          "x: expected a height of at least 3 for patches of size 3 and a padding of 0, got 2 in "
+          "the shape [1, 2, 4, 3]");
   refused({.size = 7, .padding = 2}, "x: expected a height of at least 3");
   refused({.size = 0}, "size: expected 1 to 4096, got 0");
   refused({.size = std::int64_t{1} << 40}, "size: expected 1 to 4096, got 1099511627776");

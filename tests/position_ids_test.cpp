@@ -157,14 +157,16 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
   const auto refused = [](std::string_view kind, PositionIds ids, std::int64_t range = 64) {
     return refusal([&] { draw(*with_ids(kind, ids, range), 0); });
   };
-  BOOST_TEST(refused("words", PositionIds::coupled)
-                 .starts_with("position ids coupled: expected the task addition, multiplication"));
-  BOOST_TEST(refused("reversal", PositionIds::abacus)
-                 .starts_with("position ids abacus: expected the task addition or multiplication"));
+  BOOST_TEST(
+      refused("words", PositionIds::coupled)
+          .starts_with("position ids \"coupled\": expected the task addition, multiplication"));
+  BOOST_TEST(
+      refused("reversal", PositionIds::abacus)
+          .starts_with("position ids \"abacus\": expected the task addition or multiplication"));
   BOOST_TEST(refused("reversal", PositionIds::random, 2)
-                 .starts_with("position ids: expected sequences with at most 2 positions"));
+                 .starts_with("position ids: expected at most 2 positions in a sequence"));
   BOOST_TEST(refused("reversal", PositionIds::coupled, 2)
-                 .starts_with("position ids: expected sequences with at most 2 positions"));
+                 .starts_with("position ids: expected at most 2 positions in a sequence"));
 
   const auto config = [](std::string_view positions, std::string_view ids) {
     app::Config c("addition");
@@ -173,8 +175,8 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
     return refusal([&] { c.check(); });
   };
   BOOST_TEST(config("none", "coupled").starts_with("positions: expected rotary"));
-  BOOST_TEST(
-      config("rotary", "abacus").starts_with("position ids abacus: expected learned positions"));
+  BOOST_TEST(config("rotary", "abacus")
+                 .starts_with("position ids \"abacus\": expected learned positions"));
   BOOST_TEST(config("learned", "abacus") == "accepted");
   BOOST_TEST(config("rotary", "random") == "accepted");
 
@@ -186,7 +188,7 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
              "model: expected positions with the tokens, got none");
   const nn::Batch beyond{.tokens = {1, 2}, .lengths = {2}, .positions = {3, 8}};
   BOOST_TEST(refusal([&] { nn::predict(model, beyond); }) ==
-             "model: expected positions below 8, the number of learned positions, got 9");
+             "model: expected positions below 8, the number of learned positions, got 8");
   const nn::Batch fewer{.tokens = {1, 2}, .lengths = {2}, .positions = {3}};
   BOOST_TEST(refusal([&] {
                nn::predict(model, fewer);

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
   }
   const std::string likeliest = (*this)("generate run --prompt abc=").out;
   BOOST_TEST((*this)("generate run --prompt abc= --temp 0 --max-new-tokens 32").out == likeliest);
-  refuses(2, "train --lr 1 --rate 2", "--rate is given 2 times");
+  refuses(2, "train --lr 1 --rate 2", "--rate: expected one value, got 2");
   refuses(2, "train --task words --lr much", "--rate: ");
   refuses(2, "train --task words --heads 4", "; softmax:4 is a list of softmax heads");
   refuses(2, "info --lr 1", "there is no option --lr");

@@ -229,11 +229,12 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   BOOST_TEST(verdict(prompt, "6:6 8:4 12:6") == "place 12: expected 4, got 6");
   BOOST_TEST(verdict(prompt, "6:6") == "place 8: expected the value of 3, got nothing");
   BOOST_TEST(verdict(prompt, "") == "place 6: expected the value of 1, got nothing");
-  BOOST_TEST(verdict(prompt, "8:4 6:6") == "place 6: comes after place 8");
-  BOOST_TEST(verdict(prompt, "6:6 6:6 8:4") == "place 6: comes after place 6");
+  BOOST_TEST(verdict(prompt, "8:4 6:6") == "expected ascending places, got place 6 after place 8");
+  BOOST_TEST(verdict(prompt, "6:6 6:6 8:4") ==
+             "expected ascending places, got place 6 after place 6");
   for (const int other : {0, 4, 7, 10, 11, 13, 14, 100}) {
     BOOST_TEST(verdict(prompt, text("6:6 8:4 ", other, ":4")) ==
-               text("place ", other, ": holds no key that is asked for"));
+               text("place ", other, ": the prompt asks for no value at this place"));
   }
   for (const char* word : {"6", "6:", ":6", "6:x", "6:6:6", "6=6", "6 :6"}) {
     const std::string first = std::string(word).substr(0, std::string(word).find(' '));
@@ -243,7 +244,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
 
   const std::string answer = "6:6 8:4";
   BOOST_TEST(verdict("1 6 3 4 2 2 1 0 3 7 0 1", answer) ==
-             "expected a prompt of 14 to 14 tokens, an even number, got 12");
+             "expected a prompt with an even number of tokens from 14 to 14, got 12");
   BOOST_TEST(verdict("0 6 3 4 2 2 1 0 3 7 0 1 3 3", answer) ==
              "place 0: expected a key from 1 to 3, got 0");
   BOOST_TEST(verdict("1 6 4 4 2 2 1 0 3 7 0 1 3 3", answer) ==
@@ -251,10 +252,10 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   BOOST_TEST(verdict("1 3 3 4 2 2 1 0 3 7 0 1 3 3", answer) ==
              "place 1: expected a value from 4 to 7, got 3");
   BOOST_TEST(verdict("1 6 3 6 2 2 1 0 3 7 0 1 3 3", answer) ==
-             "place 3: value 6 is at place 1 too");
+             "place 3: expected different values, but value 6 is also at place 1");
   BOOST_TEST(verdict("1 6 1 4 2 2 1 0 3 7 0 1 3 3", answer) == "key 1: expected 1 values, got 2");
   BOOST_TEST(verdict("1 6 3 4 2 2 2 1 3 7 0 1 3 3", answer) ==
-             "key 1: expected in a slot's first place, is in none");
+             "key 1: expected a slot that begins with this key, but no slot does");
   BOOST_TEST(verdict("1 6 3 4 2 2 1 8 3 7 0 1 3 3", answer) ==
              "text: no token fits at character 15: \"8 3 7 0 1 3 \"");
   BOOST_CHECK_THROW(task->answer("1 6"), Error);
@@ -298,8 +299,9 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
              task + "tokens: expected even numbers, got \"63\"");
   BOOST_TEST(make.refusal({{"tokens", "64-255"}}) ==
              task + "tokens: expected even numbers, got \"64-255\"");
-  BOOST_TEST(make.refusal({{"tokens", "4-256"}, {"repeats", "2"}}) ==
-             task + "tokens: expected at least 6, the tokens of a key with 2 values, got 4");
+  BOOST_TEST(
+      make.refusal({{"tokens", "4-256"}, {"repeats", "2"}}) ==
+      task + "tokens: expected at least 6, the number of tokens for a key with 2 values, got 4");
   BOOST_TEST(make.refusal({{"vocabulary", "65"}}) ==
              task + "vocabulary: expected at least 66 for 32 keys and 32 values, got 65");
   BOOST_TEST(make.refusal({{"vocabulary", "66"}}) == "accepted");
@@ -320,7 +322,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
              task + "back: expected a whole number from 1 to 3, got \"4\"");
   BOOST_TEST(make.refusal({{"tokens", "256-64"}}) ==
              task +
-                 "tokens: expected a number from 4 to 1048576, or two such as 4-1048576, got "
+                 "tokens: expected a number from 4 to 1048576, or a range such as 4-1048576, got "
                  "\"256-64\"");
 }
 

@@ -227,12 +227,12 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
       [&] {
         place({{4, 0}, {3, 0}});
       },
-      "expected reference rows in ascending order below 9, got 3");
+      "expected reference pairs with rows in ascending order below 9, got row 3");
   expect_refusal(
       [&] {
         place({{9, 0}});
       },
-      "expected reference rows in ascending order below 9, got 9");
+      "expected reference pairs with rows in ascending order below 9, got row 9");
 }
 
 // The weights that look() returns must give the outputs of the heads. The projection of the first
@@ -436,7 +436,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   text.set("task.text", path("text"));
   text.set("task.length", "20");
   make("book", text, 1);
-  refuses(1, "eval book --samples 5", "reinforced heads: expected a task with reference attention");
+  refuses(1, "eval book --samples 5", "reinforced heads: expected reference attention");
   refuses(1, "chat book", "book: expected a run with plain attention");
 }
 

@@ -99,7 +99,8 @@ BOOST_AUTO_TEST_CASE(turning_rotary_positions_off_keeps_the_weights) {
   };
   BOOST_TEST(said("first").size() == 1u);
   BOOST_TEST(!(said("first") == said("second")));
-  longhand.refuses(1, "repair second --method rope-off --out third", "rotary positions, got none");
+  longhand.refuses(1, "repair second --method rope-off --out third",
+                   "expected a run with --positions rotary, got --positions none");
   longhand.refuses(2, "repair first --method rope-off --steps 3 --out third", "--steps");
 }
 
@@ -236,7 +237,7 @@ BOOST_AUTO_TEST_CASE(an_invalid_repair_is_refused_in_one_line_and_leaves_no_file
   longhand.refuses(2, columns + "--reading loud", "--reading");
   longhand.refuses(2, columns + "--task nothing", "--task");
   longhand.refuses(1, columns + "--task addition", "vocabulary");
-  longhand.refuses(1, "repair nowhere --method columns --out other", "holds no run");
+  longhand.refuses(1, "repair nowhere --method columns --out other", "expected a run folder");
   longhand.refuses(1, columns + "--from-step 7", "no checkpoint of step 7");
   longhand.refuses(1, "repair first --method columns --out first", "already holds a run");
   longhand.refuses(1, "repair first --method bias-matrix --score_bias_longest 20 --out other",

@@ -146,13 +146,13 @@ BOOST_AUTO_TEST_CASE(a_finished_run_can_be_trained_for_more_steps) {
 
 BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   train("a");
-  refuses(1, "train " + tiny + "--out a", "a: already holds a run");
-  refuses(1, "train --resume absent", "absent: holds no run: no such folder");
+  refuses(1, "train " + tiny + "--out a", "a: the folder already holds a run");
+  refuses(1, "train --resume absent", "absent: expected a run folder, but there is no such folder");
   fs::create_directory(folder / "empty");
-  refuses(1, "eval empty", "empty: holds no run: the folder has no config.ini");
-  refuses(1, "check a/config.ini", "a/config.ini: holds no run: expected a folder, got a file");
+  refuses(1, "eval empty", "empty: expected a run folder, but the folder has no config.ini");
+  refuses(1, "check a/config.ini", "a/config.ini: expected a run folder, got a file");
   fs::copy_file(folder / "a/config.ini", folder / "model.gguf");
-  refuses(1, "chat model.gguf", "expected a folder, got a file; `longhand import` makes a run");
+  refuses(1, "chat model.gguf", "expected a run folder, got a file; `longhand import` makes a run");
   refuses(2, "train --resume a --rate 9", "--rate: cannot be combined with --resume");
   refuses(2, "train --resume a --steps 2", "--steps: expected more than the ");
   refuses(2, "eval", "run folder");
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
 
   fs::create_directories(folder / "empty");
   fs::copy(folder / "a/config.ini", folder / "empty/config.ini");
-  refuses(1, "eval empty", "empty: holds no checkpoint");
+  refuses(1, "eval empty", "empty: the run has no checkpoint");
 
   // If a checkpoint belongs to another model, the message names a tensor. The run stays unchanged.
   std::string ini = contents(folder / "a/config.ini");
@@ -216,8 +216,8 @@ BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_named_in_one_line) {
   with(optimizer, "");
   fs::remove(folder / "a" / optimizer);
   refuses(1, "train --resume a --quiet", optimizer);
-  refuses(1, "eval whole/config.ini", "holds no run");
-  refuses(1, "train --resume whole/metrics.jsonl", "holds no run");
+  refuses(1, "eval whole/config.ini", "expected a run folder");
+  refuses(1, "train --resume whole/metrics.jsonl", "expected a run folder");
   refuses(1, "train " + tiny + "--out ''", "run folder");
   refuses(1, "train " + tiny + "--quiet --out whole/metrics.jsonl", "metrics.jsonl");
 
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_split_checkpoints_works_like_any_other) {
 
   // A tensor that is larger than a part is reported before anything is written.
   refuses(1, "train --task flip-flop --width 768 --part_mib 1 --out x",
-          "expected at most 1048576 bytes with its file's header, got ");
+          "expected at most 1048576 bytes including the header of the file, got ");
   refuses(2, "train --task flip-flop --part_mib -1 --out x", "--part-mib");
   refuses(2, "repro fal/table1 --part_mib many --out x", "--part-mib");
   BOOST_TEST(!fs::exists(folder / "x"));
@@ -437,10 +437,10 @@ BOOST_AUTO_TEST_CASE(repro_lists_its_recipes_and_refuses_unknown_ones) {
   for (const Json& row : list["rows"]) BOOST_TEST(row.contains("smoke"));
   refuses(2, "repro", "list");
   refuses(2, "repro fal/table9", "fal/table9");
-  refuses(2, "repro matrix --tasks sort", "there are flip-flop, ");
+  refuses(2, "repro matrix --tasks sort", "the known names are flip-flop, ");
   refuses(2, "repro matrix --mechanisms rope,rope", "twice");
   refuses(2, "repro chacal/table1 --tasks chains", "has no such option");
-  refuses(2, "repro fal/table1 --tasks chains", "there are flip-flop");
+  refuses(2, "repro fal/table1 --tasks chains", "the known names are flip-flop");
   refuses(2, "repro fal/table1 --scale huge", "huge");
   refuses(2, "repro fal/table1 --threads many", "--threads");
   refuses(2, "repro hinting/theorem5.1 --seeds 3", "not consist of independent runs");

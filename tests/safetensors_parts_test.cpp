@@ -119,10 +119,9 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_w
     return longhand::refusal(
         [&] { write_safetensors_parts(folder.path(), "model", tensors.items(), metadata, most); });
   };
-  BOOST_TEST(
-      write(1000, 4096)
-          .find("model.safetensors: tensor \"t1\": expected at most 4096 bytes with its file's "
-                "header, got ") == 0u);
+  BOOST_TEST(write(1000, 4096)
+                 .find("model.safetensors: tensor \"t1\": expected at most 4096 bytes including "
+                       "the header of the file, got ") == 0u);
   BOOST_TEST(contains(write(1000, 4000), "\"t1\""));
   BOOST_TEST(contains(write(1000, 1), "\"t0\""));
   BOOST_TEST(folder.count() == 0);
@@ -130,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_w
   // The tensors would need more parts than a reader accepts.
   const Tensors many(std::vector<std::int64_t>(SafetensorsIndex::max_files + 1, 100));
   BOOST_TEST(contains(longhand::refusal([&] { cut_into_parts("model", many.items(), {}, 800); }),
-                      "expected at most 1000 files of at most 800 bytes, got 1001"));
+                      "expected at most 1000 files of at most 800 bytes, got 1001 files"));
 }
 
 BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
@@ -139,23 +138,23 @@ BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
     put(index, replaced(text, from, to));
   };
   with("24000", "23999");
-  expect("total_size: expected the 24000 bytes of the tensors, got 23999");
+  expect("total_size: expected 24000, the number of bytes of all tensors, got 23999");
   for (const char* total : {"-1", "1e99", "\"24000\"", "24000.5", "99999999999999999999", "null"}) {
     with("24000", total);
-    expect("total_size: expected the 24000 bytes of the tensors, got none");
+    expect("total_size: expected 24000, the number of bytes of all tensors, got none");
   }
   with("\"metadata\"", "\"other\"");
-  expect("total_size: expected the 24000 bytes of the tensors, got none");
+  expect("total_size: expected 24000, the number of bytes of all tensors, got none");
   with(text.substr(text.find("\"metadata\""),
                    text.find("\"weight_map\"") - text.find("\"metadata\"")),
        "\"metadata\": 3,");
   expect("got none");
   for (const char* wrong : {"../x.safetensors", "/etc/passwd", "..", ".", "", ".hidden", "a/b"}) {
     with(first, wrong);
-    expect("\"t0\": expected a file of this folder, got");
+    expect("\"t0\": expected the name of a file in the same folder, got");
   }
   with(first, "a\\u0000b");
-  expect("\"t0\": expected a file of this folder, got");
+  expect("\"t0\": expected the name of a file in the same folder, got");
   with(first, "gone.safetensors");
   expect("gone.safetensors: cannot be read");
   with(first, second);

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_tensors_is_limited) {
   }
   BOOST_TEST(!file.find("t"));
   BOOST_TEST(!file.find("z"));
-  BOOST_TEST(refusal(file_of_many(most + 1)) == "x: more than 250000 tensors");
+  BOOST_TEST(refusal(file_of_many(most + 1)) == "x: expected at most 250000 tensors, got more");
 }
 
 BOOST_AUTO_TEST_CASE(the_length_of_a_name_is_limited) {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_broken_header_is_refused_with_its_reason) {
       {file_of(""), "x: the header does not begin with {"},
       {file_of(" {}"), "x: the header does not begin with {"},
       {file_of("{}}"), "x: the header: expected the end at byte 2, got \"}\""},
-      {file_of("{\"a\""), "x: the header: expected ':' at byte 4, got the end"},
+      {file_of("{\"a\""), "x: the header: expected ':' at byte 4, got the end of the text"},
       {file_of("{\"\xff\":1}"), "x: the header: not JSON: broken UTF-8 at byte 2"},
   });
 }
@@ -161,36 +161,38 @@ BOOST_AUTO_TEST_CASE(a_broken_header_is_refused_with_its_reason) {
 BOOST_AUTO_TEST_CASE(tensors_that_do_not_fill_the_data_are_refused) {
   const std::string a = entry("a", "U8", "[2]", "[0,2]");
   expect_refusals({
-      {file_of("{}", "a"), "x: expected 0 data bytes for its tensors, got 1"},
+      {file_of("{}", "a"), "x: expected 0 data bytes for the tensors, got 1"},
       {file_of('{' + a + '}', "a"),
        "x: tensor \"a\": expected data_offsets within the file's 1 data bytes, got [0, 2]"},
-      {file_of('{' + a + '}', "abc"), "x: expected 2 data bytes for its tensors, got 3"},
+      {file_of('{' + a + '}', "abc"), "x: expected 2 data bytes for the tensors, got 3"},
       {file_of('{' + entry("a", "U8", "[2]", "[2,0]") + '}', "ab"),
        "x: tensor \"a\": expected data_offsets within the file's 2 data bytes, got [2, 0]"},
       {file_of('{' + entry("a", "F32", "[2]", "[0,2]") + '}', "ab"),
        "x: tensor \"a\": expected 8 bytes for F32 [2], got 2"},
       {file_of('{' + a + ',' + entry("b", "U8", "[2]", "[1,3]") + '}', "abc"),
-       "x: tensor \"b\": overlaps the tensor before it: expected data_offsets from 2, got 1"},
+       "x: tensor \"b\": overlaps the tensor before it: expected data_offsets that begin at 2, got "
+       "1"},
       {file_of('{' + a + ',' + entry("b", "U8", "[2]", "[0,2]") + '}', "ab"),
-       "x: tensor \"b\": overlaps the tensor before it: expected data_offsets from 2, got 0"},
+       "x: tensor \"b\": overlaps the tensor before it: expected data_offsets that begin at 2, got "
+       "0"},
       {file_of('{' + a + ',' + entry("b", "U8", "[1]", "[3,4]") + '}', "abcd"),
-       "x: tensor \"b\": leaves a gap after the tensor before it: expected data_offsets from 2, "
-       "got 3"},
+       "x: tensor \"b\": leaves a gap after the tensor before it: expected data_offsets that begin "
+       "at 2, got 3"},
       {file_of('{' + a + ',' + a + '}', "ab"), "x: tensor \"a\": given twice"},
       {file_of('{' + entry("a", "U8", "[4294967296,4294967296]", "[0,0]") + '}'),
-       "x: tensor \"a\": its element count exceeds 2^63"},
+       "x: tensor \"a\": expected fewer than 2^63 elements, got more"},
       {file_of('{' + entry("a", "F64", "[4294967296,1073741824]", "[0,0]") + '}'),
-       "x: tensor \"a\": its size exceeds 2^64 bits"},
+       "x: tensor \"a\": expected a size of less than 2^64 bits, got more"},
       {file_of('{' + entry("a", "F4", "[3]", "[0,1]") + '}', "a"),
-       "x: tensor \"a\": its 3 elements of type F4 do not fill whole bytes"},
+       "x: tensor \"a\": expected a whole number of bytes, got 3 elements of type F4"},
   });
 }
 
 BOOST_AUTO_TEST_CASE(broken_entries_of_a_header_are_refused) {
   const std::string deep = R"({"a":)" + std::string(100'000, '[');
   expect_refusals({
-      {file_of(R"({"__metadata__":{},"__metadata__":{}})"), "x: __metadata__ given twice"},
-      {file_of(R"({"__metadata__":{"k":"1","k":"2"}})"), "x: metadata key \"k\" given twice"},
+      {file_of(R"({"__metadata__":{},"__metadata__":{}})"), "x: __metadata__ is given twice"},
+      {file_of(R"({"__metadata__":{"k":"1","k":"2"}})"), "x: metadata key \"k\" is given twice"},
       {file_of(R"({"__metadata__":{"k":1}})"),
        "x: __metadata__: expected a string, got the number 1"},
       {file_of(R"({"__metadata__":[]})"), "x: __metadata__: expected an object, got an array"},
@@ -199,7 +201,7 @@ BOOST_AUTO_TEST_CASE(broken_entries_of_a_header_are_refused) {
       {file_of(R"({"a":{"data_offsets":[0,0],"shape":[]}})"), "x: tensor \"a\": has no dtype"},
       {file_of(R"({"a":{"data_offsets":[0,0],"dtype":"U8"}})"), "x: tensor \"a\": has no shape"},
       {file_of(R"({"a":{"strides":[]}})"),
-       "x: tensor \"a\": expected dtype, shape or data_offsets, got \"strides\""},
+       "x: tensor \"a\": expected the key dtype, shape or data_offsets, got \"strides\""},
       {file_of(R"({"a":{"dtype":7}})"),
        "x: tensor \"a\": dtype: expected a string, got the number 7"},
       {file_of(R"({"a":{"shape":[1,[2]]}})"),

@@ -606,7 +606,7 @@ BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_do_not_stop_the_server, Served)
   BOOST_TEST(get("/page?run=" + number + "&name=report.html").status == 400);
   // This request starts the command `inspect`, which fails because the run has no checkpoint.
   BOOST_TEST(post("/api/look?run=" + number).status == 200);
-  wait_until([&] { return contains(get("/api/runs").body, "holds no checkpoint").passed; });
+  wait_until([&] { return contains(get("/api/runs").body, "has no checkpoint").passed; });
   BOOST_TEST(::kill(process, SIGTERM) == 0);
   BOOST_TEST(finish(std::exchange(process, 0)) == 128 + SIGTERM);
 }

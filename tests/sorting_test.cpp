@@ -97,12 +97,12 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked) {
   BOOST_TEST(reason(0, "7 7 3 ⊥", "3 3 7") == "number 2: expected 7, got 3");
   BOOST_TEST(reason(0, "7 7 3 ⊥", "3 7 7 7") == "expected 3 numbers, got 4");
   BOOST_TEST(reason(0, "7 7 3 ⊥", "3 7 ⊥") == "number 3: expected 7, got ⊥");
-  BOOST_TEST(reason(0, "7 7 3", "3 7 7") == "expected numbers as in a b c ⊥, got \"7 7 3\"");
-  BOOST_TEST(reason(0, "7 ⊥ 3", "3 7") == "expected numbers as in a b c ⊥, got \"7 ⊥ 3\"");
+  BOOST_TEST(reason(0, "7 7 3", "3 7 7") == "expected numbers in the form a b c ⊥, got \"7 7 3\"");
+  BOOST_TEST(reason(0, "7 ⊥ 3", "3 7") == "expected numbers in the form a b c ⊥, got \"7 ⊥ 3\"");
   BOOST_TEST(reason(0, "⊥", "") == "expected numbers before ⊥, got none");
   BOOST_TEST(reason(0, "0 3 ⊥", "0 3") == "expected numbers from 1 to 100, got \"0\"");
   BOOST_TEST(reason(0, "101 ⊥", "101") == "text: no token fits at character 1: \"101 ⊥\"");
-  BOOST_TEST(reason(0, "", "") == "expected numbers as in a b c ⊥, got \"\"");
+  BOOST_TEST(reason(0, "", "") == "expected numbers in the form a b c ⊥, got \"\"");
 
   BOOST_TEST(task->answer("5 3 1 4 2 ⊥ 4", 1) == " 5");
   BOOST_TEST(reason(1, "5 3 3 ⊥ 3", "5") == "right");
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked) {
   BOOST_TEST(reason(1, "5 3 3 ⊥ 5", "5") == "5 has no successor");
   BOOST_TEST(reason(1, "5 3 3 ⊥ 4", "5") == "expected a number of the input after ⊥, got 4");
   BOOST_TEST(reason(1, "5 3 ⊥ 3 3", "5") == "expected one number after ⊥, got 2");
-  BOOST_TEST(reason(1, "5 3 ⊥", "5") == "expected numbers as in a b c ⊥ a, got \"5 3 ⊥\"");
+  BOOST_TEST(reason(1, "5 3 ⊥", "5") == "expected numbers in the form a b c ⊥ a, got \"5 3 ⊥\"");
 
   BOOST_TEST(task->answer("5 5 5 4 5 ⊥", 2) == " 4");
   BOOST_TEST(task->answer("4 4 5 ⊥", 2) == " 5");
@@ -123,7 +123,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked) {
   BOOST_TEST(task->answer("5 ⊥ ⊥", 3) == " 5");
   BOOST_TEST(reason(3, "5 5 5 ⊥ 5 ⊥", "5 5 5") == "expected 2 numbers, got 3");
   BOOST_TEST(reason(3, "5 5 4 ⊥ 5 ⊥", "5 4") == "expected one number to repeat, got 2");
-  const std::string beginning = "expected between the marks a shorter beginning of the part before";
+  const std::string beginning =
+      "expected only the same number between the two ⊥, fewer times than before the first ⊥";
   BOOST_TEST(reason(3, "5 5 ⊥ 5 5 ⊥", "") == beginning);
   BOOST_TEST(reason(3, "5 5 ⊥ 4 ⊥", "5") == beginning);
   BOOST_CHECK_THROW(task->answer("5 5", 3), Error);

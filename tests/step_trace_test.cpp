@@ -205,9 +205,9 @@ BOOST_AUTO_TEST_CASE(the_data_of_a_step_is_printed_as_text_and_json) {
   refuses(2, "data --task reversal --step 0", "--step");
   refuses(2, "data --task reversal --steps 3 --step 4", "--step");
   refuses(2, "data --task reversal --step 1 --mask", "--mask: cannot be combined with --step");
-  refuses(2, "data --task reversal --out x.npz", "--out needs --step");
+  refuses(2, "data --task reversal --out x.npz", "--out: an array file needs --step");
   refuses(1, "data --task reversal --step 1 --out x.npy", "a .npy file holds one array");
-  refuses(1, "data nothing-here --step 1", "holds no run");
+  refuses(1, "data nothing-here --step 1", "expected a run folder");
 }
 
 BOOST_AUTO_TEST_CASE(a_step_can_be_repeated_from_its_trace) {

@@ -97,13 +97,15 @@ BOOST_AUTO_TEST_CASE(a_sweep_is_ranked_by_a_chosen_score) {
 
 BOOST_AUTO_TEST_CASE(a_score_that_the_runs_will_not_have_is_refused_before_training) {
   const std::string grid = small + "--grid rate=1e-3,3e-3 ";
-  refuses(2, grid + "--by odd", "--by: task reversal: expected a distribution of train, ood");
-  refuses(2, grid + "--by ood/tokenz",
-          "--by: expected a metric of sequences, tokens, got \"tokenz\"; did you mean tokens?");
+  refuses(2, grid + "--by odd",
+          "--by: task reversal: expected one of the distributions train, ood");
+  refuses(
+      2, grid + "--by ood/tokenz",
+      "--by: expected one of the metrics sequences, tokens, got \"tokenz\"; did you mean tokens?");
   refuses(2, grid + "--by ood/", "--by: expected DISTRIBUTION or DISTRIBUTION/METRIC");
   std::string unscored = grid;
   unscored.replace(unscored.find("samples 4"), 9, "samples 0");
-  refuses(2, unscored, "evaluate-samples must be above 0");
+  refuses(2, unscored, "--evaluate-samples: expected a number above 0");
   // The samples of `ood` are longer than the learned positions allow. So the default is a
   // distribution that every run of the grid can read.
   const std::string learned = small + "--grid positions='learned|rotary' ";
@@ -116,7 +118,7 @@ BOOST_AUTO_TEST_CASE(broken_grids_are_refused) {
   refuses(2, small, "--grid is missing");
   refuses(2, small + "--grid rate", "NAME=VALUE");
   refuses(2, small + "--grid rtae=1", "did you mean rate?");
-  refuses(2, small + "--grid rate=1,,2", "expected different values, none of them empty");
+  refuses(2, small + "--grid rate=1,,2", "expected different, non-empty values");
   refuses(2, small + "--grid rate=1 --grid training.rate=2", "twice");
   refuses(2, small + "--grid rate=fast", "rate");
   refuses(2, small + "--grid seed=1,2", "--grid");

@@ -294,16 +294,17 @@ BOOST_AUTO_TEST_CASE(a_distribution_changes_neither_vocabulary_nor_outputs) {
 
 BOOST_AUTO_TEST_CASE(unknown_names_are_refused) {
   const std::string unknown = refusal([] { task_kind("flipflop"); });
-  BOOST_TEST(unknown.starts_with("expected a task of flip-flop, cycle-tracing"), unknown);
+  BOOST_TEST(unknown.starts_with("expected one of the tasks flip-flop, cycle-tracing"), unknown);
   BOOST_TEST(unknown.ends_with(", got \"flipflop\"; did you mean flip-flop?"), unknown);
   const TaskKind& kind = task_kind("flip-flop");
   BOOST_TEST(refusal([&] { kind.make(kind.defaults(), "16x"); }) ==
-             "task flip-flop: expected a distribution of train, sparse, 2x, 4x, drift, got "
+             "task flip-flop: expected one of the distributions train, sparse, 2x, 4x, drift, got "
              "\"16x\"");
   OptionValues values = kind.defaults();
-  BOOST_TEST(refusal([&] { values.set("length", "5"); }) ==
-             "task flip-flop: expected an option of instructions, ignore, loss or letters, got "
-             "\"length\"");
+  BOOST_TEST(
+      refusal([&] { values.set("length", "5"); }) ==
+      "task flip-flop: expected one of the options instructions, ignore, loss or letters, got "
+      "\"length\"");
   const auto refused = [&](const std::string& option, const std::string& value,
                            const std::string& message) {
     OptionValues changed = kind.defaults();

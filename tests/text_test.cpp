@@ -172,8 +172,9 @@ BOOST_AUTO_TEST_CASE(a_text_can_be_trained_on_completely) {
   }
   const Json later = json("eval run-sentences --text sentences --samples 4 --json");
   BOOST_TEST(later["rows"][0]["on"] == "validation");
-  refuses(1, tiny + "--text one.jsonl --out refused",
-          "1 in all, 0 of them examples; --task.held-out 0 trains on all records");
+  refuses(
+      1, tiny + "--text one.jsonl --out refused",
+      "the file has 1 records, of which 0 are examples; --task.held-out 0 trains on all records");
 }
 
 BOOST_AUTO_TEST_CASE(validation_reads_every_window_once) {

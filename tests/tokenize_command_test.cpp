@@ -112,10 +112,10 @@ BOOST_AUTO_TEST_CASE(wrong_usage_and_broken_input_are_refused_in_one_line) {
   BOOST_TEST((*this)("tokenize broken --lossy --ids --tokenizer gpt2.json").status == 0);
   refuses(2, "tokenize", "--tokenizer is missing");
   refuses(2, "tokenize --tokenizer gpt2.json", "expected one FILE");
-  refuses(2, "tokenize broken --tokenizer gpt2.json -- text", "expected FILE or -- TEXT");
-  refuses(2, "tokenize broken --ids --json --tokenizer gpt2.json", "expected one of --ids");
+  refuses(2, "tokenize broken --tokenizer gpt2.json -- text", "expected either FILE or -- TEXT");
+  refuses(2, "tokenize broken --ids --json --tokenizer gpt2.json", "expected at most one of --ids");
   refuses(1, "tokenize nowhere --tokenizer gpt2.json", "nowhere");
-  refuses(1, "tokenize --decode --tokenizer gpt2.json -- 1 x", "expected ids at byte 2");
+  refuses(1, "tokenize --decode --tokenizer gpt2.json -- 1 x", "expected token ids at byte 2");
   refuses(1, "tokenize --decode --tokenizer gpt2.json -- 999999", "got 999999");
   refuses(2, "tokenize train broken --out x.json --pattern perl", "--pattern: expected gpt2");
   refuses(1, "tokenize broken --tokenizer .", "expected tokenizer.json, or vocab.json");
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(contradictory_vocabularies_and_merges_are_refused) {
   });
   refuses_changed("gpt2", "expected two tokens",
                   [](Json& t) { t["model"]["merges"].push_back("q"); });
-  refuses_changed("gpt2", "joined are not a token", [](Json& t) {
+  refuses_changed("gpt2", " followed by ", [](Json& t) {
     t["model"]["merges"].push_back(Json::Array{"q", "z"});
   });
   refuses_changed("smollm2", "lacks the byte", [](Json& t) { t["model"]["unk_token"] = "a"; });

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_transcript_has_each_step_and_each_checkpoint_and_is_verif
   longhand.refuses(1, "verify run --against " + std::string(64, 'a'),
                    "of the last line, got " + hash);
   longhand.refuses(1, "verify run --steps 4..6", "--steps: expected steps up to 5");
-  longhand.refuses(2, "verify run --steps 4..3", "A up to B");
+  longhand.refuses(2, "verify run --steps 4..3", "A <= B");
   longhand.refuses(2, "verify run --all --sample 2", "only one of");
   longhand.refuses(2, "verify run --seed 2", "--seed needs --sample");
 }
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_run_from_other_weights_needs_its_first_checkpoint) {
   BOOST_TEST(app::verify(run, {.all = true}, {}, {}).unchecked == "");
   fs::remove_all(run / "checkpoints" / "step-0");
   expect_refusal([&] { app::verify(run, {.all = true}, {}, {}); },
-                 "expected the checkpoint of step 0");
+                 "the checkpoint of step 0, from which the run began, is missing");
 }
 
 BOOST_AUTO_TEST_CASE(steps_of_a_missing_text_are_reported_as_unchecked) {
@@ -140,8 +140,9 @@ BOOST_AUTO_TEST_CASE(steps_of_a_missing_text_are_reported_as_unchecked) {
   write(longhand.folder / "book.txt", words + "x");
   longhand.refuses(1, "verify run --all", "book.txt: expected the hash");
   fs::remove(longhand.folder / "book.txt");
-  longhand.refuses(1, "verify run --all", "run: unchecked: the data and steps 1..3, because ");
-  longhand.refuses(1, "verify run", "these hold: the chain of 6 lines, config.ini");
+  longhand.refuses(1, "verify run --all",
+                   "run: these parts could not be checked: the data and steps 1..3, because ");
+  longhand.refuses(1, "verify run", "these parts hold: the chain of 6 lines, config.ini");
 }
 
 BOOST_AUTO_TEST_CASE(steps_of_other_kernels_are_refused) {
@@ -203,7 +204,7 @@ BOOST_AUTO_TEST_CASE(any_file_as_a_transcript_is_refused_in_one_line) {
   const std::string whole = contents(file);
   const std::string first = whole.substr(0, whole.find('\n') + 1);
   const std::vector<std::pair<std::string, std::string>> files{
-      {"", "expected a line, got none"},
+      {"", "expected at least one line, got none"},
       {"\n", ":1: expected a JSON object"},
       {"{\"a\":\n", ":1: expected a JSON object"},
       {"[]\n", ":1: expected a JSON object"},
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(any_file_as_a_transcript_is_refused_in_one_line) {
       {first + "\x1b[31m\xff\n", ":2: expected a JSON object"},
       {first + first, ":2: before: expected "},
       {first + std::string(65 << 20, 'x'), ":2: expected a line of at most 67108864 bytes"},
-      {std::string(10000, '['), "expected a line, got none"}};
+      {std::string(10000, '['), "expected at least one line, got none"}};
   for (const auto& [text, message] : files) {
     write(file, text);
     longhand.refuses(1, "verify run --all", message);

@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_product_by_product) {
     const auto swaps = make({{"group", group}, {"moves", "swaps"}});
     BOOST_TEST(verdict(*swaps, "1 1", "1 0") == "right");
     BOOST_TEST(verdict(*swaps, text("1 ", other), "1 0") ==
-               text("element 2: expected one that exchanges two points, got ", other));
+               text("element 2: expected an element that exchanges two points, got ", other));
   }
   BOOST_CHECK_THROW(s3->answer(""), Error);
 }
@@ -252,11 +252,11 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
                     group, "\""));
   }
   BOOST_TEST(make.refusal({{"min", "9"}, {"max", "8"}}) ==
-             "task words: option min: expected at most max, which is 8, got 9");
+             "task words: option min: expected at most 8, the value of option max, got 9");
   for (const char* group : {"a5", "z3"}) {
     BOOST_TEST(make.refusal({{"group", group}, {"moves", "swaps"}}) ==
-               text("task words: option moves: expected all, because no element of ", group,
-                    " exchanges two points, got \"swaps\""));
+               text("task words: option moves: expected \"all\", because no element of the group ",
+                    group, " exchanges two points, got \"swaps\""));
   }
   BOOST_TEST(make.refusal({{"max", "0"}}) ==
              "task words: option max: expected a whole number from 1 to 1048576, got \"0\"");

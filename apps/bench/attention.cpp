@@ -223,7 +223,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
     wanted.clear();
     for (const std::string& words : arguments.words("size")) {
       const auto n = parse_sizes(words, 5);
-      if (n[2] > n[3]) wrong_usage("--size: expected SHORTEST at most LONGEST, got '", words, "'");
+      if (n[2] > n[3]) wrong_usage("--size: expected SHORTEST <= LONGEST, got '", words, "'");
       if (n[3] >> 31 != 0) wrong_usage("--size: expected LONGEST below 2^31, got '", words, "'");
       wanted.push_back({n[0], n[1], n[2], n[3], n[4]});
     }

@@ -128,7 +128,7 @@ class Book {
     const bool free =
         !fs::exists(options_.out) || fs::is_empty(options_.out) || fs::exists(options_.out / mark);
     LONGHAND_CHECK(free, printable(options_.out.string()),
-                   ": expected a folder that is new, empty or contains an earlier book");
+                   ": expected a new folder, an empty folder, or a folder with an earlier book");
     fs::create_directories(options_.out);
   }
 

@@ -28,13 +28,14 @@ std::string trimmed(std::string_view text) {
 void collect(const Json& json, std::size_t depth, HostTensor& tensor, std::string_view line) {
   if (!json.is_array()) {
     LONGHAND_CHECK(json.is_number() && depth == static_cast<std::size_t>(tensor.shape.rank()),
-                   "example ", quote(line), ": expected a number or a list of equal lists");
+                   "example ", quote(line),
+                   ": expected a number, or nested lists of equal lengths");
     tensor.values.push_back(json.number());
     return;
   }
   const bool fits = depth < static_cast<std::size_t>(tensor.shape.rank()) &&
                     json.size() == static_cast<std::size_t>(tensor.shape[static_cast<int>(depth)]);
-  LONGHAND_CHECK(fits, "example ", quote(line), ": its lists have different lengths");
+  LONGHAND_CHECK(fits, "example ", quote(line), ": expected lists of equal lengths");
   for (const Json& one : json.elements()) collect(one, depth + 1, tensor, line);
 }
 
@@ -44,7 +45,7 @@ HostTensor tensor_of(std::string_view line, std::string_view list) {
   std::vector<std::int64_t> shape;
   for (const Json* level = &*json; level->is_array(); level = &(*level)[0]) {
     LONGHAND_CHECK(!level->empty() && shape.size() < 4, "example ", quote(line),
-                   ": expected lists of numbers, at most four deep");
+                   ": expected non-empty lists of numbers, nested at most four deep");
     shape.push_back(static_cast<std::int64_t>(level->size()));
   }
   HostTensor tensor{Shape(shape), {}};
@@ -93,7 +94,8 @@ Example parse_example(std::string_view text) {
   while (std::getline(lines, line)) {
     if (trimmed(line).empty()) continue;
     const std::size_t sign = line.find_first_of("=:");
-    LONGHAND_CHECK(sign != line.npos, "example ", quote(line), ": expected NAME = or NAME :");
+    LONGHAND_CHECK(sign != line.npos, "example ", quote(line),
+                   ": expected \"NAME = VALUE\" or \"NAME: VALUE\"");
     const std::string what = trimmed(line.substr(0, sign));
     HostTensor tensor = tensor_of(line, trimmed(line.substr(sign + 1)));
     if (line[sign] == ':') {
@@ -108,7 +110,8 @@ Example parse_example(std::string_view text) {
     } else {
       const bool gradient = what.starts_with("d") &&
                             std::ranges::count(example.operation->outputs, what.substr(1)) > 0;
-      LONGHAND_CHECK(gradient, "example ", quote(line), ": ", name, " has no such input");
+      LONGHAND_CHECK(gradient, "example ", quote(line), ": ", name,
+                     " has no input or output gradient ", what);
       example.given.output_gradients[what.substr(1)] = std::move(tensor);
     }
   }

@@ -32,11 +32,12 @@ Exercise parse_exercise(std::string_view text) {
     exercise.function.resize(at);
   }
   LONGHAND_CHECK(!exercise.right.empty() && !exercise.wrong.empty(), "exercise ",
-                 quote(exercise.function), ": expected lines right: and wrong:");
+                 quote(exercise.function),
+                 ": expected lines that begin with \"right:\" and \"wrong:\"");
   const Expression f(exercise.function);
   if (exercise.by.empty() && f.variables().size() == 1) exercise.by = *f.variables().begin();
   LONGHAND_CHECK(f.variables().contains(exercise.by), "exercise ", quote(exercise.function),
-                 ": after \"by\", expected a variable of the function");
+                 ": expected a variable of the function after \"by\"");
   return exercise;
 }
 

@@ -22,8 +22,10 @@ fs::path find_source() {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path installed = program.parent_path().parent_path() / "share/longhand/source";
   if (!error && fs::exists(installed / "docs/math/README.md")) return installed;
-  fail("--source: expected a checkout of longhand; the current folder is not one, and there is no ",
-       printable(installed.string()));
+  fail(
+      "--source: expected a checkout of longhand; the current folder is not a checkout, and there "
+      "is no ",
+      printable(installed.string()));
 }
 
 void run(const Arguments& arguments) {

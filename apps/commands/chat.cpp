@@ -205,7 +205,7 @@ void run(const Arguments& arguments) {
   }
   const LoadedRun loaded = load_for_prompts(folder, load_options(arguments));
   LONGHAND_CHECK(loaded.config.kind().name == "text", folder,
-                 ": expected a run of the task text, got one of the task ",
+                 ": expected a run of the task \"text\", got a run of the task ",
                  loaded.config.kind().name);
   settings.context = loaded.model->config().longest;
   if (arguments.given("context")) {

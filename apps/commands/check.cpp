@@ -33,7 +33,7 @@ class Findings {
     report_.set("damaged", damaged_);
     report_.print(std::cout, json);
     std::cout.flush();
-    LONGHAND_CHECK(damaged_ == 0, run, ": ", damaged_, " of ", all_, " are damaged");
+    LONGHAND_CHECK(damaged_ == 0, run, ": ", damaged_, " of ", all_, " checked parts are damaged");
   }
 
  private:
@@ -45,7 +45,8 @@ std::string look_at_metrics(const std::filesystem::path& run) {
   const Metrics metrics = read_metrics(Folder(run));
   const std::vector<std::string>& damage = metrics.damage;
   if (!damage.empty()) {
-    fail(damage.front(), damage.size() > 1 ? text(" (and ", damage.size() - 1, " more)") : "");
+    fail(damage.front(),
+         damage.size() > 1 ? text(" (", damage.size(), " damaged lines in all)") : "");
   }
   return text(metrics.lines, metrics.cut ? " lines and one cut short" : " lines");
 }

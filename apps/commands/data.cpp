@@ -274,7 +274,7 @@ void check(const Arguments& arguments, const std::string& file) {
 void run(const Arguments& arguments) {
   const auto& words = arguments.plain();
   if (arguments.given("step")) {
-    if (words.size() > 1) wrong_usage("--step: expected one run folder at most");
+    if (words.size() > 1) wrong_usage("--step: expected at most one run folder");
     for (const char* other : {"on", "count", "test-count", "mask", "head"}) {
       if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --step");
     }
@@ -282,23 +282,26 @@ void run(const Arguments& arguments) {
   }
   const bool splits = words.size() == 2 && words[0] == "split";
   for (const char* flag : {"fields", "length-of", "lengths", "held-out"}) {
-    if (arguments.given(flag) && !splits) wrong_usage("--", flag, ": needs split FILE");
+    if (arguments.given(flag) && !splits)
+      wrong_usage("--", flag, ": can only be used with `split FILE`");
   }
   if (splits) return split(arguments, words[1]);
   if (arguments.given("test-count") && !arguments.given("out")) {
     wrong_usage("--test-count needs --out");
   }
   if (arguments.given("out")) {
-    if (!words.empty()) wrong_usage("--out: expected --step after a run, or a task without a run");
+    if (!words.empty())
+      wrong_usage("--out: expected a run folder with --step, or a task and no run folder");
     const std::filesystem::path out(arguments.word("out"));
     if (out.has_extension() && is_array_file(out)) {
-      wrong_usage("--out needs --step for a file of arrays; without --step it names a folder");
+      wrong_usage(
+          "--out: an array file needs --step; without --step, the value of --out is a folder");
     }
     return write_files(arguments);
   }
   if (words.empty()) return show(arguments);
   if (words.size() != 2 || words[0] != "check") {
-    wrong_usage("expected no arguments, check FILE, split FILE, or a run folder with --step");
+    wrong_usage("expected no arguments, `check FILE`, `split FILE`, or a run folder with --step");
   }
   check(arguments, words[1]);
 }

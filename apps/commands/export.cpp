@@ -32,7 +32,7 @@ void run(const Arguments& arguments) {
   if (const auto form = std::filesystem::path(to).extension();
       form == ".gguf" || form == ".safetensors") {
     wrong_usage("--out: expected a folder, got ", quote(to),
-                "; export writes a folder in Hugging Face's form");
+                "; export writes a folder in the format of Hugging Face");
   }
   const LoadedRun loaded = load_run(arguments.plain()[0], load_options(arguments));
   const auto most = static_cast<std::uint64_t>(arguments.integer("part_mib", 0, largest_part_mib));

@@ -231,7 +231,8 @@ void run(const Arguments& arguments) {
   options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
   options.positions = given_positions(*loaded.model, *loaded.task, options.seed);
   if (!loaded.task->outputs().says_next) {
-    fail(folder, ": its task ", loaded.config.kind().name, " does not predict the next token");
+    fail(folder, ": the run's task ", loaded.config.kind().name,
+         " does not predict the next token");
   }
   if (is_text(loaded) && !arguments.given("temperature")) {
     options.sampling.temperature = text_temperature;

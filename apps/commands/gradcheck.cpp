@@ -71,7 +71,7 @@ void print_errors(const Arguments& arguments) {
   for (const catalog::Operation* operation : chosen(arguments.plain())) {
     if (!operation->of_length) {
       if (arguments.plain().empty()) continue;
-      wrong_usage("--length: ", operation->name, " has no case of a given length");
+      wrong_usage("--length: ", operation->name, " has no test case with a selectable length");
     }
     for (const std::string& length : arguments.words("length")) {
       const std::int64_t tokens = parse_integer("--length", length, 1, 4096);
@@ -127,8 +127,8 @@ void check_typed(const Arguments& arguments) {
   } else if (f.variables().size() == 1) {
     by = *f.variables().begin();
   } else {
-    wrong_usage("--by is needed unless the expression has one variable; it has ",
-                f.variables().size());
+    wrong_usage("--by: expected a variable, because the expression has ", f.variables().size(),
+                " variables");
   }
   if (!f.variables().contains(by)) {
     wrong_usage("--by: the expression has no variable ", quote(by));
@@ -140,7 +140,8 @@ void check_typed(const Arguments& arguments) {
   }
   const double low = arguments.number("from", -1e6, 1e6);
   const double high = arguments.number("to", -1e6, 1e6);
-  if (!(low < high)) wrong_usage("--to: expected a number above --from, ", low, ", got ", high);
+  if (!(low < high))
+    wrong_usage("--to: expected a number above ", low, ", the value of --from, got ", high);
   const DerivativeCheck check = check_derivative(f, by, typed, low, high, seed_from(arguments));
 
   std::vector<Report::Column> columns;

@@ -31,7 +31,7 @@ void run(const Arguments& arguments) {
   const PublishedModel published = open_published(from);
   const nn::ForeignConfig& foreign = published.foreign;
   nn::require_enough(*published.weights, foreign.config);
-  LONGHAND_CHECK(!fs::exists(to / "config.ini"), to.string(), ": already holds a run");
+  LONGHAND_CHECK(!fs::exists(to / "config.ini"), to.string(), ": the folder already holds a run");
   const bool fresh = !fs::exists(to);
   std::int64_t parameters = 0;
   try {

@@ -207,11 +207,11 @@ Repair method_from(const Arguments& arguments) {
   if (!method) wrong_usage("--method: expected ", repair_names(), ", got ", quote(name));
   const bool reinforces = *method == Repair::reinforce;
   if ((reinforces || *method == Repair::rope_off) && arguments.given("steps")) {
-    wrong_usage("--steps: ", name, " does not train");
+    wrong_usage("--steps: the method ", name, " does not train the model");
   }
   for (const char* flag : {"top", "delta", "threshold", "rank-on", "search-on", "search-samples"}) {
     if (!reinforces && arguments.given(flag)) {
-      wrong_usage(shown_flag(flag), ": ", name, " has no such setting");
+      wrong_usage(shown_flag(flag), ": the method ", name, " has no such setting");
     }
   }
   return *method;
@@ -243,7 +243,7 @@ Report empty_report(const Tests& tests) {
 void require_vocabulary(const nn::Decoder& model, const tasks::Task& task) {
   const std::int64_t has = model.config().vocabulary, needs = task.vocabulary().size();
   LONGHAND_CHECK(has == needs, "repair: expected a run with the task's vocabulary of ", needs,
-                 " tokens, got one with ", has);
+                 " tokens, got a run with ", has, " tokens");
 }
 
 void run(const Arguments& arguments) {

@@ -192,7 +192,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   if (!scale || !recipe.scales.contains(*scale)) {
     std::vector<std::string_view> known;
     for (const auto& [one, what] : recipe.scales) known.push_back(name_of(one));
-    wrong_usage("--scale: expected ", nn::listed(known), " of recipe ", id, ", got ",
+    wrong_usage("--scale: expected ", nn::listed(known), ", a scale of recipe ", id, ", got ",
                 quote(arguments.word("scale")));
   }
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
@@ -225,9 +225,8 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   compute_from(arguments).make();  // Reports invalid flags before anything is computed.
 
   if (ranks > 1 && (arguments.given("only") || (!recipe.runs && !recipe.pieces))) {
-    wrong_usage("repro on ", ranks,
-                " ranks: expected a recipe that consists of independent runs, and no --only, got ",
-                id);
+    wrong_usage("repro on ", ranks, " ranks: recipe ", id,
+                " must consist of independent runs, and --only cannot be used");
   }
   for (const char* flag : {"only", "list-runs"}) {
     if (arguments.given(flag)) require_runs(flag);
@@ -353,7 +352,7 @@ void prepare_ranks(nn::Communicator& ranks, const Arguments& arguments, Chosen& 
 
 void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   ranks.together([&] {
-    if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
+    if (arguments.plain().size() != 1) wrong_usage("expected the name of a recipe, or \"list\"");
   });
   const bool several = ranks.size() > 1, first = ranks.rank() == 0;
   if (arguments.plain()[0] == "list") {

@@ -45,7 +45,7 @@ GridAxis axis_of(const std::string& word, const Config& config) {
     const std::size_t end = std::min(word.find(comma, begin), word.size());
     const std::string value = word.substr(begin, end - begin);
     if (value.empty() || std::ranges::count(axis.values, value)) {
-      wrong_usage("--grid ", axis.name, ": expected different values, none of them empty");
+      wrong_usage("--grid ", axis.name, ": expected different, non-empty values");
     }
     axis.values.push_back(value);
     begin = end + 1;
@@ -114,8 +114,8 @@ std::optional<double> score_of(const fs::path& path, const GridStages& stages, s
   if (!stages.is_last(stage)) return score_after(path, step, stages.score);
   if (!is_finished(path)) return std::nullopt;
   const std::optional<double> score = score_after(path, step, stages.score);
-  LONGHAND_CHECK(score, path.string(), ": the run has no score ", stages.score,
-                 " after its last step, ", step);
+  LONGHAND_CHECK(score, path.string(), ": the run has no score ", stages.score, " after step ",
+                 step, ", the last step");
   return score;
 }
 
@@ -198,7 +198,9 @@ GridStages stages_of(const Arguments& arguments, const Config& base,
   for (const GridCell& cell : cells) {
     runs.push_back(&cell.configs.front());
     if (runs.back()->training().evaluate_samples == 0) {
-      wrong_usage("evaluate-samples must be above 0, because a sweep ranks runs by their scores");
+      wrong_usage(
+          "--evaluate-samples: expected a number above 0, because a sweep ranks runs by their "
+          "scores");
     }
   }
   const std::int64_t steps = base.training().schedule.steps;
@@ -226,7 +228,7 @@ Sweep sweep_of(const Arguments& arguments) {
   for (const std::string& word : arguments.words("grid")) {
     axes.push_back(axis_of(word, base));
     const auto same = std::ranges::count(axes, axes.back().key, &GridAxis::key);
-    if (same > 1) wrong_usage("--grid: ", axes.back().name, " is given twice");
+    if (same > 1) wrong_usage("--grid: the setting ", axes.back().name, " is given twice");
   }
   if (arguments.given("halving") && std::ranges::count(axes, "training.steps", &GridAxis::key)) {
     wrong_usage("--halving cannot be combined with a --grid of steps");

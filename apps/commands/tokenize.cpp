@@ -28,13 +28,13 @@ class Input {
     const auto& words = arguments.plain();
     const auto typed = arguments.after_dashes();
     if (!typed.empty()) {
-      if (words.size() != typed.size()) wrong_usage("expected FILE or -- TEXT, got both");
+      if (words.size() != typed.size()) wrong_usage("expected either FILE or -- TEXT, got both");
       name_ = "the text";
       for (const std::string& word : typed) text_ += (text_.empty() ? "" : " ") + word;
       view_ = text_;
       return;
     }
-    if (words.size() != 1) wrong_usage("expected one FILE, or -- and a TEXT");
+    if (words.size() != 1) wrong_usage("expected one FILE, or -- TEXT");
     read(words[0]);
   }
   explicit Input(const std::string& file) { read(file); }
@@ -91,7 +91,7 @@ enum class Form { table, ids, count, json };
 
 Form form_from(const Arguments& arguments) {
   if (arguments.flag("ids") + arguments.flag("count") + arguments.json() > 1) {
-    wrong_usage("expected one of --ids, --count, --json");
+    wrong_usage("expected at most one of --ids, --count and --json");
   }
   return arguments.flag("ids")     ? Form::ids
          : arguments.flag("count") ? Form::count
@@ -159,15 +159,15 @@ std::vector<TokenId> parse_ids(const Input& input) {
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] < '0' || text[at] > '9') {
       const bool between = std::string_view(" \t\r\n,[]").find(text[at]) != std::string_view::npos;
-      LONGHAND_CHECK(between, input.name(), ": expected ids at byte ", at, ", got ",
+      LONGHAND_CHECK(between, input.name(), ": expected token ids at byte ", at, ", got ",
                      quote(text.substr(at, 20)));
       ++at;
       continue;
     }
     TokenId id = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
-    LONGHAND_CHECK(error == std::errc(), input.name(), ": expected ids below 2^32 at byte ", at,
-                   ", got ", quote(text.substr(at, 20)));
+    LONGHAND_CHECK(error == std::errc(), input.name(), ": expected token ids below 2^32 at byte ",
+                   at, ", got ", quote(text.substr(at, 20)));
     ids.push_back(id);
     at = static_cast<std::size_t>(end - text.data());
   }

@@ -17,7 +17,7 @@ std::pair<std::int64_t, std::int64_t> range_from(const std::string& words) {
   if (dots == std::string::npos) return {step(words), step(words)};
   const std::pair range{step(words.substr(0, dots)), step(words.substr(dots + 2))};
   if (range.first > range.second) {
-    wrong_usage("--steps: expected A..B with A up to B, got ", quote(words));
+    wrong_usage("--steps: expected A..B with A <= B, got ", quote(words));
   }
   return range;
 }
@@ -48,8 +48,9 @@ void run(const Arguments& arguments) {
     threads = static_cast<int>(arguments.integer("threads", 0, 1024));
   }
   const Verified verified = verify(run, steps, against, threads);
-  LONGHAND_CHECK(verified.unchecked.empty(), run, ": unchecked: ", verified.unchecked,
-                 "; these hold: ", verified.holds);
+  LONGHAND_CHECK(verified.unchecked.empty(), run,
+                 ": these parts could not be checked: ", verified.unchecked,
+                 "; these parts hold: ", verified.holds);
   std::cout << printable(text(run, ": these hold: ", verified.holds))
             << "\nhash of the last line: " << verified.hash << '\n';
 }

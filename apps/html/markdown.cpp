@@ -49,12 +49,12 @@ class Converter {
       if (open == std::string_view::npos) break;
       rest.remove_prefix(open);
       const std::size_t close = rest.find('>');
-      LONGHAND_CHECK(close != std::string_view::npos, "a report's tag has no end");
+      LONGHAND_CHECK(close != std::string_view::npos, "report: a tag has no closing '>'");
       const std::string_view tag = rest.substr(1, close - 1);
       if (name_of(tag) == "svg") {
         constexpr std::string_view end = "</svg>";
         const std::size_t length = rest.find(end);
-        LONGHAND_CHECK(length != std::string_view::npos, "a report's picture has no end");
+        LONGHAND_CHECK(length != std::string_view::npos, "report: a picture has no closing </svg>");
         picture(rest.substr(0, length + end.size()));
         rest.remove_prefix(length + end.size());
         continue;
@@ -76,9 +76,9 @@ class Converter {
       in_cell_ = true;
     } else if (name == "/th" || name == "/td") {
       take_words();
-      LONGHAND_CHECK(!rows_.empty(), "a report's cell is outside of a row");
-      LONGHAND_CHECK(rows_.back().size() + span_ <= most_columns, "a report's table has more than ",
-                     most_columns, " columns");
+      LONGHAND_CHECK(!rows_.empty(), "report: a table cell is outside of a row");
+      LONGHAND_CHECK(rows_.back().size() + span_ <= most_columns,
+                     "report: expected a table of at most ", most_columns, " columns, got more");
       rows_.back().insert(rows_.back().end(), span_, trimmed(cell_));
       in_cell_ = false;
     } else if (name == "tr") {

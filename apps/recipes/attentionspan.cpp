@@ -109,7 +109,7 @@ const Settings shared{
 bool by_the_text(const RecipeOptions& options) {
   const std::string& name = options.optimizer;
   LONGHAND_CHECK(name.empty() || name == "published" || name == "text",
-                 "--optimizer: expected published or text, got ", quote(name));
+                 "--optimizer: expected \"published\" or \"text\", got ", quote(name));
   return name == "text";
 }
 

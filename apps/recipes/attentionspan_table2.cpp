@@ -41,8 +41,8 @@ std::int64_t scored_samples(Scale scale) {
 
 RecipeResult run(const RecipeOptions& options) {
   LONGHAND_CHECK(!options.model.empty(),
-                 "attentionspan/table2: expected a pretrained model: `longhand import DIR --out "
-                 "RUN` converts its files to a run; then give --model RUN");
+                 "attentionspan/table2: expected a pretrained model (--model RUN); `longhand "
+                 "import DIR --out RUN` converts the files of a model to a run");
   RecipeResult result;
   std::vector<GridRun> runs;
   const std::int64_t seeds = seeds_of(options, 1, 3, 1);

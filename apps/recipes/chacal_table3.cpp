@@ -67,13 +67,12 @@ struct Runs {
 };
 
 Runs runs_of(const RecipeOptions& options, std::int64_t number) {
-  LONGHAND_CHECK(
-      !options.text.empty(),
-      "chacal/table3: expected a text for training (--text FILE; scripts/fetch_text.sh FILE "
-      "writes one of 11 MB)");
+  LONGHAND_CHECK(!options.text.empty(),
+                 "chacal/table3: expected a text for training (--text FILE); scripts/fetch_text.sh "
+                 "FILE writes a text of 11 MB");
   LONGHAND_CHECK(options.scale != Scale::paper || !options.model.empty(),
-                 "chacal/table3: expected GPT-2 at the paper's scale: `longhand import DIR --out "
-                 "RUN` converts its files to a run; then give --model RUN");
+                 "chacal/table3: --scale paper needs GPT-2 (--model RUN); `longhand import DIR "
+                 "--out RUN` converts the files of a model to a run");
   const auto finish = [&](Config& config) {
     config.set("training.decay", "0.1");
     config.set("task.text", options.text);
@@ -108,7 +107,7 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   changed.set("model.heads", with_heads(standard.text("model.heads"), heads), "--heads");
   changed.check();
   LONGHAND_CHECK(changed.text("model.heads") != standard.text("model.heads"),
-                 "chacal/table3: --heads: expected heads that differ from the model's ",
+                 "chacal/table3: --heads: expected heads that differ from the model's heads ",
                  standard.text("model.heads"));
   const std::string of = first.empty() ? "-from-" + mark_of(from) : "";
   std::string name = "fine-tuned-" + heads + of;

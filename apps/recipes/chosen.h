@@ -22,7 +22,7 @@ std::vector<const T*> chosen(std::string_view flag, std::string_view list, std::
     if (one == all.end()) {
       std::string names;
       for (const T& other : all) names += (names.empty() ? "" : ", ") + std::string(other.name);
-      wrong_usage("--", flag, ": there is no ", quote(name), "; there are ", names);
+      wrong_usage("--", flag, ": there is no ", quote(name), "; the known names are ", names);
     }
     if (std::ranges::count(found, &*one) > 0) {
       wrong_usage("--", flag, ": ", quote(name), " is named twice");

@@ -137,7 +137,8 @@ RunFolder open_or_create(const fs::path& path, const Config& config,
   }
   RunFolder folder(path);
   const std::string other = difference(folder.config(), config);
-  LONGHAND_CHECK(other.empty(), path.string(), ": holds a run with another configuration: ", other);
+  LONGHAND_CHECK(other.empty(), path.string(),
+                 ": the folder holds a run with another configuration: ", other);
   return folder;
 }
 

@@ -115,9 +115,9 @@ Kinds measure(const LoadedRun& run, const RecipeOptions& options) {
                 for (const tasks::Sample& sample : some) count_kinds(*run.model, sample, kinds);
               });
   for (const Kind& kind : kinds) {
-    LONGHAND_CHECK(
-        kind.count > 0,
-        "hinting/copies: expected samples with repeated and with other numbers, got only one kind");
+    LONGHAND_CHECK(kind.count > 0,
+                   "hinting/copies: expected places where the next number is equal and places "
+                   "where it is greater, got only one kind");
   }
   return kinds;
 }

@@ -154,7 +154,7 @@ std::string with_figures_table(std::string_view page, const Json& results) {
   const std::string_view header = "\n|  |  | ours |";
   const std::size_t begin = page.find(header);
   LONGHAND_CHECK(begin != std::string_view::npos,
-                 "expected a page with a table of results, got one without");
+                 "expected a page with a table of results, got a page without a table");
   std::size_t end = begin + 1;
   while (end < page.size() && page[end] == '|') {
     end = std::min(page.size(), page.find('\n', end)) + 1;
@@ -220,7 +220,8 @@ std::map<std::string, Json> results_in(const fs::path& folder) {
     if (entry.path().extension() != ".json" || entry.path().filename() == claims_file) continue;
     std::optional<Json> results = Json::parse(read_text(entry.path(), largest_page));
     LONGHAND_CHECK(results && results->is_object() && results->find("rows"),
-                   printable(entry.path().string()), ": expected the JSON of a results page");
+                   printable(entry.path().string()),
+                   ": expected the JSON object of a results page, with the member \"rows\"");
     all.emplace(entry.path().stem().string(), std::move(*results));
   }
   return all;

@@ -260,10 +260,10 @@ std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
                                                   const SortingConstruction& construction,
                                                   DType type) {
   const SortingConstruction& c = construction;
-  LONGHAND_CHECK(
-      c.numbers >= 1 && c.numbers <= 4096 && c.longest >= 1,
-      "sorting construction: expected 1 to 4096 numbers and inputs of at least one number, got ",
-      c.numbers, " numbers and inputs of ", c.longest);
+  LONGHAND_CHECK(c.numbers >= 1 && c.numbers <= 4096 && c.longest >= 1,
+                 "sorting construction: expected 1 to 4096 numbers and a maximum input length of "
+                 "at least 1, got ",
+                 c.numbers, " numbers and a maximum length of ", c.longest);
   auto decoder = std::make_unique<nn::Decoder>(backend, decoder_config(c), 0, nn::Storage{type});
   Builder(*decoder, c).build();
   return decoder;
@@ -283,7 +283,7 @@ void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construc
   }
   const RunFolder folder(path);
   LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
-                 ": holds another run; choose another folder");
+                 ": the folder holds another run; choose another folder");
   const nn::CheckpointStore store(folder.checkpoints(), 1);
   std::filesystem::create_directories(folder.checkpoints());
   nn::save_checkpoint(store.path(0), {.step = 0}, decoder.parameters(), nullptr);

@@ -107,7 +107,7 @@ class Measuring {
                                        [](const SampleMeasures& sample) {
                                          return sample.attention_score.has_value();
                                        }),
-                   "reference attention: the task's samples have none");
+                   "the task's samples have no reference attention");
   }
 
   AttentionMeasures finish() && {

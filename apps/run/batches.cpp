@@ -96,10 +96,9 @@ nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::u
 
 std::int64_t steps_of_epochs(double epochs, const tasks::Task& task, BatchPlan plan) {
   const bool is_numbered = task.count() > 0;
-  LONGHAND_CHECK(
-      is_numbered || plan.set > 0,
-      "expected a training set (--set N) or a task with a fixed list of samples, such as "
-      "text: the samples of this task are drawn anew in every step");
+  LONGHAND_CHECK(is_numbered || plan.set > 0,
+                 "expected a training set (--set N) or a task with a fixed list of samples, such "
+                 "as \"text\"; this task draws new samples in every step");
   LONGHAND_CHECK(is_numbered || plan.tokens == 0,
                  "expected --batch, because the number of sequences varies with --batch-tokens");
   const double samples = static_cast<double>(is_numbered ? task.count() : plan.set);
@@ -112,8 +111,8 @@ nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::u
   if (task->count() > 0) return numbered_batches(std::move(task), seed, plan);
   const std::int64_t set = plan.set;
   LONGHAND_CHECK(set == 0 || (set >= task->heads() && set <= largest_training_set),
-                 "--set: expected 0 or from ", task->heads(), " to ", largest_training_set,
-                 " samples, got ", set);
+                 "--set: expected 0 or a number of samples from ", task->heads(), " to ",
+                 largest_training_set, ", got ", set);
   return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t place) {
     const int head = static_cast<int>((step - 1) % task->heads());
     const std::int64_t most = plan.tokens ? plan.tokens : plan.sequences;

@@ -134,7 +134,7 @@ Config Config::parse(std::string_view ini, const std::string& source) {
     const auto equals = line.find('=');
     // The message does not quote the line, because the user may have named any file.
     LONGHAND_CHECK(equals != std::string::npos && !section.empty(), source, ':', number,
-                   ": expected [section] or key = value");
+                   ": expected \"[section]\" or \"key = value\"");
     lines.push_back({number, section + "." + std::string(trimmed(line.substr(0, equals))),
                      std::string(trimmed(line.substr(equals + 1)))});
   }
@@ -146,7 +146,7 @@ Config Config::parse(std::string_view ini, const std::string& source) {
       made_of(place(*named), [&] { return Config(tasks::task_kind(named->value).name); });
   for (const Line& line : lines) {
     LONGHAND_CHECK(config.knows(line.key), place(line), ": unknown setting ", quote(line.key));
-    LONGHAND_CHECK(config.origin(line.key).empty(), place(line), ": ", line.key,
+    LONGHAND_CHECK(config.origin(line.key).empty(), place(line), ": the setting ", line.key,
                    " is set twice, first by ", config.origin(line.key));
     config.set(line.key, line.value, place(line));
   }
@@ -167,7 +167,7 @@ Config Config::from(const Arguments& arguments) {
   if (arguments.given("config") && arguments.given("task")) {
     const auto named = as_usage("task", [&] { return tasks::named_task(arguments.word("task")); });
     if (named.kind.name != config.text("task.name")) {
-      wrong_usage("--task: expected the task of the configuration, ", config.text("task.name"));
+      wrong_usage("--task: expected ", config.text("task.name"), ", the task of the configuration");
     }
     if (!named.files.empty()) config.set_files(named.files);
   }
@@ -315,7 +315,8 @@ std::string Config::add_file(const std::string& path) {
     set("task.validation", path);
     return "validation";
   }
-  LONGHAND_CHECK(kind().name == "files", "expected a run of the task text or files, got one of ",
+  LONGHAND_CHECK(kind().name == "files",
+                 "expected a run of the task \"text\" or \"files\", got a run of the task ",
                  kind().name);
   std::vector<tasks::TaskFile> files = tasks::find_task_files(path);
   LONGHAND_CHECK(files.size() == 1, "expected one file, got ", files.size());

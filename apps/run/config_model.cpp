@@ -67,7 +67,7 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
                  "learned gamma: expected ChaCAL heads, got ", nn::text_of(model.mixers));
   LONGHAND_CHECK(settings.position_ids != tasks::PositionIds::abacus ||
                      model.positions == nn::Positions::learned,
-                 "position ids abacus: expected learned positions (--positions learned), got ",
+                 "position ids \"abacus\": expected learned positions (--positions learned), got ",
                  text("model.positions"));
   const tasks::Outputs outputs = task.outputs();
   model.outputs.assign(static_cast<std::size_t>(task.heads()), outputs.groups * outputs.classes);

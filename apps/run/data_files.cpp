@@ -72,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> recorded_data(const fs::path& r
                       *const crc = member("crc32c");
     LONGHAND_CHECK(
         name && name->is_string() && bytes && bytes->is_int64() && crc && crc->is_string(),
-        file.string(), ": damaged: expected name, bytes and crc32c of each file");
+        file.string(), ": damaged: expected \"name\", \"bytes\" and \"crc32c\" of each file");
     all.emplace_back(name->string(),
                      content_of(static_cast<std::uint64_t>(bytes->integer()), crc->string()));
   }
@@ -87,10 +87,10 @@ void require_same_data(const fs::path& run, const std::vector<RunData>& data) {
                  " files, as in config.ini, got ", before.size());
   for (std::size_t i = 0; i < data.size(); ++i) {
     const auto& [name, content] = before[i];
-    LONGHAND_CHECK(name == data[i].name, file.string(), ": expected ", quote(data[i].name),
+    LONGHAND_CHECK(name == data[i].name, file.string(), ": expected the file ", quote(data[i].name),
                    ", as in config.ini, got ", quote(name));
     LONGHAND_CHECK(content == data[i].content(), data[i].path.string(), ": expected ",
-                   printable(content), ", with which the run began, got ", data[i].content());
+                   printable(content), ", as when the run began, got ", data[i].content());
   }
 }
 

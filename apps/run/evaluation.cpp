@@ -37,8 +37,8 @@ std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& t
     }
   }
   LONGHAND_CHECK(!std::ranges::all_of(all, &Reference::empty),
-                 "reinforced heads: expected a task with reference attention, got one that has "
-                 "none for these samples");
+                 "reinforced heads: expected reference attention, but the task defines no "
+                 "reference attention for these samples");
   return all;
 }
 
@@ -215,7 +215,9 @@ Answers take_answers(std::string_view& bytes, std::size_t samples) {
   for (Tokens& said : answers.said) {
     std::uint64_t count = 0;
     take(&count, sizeof count);
-    LONGHAND_CHECK(count <= bytes.size(), "evaluation: expected tokens from another rank");
+    LONGHAND_CHECK(
+        count <= bytes.size(),
+        "evaluation: expected the tokens of an answer from another rank, got too few bytes");
     said.resize(count);
     if (count > 0) take(said.data(), count * sizeof said[0]);
   }
@@ -276,8 +278,8 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
   });
   // `bytes` is 0 unless the samples are text (Task::target_bytes).
   LONGHAND_CHECK(is_asked || bytes == 0 || options.reading == Reading::forced,
-                 "decoding: expected samples with answers, got none: a plain text has no answers "
-                 "to decode, a file of records {\"prompt\", \"answer\"} has");
+                 "decoding: expected samples with answers, such as records {\"prompt\", "
+                 "\"answer\"}; a plain text has no answers to decode");
   if (bytes > 0) {
     tally.add_ratio("loss", loss.sum, std::llround(loss.weight));
     tally.add_ratio("perplexity", std::exp(loss.mean()), 1);

@@ -47,7 +47,7 @@ FolderLock::FolderLock(Folder folder) : folder_(std::move(folder)) {
     file_ = folder_.open_file(lock_file, O_RDWR | O_CREAT, Links::refuse);
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       LONGHAND_CHECK(errno == EWOULDBLOCK, path, ": cannot be locked: ", std::strerror(errno));
-      fail(folder_.path().string(), ": is in use by ", holder(file_));
+      fail(folder_.path().string(), ": the folder is in use by ", holder(file_));
     }
     // The previous holder of the lock may have removed the file after this process opened it. The
     // lock is valid only if the folder still contains the file that this process locked.

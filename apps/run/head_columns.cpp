@@ -53,10 +53,9 @@ std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t
     const char* const end = digits.data() + digits.size();
     const auto [stop, error] = std::from_chars(digits.data(), end, number);
     LONGHAND_CHECK(error == std::errc() && stop == end,
-                   "columns: expected the word last, or numbers such as 0,60..63, got ",
-                   quote(text));
+                   "columns: expected \"last\" or numbers such as 0,60..63, got ", quote(text));
     LONGHAND_CHECK(number >= 0 && number < width, "columns: expected numbers from 0 to ", width - 1,
-                   ", entries of a head of width ", width, ", got ", number);
+                   ", because each head has a width of ", width, ", got ", number);
     return number;
   };
   std::set<std::int64_t> columns;

@@ -89,14 +89,14 @@ bool is_published(const fs::path& path) {
     return fs::exists(path / "config.json") && !fs::exists(path / "config.ini");
   }
   LONGHAND_CHECK(path.extension() != ".gguf" || fs::exists(path), path.string(),
-                 ": expected a run folder or a GGUF file, got no such file");
+                 ": expected a run folder or a GGUF file, but there is no such file");
   return fs::is_regular_file(path) && GgufFile::is_gguf(path);
 }
 
 LoadedRun load_published(const fs::path& path, const LoadOptions& options) {
-  LONGHAND_CHECK(!options.step, path.string(),
-                 ": expected a run folder, because --step selects a checkpoint; got a published "
-                 "model");
+  LONGHAND_CHECK(
+      !options.step, path.string(),
+      ": expected a run folder, because --step selects a checkpoint, got a published model");
   const PublishedModel published = open_published(path);
   nn::require_enough(*published.weights, published.foreign.config);
   const ScratchFolder folder;
@@ -117,8 +117,8 @@ PublishedModel open_published(const fs::path& path) {
     return {path, std::move(foreign), nn::gguf_weights(GgufFile::open(path)), std::move(file)};
   }
   LONGHAND_CHECK(fs::is_directory(path), path.string(),
-                 ": expected a folder with a config.json, or a GGUF file, got ",
-                 fs::exists(path) ? "something else" : "no such file or folder");
+                 ": expected a folder with a config.json, or a GGUF file, ",
+                 fs::exists(path) ? "got another file" : "but there is no such file or folder");
   PublishedModel model{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
   // Only files written by longhand contain checksums. They are compared here.
   SafetensorsParts::open(path, "model").check_sums();
@@ -160,8 +160,8 @@ Config config_of(const PublishedModel& published, const fs::path& folder,
   config.check();
   const auto made = config.task();
   LONGHAND_CHECK(made->vocabulary().size() == model.vocabulary, "task ", task,
-                 ": expected the model's vocabulary of ", model.vocabulary, " tokens, got ",
-                 made->vocabulary().size());
+                 ": expected the model's vocabulary of ", model.vocabulary,
+                 " tokens, got a vocabulary of ", made->vocabulary().size(), " tokens");
   return config;
 }
 

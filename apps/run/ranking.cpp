@@ -34,7 +34,8 @@ std::string missing_in(const Config& run, const std::string& distribution,
   if (std::ranges::count(known, metric) > 0) return {};
   std::string list;
   for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-  return text("expected a metric of ", list, ", got ", quote(metric), did_you_mean(metric, known));
+  return text("expected one of the metrics ", list, ", got ", quote(metric),
+              did_you_mean(metric, known));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
       masks.push_back(reference_mask(task, sample, model.backend(), type));
     }
     LONGHAND_CHECK(std::ranges::any_of(masks, &ReferenceMask::rows),
-                   "reference attention: the task defines none for these samples");
+                   "the task defines no reference attention for these samples");
     const nn::Input input = input_for(model, task, samples);
     auto score = heads.begin();
     for_each_mixer(

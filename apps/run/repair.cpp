@@ -65,8 +65,8 @@ Config repaired(const Config& run, Repair method, std::string_view task) {
       break;
     case Repair::rope_off:
       LONGHAND_CHECK(run.model_settings().decoder.positions == nn::Positions::rotary,
-                     "repair: expected a run with rotary positions, got ",
-                     run.text("model.positions"), " ones");
+                     "repair: expected a run with --positions rotary, got --positions ",
+                     run.text("model.positions"));
       config.set("model.positions", "none");
       config.set("training.steps", "0");
       break;

@@ -60,10 +60,11 @@ Config config_in(const fs::path& folder) {
 void require_run(const fs::path& folder) {
   if (fs::exists(folder / config_file)) return;
   const fs::file_status status = fs::status(folder);
-  const std::string message = folder.string() + ": holds no run: ";
-  if (!fs::exists(status)) fail(message, "no such folder");
-  if (fs::is_directory(status)) fail(message, "the folder has no config.ini");
-  fail(message, "expected a folder, got a file",
+  const std::string name = folder.string();
+  if (!fs::exists(status)) fail(name, ": expected a run folder, but there is no such folder");
+  if (fs::is_directory(status))
+    fail(name, ": expected a run folder, but the folder has no config.ini");
+  fail(name, ": expected a run folder, got a file",
        folder.extension() == ".gguf" ? "; `longhand import` makes a run of a GGUF file" : "");
 }
 
@@ -76,9 +77,9 @@ void RunFolder::export_tokenizer(const fs::path& run, const fs::path& to) {
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config,
                             std::optional<fs::path> start) {
-  LONGHAND_CHECK(!path.empty(), "run folder: expected a name, got an empty one");
+  LONGHAND_CHECK(!path.empty(), "run folder: expected a non-empty name");
   LONGHAND_CHECK(!fs::exists(path / config_file), path.string(),
-                 ": already holds a run; continue it with --resume");
+                 ": the folder already holds a run; continue the run with --resume");
   config.check();
   return {path, config, std::move(start)};
 }
@@ -98,7 +99,8 @@ void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& d
   }
   const bool there = folder.contains(config_file);
   LONGHAND_CHECK(there != fresh_, path_.string(), ": ",
-                 there ? "already holds a run; continue it with --resume" : "its run was removed");
+                 there ? "the folder already holds a run; continue the run with --resume"
+                       : "the run was removed");
   if (fresh_ && config_.knows(tokenizer_setting) &&
       tasks::names_tokenizer(config_.text(tokenizer_setting))) {
     copy_tokenizer(folder, config_.text(tokenizer_setting));
@@ -186,9 +188,9 @@ LoadOptions load_options(const Arguments& arguments) {
 std::int64_t find_step(const RunFolder& run, std::optional<std::int64_t> step) {
   const nn::CheckpointStore store(run.checkpoints(), 1);
   if (!step) step = store.best() ? store.best() : store.latest();
-  LONGHAND_CHECK(step, run.path().string(), ": holds no checkpoint");
+  LONGHAND_CHECK(step, run.path().string(), ": the run has no checkpoint");
   LONGHAND_CHECK(fs::exists(store.path(*step)), run.path().string(),
-                 ": holds no checkpoint of step ", *step);
+                 ": the run has no checkpoint of step ", *step);
   return *step;
 }
 

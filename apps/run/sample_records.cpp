@@ -57,7 +57,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   }
   Json line{{"prompt", std::move(prompt)}, {"answer", std::move(answer)}};
   LONGHAND_CHECK(is_joined || !with_pairs,
-                 "--mask: expected a task whose tokens are those of prompt and answer, got one "
+                 "--mask: expected a task whose tokens encode only prompt and answer, got a task "
                  "with labels or a chat template");
   if (!is_joined) return line;
   const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens);
@@ -126,8 +126,8 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
     chosen.file->write(line.dump() + "\n");
     ++chosen.rows;
   }
-  LONGHAND_CHECK(parts.front().rows > 0, table.string(), ": expected rows for training, got none ",
-                 split.longest.empty() ? "" : "of this length");
+  LONGHAND_CHECK(parts.front().rows > 0, table.string(), ": expected rows for training, got no row",
+                 split.longest.empty() ? "" : " up to the first length of --lengths");
   for (const Part& part : parts) {
     if (!part.file) continue;
     part.file->commit();

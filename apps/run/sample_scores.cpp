@@ -52,7 +52,7 @@ void want_next_tokens(nn::Batch& batch) {
 void require_fits(const nn::Batch& batch, const nn::Decoder& model, const tasks::Task& task) {
   const tasks::Outputs outputs = task.outputs();
   LONGHAND_CHECK(batch.groups == outputs.groups, "targets: expected ", outputs.groups,
-                 " for each token, got ", batch.groups);
+                 " targets for each token, got ", batch.groups);
   for (const std::int32_t target : batch.targets) {
     LONGHAND_CHECK(target < outputs.classes, "targets: expected classes below ", outputs.classes,
                    ", got ", target);

@@ -177,12 +177,12 @@ void TrainingSettings::check() const {
   LONGHAND_CHECK(std::has_single_bit(static_cast<std::uint64_t>(parts)),
                  "training.parts: expected a power of two, got ", parts);
   LONGHAND_CHECK(!adam.short_moments || adam.beta2 <= 0.99,
-                 "training.moments: bf16 needs beta2 of at most 0.99, because with a larger beta2 "
-                 "its rounding loses the small changes of the moving average; got ",
+                 "training.moments: bf16 needs a beta2 of at most 0.99, because bf16 rounds small "
+                 "changes of the moving average away for a larger beta2, got ",
                  adam.beta2);
   const auto check_multiple = [&](std::string_view name, std::int64_t value) {
-    LONGHAND_CHECK(value % batches() == 0, name, ": expected a multiple of ",
-                   parts == 1 ? "" : "parts * ", "accumulation = ", batches(), ", got ", value);
+    LONGHAND_CHECK(value % batches() == 0, name, ": expected a multiple of ", batches(),
+                   parts == 1 ? " (accumulation)" : " (parts * accumulation)", ", got ", value);
   };
   check_multiple("training.batch", batch);
   check_multiple("training.batch_tokens", batch_tokens);

@@ -99,7 +99,7 @@ std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<Swe
     for (const SweepPoint& point : points) {
       for (const std::string& value : axis.values) {
         LONGHAND_CHECK(std::ssize(longer) < most_values, "expected at most ", most_values,
-                       " points");
+                       " points in a sweep, got more");
         longer.push_back(point);
         longer.back().values.push_back(value);
       }
@@ -145,7 +145,8 @@ std::vector<html::Series> sweep_series(const std::string& name,
     html::Point at;
     const auto [end, error] = std::from_chars(x.data(), x.data() + x.size(), at.x);
     LONGHAND_CHECK(error == std::errc() && end == x.data() + x.size(),
-                   "figure: expected numbers for ", axes[0].option, ", got ", quote(x));
+                   "--figure: expected numbers as values of option ", axes[0].option, ", got ",
+                   quote(x));
     const tasks::Metric& measured = point.tally.at(metric);
     at.y = measured.mean();
     if (measured.is_share) {

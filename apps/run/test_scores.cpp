@@ -7,11 +7,11 @@ namespace longhand::app {
 std::string unreadable(const nn::DecoderConfig& c, const tasks::Task& task) {
   const std::int64_t needed = task.longest();
   const auto refused = [&](std::int64_t most, std::string_view flag) {
-    return text("samples of up to ", needed, " tokens, the model reads at most ", most, flag);
+    return text("samples of up to ", needed, " tokens, but the model reads at most ", most, flag);
   };
   if (c.given_positions && task.position_count() > c.longest) {
-    return text("samples of up to ", task.position_count(), " positions, the model has ", c.longest,
-                " (--longest)");
+    return text("samples of up to ", task.position_count(), " positions, but the model has ",
+                c.longest, " (--longest)");
   }
   if (c.positions == nn::Positions::learned && !c.given_positions && needed > c.longest) {
     return refused(c.longest, " (--longest)");

@@ -38,7 +38,7 @@ class BatchArrays {
     nn::Batch batch{.tokens = integers("tokens"), .lengths = integers("lengths")};
     const Shape& given = shape("tokens");
     if (batch.tokens.empty()) wrong("tokens", "expected at least one token, got none");
-    if (given.rank() > 2) wrong("tokens", "expected [n] or [sequences, n], got ", given);
+    if (given.rank() > 2) wrong("tokens", "expected shape [n] or [sequences, n], got ", given);
     for (const std::int32_t token : batch.tokens) {
       if (token < 0 || token >= vocabulary) {
         wrong("tokens", "expected tokens from 0 to ", vocabulary - 1, ", got ", token);
@@ -57,24 +57,26 @@ class BatchArrays {
     batch.targets = integers("targets");
     if (!batch.targets.empty()) {
       if (std::ssize(batch.targets) % count != 0) {
-        wrong("targets", "expected [", count, ", choices], got ", shape("targets"));
+        wrong("targets", "expected shape [", count, ", choices], got ", shape("targets"));
       }
       batch.groups = std::ssize(batch.targets) / count;
     }
     batch.weights = floats("weights");
     if (!batch.weights.empty() && batch.weights.size() != batch.targets.size()) {
-      wrong("weights", "expected one for each of ", batch.targets.size(), " targets, got ",
-            batch.weights.size());
+      wrong("weights", "expected one weight for each of ", batch.targets.size(), " targets, got ",
+            batch.weights.size(), " weights");
     }
     for (const float weight : batch.weights) {
-      if (!(weight >= 0 && weight < 1e30f)) wrong("weights", "expected 0 or more, got ", weight);
+      if (!(weight >= 0 && weight < 1e30f))
+        wrong("weights", "expected weights of 0 or more, got ", weight);
     }
     batch.positions = integers("positions");
     if (!batch.positions.empty() && std::ssize(batch.positions) != count) {
-      wrong("positions", "expected ", count, ", one for each token, got ", batch.positions.size());
+      wrong("positions", "expected ", count, " positions, one for each token, got ",
+            batch.positions.size());
     }
     for (const std::int32_t position : batch.positions) {
-      if (position < 0) wrong("positions", "expected 0 or more, got ", position);
+      if (position < 0) wrong("positions", "expected positions of 0 or more, got ", position);
     }
     if (const auto head = integers("head"); !head.empty()) batch.head = head.front();
     return batch;
@@ -108,7 +110,8 @@ std::vector<std::vector<std::int32_t>> read_token_sequences(const std::filesyste
   std::vector<std::vector<std::int32_t>> sequences;
   for (const nn::Batch& batch : read_token_batches(file, vocabulary)) {
     LONGHAND_CHECK(batch.targets.empty() && batch.positions.empty(), file.string(),
-                   ": expected only the arrays tokens and lengths, got also targets or positions");
+                   ": expected only the arrays \"tokens\" and \"lengths\", got also \"targets\" or "
+                   "\"positions\"");
     auto token = batch.tokens.begin();
     for (const std::int32_t length : batch.lengths) {
       sequences.emplace_back(token, token + length);

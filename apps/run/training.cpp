@@ -57,7 +57,7 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner&
   nn::CheckpointStore store(folder.checkpoints(), 1);
   if (manner.from_step) {
     LONGHAND_CHECK(std::ranges::count(store.steps(), *manner.from_step), folder.path().string(),
-                   ": holds no checkpoint of step ", *manner.from_step);
+                   ": the run has no checkpoint of step ", *manner.from_step);
     trainer.resume(store.path(*manner.from_step));
     return;
   }
@@ -66,8 +66,8 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner&
   } catch (const Error& error) {
     const auto sound = store.last_sound_before(store.latest().value_or(0));
     if (!sound) fail(error.what(), "; no earlier checkpoint is undamaged");
-    fail(error.what(), "; the last undamaged checkpoint is that of step ", *sound,
-         ": continue from it with --from-step ", *sound);
+    fail(error.what(), "; the last undamaged checkpoint is from step ", *sound,
+         ": resume from this checkpoint with --from-step ", *sound);
   }
 }
 

@@ -140,7 +140,7 @@ bool TranscriptReader::next() {
   check_members();
   line_.step = line_.json["step"].integer();
   if (line_.json["before"].string() != hash_) {
-    refuse("before: expected ", hash_, ", the hash of the line before it, got ",
+    refuse("before: expected ", hash_, ", the hash of the previous line, got ",
            line_.json["before"].string());
   }
   kind_ = line_.kind;
@@ -214,8 +214,8 @@ void TranscriptReader::check_members() const {
           all[tensor] = hash.string();
         }
         if (nn::root_of(all) != hashes["hash"].string()) {
-          refuse(name, ": expected the hash ", nn::root_of(all), " of its tensors, got ",
-                 hashes["hash"].string());
+          refuse(name, ": expected the hash ", nn::root_of(all),
+                 ", computed from the hashes of the tensors, got ", hashes["hash"].string());
         }
       }
       break;
@@ -281,8 +281,8 @@ bool TranscriptWriter::keep_until(const Folder& run, std::int64_t step, Json& he
     }
     last = line.json;
   }
-  LONGHAND_CHECK(step == 0 || state_ == step, path_, ": expected the state of step ", step,
-                 ", from which the run is resumed, got none; without the file, the run is resumed "
+  LONGHAND_CHECK(step == 0 || state_ == step, path_, ": the run is resumed from step ", step,
+                 ", but the file has no state of this step; without the file, the run is resumed "
                  "without a transcript");
   kept.commit();
   return content_of(header) != content_of(last);

@@ -48,7 +48,7 @@ std::string difference(const char* of, const Json& in_transcript, const Json& fo
   }
   for (const auto& [name, hash] : got.members()) {
     if (!expected.contains(name)) {
-      return text(of, ": tensor ", quote(name), ": expected none, as in the transcript, got one");
+      return text(of, ": tensor ", quote(name), ": the transcript has no such tensor");
     }
   }
   return {};
@@ -104,7 +104,7 @@ class Verification {
       states_.insert(step);
       if (const auto saved = saved_.find(step); saved != saved_.end()) saved->second = json;
     }
-    LONGHAND_CHECK(!headers_.empty(), transcript_path(), ": expected a line, got none");
+    LONGHAND_CHECK(!headers_.empty(), transcript_path(), ": expected at least one line, got none");
     last_ = std::ssize(results_) - 1;
     hash_ = reader.hash();
     holds_.push_back(longhand::text("the chain of ", reader.number(), " lines"));
@@ -127,7 +127,8 @@ class Verification {
       require("config", config_hash(folder_.path(), one.second["steps"].integer()));
       const std::string& initial = one.second["initial"].string();
       LONGHAND_CHECK(initial == "seed" || initial == "checkpoint", transcript_path(), ':',
-                     one.first, ": initial: expected seed or checkpoint, got ", quote(initial));
+                     one.first, ": initial: expected \"seed\" or \"checkpoint\", got ",
+                     quote(initial));
     }
     holds_.push_back("config.ini");
   }
@@ -190,8 +191,10 @@ class Verification {
   void check_checkpoints() {
     for (const auto& [step, state] : saved_) {
       const std::string path = store_.path(step).string();
-      LONGHAND_CHECK(!state.is_null(), path, ": expected a state of the transcript, which has ",
-                     "no state of step ", step);
+      LONGHAND_CHECK(!state.is_null(), path,
+                     ": expected a checkpoint that is in the transcript, but the transcript has no "
+                     "state of step ",
+                     step);
       const nn::StateHashes hashes = nn::hash_checkpoint(store_.path(step));
       const Json found = state_line(step, hashes);
       for (const char* of : {"parameters", "optimizer"}) {
@@ -220,7 +223,7 @@ class Verification {
     const std::vector<std::int64_t> begin = beginnings();
     if (steps.range) {
       LONGHAND_CHECK(steps.range->second <= last_, "--steps: expected steps up to ", last_,
-                     ", the last one of the transcript, got ", steps.range->second);
+                     ", the last step of the transcript, got ", steps.range->second);
       return {
           {*std::prev(std::ranges::upper_bound(begin, steps.range->first)), steps.range->second}};
     }
@@ -278,8 +281,8 @@ class Verification {
       if (header["commit"] == Json(commit)) throw;
       fail(error.what(), "; the steps were computed by version ",
            printable(header["version"].string()), " of commit ",
-           printable(header["commit"].string()), ", this is version ", version, " of commit ",
-           commit);
+           printable(header["commit"].string()), ", but this program is version ", version,
+           " of commit ", commit);
     }
   }
 
@@ -306,8 +309,8 @@ class Verification {
     hooks.hashes_after = [&](std::int64_t step) { return states_.contains(step); };
     nn::Trainer trainer(model, config.batches(learned), trainer_options(settings), hooks);
     if (from > 0 || headers_.front().second["initial"].string() == "checkpoint") {
-      LONGHAND_CHECK(saved_.contains(from), path_of("checkpoints"), ": expected the checkpoint of ",
-                     "step 0, from which the run began, got none");
+      LONGHAND_CHECK(saved_.contains(from), path_of("checkpoints"),
+                     ": the checkpoint of step 0, from which the run began, is missing");
       trainer.resume(store_.path(from));
     }
     // A header may change the run's number of steps, and thereby the learning rates of the steps

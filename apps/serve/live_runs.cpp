@@ -245,16 +245,16 @@ std::optional<Writer> LiveRuns::writer(const LiveRun& run) {
 
 void LiveRuns::stop(const LiveRun& run) {
   const std::optional<Writer> held = writer(run);
-  LONGHAND_CHECK(held, run.name, ": is not being trained");
-  LONGHAND_CHECK(held->process != 0, run.name, ": is being trained on another machine");
+  LONGHAND_CHECK(held, run.name, ": the run is not being trained");
+  LONGHAND_CHECK(held->process != 0, run.name, ": the run is being trained on another machine");
   LONGHAND_CHECK(::kill(held->process, SIGTERM) == 0, run.name,
-                 ": its process cannot be signalled: ", std::strerror(errno));
+                 ": the process of the run cannot be signalled: ", std::strerror(errno));
 }
 
 void LiveRuns::start(LiveRun& run, const std::vector<std::string>& words) {
-  LONGHAND_CHECK(run.child == 0, run.name, ": is busy: ", run.doing);
+  LONGHAND_CHECK(run.child == 0, run.name, ": the run is busy: ", run.doing);
   LONGHAND_CHECK(run.error.empty(), run.error);
-  LONGHAND_CHECK(run.open("config.ini").valid(), run.name, ": its run was removed");
+  LONGHAND_CHECK(run.open("config.ini").valid(), run.name, ": the run was removed");
   const FileDescriptor log = run.folder().create_file(said_file);
   const std::string program = "/proc/self/exe";
   std::vector<std::string> all{"longhand"};

@@ -56,10 +56,10 @@ Call::Call(const Operation& operation, Backend& backend, DType activations,
     return false;
   };
   for (const auto& [name, value] : inputs_) {
-    LONGHAND_CHECK(known(operation.inputs, name), operation.name, ": has no input '", name, "'");
+    LONGHAND_CHECK(known(operation.inputs, name), operation.name, " has no input '", name, "'");
   }
   for (const auto& [name, value] : attributes_) {
-    LONGHAND_CHECK(known(operation.attributes, name), operation.name, ": has no attribute '", name,
+    LONGHAND_CHECK(known(operation.attributes, name), operation.name, " has no attribute '", name,
                    "'");
   }
   for (const Argument& argument : operation.inputs) {
@@ -84,7 +84,7 @@ const std::string& Call::word(const std::string& name) const {
   for (const Attribute& attribute : operation_->attributes) {
     if (attribute.name == name) return attribute.otherwise;
   }
-  fail(operation_->name, ": has no attribute '", name, "'");
+  fail(operation_->name, " has no attribute '", name, "'");
 }
 
 bool Call::flag(const std::string& name) const {

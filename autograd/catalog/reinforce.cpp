@@ -120,8 +120,9 @@ std::vector<Operation> reinforce_operations() {
              const Tensor& pairs = c.in("pairs").value();
              const std::vector<std::int32_t> numbers = pairs.to_ints();
              for (std::size_t n = 2; n < numbers.size(); n += 2) {
-               LONGHAND_CHECK(numbers[n] >= numbers[n - 2], "pairs: expected ascending rows, got ",
-                              numbers[n], " after ", numbers[n - 2]);
+               LONGHAND_CHECK(numbers[n] >= numbers[n - 2],
+                              "pairs: expected rows in ascending order, got row ", numbers[n],
+                              " after row ", numbers[n - 2]);
              }
              return {{"y", reinforced_attention(s, value_call(c, s),
                                                 {.pairs = pairs,

@@ -25,7 +25,8 @@ struct RuleCheck {
     if (x) are.out(name, x, s.q.data.rows(), s.q.heads, v_width);
   }
   void bf16_alone(std::string_view name, const Heads& x) const {
-    are.require(!x || are.type() == DType::bf16, name, "expected none for ", are.type());
+    are.require(!x || are.type() == DType::bf16, name,
+                "expected a tensor only for bf16, got one for ", are.type());
   }
 };
 

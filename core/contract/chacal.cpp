@@ -13,7 +13,7 @@ void check_chacal(HeadArguments& are, const Op& op, bool backward) {
   are.scores(s, backward);
   are.causal(s);
   if (op.sink) are.in("sink", op.sink, Shape{s.q.heads}, are.master());
-  are.require(s.window == 0, "window", "expected none, got ", s.window);
+  are.require(s.window == 0, "window", "expected no window, got a window of ", s.window);
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.require(static_cast<bool>(op.gamma), "gamma", "expected a tensor, got none");
   are.in("gamma", op.gamma, Shape{op.gamma.size() == 1 ? 1 : s.q.heads}, are.master());

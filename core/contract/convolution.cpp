@@ -12,8 +12,8 @@ void check_convolution_inputs(HeadArguments& are, const Op& op) {
   const std::int64_t n = op.x.heads * op.x.width;
   are.require(static_cast<bool>(op.segments), "segments", "expected segments, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows, "segments",
-              "expected segments that cover every row of x, ", rows, ", got ",
-              op.segments.tokens());
+              "expected consecutive segments that cover all ", rows, " rows of x, got segments of ",
+              op.segments.tokens(), " rows");
   const std::int64_t taps = op.weight ? op.weight.rows() : 0;
   are.require(taps >= 1 && taps <= ShortConvolution::most_taps, "weight", "expected 1 to ",
               ShortConvolution::most_taps, " rows, got ", taps);

@@ -10,10 +10,10 @@ void check(const Cumulate& op) {
   are.require(op.x.shape().rank() == 2 && op.x.dtype() == master_type(op.x.dtype()), "x",
               "expected [rows, columns] f32 or f64, got ", op.x.shape(), " ", op.x.dtype());
   are.require(op.segments && op.segments.rows() <= op.x.rows(), "segments", "expected at most ",
-              op.x.rows(), " rows, as many as x has, got ", op.segments.rows());
+              op.x.rows(), " rows, the number of rows of x, got ", op.segments.rows());
   const Shape ends{op.segments.count(), op.x.columns()};
   are.require(!op.reverse || (!op.before && !op.after), "before",
-              "cannot be combined with reverse");
+              "expected neither `before` nor `after` together with `reverse`");
   const bool in_place = op.after && op.before && op.after.same_memory(op.before);
   if (op.before && !in_place) are.in("before", op.before, ends, op.x.dtype());
   are.out("y", op.y, op.x.shape(), op.x.dtype());
@@ -26,8 +26,8 @@ void check(const LogCounts& op) {
   are.require(op.y.dtype() == master_type(op.y.dtype()), "y", "expected f32 or f64, got ",
               op.y.dtype());
   are.require(op.queries && op.keys && op.queries.count() == op.keys.count(), "segments",
-              "expected equally many key and query segments");
-  are.require(op.queries.tile(), "queries", "expected consecutive segments from row 0 on");
+              "expected as many key segments as query segments");
+  are.require(op.queries.tile(), "queries", "expected consecutive segments that begin at row 0");
   are.require(op.y.shape().rank() == 2 && op.y.rows() == op.queries.tokens(), "y", "expected [",
               op.queries.tokens(), ", columns], got ", op.y.shape());
 }

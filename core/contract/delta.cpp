@@ -9,13 +9,14 @@ template <class Op>
 void check_delta_inputs(HeadArguments& are, const Op& op) {
   const std::int64_t rows = op.q.data.rows();
   are.in("q", op.q, rows, op.q.heads, -1);
-  are.require(op.k.heads >= 1 && op.q.heads % op.k.heads == 0, "k", "expected a divisor of q's ",
-              op.q.heads, " heads, got ", op.k.heads);
+  are.require(op.k.heads >= 1 && op.q.heads % op.k.heads == 0, "k",
+              "expected a number of heads that divides the ", op.q.heads, " heads of q, got ",
+              op.k.heads);
   are.in("k", op.k, rows, op.k.heads, op.q.width);
   are.require(static_cast<bool>(op.segments), "segments", "expected segments, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows && op.k.data.rows() == rows,
-              "segments", "expected segments that cover every row of q and k, ", rows, " and ",
-              op.k.data.rows(), ", got ", op.segments.tokens());
+              "segments", "expected consecutive segments that cover all rows of q (", rows,
+              ") and k (", op.k.data.rows(), "), got segments of ", op.segments.tokens(), " rows");
   are.in("beta", op.beta, {rows, op.k.heads}, are.master());
   if (op.decay) are.in("decay", op.decay, {rows, op.k.heads}, are.master());
 }
@@ -45,7 +46,8 @@ void check(const DeltaBackward& op) {
   are.out("dk", op.dk, op.k);
   if (op.dv) are.out("dv", op.dv.heads, rows, op.k.heads, v_width);
   if (op.dbeta) are.out("dbeta", op.dbeta.tensor, op.beta.shape(), are.master());
-  are.require(!op.ddecay || op.decay, "ddecay", "expected none, because there is no decay");
+  are.require(!op.ddecay || op.decay, "ddecay",
+              "expected no tensor, because the input decay is missing");
   if (op.ddecay) are.out("ddecay", op.ddecay.tensor, op.beta.shape(), are.master());
 }
 

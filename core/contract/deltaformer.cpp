@@ -8,8 +8,8 @@ namespace {
 template <class Op>
 void check_deltaformer(HeadArguments& are, const Op& op, bool backward) {
   are.queries_and_keys(op.q, op.k, op.queries, op.keys, backward);
-  are.require(op.k.heads == op.q.heads, "k", "expected ", op.q.heads, " heads, as many as q, got ",
-              op.k.heads);
+  are.require(op.k.heads == op.q.heads, "k", "expected ", op.q.heads,
+              " heads, the number of heads of q, got ", op.k.heads);
   are.in("gain", op.gain, {op.q.data.rows(), op.q.heads}, are.master());
 }
 
@@ -22,7 +22,7 @@ void check(const DeltaFormer& op) {
   are.in("v", op.v, op.keys.rows(), heads, -1);
   are.earlier(op.earlier, op.queries, op.keys, heads, width);
   are.require(bool(op.read) == bool(op.log_denominator), "read",
-              "expected both read and log_denominator, or neither");
+              "expected both outputs, `read` and `log_denominator`, or neither");
   are.out("y", op.y, rows, heads, width);
   if (op.read) are.out("read", op.read, rows, heads, width);
   if (op.log_denominator)

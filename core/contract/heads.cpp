@@ -10,14 +10,16 @@ void check(const Append& op) {
   are.require(op.from && op.to && op.from.count() == op.to.count(), "segments", "expected ",
               op.from.count(), " segments in the cache, got ", op.to.count());
   for (std::size_t s = 0; s < op.from.lengths().size(); ++s) {
-    are.require(op.from.lengths()[s] <= op.to.lengths()[s], "segments", "segment ", s, " copies ",
-                op.from.lengths()[s], " new tokens into a cached segment of ", op.to.lengths()[s]);
+    are.require(op.from.lengths()[s] <= op.to.lengths()[s], "segments", "segment ", s,
+                ": expected at most ", op.to.lengths()[s],
+                " new tokens, the length of the cached segment, got ", op.from.lengths()[s]);
   }
   // HeadArguments requires the same type for all heads. The cache y may have another type than x,
   // so a second HeadArguments checks y.
   HeadArguments cache(Append::name, op.y);
   cache.in("y", op.y, op.to.rows(), op.x.heads, op.x.width);
-  are.require(op.y.data.address() != op.x.data.address(), "y", "expected other memory than x");
+  are.require(op.y.data.address() != op.x.data.address(), "y",
+              "expected memory of its own, got the memory of x");
 }
 
 }  // namespace longhand

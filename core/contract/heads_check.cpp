@@ -90,25 +90,26 @@ void HeadArguments::segments(const Segments& queries, const Segments& keys, std:
                              bool backward, bool causal) {
   require(queries && keys, "segments", "expected queries and keys, got none");
   require(queries.count() == keys.count(), "segments", "expected ", queries.count(),
-          " segments of keys, as many as of queries, got ", keys.count());
+          " segments of keys, the number of segments of queries, got ", keys.count());
   for (std::size_t s = 0; s < queries.lengths().size(); ++s) {
     const std::int32_t count = queries.lengths()[s], keys_there = keys.lengths()[s];
     require(causal ? count <= keys_there : count == 0 || keys_there > 0, "segments", "segment ", s,
             " has ", count, " queries but only ", keys_there, " keys");
   }
-  require(queries.tile(), "queries", "expected segments one after another from row 0 on");
+  require(queries.tile(), "queries", "expected consecutive segments that begin at row 0");
   require(keys.rows() <= key_rows, "keys", "expected rows up to ", key_rows, ", got ", keys.rows());
   if (backward) {
     require(keys.tile() && keys.tokens() == key_rows, "keys",
-            "backward expects every row in one segment, got ", keys.tokens(), " of ", key_rows);
+            "the backward pass expects consecutive segments that cover all ", key_rows,
+            " rows, got segments of ", keys.tokens(), " rows");
   }
 }
 
 void HeadArguments::queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
                                      const Segments& keys, bool backward, bool causal) {
   in("q", q, 0, q.heads, -1);
-  require(k.heads >= 1 && q.heads % k.heads == 0, "k", "expected a divisor of q's ", q.heads,
-          " heads, got ", k.heads);
+  require(k.heads >= 1 && q.heads % k.heads == 0, "k",
+          "expected a number of heads that divides the ", q.heads, " heads of q, got ", k.heads);
   in("k", k, 0, k.heads, q.width);
   require(queries.tokens() == q.data.rows(), "q", "expected ", queries.tokens(),
           " rows, one for each token of the segments, got ", q.data.rows());
@@ -119,7 +120,7 @@ void HeadArguments::earlier(const Heads& earlier, const Segments& queries, const
                             std::int64_t heads, std::int64_t width) {
   if (earlier) in("earlier", earlier, keys.rows(), heads, width);
   require(earlier || std::ranges::equal(queries.lengths(), keys.lengths()), "earlier",
-          "expected the rows before the queries, got none");
+          "expected the cached outputs at the positions before the first query, got none");
 }
 
 void HeadArguments::same_tokens(const Segments& queries, const Segments& keys) const {
@@ -135,7 +136,7 @@ void HeadArguments::scores(const Scores& s, bool backward) {
   if (s.decay) in("shift", s.decay, {s.k.data.rows(), s.q.heads}, master());
   if (s.causal) return;
   require(s.window == 0, "window", "expected 0 without a causal mask, got ", s.window);
-  require(!s.decay, "shift", "expected none without a causal mask");
+  require(!s.decay, "shift", "expected no tensor without a causal mask");
 }
 
 void HeadArguments::causal(const Scores& s) const {
@@ -145,7 +146,8 @@ void HeadArguments::causal(const Scores& s) const {
 
 void HeadArguments::out(std::string_view name, const Target& target, const Tensor& like) {
   if (!target) return;
-  require(static_cast<bool>(like), name, "expected none, because this input is empty");
+  require(static_cast<bool>(like), name,
+          "expected no tensor, because the input with this gradient is empty");
   out(name, target.tensor, like.shape(), master());
 }
 

@@ -10,8 +10,9 @@ template <class Op>
 void check_choices(Arguments& are, const Op& op) {
   are.floats("logits", op.logits, 1);
   are.require(op.groups >= 1, "groups", "expected at least 1, got ", op.groups);
-  are.require(op.logits.columns() % op.groups == 0, "logits", "expected a multiple of ", op.groups,
-              " columns (groups), got ", op.logits.shape());
+  are.require(op.logits.columns() % op.groups == 0, "logits",
+              "expected a number of columns that is divisible by the ", op.groups, " groups, got ",
+              op.logits.shape());
   const Shape choices{op.logits.rows(), op.groups};
   are.in("targets", op.targets, choices, DType::i32);
   if (op.weights) are.in("weights", op.weights, choices, master_type(op.logits.dtype()));

@@ -8,7 +8,8 @@ namespace {
 void check_rows(const HeadArguments& are, const Segments& segments, std::int64_t rows) {
   are.require(static_cast<bool>(segments), "segments", "expected segments, got none");
   are.require(segments.tile() && segments.tokens() == rows, "segments",
-              "expected segments that cover every row, ", rows, ", got ", segments.tokens());
+              "expected consecutive segments that cover all ", rows, " rows, got segments of ",
+              segments.tokens(), " rows");
 }
 
 }  // namespace
@@ -26,7 +27,7 @@ void check(const Lstm& op) {
   if (op.before && !in_place) are.in("before", op.before, states, are.master());
   are.out("y", op.y, rows, heads, n);
   are.require(static_cast<bool>(op.gates) == static_cast<bool>(op.cells), "gates",
-              "expected both gates and cells, or neither");
+              "expected both outputs, gates and cells, or neither");
   if (op.gates) are.out("gates", op.gates, {rows, heads * 4 * n}, are.master());
   if (op.cells) are.out("cells", op.cells, {rows, heads * n}, are.master());
   if (op.after) are.out("after", op.after, states, are.master());

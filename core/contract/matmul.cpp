@@ -20,11 +20,12 @@ void check(const Matmul& op) {
   are.floats("a", op.a, 2);
   are.require(a.rank() <= 3, "a", "expected 2 or 3 axes, got ", a);
   are.require(a.rank() == 2 || !op.transpose_a || b.rank() == 3, "a",
-              "expected 2 axes, because a is transposed and b is one matrix, got ", a);
+              "expected 2 axes, because `a` is transposed and `b` is one matrix, got ", a);
 
   are.floats("b", op.b, 2);
   are.require(b.rank() == 2 || (b.rank() == 3 && a.rank() == 3), "b",
-              "expected one matrix, or a batch if a is a batch, got ", b, " with a of shape ", a);
+              "expected one matrix, or a batch of matrices if `a` is a batch, got ", b,
+              " for `a` of shape ", a);
   const MatmulExtents sizes = extents(op);
   const std::int64_t m = sizes.m, n = sizes.n, k = sizes.k;
   const Shape b_matrix = op.transpose_b ? Shape{n, k} : Shape{k, n};
@@ -40,9 +41,9 @@ void check(const Matmul& op) {
   if (op.at) {
     are.in_mixed("at", op.at, c, type);
     are.require(op.f.has_value(), "f",
-                "expected an activation, because the product has the operand at, got none");
+                "expected an activation, because the operand `at` requires one, got none");
     are.require(!op.bias && !op.residual && !op.pre, "at",
-                "cannot be combined with bias, residual or pre");
+                "expected no operand `at` together with `bias`, `residual` or `pre`");
   }
   if (op.pre) are.out_mixed("pre", op.pre, c, type);
   are.out_mixed("c", op.c, c, type);

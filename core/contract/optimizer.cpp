@@ -32,7 +32,7 @@ void require_like(std::string_view op, std::string_view list, std::size_t index,
 void require_count(std::string_view op, std::string_view list, std::size_t count,
                    std::size_t expected) {
   LONGHAND_CHECK(count == expected, op, ": ", list, ": expected ", expected,
-                 " (as parameters), got ", count);
+                 " entries, one for each parameter, got ", count);
 }
 
 /// Checks parameters[i]. The parameters must all be f32 or all be f64, and all be in one backend.
@@ -51,7 +51,7 @@ void require_parameter(std::string_view op, const std::vector<Tensor>& parameter
 void check(const SquareSums& op) {
   constexpr std::string_view name = SquareSums::name;
   LONGHAND_CHECK(op.sums.size() == op.tensors.size(), name, ": sums: expected ", op.tensors.size(),
-                 " (as tensors), got ", op.sums.size());
+                 " entries, one for each tensor, got ", op.sums.size());
   for (std::size_t i = 0; i < op.tensors.size(); ++i) {
     const Tensor &x = op.tensors[i], &y = op.sums[i];
     require_entry(static_cast<bool>(x), name, "tensors", i, "expected a tensor, got none");

@@ -90,7 +90,7 @@ void require_indices(std::string_view op, std::string_view argument, const Tenso
   const auto* index = indices.data<std::int32_t>();
   for (std::int64_t i = 0; i < indices.size(); ++i) {
     LONGHAND_CHECK(index[i] >= 0 && index[i] < bound, op, ": ", argument, ": expected 0 to ",
-                   bound - 1, ", got ", index[i], " at ", i);
+                   bound - 1, ", got ", index[i], " at index ", i);
   }
 }
 

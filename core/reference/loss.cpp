@@ -15,8 +15,8 @@ namespace {
 void require_targets(std::string_view op, const Tensor& targets, std::int64_t classes) {
   const auto* t = targets.data<std::int32_t>();
   for (std::int64_t i = 0; i < targets.size(); ++i) {
-    LONGHAND_CHECK(t[i] < classes, op, ": targets: expected below ", classes, ", got ", t[i],
-                   " at ", i);
+    LONGHAND_CHECK(t[i] < classes, op, ": targets: expected classes below ", classes, ", got ",
+                   t[i], " at index ", i);
   }
 }
 

@@ -86,7 +86,8 @@ struct Fiber::Context {
 Fiber::Fiber() : context_(new Context) {
   void* const mapping = mmap(nullptr, guard + stack_size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  LONGHAND_CHECK(mapping != MAP_FAILED, "emulator: no memory for a fiber's stack");
+  LONGHAND_CHECK(mapping != MAP_FAILED,
+                 "emulator: cannot allocate memory for the stack of a fiber");
   stack_ = static_cast<std::byte*>(mapping);
   mprotect(stack_, guard, PROT_NONE);
 }

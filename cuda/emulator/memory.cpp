@@ -87,7 +87,8 @@ class Arena {
   Arena() {
     void* const range =
         mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    LONGHAND_CHECK(range != MAP_FAILED, "emulator: no address range for device memory");
+    LONGHAND_CHECK(range != MAP_FAILED,
+                   "emulator: cannot reserve an address range for device memory");
     base_ = static_cast<std::byte*>(range);
   }
   bool holds(const Bytes& bytes) const {

@@ -188,11 +188,13 @@ Products::Products(Stream& stream, MemorySource&) : state_(new State{stream}) {}
 Products::~Products() = default;
 
 bool Products::run(const Product& p, const ProductOperands& x) {
-  LONGHAND_CHECK(p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0, "cuBLASLt: an empty product");
+  LONGHAND_CHECK(p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0,
+                 "cuBLASLt: expected m, n, k and batch of at least 1, got an empty product");
   LONGHAND_CHECK(p.operands == DType::bf16 || p.result == DType::f32,
-                 "cuBLASLt: no product of f32 into ", p.result);
-  LONGHAND_CHECK(on_16_bytes(static_cast<const char*>(x.bias), static_cast<const char*>(x.aux)),
-                 "cuBLASLt: an epilogue's bias or auxiliary matrix is not on 16 bytes");
+                 "cuBLASLt: expected an f32 result for f32 operands, got ", p.result);
+  LONGHAND_CHECK(
+      on_16_bytes(static_cast<const char*>(x.bias), static_cast<const char*>(x.aux)),
+      "cuBLASLt: expected the bias and the auxiliary matrix of an epilogue aligned to 16 bytes");
   const bool refused = fused(p, x) && refusals.refuse();
   products_seen.insert(text(refused ? "refused " : "", kind_of(p, x)));
   if (refused) return false;

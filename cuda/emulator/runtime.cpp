@@ -132,7 +132,7 @@ void Stream::download(void* to, const void* from, std::size_t bytes) {
 Event::Event() : handle_(new emulator::Occurred) {}
 Event::~Event() { delete static_cast<emulator::Occurred*>(handle_); }
 void Event::record(Stream& stream) {
-  LONGHAND_CHECK(!stream.recording(), "emulator: events are not recorded in graphs");
+  LONGHAND_CHECK(!stream.recording(), "emulator: an event cannot be recorded in a CUDA graph");
   const auto occurred = std::make_shared<bool>(false);
   occurred_of(*this) = occurred;
   state_of(stream).queue->add([occurred] { *occurred = true; });

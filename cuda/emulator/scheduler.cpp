@@ -171,7 +171,7 @@ std::string doing(const Thread& t) {
     waiting += text("; block ", text_of(b->index), ": ", doing(*thread));
   }
   fail("kernel launched at ", text_of(m.launch.site), ": all resident blocks wait, and ",
-       m.pending.size(), " others cannot start", waiting);
+       m.pending.size(), " other blocks cannot start", waiting);
 }
 
 /// Sets `order` to the order in which `count` threads of a block, or blocks of a grid, run.
@@ -215,7 +215,8 @@ void end_block(Machine& m, Block& b) {
   b.resident = false;
   const auto slack = b.shared(m.launch.shared_bytes).last(shared_slack);
   LONGHAND_CHECK(std::ranges::all_of(slack, [](std::byte at) { return at == std::byte{0xff}; }),
-                 where(m), ": wrote past its ", m.launch.shared_bytes, " bytes of shared memory");
+                 where(m), ": the block wrote past its ", m.launch.shared_bytes,
+                 " bytes of shared memory");
 }
 
 /// Resumes the threads of the block that can continue, one after another. Each of them runs until

@@ -27,7 +27,8 @@ namespace {
 
 template <class T>
 T at(std::span<const std::byte> file, std::size_t offset) {
-  LONGHAND_CHECK(offset + sizeof(T) <= file.size(), "emulator: the program's file ends too early");
+  LONGHAND_CHECK(offset + sizeof(T) <= file.size(),
+                 "emulator: the file of the program is truncated");
   T value;
   std::memcpy(&value, file.data() + offset, sizeof value);
   return value;
@@ -44,10 +45,11 @@ Symbols read_symbols() {
     sections.push_back(at<Elf64_Shdr>(file, header.e_shoff + i * header.e_shentsize));
   }
   const auto table = std::ranges::find(sections, Elf64_Word{SHT_SYMTAB}, &Elf64_Shdr::sh_type);
-  LONGHAND_CHECK(table != sections.end(), "emulator: the program has no table of symbols");
+  LONGHAND_CHECK(table != sections.end(), "emulator: the program has no symbol table");
   const auto name_of = [&](const Elf64_Sym& symbol) {
     const std::size_t offset = sections[table->sh_link].sh_offset + symbol.st_name;
-    LONGHAND_CHECK(offset < file.size(), "emulator: a symbol's name lies outside the program");
+    LONGHAND_CHECK(offset < file.size(),
+                   "emulator: the name of a symbol is outside the file of the program");
     const auto* const name = reinterpret_cast<const char*>(file.data()) + offset;
     return std::string(name, ::strnlen(name, file.size() - offset));
   };

@@ -73,7 +73,8 @@ class Plane {
   static Cell* room(std::size_t cells) {
     void* const range = mmap(nullptr, cells * sizeof(Cell), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    LONGHAND_CHECK(range != MAP_FAILED, "emulator: no address range to watch memory with");
+    LONGHAND_CHECK(range != MAP_FAILED,
+                   "emulator: cannot reserve an address range to record memory accesses");
     return static_cast<Cell*>(range);
   }
   std::uintptr_t begin_;
@@ -157,7 +158,8 @@ struct Watch {
   }
   static const Symbol& symbol_at(const std::vector<Symbol>& all, std::uintptr_t at) {
     const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);
-    LONGHAND_CHECK(after != all.begin(), "emulator: no symbol for an address");
+    LONGHAND_CHECK(after != all.begin(),
+                   "emulator: an address belongs to no symbol of the program");
     return *std::prev(after);
   }
   Kernel& kernel_at(std::uintptr_t at) {

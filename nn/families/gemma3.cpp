@@ -22,7 +22,8 @@ RopeOptions rope_of(const Fields& fields, std::string_view kind) {
   rope.base = all ? fields.number("rope_theta", 1e6) : fields.number("rope_local_base_freq", 1e4);
   if (const Json* const parameters = fields.find("rope_parameters")) {
     const Json* const own = parameters->is_object() ? parameters->find(kind) : nullptr;
-    LONGHAND_CHECK(own, fields.source(), ": rope_parameters: expected ", kind, ", got none");
+    LONGHAND_CHECK(own, fields.source(), ": rope_parameters: expected an object named ", kind,
+                   ", got none");
     return rope_from(own, rope, fields.source());
   }
   return rope_from(all ? fields.find("rope_scaling") : nullptr, rope, fields.source());

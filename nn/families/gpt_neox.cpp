@@ -15,8 +15,8 @@ namespace {
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
   LONGHAND_CHECK(dims + dims % 2 <= width, source,
-                 ": expected rotary positions that rotate at most ", width,
-                 " entries, the width of a head, in pairs, got ", dims);
+                 ": expected rotary positions that rotate pairs of entries, at most ", width,
+                 " entries (the width of a head), got ", dims);
 }
 
 DecoderConfig config_from(const Fields& fields) {

@@ -16,8 +16,8 @@ bool is_count(std::string_view part) {
 
 [[noreturn]] void not_heads(std::string_view text, std::string_view part) {
   fail("heads ", quote(text),
-       ": expected a list, separated by commas, of KIND:COUNT or KIND:COUNTxWIDTH, where "
-       "COUNT/KEYS sets fewer key heads and KIND is ",
+       ": expected a comma-separated list of KIND:COUNT or KIND:COUNTxWIDTH, where "
+       "COUNT/KEYS sets a smaller number of key heads and KIND is ",
        kind_names(), ", got ", quote(part),
        is_count(part) ? longhand::text("; softmax:", part, " is a list of softmax heads") : "");
 }
@@ -108,7 +108,8 @@ AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOp
   mixer->key_heads = *keys;
   mixer->width = *width;
   LONGHAND_CHECK(*count % *keys == 0, "heads ", quote(text),
-                 ": expected the number of key heads to divide ", *count, ", got ", *keys);
+                 ": expected a number of key heads that divides the ", *count, " heads, got ",
+                 *keys);
   assign_those_it_has(*mixer, given);
   if (!settings.empty()) assign(*mixer, text, settings);
   return mixer;
@@ -136,8 +137,9 @@ MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOpt
     if (mixer->width == 0) sharing += mixer->heads;
   }
   if (sharing > 0) {
-    LONGHAND_CHECK(left > 0 && left % sharing == 0, "heads ", quote(text), ": expected ", sharing,
-                   " heads to share the width evenly, got ", left, " of ", width, " left for them");
+    LONGHAND_CHECK(left > 0 && left % sharing == 0, "heads ", quote(text),
+                   ": expected a remaining width that ", sharing, " heads can share evenly, got ",
+                   left, " of ", width);
     for (const AnyMixer& mixer : mixers) {
       if (mixer->width == 0) mixer->width = left / sharing;
     }

@@ -158,19 +158,19 @@ std::vector<std::vector<std::int32_t>> decode_asked(
     std::span<const std::vector<std::int32_t>> positions) {
   const std::size_t count = sequences.size();
   LONGHAND_CHECK(asked.size() == count, "decoding: expected outputs for ", count,
-                 " sequences, got them for ", asked.size());
+                 " sequences, got outputs for ", asked.size());
   LONGHAND_CHECK(reference.empty() || reference.size() == count,
-                 "decoding: expected reference attention for ", count, " sequences, got them for ",
-                 reference.size());
+                 "decoding: expected reference attention for ", count,
+                 " sequences, got reference attention for ", reference.size());
   LONGHAND_CHECK(positions.empty() || positions.size() == count,
-                 "decoding: expected positions for ", count, " sequences, got them for ",
+                 "decoding: expected positions for ", count, " sequences, got positions for ",
                  positions.size());
   std::vector<std::int32_t> capacities, read(count);
   for (std::size_t i = 0; i < count; ++i) {
     std::int32_t last = -1;
     for (const std::int32_t output : asked[i]) {
       LONGHAND_CHECK(output > last && output < static_cast<std::int32_t>(sequences[i].size()),
-                     "decoding: expected outputs in ascending order among the ",
+                     "decoding: expected outputs at ascending positions among the ",
                      sequences[i].size(), " tokens of sequence ", i, ", got ", output, " after ",
                      last);
       last = output;

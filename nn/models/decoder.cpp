@@ -172,7 +172,8 @@ void Decoder::prepare(std::int64_t longest) {
       LONGHAND_CHECK(longest <= config_.longest, "model: expected ",
                      config_.given_positions ? "positions below " : "sequences of at most ",
                      config_.longest, config_.given_positions ? "" : " tokens",
-                     ", the number of learned positions, got ", longest);
+                     ", the number of learned positions, got ",
+                     config_.given_positions ? longest - 1 : longest);
       break;
     case Positions::sinusoidal:
       sinusoids_.table(backend(), parameters().type(), config_.width, longest);
@@ -182,7 +183,7 @@ void Decoder::prepare(std::int64_t longest) {
   }
   const auto most = most_tokens(config_);
   LONGHAND_CHECK(!most || longest <= *most, "model: expected sequences of at most ", *most,
-                 " tokens, the limit of its heads, got ", longest);
+                 " tokens, the limit of the heads, got ", longest);
   for (const Block& block : blocks_) block.mixing.prepare(turns_, longest);
 }
 

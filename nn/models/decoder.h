@@ -32,11 +32,11 @@ class Decoder final : public Model {
     /// The mixer at index `place` of the block. Throws an Error if it is not of class M.
     template <class M>
     const M& mixer(std::size_t place = 0) const {
-      LONGHAND_CHECK(place < mixing.mixers().size(), "model: expected a mixer of place 0 to ",
+      LONGHAND_CHECK(place < mixing.mixers().size(), "model: expected a mixer index from 0 to ",
                      mixing.mixers().size() - 1, ", got ", place);
       const auto* const found = dynamic_cast<const M*>(&*mixing.mixers()[place]);
-      LONGHAND_CHECK(found, "model: expected another kind of mixer at place ", place, ", got ",
-                     mixing.mixers()[place]->kind());
+      LONGHAND_CHECK(found, "model: expected a mixer of the requested class at index ", place,
+                     ", got a mixer of kind ", mixing.mixers()[place]->kind());
       return *found;
     }
   };

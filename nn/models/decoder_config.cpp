@@ -45,8 +45,8 @@ void check(const DecoderConfig& c) {
       ", inner ", c.inner, ", layers ", c.layers, ", longest ", c.longest);
   const auto entries = static_cast<std::int64_t>(c.mixers.size());
   LONGHAND_CHECK(entries == 1 || entries == c.layers,
-                 "heads: expected one entry for all layers or one for each of ", c.layers, ", got ",
-                 entries);
+                 "heads: expected one entry for all layers or one for each of the ", c.layers,
+                 " layers, got ", entries);
   for (const MixerList& list : c.mixers) {
     LONGHAND_CHECK(!list.empty(), "heads: expected at least one group of heads, got none");
     for (const AnyMixer& mixer : list) mixer->check();
@@ -65,17 +65,18 @@ void check(const DecoderConfig& c) {
   LONGHAND_CHECK(
       !c.tied ||
           (c.outputs.size() <= 1 && (c.outputs.empty() || c.outputs.front() == c.vocabulary)),
-      "tied: expected one output layer over the vocabulary of ", c.vocabulary, ", got ",
-      c.outputs.size(), c.outputs.size() == 1 ? " over " : " output layers, the first over ",
-      c.outputs.empty() ? 0 : c.outputs.front());
+      "tied: expected one output layer with ", c.vocabulary,
+      " classes, the size of the vocabulary, got ", c.outputs.size(),
+      " output layer(s), the first with ", c.outputs.empty() ? 0 : c.outputs.front(), " classes");
   LONGHAND_CHECK(
       !c.tied || !c.output_bias,
       "output bias: expected an output layer that is not tied to the embedding, got a tied one");
   if (c.lora.rank == 0) return;
   const std::vector<std::string_view> there = projections(c);
   for (const std::string& target : c.lora.targets) {
-    LONGHAND_CHECK(std::ranges::count(there, target) > 0, "lora targets: expected ", listed(there),
-                   ", which this model has, got ", target);
+    LONGHAND_CHECK(std::ranges::count(there, target) > 0,
+                   "lora targets: expected a projection of this model (", listed(there), "), got ",
+                   target);
   }
 }
 

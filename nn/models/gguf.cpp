@@ -203,8 +203,9 @@ class GgufWeights final : public Weights {
       const std::int64_t heads = queries ? heads_ : key_heads_;
       const std::int64_t rows = entry->shape.front();
       const std::int64_t width = entry->shape.size() / std::max<std::int64_t>(1, rows);
-      LONGHAND_CHECK(heads > 0 && rows % (2 * heads) == 0, stored.place, "expected rows of ", heads,
-                     " heads, got ", rows);
+      LONGHAND_CHECK(heads > 0 && rows % (2 * heads) == 0, stored.place,
+                     "expected an even number of rows for each of ", heads, " heads, got ", rows,
+                     " rows in total");
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
         // Each head has 2 * half rows. In Hugging Face's order, the first half of them (s = 0)
@@ -350,14 +351,14 @@ Json gguf_config(const GgufFile& file) {
                  embedding);
   const std::int64_t width = values.size("embedding_length");
   const std::int64_t heads = values.size("attention.head_count");
-  LONGHAND_CHECK(heads >= 1, file.name(), ": attention.head_count: expected heads, got none");
+  LONGHAND_CHECK(heads >= 1, file.name(), ": attention.head_count: expected at least 1, got 0");
   const std::int64_t head = values.size("attention.key_length", width / heads);
   LONGHAND_CHECK(values.size("attention.value_length", head) == head, file.name(),
-                 ": attention.value_length: expected the length of keys, ", head,
-                 ", got another value");
+                 ": attention.value_length: expected ", head,
+                 ", the length of the keys, got another value");
   LONGHAND_CHECK(values.size("rope.dimension_count", head) == head, file.name(),
-                 ": rope.dimension_count: expected the width of a head, ", head,
-                 ", got another value");
+                 ": rope.dimension_count: expected ", head,
+                 ", the width of a head, got another value");
   const double base = values.number("rope.freq_base", kind == Kind::gemma3 ? 1e6 : 1e4);
   Json json{{"vocab_size", embedding.front()},
             {"hidden_size", width},
@@ -393,7 +394,7 @@ Json gguf_config(const GgufFile& file) {
       // Gemma 3 27B (62 blocks) multiplies its attention scores by a different factor than the
       // smaller Gemma 3 models. GGUF files have no field for this factor.
       LONGHAND_CHECK(values.size("block_count") != 62, file.name(),
-                     ": expected a Gemma 3 of at most 12B");
+                     ": expected a Gemma 3 model of at most 12 billion parameters");
   }
   return json;
 }

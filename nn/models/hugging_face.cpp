@@ -151,8 +151,8 @@ std::string hugging_face_name(Activation activation) {
 
 void require_enough(const Weights& weights, const DecoderConfig& model) {
   const double least = at_least(model), held = weights.numbers();
-  LONGHAND_CHECK(least <= held, weights.name(), ": expected ", least,
-                 " numbers or more for the model that its configuration describes, got ", held);
+  LONGHAND_CHECK(least <= held, weights.name(), ": expected at least ", least,
+                 " numbers for the model that the configuration describes, got ", held);
 }
 
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours) {
@@ -276,7 +276,7 @@ std::vector<std::int32_t> ends_of(const Fields& fields) {
   std::vector<std::int32_t> ends;
   for (const Json& id : found->is_array() ? *found : Json(Json::Array{*found})) {
     LONGHAND_CHECK(id.is_integer() && id.number() >= 0 && id.number() <= 1e9, fields.source(), ": ",
-                   key, ": expected tokens, got ", shown(found));
+                   key, ": expected token ids, got ", shown(found));
     ends.push_back(static_cast<std::int32_t>(id.integer()));
   }
   return ends;
@@ -396,12 +396,12 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   }
   all.width = all.options->width;
   LONGHAND_CHECK(all.heads * all.width == config.width, family,
-                 ": expected heads that make up the width ", config.width, ", got ",
-                 text_of(config.mixers));
+                 ": expected heads whose widths add up to ", config.width,
+                 ", the width of the model, got ", text_of(config.mixers));
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
-                 ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
-                 config.outputs.size(), " output layers, the first with ", config.outputs.front(),
-                 " classes");
+                 ": expected one output layer with ", config.vocabulary,
+                 " classes, the size of the vocabulary, got ", config.outputs.size(),
+                 " output layer(s), the first with ", config.outputs.front(), " classes");
   LONGHAND_CHECK(!config.output_bias, family,
                  ": expected an output layer without a bias, got one with a bias");
   LONGHAND_CHECK(all.options->window == 0, family,
@@ -411,7 +411,8 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   const RopeOptions& rope = all.options->rope;
   LONGHAND_CHECK(
       !rope.interleaved && rope.factor == 1, family,
-      ": expected rotary positions that rotate the halves of a head and are not stretched");
+      ": expected unscaled rotary positions that pair entry i of the first half of a head with "
+      "entry i of the second half");
   LONGHAND_CHECK(config.norm == NormKind::layer && !config.norms_after && !config.gated &&
                      config.embedding_scale == 1 && config.feed_forward_bias,
                  family,

@@ -125,7 +125,7 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
     const RopeOptions& rope = same.rope;
     LONGHAND_CHECK(!rope.interleaved && rope.share == 1, family,
                    ": expected rotary positions that rotate all entries of a head and pair entry i "
-                   "of its first half with entry i of its second half");
+                   "of the first half of a head with entry i of the second half");
     same.window = first.window;
     same.rope = first.rope;
     LONGHAND_CHECK(text_of(MixerList{same.clone()}) == text_of(MixerList{first.clone()}), family,
@@ -136,9 +136,9 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
   LONGHAND_CHECK(first.scores.temper == Temper::none, family,
                  ": expected softmax heads without the option temper, got heads with temper");
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
-                 ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
-                 config.outputs.size(), " output layers, the first with ", config.outputs.front(),
-                 " classes");
+                 ": expected one output layer with ", config.vocabulary,
+                 " classes, the size of the vocabulary, got ", config.outputs.size(),
+                 " output layer(s), the first with ", config.outputs.front(), " classes");
   LONGHAND_CHECK(!config.output_bias, family,
                  ": expected an output layer without a bias, got one with a bias");
   return {{"vocab_size", config.vocabulary},

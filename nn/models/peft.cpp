@@ -22,7 +22,8 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
     if (tensor.first == part.first && count == part.count && tensor.rows.empty()) return tensor;
     if (tensor.first <= part.first && part.first < tensor.first + count) holder = &tensor;
   }
-  LONGHAND_CHECK(holder, "adapter: ", adapter.weight.name(), " has no tensor in this format");
+  LONGHAND_CHECK(holder, "adapter: Hugging Face's format has no tensor for ",
+                 adapter.weight.name());
   fail("adapter: expected projections that are separate tensors, got ", part.name,
        ", which is a part of ", holder->names.front());
 }

@@ -165,7 +165,7 @@ int Communicator::share_of(int rank) const {
 std::uint64_t Communicator::begin_sum(const Tensor& x, std::vector<std::size_t> shares) {
   if (size() == 1) return 0;
   LONGHAND_CHECK(x.dtype() == DType::f32 || x.dtype() == DType::f64,
-                 "ranks: expected f32 or f64 to sum, got ", x.dtype());
+                 "ranks: expected tensors of f32 or f64 to sum, got ", x.dtype());
   LONGHAND_CHECK(shares.empty() || (shares.size() == static_cast<std::size_t>(size()) + 1 &&
                                     std::ranges::is_sorted(shares) && shares.front() == 0 &&
                                     shares.back() == static_cast<std::size_t>(x.size())),
@@ -330,7 +330,7 @@ void Communicator::sum(std::span<const Tensor> tensors) {
     return;
   }
   if (type == DType::f64) return sum_as<double>(tensors);
-  LONGHAND_CHECK(type == DType::f32, "ranks: expected f32 or f64 to sum, got ", type);
+  LONGHAND_CHECK(type == DType::f32, "ranks: expected tensors of f32 or f64 to sum, got ", type);
   sum_as<float>(tensors);
 }
 

@@ -217,7 +217,7 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
                      .merges = {},
                      .distinct_words = 0};
   LONGHAND_CHECK(training.size >= trained.special + 256, "expected at least ",
-                 trained.special + 256, " tokens: the special ones and the 256 bytes; got ",
+                 trained.special + 256, " tokens for the special tokens and the 256 bytes, got ",
                  training.size);
   for (const std::string& special : training.special) {
     LONGHAND_CHECK(!special.empty() && find_broken_utf8(special) == std::string::npos &&

@@ -90,7 +90,7 @@ std::string ChatTemplate::names() {
 
 ChatTemplate::ChatTemplate(std::string_view name, std::string date) : date_(std::move(date)) {
   known_ = std::ranges::find(all, name, &Known::name);
-  LONGHAND_CHECK(known_ != std::end(all), "expected a chat template of ", names(), ", got ",
+  LONGHAND_CHECK(known_ != std::end(all), "expected one of the chat templates ", names(), ", got ",
                  quote(name));
 }
 

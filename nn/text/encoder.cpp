@@ -272,7 +272,8 @@ bool Encoder::is_whole(std::string_view word) {
 }
 
 void Encoder::merge_part(std::string_view part) {
-  LONGHAND_CHECK(part.size() <= 0xffffffff, "expected words of at most 4 GiB, got ", part.size());
+  LONGHAND_CHECK(part.size() <= 0xffffffff, "expected words of at most 4 GiB, got ", part.size(),
+                 " bytes");
   symbols_.clear();
   dropped_.clear();
   add_symbols(part);

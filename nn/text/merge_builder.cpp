@@ -51,8 +51,8 @@ void MergeBuilder::find_waiting() {
     }
     const TokenId whole = whole_of(left, right);
     LONGHAND_CHECK(whole != TokenTable::none && !left.empty() && !right.empty(), "merge ",
-                   found_.size(), ": ", quote(left), " and ", quote(right),
-                   " joined are not a token");
+                   found_.size(), ": the text of ", quote(left), " followed by ", quote(right),
+                   " is not a token");
     found_.push_back({ids_[i], ids_[i + 1], whole});
     joined_.insert(left.back(), right.front());
     if (names_a_byte(left) || names_a_byte(right)) joined_.insert_all();

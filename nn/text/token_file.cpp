@@ -184,8 +184,8 @@ TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer,
     const DataFile there(file);
     const std::vector<std::byte> bytes = first_bytes(there);
     LONGHAND_CHECK(chars(bytes).starts_with(chars(std::as_bytes(std::span(wanted.magic)))),
-                   file.string(), ": expected the tokens of ", text.string(),
-                   " here, got a file of another kind");
+                   file.string(), ": expected a file with the tokens of ", text.string(),
+                   ", got a file of another kind");
     const auto header = read_header(bytes);
     return header && same_text(*header, wanted);
   };
@@ -209,8 +209,8 @@ std::int32_t TokenFile::operator[](std::uint64_t place) const {
 
 void TokenFile::read(std::uint64_t begin, std::span<std::int32_t> out) const {
   LONGHAND_CHECK(begin <= size() && out.size() <= size() - begin,
-                 "token file: expected positions up to ", size(), ", got ", begin, " to ",
-                 begin + out.size());
+                 "token file: expected a range within the ", size(), " tokens, got positions ",
+                 begin, " to ", begin + out.size());
   std::vector<std::byte> bytes(out.size() * width_);
   file_->read(begin_ + begin * width_, bytes);
   for (std::size_t i = 0; i < out.size(); ++i) {

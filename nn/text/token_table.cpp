@@ -18,14 +18,16 @@ TokenTable::TokenTable(std::size_t ids)
 void TokenTable::add(TokenId id, std::string_view bytes, Found found) {
   LONGHAND_CHECK(id < entries_.size(), "expected token ids below ", entries_.size(), ", got ", id);
   LONGHAND_CHECK(entries_[id].begin == absent, "two tokens have the id ", id);
-  LONGHAND_CHECK(pool_.size() + bytes.size() < absent, "expected tokens of less than 4 GiB");
+  LONGHAND_CHECK(pool_.size() + bytes.size() < absent,
+                 "expected tokens of less than 4 GiB in total");
   if (found == Found::yes) {
     const std::uint64_t hash = hash_of(bytes);
     const auto tag = static_cast<std::uint32_t>(hash >> 32);
     std::size_t at = hash & mask_;
     for (; slots_[at].id != free; at = (at + 1) & mask_) {
-      LONGHAND_CHECK(slots_[at].tag != tag || this->bytes(slots_[at].id) != bytes, "the tokens ",
-                     slots_[at].id, " and ", id, " are both ", quote(bytes));
+      LONGHAND_CHECK(slots_[at].tag != tag || this->bytes(slots_[at].id) != bytes,
+                     "the tokens with the ids ", slots_[at].id, " and ", id, " have the same text ",
+                     quote(bytes));
     }
     slots_[at] = {id, tag};
     findable_[id] = true;

@@ -53,7 +53,7 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   }
   for (const auto* const around : {&parts_.before, &parts_.after}) {
     for (const TokenId id : *around) {
-      LONGHAND_CHECK(parts_.tokens.has(id), "template: expected ids of tokens, got ", id);
+      LONGHAND_CHECK(parts_.tokens.has(id), "template: expected token ids, got ", id);
     }
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -72,7 +72,7 @@ Tokenizer::Tokenizer(TokenizerParts parts)
     return;
   }
   LONGHAND_CHECK(!parts_.whole_words && !parts_.nfc,
-                 "vocabulary of characters: expected neither NFC nor ignore_merges");
+                 "vocabulary of characters: expected no NFC normalizer and no ignore_merges");
   byte_of_.assign(parts_.tokens.size(), -1);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto found = parts_.tokens.find(byte_token_text(byte));
@@ -101,8 +101,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, bool with_special) c
     byte_run.clear();
   };
   for (const TokenId id : ids) {
-    LONGHAND_CHECK(parts_.tokens.has(id), "expected the ids of tokens, all below ", size(),
-                   ", got ", id);
+    LONGHAND_CHECK(parts_.tokens.has(id), "expected token ids below ", size(), ", got ", id);
     if (!with_special && special(id)) continue;
     if (!byte_level() && byte_of_[id] >= 0) {
       byte_run += static_cast<char>(byte_of_[id]);

@@ -165,7 +165,8 @@ class Reader {
       return;
     }
     refuse(file_, "pre_tokenizer", whole,
-           "that of GPT-2, Llama 3, Qwen 2, SmolLM2 or Gemma (without add_prefix_space)");
+           "the pre_tokenizer of GPT-2, Llama 3, Qwen 2, SmolLM2 or Gemma (without "
+           "add_prefix_space)");
   }
 
   void read_normalizer() {
@@ -175,7 +176,8 @@ class Reader {
       const bool known = list.size() == 1 && is(list[0], "type", "Replace") &&
                          is(member(list[0], "pattern"), "String", " ") &&
                          is(list[0], "content", space_mark);
-      if (!known) refuse(file_, "normalizer", whole, "that of Gemma (a space to U+2581)");
+      if (!known)
+        refuse(file_, "normalizer", whole, "the normalizer of Gemma (replaces a space by U+2581)");
       return;
     }
     parts_.nfc = list.size() == 1 && is(list[0], "type", "NFC");
@@ -193,7 +195,8 @@ class Reader {
                        is(member(list[0], "pattern"), "String", space_mark) &&
                        is(list[0], "content", " ") && is(list[1], "type", "ByteFallback") &&
                        is(list[2], "type", "Fuse");
-    if (!known) refuse(file_, "decoder", whole, "that of Gemma (Replace, ByteFallback, Fuse)");
+    if (!known)
+      refuse(file_, "decoder", whole, "the decoder of Gemma (Replace, ByteFallback, Fuse)");
   }
 
   /// Every id must be less than twice the number of tokens plus this number. Without such a limit,
@@ -306,7 +309,8 @@ class Reader {
       const bool findable = append_bytes(bytes, token.content) == TokenTable::Found::yes;
       const auto known = findable ? parts_.tokens.find(bytes) : std::nullopt;
       LONGHAND_CHECK(!known || *known == token.id, file_, ": added token ", quote(token.content),
-                     " has the id ", token.id, ", but ", known.value_or(0), " in the vocabulary");
+                     " has the id ", token.id, ", but the id ", known.value_or(0),
+                     " in the vocabulary");
       std::string buffer;
       const std::string content(token.normalized ? parts_.normalize(token.content, buffer, nullptr)
                                                  : std::string_view(token.content));
@@ -314,7 +318,7 @@ class Reader {
         parts_.tokens.add(token.id, table_bytes(content), TokenTable::Found::no);
       } else {
         LONGHAND_CHECK(parts_.tokens.bytes(token.id) == bytes, file_, ": added token ",
-                       quote(token.content), " has the id ", token.id, " of ",
+                       quote(token.content), " has the id ", token.id, ", which is the id of ",
                        quote(parts_.tokens.bytes(token.id)));
       }
       auto& where = token.normalized ? parts_.added_late : parts_.added;
@@ -338,7 +342,7 @@ class Reader {
         const std::string_view both = reader.string();
         const std::size_t space = both.find(' ');
         LONGHAND_CHECK(space != both.npos && both.find(' ', space + 1) == both.npos, file_,
-                       ": merge ", rank, ": expected two tokens with a space between, got ",
+                       ": merge ", rank, ": expected two tokens separated by a space, got ",
                        quote(both));
         set(0, both.substr(0, space));
         set(1, both.substr(space + 1));
@@ -374,9 +378,10 @@ class Reader {
       const Json& name = member(member(part, "SpecialToken"), "id");
       if (!name.is_string()) refuse(file_, "post_processor", part, "a SpecialToken or sequence A");
       const Json& ids = member(member(member(step, "special_tokens"), name.string()), "ids");
-      if (!ids.is_array()) refuse(file_, "post_processor", name, "one of its special_tokens");
+      if (!ids.is_array())
+        refuse(file_, "post_processor", name, "the name of one of the special_tokens");
       for (const Json& id : ids) {
-        if (!id.is_int64()) refuse(file_, "post_processor", id, "an id");
+        if (!id.is_int64()) refuse(file_, "post_processor", id, "a token id");
         (after ? parts_.after : parts_.before).push_back(checked_id(id.integer(), name.string()));
       }
     }

@@ -160,7 +160,7 @@ void require_finite(const SafetensorsParts& parts) {
       }
       LONGHAND_CHECK(bad.count == 0, file.name(), ": tensor ", quote(entry.name),
                      ": damaged: expected finite numbers, got ", bad.count,
-                     " that are not, the first at ", bad.first);
+                     " infinities or NaNs, the first at index ", bad.first);
     }
   }
 }
@@ -324,7 +324,7 @@ void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   // Older checkpoints do not contain the optimizer's name, but all of them contain the state of
   // Adam.
   const std::string kind = found == info.more.end() ? "adam" : found->second;
-  LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of ",
+  LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of the optimizer ",
                  optimizer.kind(), ", got the state of ", kind);
 }
 

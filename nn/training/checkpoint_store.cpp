@@ -137,9 +137,10 @@ std::optional<std::int64_t> CheckpointStore::best() const {
   const auto step = step_of(name);
   const std::string file = (folder_ / best_file).string();
   LONGHAND_CHECK(step, file, ": damaged: expected the name of a checkpoint, such as step-100, got ",
-                 quote(name), "; `longhand train --resume` rewrites it");
-  LONGHAND_CHECK(is_checkpoint(path(*step)), file, ": names ", name,
-                 ", which does not exist; `longhand train --resume` rewrites it");
+                 quote(name), "; `longhand train --resume` rewrites this file");
+  LONGHAND_CHECK(is_checkpoint(path(*step)), file,
+                 ": expected the name of an existing checkpoint, got ", name,
+                 ", which does not exist; `longhand train --resume` rewrites this file");
   return step;
 }
 

@@ -122,7 +122,7 @@ void GradientExchange::keep_own(Bucket& bucket) {
 Tensor GradientExchange::finish(const Tensor& losses) {
   const auto start = Clock::now();
   LONGHAND_CHECK(next_ == buckets_.size(), "ranks: expected the gradients of all parameters, got ",
-                 "those of ", next_, " of ", buckets_.size(), " buckets");
+                 "the gradients of ", next_, " of ", buckets_.size(), " buckets");
   Backend& backend = parameters_.backend();
   const DType type = parameters_.type();
   const auto count = std::ssize(here_);

@@ -43,7 +43,7 @@ void GradientTree::end_part() {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!taken_[i]) take(i);
     LONGHAND_CHECK(!all[i].var().grad(), all[i].name(),
-                   ": its gradient changed after the last operation that uses it");
+                   ": the gradient changed after the last operation that uses this parameter");
   }
   taken_.assign(all.size(), false);
   if (--left_ > 0) return;

@@ -38,7 +38,7 @@ void check(std::span<const ParameterGroup> groups, const Parameters& parameters)
     for (const Parameter& parameter : group.parameters) {
       LONGHAND_CHECK(parameter && std::ranges::count(parameters.all(), parameter) == 1,
                      "optimizer: expected groups of the model's own parameters, got ",
-                     parameter ? parameter.name() : "an empty one");
+                     parameter ? parameter.name() : "an empty parameter");
     }
   }
 }
@@ -135,8 +135,8 @@ void Optimizer::prepare(double rate, std::int64_t step) {
   for (const Rated& one : all_) {
     const std::vector<double> values = now(one.rate * rate, step);
     LONGHAND_CHECK(std::ssize(values) == shared_.numbers, "optimizer ", kind(),
-                   ": now(): expected ", shared_.numbers, " numbers, as it declares, got ",
-                   values.size());
+                   ": now(): expected ", shared_.numbers,
+                   " numbers, as declared by the optimizer, got ", values.size());
     one.now.assign(values);
   }
 }

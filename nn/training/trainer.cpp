@@ -316,7 +316,7 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
                  options_.accumulation);
   LONGHAND_CHECK(
       options_.parts >= 1 && std::has_single_bit(static_cast<std::uint64_t>(options_.parts)),
-      "training: expected parts of a step that are a power of two, got ", options_.parts);
+      "training: expected a number of parts per step that is a power of two, got ", options_.parts);
   LONGHAND_CHECK(options_.parts % ranks_.size() == 0, "training: expected at most ", options_.parts,
                  " ranks, one for each part of a step, got ", ranks_.size());
   // Ranks do not exchange the proposed values of buffers.

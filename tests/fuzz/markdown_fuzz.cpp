@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       "");
   const auto file = [](std::size_t place) { return std::to_string(place); };
   done_or_refused([&] { app::html::markdown(markdown, {.picture = file, .listing = file}); },
-                  "a report's ");
+                  "report: ");
   for (const char* kind : {"example", "exercise", ""}) app::book::blocks_of(markdown, kind);
   return 0;
 }

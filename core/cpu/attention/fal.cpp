@@ -75,9 +75,10 @@ template <class T>
 void attend(const Crew& crew, const FalBackward& op) {
   const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
   const std::int64_t heads = op.k.heads, group = op.q.heads / heads;
-  LONGHAND_CHECK(op.queries.longest() * group < std::int64_t{1} << 31,
-                 "fal_backward: expected less than 2^31 queries of one sequence and key head, got ",
-                 op.queries.longest() * group);
+  LONGHAND_CHECK(
+      op.queries.longest() * group < std::int64_t{1} << 31,
+      "fal_backward: expected fewer than 2^31 queries for each sequence and key head, got ",
+      op.queries.longest() * group);
   const WorkList list = items(
       op.queries.count(), heads, key_range, [&](std::int64_t s) { return op.keys.lengths()[s]; },
       8.0 * double(op.q.width + op.v.width) * double(group));

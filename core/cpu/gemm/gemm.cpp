@@ -450,8 +450,8 @@ void check_operand(const char* name, DType type, std::int64_t ld, std::int64_t w
 
 void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace) {
   LONGHAND_CHECK(g.m >= 0 && g.n >= 0 && g.k >= 0 && g.batch >= 0,
-                 "gemm: expected sizes of 0 or more, got ", g.m, " x ", g.n, " x ", g.k, " times ",
-                 g.batch);
+                 "gemm: expected m, n, k and batch of at least 0, got ", g.m, ", ", g.n, ", ", g.k,
+                 " and ", g.batch);
   check_operand("a", g.a.type, g.a.ld, g.a.transposed ? g.m : g.k);
   check_operand("b", g.b.type, g.b.ld, g.b.transposed ? g.k : g.n);
   check_operand("c", g.c.type, g.c.ld, g.n);
