@@ -20,4 +20,25 @@ inline float from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | (rebiased << 23) | (fraction << 13));
 }
 
+/// The binary16 number nearest to x. Of two numbers at equal distance, the one whose last bit is 0.
+/// Numbers of 65520 and more become infinite.
+inline std::uint16_t to_f16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
+  std::uint32_t half = 0;
+  if (size > 0x7f800000u) {
+    half = 0x7e00u;  // NaN
+  } else if (size >= 0x477ff000u) {
+    half = 0x7c00u;
+  } else if (size < 0x38800000u) {  // below 2^-14, numbers are multiples of 2^-24
+    half = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(size), 24)));
+  } else {
+    // Removes 13 bits of the fraction. Adding almost half of their range, or half of it if the last
+    // kept bit is 1, carries into the kept bits when the number must be rounded up.
+    const std::uint32_t rebiased = size - (std::uint32_t{127 - 15} << 23);
+    half = (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13;
+  }
+  return static_cast<std::uint16_t>(sign | half);
+}
+
 }  // namespace longhand

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "core/dtype.h"
@@ -21,6 +22,18 @@ T at(const std::byte* bytes) {
 
 float half(const std::byte* bytes) { return from_f16(at<std::uint16_t>(bytes)); }
 
+template <class T>
+void put(std::byte* bytes, T value) {
+  std::memcpy(bytes, &value, sizeof value);
+}
+
+void put_half(std::byte* bytes, float x) {
+  const std::uint16_t rounded = to_f16(x);
+  LONGHAND_CHECK(std::isfinite(from_f16(rounded)),
+                 "expected a number that f16 can store, at most 65504, got ", x);
+  put(bytes, rounded);
+}
+
 int low(std::byte b) { return std::to_integer<int>(b) & 15; }
 int high(std::byte b) { return std::to_integer<int>(b) >> 4; }
 
@@ -29,7 +42,16 @@ template <class T>
 void plain(const std::byte* block, float* y) {
   *y = static_cast<float>(at<T>(block));
 }
+template <class T>
+void to_plain(const float* x, std::byte* block) {
+  put(block, static_cast<T>(*x));
+}
 void f16(const std::byte* block, float* y) { *y = half(block); }
+void to_f16_block(const float* x, std::byte* block) { put_half(block, *x); }
+
+/// The reciprocal of a block's factor; 0 if the factor rounds to 0 in f16, so that all numbers of
+/// the block become 0.
+float reciprocal(float factor) { return from_f16(to_f16(factor)) == 0 ? 0 : 1 / factor; }
 
 // Formats with blocks of 32 numbers. A block contains a factor d, in some formats a shift m, and 32
 // integers q. If the integers have four or five bits, 16 bytes store their low four bits: the low
@@ -42,6 +64,18 @@ void q8_0(const std::byte* block, float* y) {
   for (int i = 0; i < 32; ++i) y[i] = d * static_cast<float>(at<std::int8_t>(block + 2 + i));
 }
 
+/// Writes a block of Q8_0 as llama.cpp does. d is the largest |x| divided by 127, and q is x / d,
+/// rounded to the nearest integer. An error is at most d / 2, plus 127 times the error of d in f16.
+void to_q8_0(const float* x, std::byte* block) {
+  float largest = 0;
+  for (int i = 0; i < 32; ++i) largest = std::max(largest, std::abs(x[i]));
+  const float d = largest / 127, inverse = reciprocal(d);
+  put_half(block, d);
+  for (int i = 0; i < 32; ++i) {
+    put(block + 2 + i, static_cast<std::int8_t>(std::round(x[i] * inverse)));
+  }
+}
+
 /// GGUF type Q4_0. A number is d (q - 8), where d is the block's factor and q is from 0 to 15.
 void q4_0(const std::byte* block, float* y) {
   const float d = half(block);
@@ -49,6 +83,24 @@ void q4_0(const std::byte* block, float* y) {
     y[i] = d * static_cast<float>(low(block[2 + i]) - 8);
     y[i + 16] = d * static_cast<float>(high(block[2 + i]) - 8);
   }
+}
+
+/// Writes a block of Q4_0 as llama.cpp does. d is the number with the largest magnitude, divided by
+/// -8, so that this number has q = 0. Numbers of the other sign have at most q = 15, so the largest
+/// of them may be wrong by |d|. All others are wrong by at most |d| / 2, plus 8 times the error of
+/// d in f16. The products are exact in double.
+void to_q4_0(const float* x, std::byte* block) {
+  float largest = 0;
+  for (int i = 0; i < 32; ++i) {
+    if (std::abs(x[i]) > std::abs(largest)) largest = x[i];
+  }
+  const float d = largest / -8, inverse = reciprocal(d);
+  put_half(block, d);
+  const auto q = [&](int i) {
+    const double level = static_cast<double>(x[i]) * inverse + 8.5;
+    return static_cast<unsigned>(std::min(level, 15.0));
+  };
+  for (int i = 0; i < 16; ++i) block[2 + i] = std::byte(q(i) | q(i + 16) << 4);
 }
 
 /// GGUF type Q4_1. A number is d q + m, where d is the block's factor, m is its shift, and q is
@@ -150,13 +202,18 @@ void q6_k(const std::byte* block, float* y) {
   }
 }
 
-constexpr std::array types{
-    GgufType{0, "F32", 1, 4, plain<float>},   GgufType{1, "F16", 1, 2, f16},
-    GgufType{2, "Q4_0", 32, 18, q4_0},        GgufType{3, "Q4_1", 32, 20, q4_1},
-    GgufType{6, "Q5_0", 32, 22, q5_0},        GgufType{7, "Q5_1", 32, 24, q5_1},
-    GgufType{8, "Q8_0", 32, 34, q8_0},        GgufType{12, "Q4_K", 256, 144, q4_k},
-    GgufType{13, "Q5_K", 256, 176, q5_k},     GgufType{14, "Q6_K", 256, 210, q6_k},
-    GgufType{28, "F64", 1, 8, plain<double>}, GgufType{30, "BF16", 1, 2, plain<bf16>}};
+constexpr std::array types{GgufType{0, "F32", 1, 4, plain<float>, to_plain<float>},
+                           GgufType{1, "F16", 1, 2, f16, to_f16_block},
+                           GgufType{2, "Q4_0", 32, 18, q4_0, to_q4_0},
+                           GgufType{3, "Q4_1", 32, 20, q4_1},
+                           GgufType{6, "Q5_0", 32, 22, q5_0},
+                           GgufType{7, "Q5_1", 32, 24, q5_1},
+                           GgufType{8, "Q8_0", 32, 34, q8_0, to_q8_0},
+                           GgufType{12, "Q4_K", 256, 144, q4_k},
+                           GgufType{13, "Q5_K", 256, 176, q5_k},
+                           GgufType{14, "Q6_K", 256, 210, q6_k},
+                           GgufType{28, "F64", 1, 8, plain<double>},
+                           GgufType{30, "BF16", 1, 2, plain<bf16>, to_plain<bf16>}};
 constexpr std::int64_t largest_block = 256;
 
 }  // namespace
@@ -164,6 +221,26 @@ constexpr std::int64_t largest_block = 256;
 const GgufType* gguf_type(std::uint32_t code) {
   const auto* const found = std::ranges::find(types, code, &GgufType::code);
   return found == types.end() ? nullptr : &*found;
+}
+
+std::string small_name(const GgufType& type) {
+  std::string name(type.name);
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+const GgufType* written_gguf_type(std::string_view name) {
+  const auto* const found = std::ranges::find_if(
+      types, [&](const GgufType& type) { return type.encode && small_name(type) == name; });
+  return found == types.end() ? nullptr : &*found;
+}
+
+std::string written_gguf_types() {
+  std::string names;
+  for (const GgufType& type : types) {
+    if (type.encode) names += text(names.empty() ? "" : ", ", small_name(type));
+  }
+  return names;
 }
 
 void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::int64_t first,
@@ -181,6 +258,24 @@ void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::i
     for (std::int64_t k = begin; k < end; ++k, ++i) {
       numbers[static_cast<std::size_t>(i - first)] = decoded[static_cast<std::size_t>(k)];
     }
+  }
+}
+
+void encode_gguf(const GgufType& type, std::span<const double> numbers,
+                 std::span<std::byte> blocks) {
+  const std::size_t count = numbers.size() / static_cast<std::size_t>(type.block);
+  LONGHAND_CHECK(
+      type.encode && std::ssize(numbers) % type.block == 0 && blocks.size() == count * type.bytes,
+      "GGUF: expected numbers that make up whole blocks of ", type.name, ", got ", numbers.size());
+  const bool finite_only = type.block > 1;  // a factor of a block cannot represent NaN
+  std::array<float, largest_block> rounded;
+  for (std::size_t b = 0; b < count; ++b) {
+    for (std::size_t k = 0; k < static_cast<std::size_t>(type.block); ++k) {
+      rounded[k] = static_cast<float>(numbers[b * static_cast<std::size_t>(type.block) + k]);
+      LONGHAND_CHECK(!finite_only || std::isfinite(rounded[k]), "expected finite numbers, got ",
+                     rounded[k]);
+    }
+    type.encode(rounded.data(), blocks.data() + b * type.bytes);
   }
 }
 

@@ -40,8 +40,8 @@ std::string chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-GgufWriter small() {
-  GgufWriter writer;
+GgufText small() {
+  GgufText writer;
   writer.text("general.architecture", "llama");
   writer.integer("count", 7);
   writer.number("half", 0.5f);
@@ -79,10 +79,10 @@ std::vector<float> interleaved(const std::vector<double>& numbers, std::int64_t 
 }
 
 /// Writes a small Llama of tests/golden as a GGUF file without a tokenizer.
-GgufWriter written(const GoldenLlama& llama) {
+GgufText written(const GoldenLlama& llama) {
   const ForeignConfig& foreign = llama.foreign;
   const auto& heads = dynamic_cast<const SoftmaxHeads&>(*foreign.config.mixers[0][0]);
-  GgufWriter writer;
+  GgufText writer;
   const auto size = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
   writer.text("general.architecture", "llama");
   writer.integer("llama.block_count", size(foreign.config.layers));
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
   BOOST_TEST(refusal("GGML....") == "x: expected a GGUF file, got another kind of file");
   BOOST_TEST(refusal(small().file(1)) == "x: expected GGUF version 2 or 3, got 1");
   const auto with = [](const std::vector<std::uint64_t>& shape, std::uint32_t type) {
-    GgufWriter writer;
+    GgufText writer;
     writer.tensor("t", shape, type, std::string(32, 'x'));
     return refusal(writer.file());
   };
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_as_gguf_and_as_safetensors) {
 
 BOOST_AUTO_TEST_CASE(generate_and_chat_read_a_gguf_file_as_an_imported_run) {
   const GoldenLlama llama;
-  GgufWriter writer = written(llama);
+  GgufText writer = written(llama);
   const Program program;
   write_atomically(program.folder / "numbers.gguf", writer.file());
   writer.text("tokenizer.ggml.model", "gpt2");
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(generate_and_chat_read_a_gguf_file_as_an_imported_run) {
 }
 
 BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_the_file) {
-  GgufWriter writer;
+  GgufText writer;
   writer.text("general.architecture", "llama");
   writer.text("tokenizer.ggml.model", "gpt2");
   writer.text("tokenizer.ggml.pre", "smollm");
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_the_file) {
   BOOST_TEST(
       (Encoder(tokenizer).encode("ab 11<|end|>b") == std::vector<TokenId>{5, 3, 4, 4, 0, 2}));
 
-  GgufWriter gemma;
+  GgufText gemma;
   gemma.text("general.architecture", "gemma3");
   gemma.text("tokenizer.ggml.model", "llama");
   tokens = {"<pad>", "<bos>", "<unk>", "a", "b", "\u2581", "ab", "\u2581a"};

@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(models_of_too_many_layers_are_refused_in_every_family) {
 }
 
 BOOST_AUTO_TEST_CASE(a_long_token_that_is_split_everywhere_is_refused) {
-  GgufWriter writer;
+  GgufText writer;
   writer.text("general.architecture", "gemma3");
   writer.text("tokenizer.ggml.model", "llama");
   writer.texts("tokenizer.ggml.tokens", {"a", std::string(26'000, 'a')});
