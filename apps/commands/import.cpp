@@ -74,7 +74,7 @@ const Register command{
      .notes =
          "Reads config.json and model.safetensors, or the shards of\n"
          "model.safetensors.index.json, in f32, f16 or bf16. Also reads a GGUF file of a\n"
-         "Llama, Qwen 2 or Gemma 3, quantized or not. If the source has a tokenizer\n"
+         "Llama, Qwen 2, Gemma 3 or GPT-2, quantized or not. If the source has a tokenizer\n"
          "(tokenizer.json, or vocab.json and merges.txt), the run's task is text. Otherwise,\n"
          "without --task, the task is tokens. The task must have the model's vocabulary. Other\n"
          "options change the run's settings, including the kinds of heads.",

@@ -9,6 +9,7 @@
 #include "core/quote.h"
 #include "core/safetensors_parts.h"
 #include "nn/models/gguf.h"
+#include "nn/models/gguf_names.h"
 #include "nn/text/chat_template.h"
 
 namespace longhand::app {
@@ -19,7 +20,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view gguf_template = "tokenizer.chat_template";
 
 bool has_tokenizer(const PublishedModel& model) {
-  if (model.gguf) return model.gguf->has("tokenizer.ggml.model");
+  constexpr std::string_view key = "tokenizer.ggml.model";
+  if (model.gguf) return model.gguf->has(key) && model.gguf->string(key) != nn::gguf_no_tokenizer;
   return fs::exists(model.path / "tokenizer.json") ||
          (fs::exists(model.path / "vocab.json") && fs::exists(model.path / "merges.txt"));
 }

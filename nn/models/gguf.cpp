@@ -11,22 +11,21 @@
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/utf8.h"
+#include "nn/models/gguf_names.h"
 #include "nn/text/word_scanner.h"
 
 namespace longhand::nn {
 namespace {
 
-constexpr std::string_view space_mark = "\u2581";
 constexpr std::size_t longest_cut_token = 1024;  // maximum bytes of a token that merges_of() splits
 
-enum class Kind { llama, qwen2, gemma3 };
-
-Kind kind_of(const GgufFile& file) {
+GgufKind kind_of(const GgufFile& file) {
   const std::string_view name = file.string("general.architecture");
-  if (name == "llama") return Kind::llama;
-  if (name == "qwen2") return Kind::qwen2;
-  if (name == "gemma3") return Kind::gemma3;
-  fail(file.name(), ": general.architecture: expected llama, qwen2 or gemma3, got ", quote(name));
+  const auto kind = gguf_kind(name);
+  LONGHAND_CHECK(kind, file.name(),
+                 ": general.architecture: expected llama, qwen2, gemma3 or gpt2, got ",
+                 quote(name));
+  return *kind;
 }
 
 /// Reads the metadata values of a GGUF file whose keys start with the name of the model's
@@ -106,58 +105,35 @@ Json scaling_of(const GgufFile& file, const Values& values, double base, std::in
           {"factor", values.number("rope.scaling.factor", 1)}};
 }
 
-/// The tokens that end a text.
-Json ending_tokens(const GgufFile& file) {
+/// Adds the field eos_token_id, the tokens that end a text, to a config.json.
+void add_ending_tokens(Json& config, const GgufFile& file) {
+  if (!file.has(gguf_end_keys.front())) return;
   Json ends = Json::array();
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+  for (const char* key : gguf_end_keys) {
     if (file.has(key)) ends.push_back(file.integer(key));
   }
-  return ends;
+  config["eos_token_id"] = std::move(ends);
 }
 
-/// The name of a tensor in the GGUF file, and how the file's values differ from Hugging Face's.
-/// Reading reverses these changes.
-struct Renamed {
-  std::string name;
-  bool paired = false;    // in the file, rows of the two halves of each head alternate
-  bool plus_one = false;  // the file contains the weights plus 1
-};
-
-std::optional<Renamed> renamed(std::string_view theirs, Kind kind) {
-  const bool norm = kind == Kind::gemma3 && theirs.ends_with("norm.weight");
-  if (theirs == "model.embed_tokens.weight") return Renamed{"token_embd.weight"};
-  if (theirs == "model.norm.weight") return Renamed{"output_norm.weight", false, norm};
-  if (theirs == "lm_head.weight") return Renamed{"output.weight"};
-  constexpr std::string_view layers = "model.layers.";
-  if (!theirs.starts_with(layers)) return std::nullopt;
-  theirs.remove_prefix(layers.size());
-  const std::size_t dot = theirs.find('.'), kind_dot = theirs.rfind('.');
-  if (dot == std::string_view::npos || kind_dot <= dot) return std::nullopt;
-  const std::string_view layer = theirs.substr(0, dot), of = theirs.substr(kind_dot);
-  const std::string_view part = theirs.substr(dot + 1, kind_dot - dot - 1);
-  const bool gemma = kind == Kind::gemma3;
-  const std::array<std::pair<std::string_view, std::string_view>, 13> parts{{
-      {"input_layernorm", "attn_norm"},
-      {"self_attn.q_proj", "attn_q"},
-      {"self_attn.k_proj", "attn_k"},
-      {"self_attn.v_proj", "attn_v"},
-      {"self_attn.o_proj", "attn_output"},
-      {"self_attn.q_norm", "attn_q_norm"},
-      {"self_attn.k_norm", "attn_k_norm"},
-      {"mlp.gate_proj", "ffn_gate"},
-      {"mlp.up_proj", "ffn_up"},
-      {"mlp.down_proj", "ffn_down"},
-      {"post_attention_layernorm", gemma ? "post_attention_norm" : "ffn_norm"},
-      {"pre_feedforward_layernorm", "ffn_norm"},
-      {"post_feedforward_layernorm", "post_ffw_norm"},
-  }};
-  for (const auto& [name, here] : parts) {
-    if (part != name) continue;
-    return Renamed{text("blk.", layer, '.', here, of),
-                   kind == Kind::llama && (here == "attn_q" || here == "attn_k"),
-                   gemma && here.ends_with("norm")};
-  }
-  return std::nullopt;
+/// Returns the config.json of a GPT-2. Its GGUF files have no fields for the activation and for the
+/// scale of scores.
+Json gpt2_config(const GgufFile& file, const Values& values, std::int64_t vocabulary) {
+  const std::int64_t heads = values.size("attention.head_count");
+  LONGHAND_CHECK(values.size("attention.head_count_kv", heads) == heads, file.name(),
+                 ": attention.head_count_kv: expected as many as heads, ", heads,
+                 ", got another number");
+  Json json{{"model_type", "gpt2"},
+            {"vocab_size", vocabulary},
+            {"n_positions", values.size("context_length")},
+            {"n_embd", values.size("embedding_length")},
+            {"n_layer", values.size("block_count")},
+            {"n_head", heads},
+            {"n_inner", values.size("feed_forward_length")},
+            {"activation_function", "gelu_new"},
+            {"layer_norm_epsilon", values.number("attention.layer_norm_epsilon")},
+            {"tie_word_embeddings", file.find("output.weight") == nullptr}};
+  add_ending_tokens(json, file);
+  return json;
 }
 
 class GgufWeights final : public Weights {
@@ -184,7 +160,7 @@ class GgufWeights final : public Weights {
   }
 
   std::optional<StoredTensor> find(std::string_view tensor) const override {
-    const auto here = renamed(tensor, kind_);
+    const auto here = gguf_tensor_name(tensor, kind_);
     const GgufFile::Entry* const entry = here ? file_.find(here->name) : nullptr;
     if (!entry) return std::nullopt;
     std::string place = text(file_.name(), ": tensor ", quote(entry->name), ": ");
@@ -208,17 +184,26 @@ class GgufWeights final : public Weights {
                      " rows in total");
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
-        // Each head has 2 * half rows. In Hugging Face's order, the first half of them (s = 0)
-        // comes before the second half (s = 1), so row i of half s has the index s * half + i in
-        // the head. In the file, the rows of the two halves alternate, so the same row has the
-        // index 2 * i + s in the head.
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
           const std::int64_t at = first + done, row = at / width, begin = at % width;
           const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
-          const std::int64_t head = row / (2 * half), s = row % (2 * half) / half, i = row % half;
-          plain((head * 2 * half + 2 * i + s) * width + begin,
+          plain(paired_row(row, half) * width + begin,
                 numbers.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)));
           done += count;
+        }
+      };
+    }
+    if (here->transposed) {
+      LONGHAND_CHECK(entry->shape.rank() == 2, stored.place, "expected a matrix, got ",
+                     entry->shape);
+      const std::int64_t out = entry->shape[0], in = entry->shape[1];
+      stored.shape = {in, out};
+      stored.read = [plain, out, in](std::int64_t first, std::span<double> numbers) {
+        std::vector<double> whole(static_cast<std::size_t>(out * in));
+        plain(0, whole);
+        for (std::size_t k = 0; k < numbers.size(); ++k) {
+          const std::int64_t at = first + static_cast<std::int64_t>(k);
+          numbers[k] = whole[static_cast<std::size_t>(at % out * in + at / out)];
         }
       };
     }
@@ -227,7 +212,7 @@ class GgufWeights final : public Weights {
 
  private:
   GgufFile file_;
-  Kind kind_;
+  GgufKind kind_;
   std::int64_t heads_ = 0, key_heads_ = 0;
 };
 
@@ -311,7 +296,7 @@ Pipeline byte_level_pipeline(const GgufFile& file, const std::vector<std::string
 }
 
 Pipeline gemma_pipeline(const GgufFile& file, const std::vector<std::string_view>& tokens) {
-  const std::string mark = json_string(space_mark);
+  const std::string mark = json_string(gguf_space_mark);
   return {
       .normalizer = text(R"({"type":"Replace","pattern":{"String":" "},"content":)", mark, '}'),
       .words = R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious",)"
@@ -344,7 +329,7 @@ std::string merges_of(const std::vector<std::string>& tokens) {
 }  // namespace
 
 Json gguf_config(const GgufFile& file) {
-  const Kind kind = kind_of(file);
+  const GgufKind kind = kind_of(file);
   const Values values(file);
   const Shape embedding = tensor(file, "token_embd.weight").shape;
   LONGHAND_CHECK(embedding.rank() == 2, file.name(), ": token_embd.weight: expected a matrix, got ",
@@ -352,6 +337,7 @@ Json gguf_config(const GgufFile& file) {
   const std::int64_t width = values.size("embedding_length");
   const std::int64_t heads = values.size("attention.head_count");
   LONGHAND_CHECK(heads >= 1, file.name(), ": attention.head_count: expected at least 1, got 0");
+  if (kind == GgufKind::gpt2) return gpt2_config(file, values, embedding.front());
   const std::int64_t head = values.size("attention.key_length", width / heads);
   LONGHAND_CHECK(values.size("attention.value_length", head) == head, file.name(),
                  ": attention.value_length: expected ", head,
@@ -359,7 +345,7 @@ Json gguf_config(const GgufFile& file) {
   LONGHAND_CHECK(values.size("rope.dimension_count", head) == head, file.name(),
                  ": rope.dimension_count: expected ", head,
                  ", the width of a head, got another value");
-  const double base = values.number("rope.freq_base", kind == Kind::gemma3 ? 1e6 : 1e4);
+  const double base = values.number("rope.freq_base", kind == GgufKind::gemma3 ? 1e6 : 1e4);
   Json json{{"vocab_size", embedding.front()},
             {"hidden_size", width},
             {"intermediate_size", values.size("feed_forward_length")},
@@ -372,19 +358,21 @@ Json gguf_config(const GgufFile& file) {
             {"rope_theta", base},
             {"tie_word_embeddings", file.find("output.weight") == nullptr}};
   json["rope_scaling"] = scaling_of(file, values, base, head);
-  if (file.has("tokenizer.ggml.eos_token_id")) json["eos_token_id"] = ending_tokens(file);
+  add_ending_tokens(json, file);
   switch (kind) {
-    case Kind::llama:
+    case GgufKind::llama:
       json["model_type"] = "llama";
       json["hidden_act"] = "silu";
       json["attention_bias"] = file.find("blk.0.attn_q.bias") != nullptr;
       json["mlp_bias"] = file.find("blk.0.ffn_gate.bias") != nullptr;
       break;
-    case Kind::qwen2:
+    case GgufKind::qwen2:
       json["model_type"] = "qwen2";
       json["hidden_act"] = "silu";
       break;
-    case Kind::gemma3:
+    case GgufKind::gpt2:  // gpt2_config()
+      break;
+    case GgufKind::gemma3:
       json["model_type"] = "gemma3_text";
       json["hidden_activation"] = "gelu_pytorch_tanh";
       json["query_pre_attn_scalar"] = head;
@@ -400,17 +388,17 @@ Json gguf_config(const GgufFile& file) {
 }
 
 std::string gguf_tokenizer(const GgufFile& file) {
-  const bool gemma = kind_of(file) == Kind::gemma3;
   const std::string_view model = file.string("tokenizer.ggml.model");
-  LONGHAND_CHECK(
-      model == (gemma ? "llama" : "gpt2"), file.name(), ": tokenizer.ggml.model: expected ",
-      gemma ? "llama for a Gemma model," : "gpt2 (byte-level merges),", " got ", quote(model));
+  const bool gemma = model == "llama";
+  LONGHAND_CHECK(model == "gpt2" || (gemma && kind_of(file) == GgufKind::gemma3), file.name(),
+                 ": tokenizer.ggml.model: expected gpt2 (byte-level merges), or llama for a Gemma "
+                 "model, got ",
+                 quote(model));
   const std::vector<std::string_view> tokens = file.strings("tokenizer.ggml.tokens");
   const std::vector<std::int64_t> types = file.integers("tokenizer.ggml.token_type");
   LONGHAND_CHECK(types.size() == tokens.size(), file.name(),
                  ": tokenizer.ggml.token_type: expected ", tokens.size(), " types, got ",
                  types.size());
-  constexpr std::int64_t control = 3, by_user = 4;
   std::vector<std::string> contents;
   std::string vocabulary, added;
   for (std::size_t id = 0; id < tokens.size(); ++id) {
@@ -422,16 +410,18 @@ std::string gguf_tokenizer(const GgufFile& file) {
     // which takes time quadratic in the token's length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
-    // In user-defined tokens, GGUF files contain a space where tokenizer.json has space_mark
+    // In user-defined tokens, GGUF files contain a space where tokenizer.json has gguf_space_mark
     // (U+2581).
-    if (gemma && type == by_user) {
+    if (gemma && type == gguf_token::by_user) {
       std::string marked;
-      for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);
+      for (const char c : content)
+        marked += c == ' ' ? std::string(gguf_space_mark) : std::string(1, c);
       content = marked;
     }
     vocabulary += text(id ? "," : "", json_string(content), ':', id);
-    if (type == control || type == by_user) {
-      added += text(added.empty() ? "" : ",", added_token(id, content, type == control));
+    if (type == gguf_token::control || type == gguf_token::by_user) {
+      added +=
+          text(added.empty() ? "" : ",", added_token(id, content, type == gguf_token::control));
     }
   }
   if (gemma) return joined(gemma_pipeline(file, tokens), added, vocabulary, merges_of(contents));

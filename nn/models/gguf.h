@@ -9,7 +9,8 @@
 
 namespace longhand::nn {
 
-/// These functions convert a GGUF file of a llama, qwen2 or gemma3 model to Hugging Face's form.
+/// These functions convert a GGUF file of a llama, qwen2, gemma3 or gpt2 model to Hugging Face's
+/// form.
 
 /// Returns the config.json of the model in a GGUF file.
 Json gguf_config(const GgufFile& file);
@@ -17,8 +18,8 @@ Json gguf_config(const GgufFile& file);
 /// byte-level merges and Gemma's.
 std::string gguf_tokenizer(const GgufFile& file);
 /// Returns the tensors of a GGUF file under Hugging Face's names. GGUF files permute the rows of
-/// queries and keys of llama models, and add 1 to the norm weights of Gemma models. Reading
-/// reverses both changes.
+/// queries and keys of llama models, add 1 to the norm weights of Gemma models, and transpose the
+/// matrices in the blocks of GPT-2. Reading reverses these changes.
 std::unique_ptr<Weights> gguf_weights(GgufFile file);
 
 }  // namespace longhand::nn
