@@ -3,9 +3,11 @@
 
 #include "apps/run/run_folder.h"
 #include "core/quote.h"
+#include "nn/models/gguf_export.h"
 #include "nn/models/peft.h"
 #include "nn/text/chat_template.h"
 #include "tasks/conversation.h"
+#include "tasks/text_vocabulary.h"
 
 namespace longhand::app::export_command {
 namespace {
@@ -26,13 +28,87 @@ nn::TextTokens tokens_of(const LoadedRun& loaded) {
   return tokens;
 }
 
-void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+/// A tokenizer with one token per byte and without merges.
+nn::Tokenizer byte_tokenizer() {
+  nn::TokenizerParts parts;
+  parts.tokens = nn::TokenTable(256);
+  for (nn::TokenId id = 0; id < 256; ++id) {
+    parts.tokens.add(id, std::string(1, static_cast<char>(id)), nn::TokenTable::Found::yes);
+  }
+  return nn::Tokenizer(std::move(parts));
+}
+
+/// The Jinja text of the run's chat template. Warns if the template has no Jinja text.
+std::string jinja_of(const LoadedRun& loaded, const std::filesystem::path& run) {
+  if (!loaded.config.knows("task.template")) return {};
+  const std::string name = tasks::chat_template_name(loaded.config.task_values());
+  if (name == "none") return {};
+  const std::filesystem::path folder = RunFolder::tokenizer(run);
+  std::string jinja = std::filesystem::exists(folder) ? nn::ChatTemplate::jinja_of(folder) : "";
+  if (!jinja.empty() && nn::ChatTemplate::recognize(jinja, folder.string()) == name) return jinja;
+  jinja = nn::ChatTemplate::jinja(name);
+  if (jinja.empty()) {
+    std::cerr << "longhand export: warning: the file contains no chat template, because the run's "
+                 "tokenizer has no Jinja text of "
+              << name << '\n';
+  }
+  return jinja;
+}
+
+/// Prints what was exported. `kind` is "folder" or "file".
+void report(const Arguments& arguments, const LoadedRun& loaded, std::string_view family,
+            const char* kind, const std::string& to) {
+  if (arguments.json()) {
+    std::cout << Json{{"run", arguments.plain()[0]},
+                      {"step", loaded.step},
+                      {"family", family},
+                      {kind, to}}
+              << '\n';
+  } else {
+    std::cout << "step " << loaded.step << " as " << family << ": " << printable(to) << '\n';
+  }
+}
+
+void write_gguf(const Arguments& arguments) {
+  namespace fs = std::filesystem;
+  for (const char* flag : {"out", "part_mib", "adapter"}) {
+    if (arguments.given(flag)) {
+      wrong_usage(shown_flag(flag), ": expected no ", shown_flag(flag),
+                  " beside --gguf, which writes a single file with the whole model");
+    }
+  }
+  const std::string to = arguments.word("gguf"), name = arguments.word("type");
+  nn::GgufContents contents{.type = written_gguf_type(name)};
+  if (!contents.type) {
+    wrong_usage("--type: expected ", written_gguf_types(), ", got ", quote(name));
+  }
+  const fs::file_status status = fs::status(to);
+  LONGHAND_CHECK(!fs::exists(status), to, ": expected a new file, but this ",
+                 fs::is_directory(status) ? "folder" : "file", " exists");
+  const std::string& run = arguments.plain()[0];
+  const LoadedRun loaded = load_run(run, load_options(arguments));
+  loaded.model->merge_adapters();
+  const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
+  std::optional<nn::Tokenizer> bytes;
+  if (const auto* of = dynamic_cast<const tasks::TokenizerVocabulary*>(&vocabulary)) {
+    contents.tokenizer = &of->tokenizer();
+  } else if (dynamic_cast<const tasks::ByteVocabulary*>(&vocabulary)) {
+    contents.tokenizer = &bytes.emplace(byte_tokenizer());
+  }
+  contents.chat_template = jinja_of(loaded, run);
+  contents.tokens = tokens_of(loaded);
+  report(arguments, loaded, nn::export_gguf(*loaded.model, to, contents), "file", to);
+}
+
+void write_folder(const Arguments& arguments) {
+  if (arguments.given("type")) wrong_usage("--type: expected --gguf FILE beside it, got none");
+  if (!arguments.given("out")) wrong_usage("expected --out DIR or --gguf FILE");
   const std::string to = arguments.word("out");
   if (const auto form = std::filesystem::path(to).extension();
       form == ".gguf" || form == ".safetensors") {
     wrong_usage("--out: expected a folder, got ", quote(to),
-                "; export writes a folder in the format of Hugging Face");
+                form == ".gguf" ? "; --gguf FILE writes a GGUF file"
+                                : "; export writes a folder in the format of Hugging Face");
   }
   const LoadedRun loaded = load_run(arguments.plain()[0], load_options(arguments));
   const auto most = static_cast<std::uint64_t>(arguments.integer("part_mib", 0, largest_part_mib));
@@ -44,37 +120,40 @@ void run(const Arguments& arguments) {
     family = nn::export_model(*loaded.model, to, most << 20, tokens_of(loaded));
     RunFolder::export_tokenizer(arguments.plain()[0], to);
   }
-  if (arguments.json()) {
-    std::cout << Json{{"run", arguments.plain()[0]},
-                      {"step", loaded.step},
-                      {"family", family},
-                      {"folder", to}}
-              << '\n';
-  } else {
-    std::cout << "step " << loaded.step << " as " << family << ": " << printable(to) << '\n';
-  }
+  report(arguments, loaded, family, "folder", to);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  arguments.given("gguf") ? write_gguf(arguments) : write_folder(arguments);
 }
 
 const Register command{
     {.name = "export",
-     .summary =
-         "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
-     .usage = {"RUN --out DIR [--adapter] [--step N]"},
-     .options =
-         join({{"out", "DIR",
-                "folder for config.json, model.safetensors, the run's tokenizer and, if the run "
-                "defines them, the tokens that begin and end a text"},
-               {"adapter", "", "write only the LoRA matrices, in the format of the package peft"},
-               {"part_mib", "N", "maximum size of a weight file, in MiB; 0: no limit", "0"}},
-              join(run_options(), {json_option()})),
-     .examples = {"export runs/flip-flop-1 --out flip-flop-hf"},
+     .summary = "writes a run's model as a GGUF file or a Hugging Face folder: GPT-2, GPT-NeoX, "
+                "Llama, Qwen 2, "
+                "Gemma 3",
+     .usage = {"RUN --out DIR [--adapter] [--step N]", "RUN --gguf FILE [--type TYPE] [--step N]"},
+     .options = join(
+         {{"out", "DIR",
+           "folder for config.json, model.safetensors, the run's tokenizer and, if the run "
+           "defines them, the tokens that begin and end a text"},
+          {"adapter", "", "write only the LoRA matrices, in the format of the package peft"},
+          {"gguf", "FILE",
+           "write a GGUF file in place of a folder, with the run's tokenizer and chat template"},
+          {"type", "TYPE", text("type of the matrices of a GGUF file: ", written_gguf_types()),
+           "f16"},
+          {"part_mib", "N", "maximum size of a weight file, in MiB; 0: no limit", "0"}},
+         join(run_options(), {json_option()})),
+     .examples = {"export runs/flip-flop-1 --out flip-flop-hf",
+                  "export runs/chat --gguf chat.gguf --type q8_0"},
      .notes =
          "Models with learned positions are written as GPT-2. Models with rotary positions are\n"
          "written as GPT-NeoX if they have LayerNorms. With RMS norms and a gate they are\n"
          "written as Llama, as Qwen 2 if only queries, keys and values have biases, or as\n"
          "Gemma 3 if each sublayer also has a norm after it. Other models are refused, such as\n"
          "models with heads other than softmax. LoRA matrices are merged into the weights, or\n"
-         "written alone with --adapter.",
+         "written alone with --adapter. GGUF files hold a Llama, Qwen 2, Gemma 3 or GPT-2.",
      .takes_words = true,
      .run = run}};
 

@@ -102,6 +102,13 @@ std::string_view ChatTemplate::recognize(std::string_view jinja, std::string_vie
   return found->name;
 }
 
+std::string_view ChatTemplate::jinja(std::string_view name) {
+  if (name != "chatml") return {};
+  return R"({% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + )"
+         R"(message['content'] + '<|im_end|>' + '\n'}}{% endfor %})"
+         R"({% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %})";
+}
+
 std::string ChatTemplate::jinja_of(const fs::path& folder) {
   const fs::path alone = folder / "chat_template.jinja", config = folder / "tokenizer_config.json";
   if (fs::exists(alone)) return read_text(alone, largest_file);

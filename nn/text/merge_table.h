@@ -35,6 +35,13 @@ class MergeTable {
     }
   }
 
+  struct Pair {
+    TokenId left, right;
+    Merge merge;
+  };
+  /// All merges, sorted by rank.
+  std::vector<Pair> sorted() const;
+
   /// Starts to fetch the memory that find() will read for the same pair. Large tables exceed the
   /// CPU's caches, and several fetches that overlap take little longer than one.
   void prefetch(TokenId left, TokenId right) const {

@@ -1,0 +1,398 @@
+// Tests GGUF files that longhand writes: the encoded blocks, models and tokenizers that are read
+// back, and the command export --gguf.
+#include "nn/models/gguf_export.h"
+
+#include <cmath>
+
+#include "core/float16.h"
+#include "core/gguf_file.h"
+#include "nn/models/gguf.h"
+#include "nn/text/chat_template.h"
+#include "nn/text/encoder.h"
+#include "nn/text/tokenizer_json.h"
+#include "tests/gguf_writer.h"
+#include "tests/golden.h"
+#include "tests/program.h"
+#include "tests/refusal.h"
+#include "tests/replaced.h"
+#include "tests/small_tokenizer.h"
+
+namespace gguf_export_test {
+
+using namespace longhand;
+using namespace longhand::nn;
+namespace fs = std::filesystem;
+
+std::vector<std::byte> encoded(const GgufType& type, std::span<const double> numbers) {
+  std::vector<std::byte> blocks(numbers.size() / static_cast<std::size_t>(type.block) * type.bytes);
+  encode_gguf(type, numbers, blocks);
+  return blocks;
+}
+
+std::vector<double> decoded(const GgufType& type, std::span<const std::byte> blocks) {
+  std::vector<double> numbers(blocks.size() / type.bytes * static_cast<std::size_t>(type.block));
+  decode_gguf(type, blocks, 0, numbers);
+  return numbers;
+}
+
+/// Upper bound of |x - y| for a number x of a block and the number y that is read.
+double bound(const GgufType& type, double x, double largest) {
+  // The relative error of a number that is rounded to f16, and the absolute error of small ones.
+  const auto half = [](double d) { return std::max(std::abs(d) * 0x1p-11, 0x1p-25); };
+  if (type.name == "F32") return std::abs(x) * 0x1p-24;
+  if (type.name == "BF16") return std::abs(x) * 0x1p-8;
+  if (type.name == "F16") return half(x);
+  if (type.name == "Q8_0") return largest / 127 * 0.5001 + 127 * half(largest / 127);
+  return largest / 8 * 1.0001 + 8 * half(largest / 8);  // Q4_0
+}
+
+/// Checks all numbers of a tensor whose rows consist of whole blocks.
+void check_bounds(const GgufType& type, std::span<const double> numbers,
+                  std::span<const double> read) {
+  BOOST_REQUIRE_EQUAL(numbers.size(), read.size());
+  const auto block = static_cast<std::size_t>(type.block);
+  for (std::size_t b = 0; b < numbers.size(); b += block) {
+    double largest = 0;
+    for (std::size_t i = b; i < b + block; ++i) largest = std::max(largest, std::abs(numbers[i]));
+    for (std::size_t i = b; i < b + block; ++i) {
+      BOOST_REQUIRE_MESSAGE(std::abs(numbers[i] - read[i]) <= bound(type, numbers[i], largest),
+                            type.name << ": " << numbers[i] << " is read as " << read[i]);
+    }
+  }
+}
+
+DecoderConfig llama_config_of(const std::string& fields) {
+  return parse_config(R"({"vocab_size": 40, "max_position_embeddings": 64,)" + fields + "}", "x")
+      .config;
+}
+
+/// Small models with every feature that GGUF files can represent. All rows are multiples of 32.
+std::vector<std::pair<std::string, DecoderConfig>> models() {
+  const std::string sizes = R"("hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,)"
+                            R"("num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,)";
+  DecoderConfig groups = llama_config_of(
+      R"("model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64)");
+  for (MixerList& mixers : groups.mixers) {  // two groups of heads, whose rows are not in order
+    SoftmaxHeads heads = dynamic_cast<const SoftmaxHeads&>(*mixers.front());
+    heads.heads = heads.key_heads = 1;
+    SoftmaxHeads others = heads;
+    others.heads = others.key_heads = 3;
+    mixers = {heads.clone(), others.clone()};
+  }
+  return {{"llama", llama_config_of(
+                        sizes + R"("model_type": "llama", "tie_word_embeddings": true,)"
+                                R"("rope_theta": 500000, "rope_scaling": {"rope_type": "llama3",)"
+                                R"("factor": 10, "low_freq_factor": 1, "high_freq_factor": 4,)"
+                                R"("original_max_position_embeddings": 8192})")},
+          {"llama", llama_config_of(sizes + R"("model_type": "llama", "attention_bias": true,)"
+                                            R"("mlp_bias": true, "rms_norm_eps": 1e-5)")},
+          {"qwen2", llama_config_of(sizes + R"("model_type": "qwen2", "rope_theta": 1000000)")},
+          {"gemma3", llama_config_of(R"("hidden_size": 32, "intermediate_size": 64,)"
+                                     R"("num_attention_heads": 4, "num_key_value_heads": 2,)"
+                                     R"("head_dim": 16, "query_pre_attn_scalar": 16,)"
+                                     R"("num_hidden_layers": 7, "sliding_window": 5,)"
+                                     R"("model_type": "gemma3_text")")},
+          {"gpt2", groups}};
+}
+
+std::vector<double> logits_of(Decoder& decoder) {
+  std::vector<std::int32_t> tokens;
+  for (int i = 0; i < 20; ++i) tokens.push_back(i * 7 % 40);
+  const Input input = make_input(decoder.backend(), tokens, std::vector<std::int32_t>{20});
+  return decoder.logits(decoder.features(input)).value().to_doubles();
+}
+
+/// Draws all parameters, so that biases are not 0 and gains are not 1.
+void randomize(const Parameters& parameters) {
+  Rng rng(5, Purpose::test);
+  for (const Parameter& parameter : parameters.all()) {
+    std::vector<double> numbers(static_cast<std::size_t>(parameter.value().size()));
+    for (double& number : numbers) number = 0.3 * rng.normal();
+    parameter.value().assign(numbers);
+  }
+}
+
+struct Fixture {
+  Program longhand;
+
+  GgufFile exported(const Decoder& model, const std::string& name,
+                    const GgufContents& contents) const {
+    export_gguf(model, longhand.path(name), contents);
+    return GgufFile::open(longhand.path(name));
+  }
+  /// The tokenizer that is read from a file with this tokenizer for a model of 400 tokens.
+  Tokenizer read_back(const Tokenizer& tokenizer, const std::string& family) const {
+    const auto backend = make_reference_backend();
+    for (auto& [name, config] : models()) {
+      if (name != family) continue;
+      config.vocabulary = 400;
+      const Decoder model(*backend, config, 1);
+      const GgufFile file = exported(model, "tokens.gguf",
+                                     {.type = written_gguf_type("f32"), .tokenizer = &tokenizer});
+      fs::remove(longhand.path("tokens.gguf"));
+      return parse_tokenizer_json(gguf_tokenizer(file), "x");
+    }
+    fail("no model of ", family);
+  }
+};
+
+}  // namespace gguf_export_test
+
+BOOST_FIXTURE_TEST_SUITE(gguf_export_test, Fixture)
+
+BOOST_AUTO_TEST_CASE(every_number_of_16_bits_is_written_as_it_was_read_and_others_to_the_nearest) {
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float x = from_f16(half);
+    if (std::isnan(x)) {
+      BOOST_REQUIRE(std::isnan(from_f16(to_f16(x))));
+      continue;
+    }
+    BOOST_REQUIRE_EQUAL(to_f16(x), half);
+    if (half >= 0x7bff) continue;
+    // Between two neighbours, the middle is rounded to the even one.
+    const float next = from_f16(static_cast<std::uint16_t>(half + 1)), middle = (x + next) / 2;
+    BOOST_REQUIRE_EQUAL(to_f16(middle), half + (half & 1));
+    BOOST_REQUIRE_EQUAL(to_f16(std::nextafter(middle, x)), half);
+    BOOST_REQUIRE_EQUAL(to_f16(std::nextafter(middle, next)), half + 1);
+  }
+  BOOST_TEST(to_f16(65519.99f) == 0x7bff);
+  BOOST_TEST(to_f16(-65520.0f) == 0xfc00);
+  BOOST_TEST(to_f16(3e38f) == 0x7c00);
+  BOOST_TEST(to_f16(1e-40f) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_have_the_bytes_of_their_authors_and_are_read_within_their_bounds) {
+  const SafetensorsFile file = open_golden("gguf_blocks");
+  const std::vector<double> numbers = floats_in(file, "written.numbers");
+  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0"}) {
+    const GgufType& type = *written_gguf_type(name);
+    const std::vector<std::byte> blocks = encoded(type, numbers);
+    if (type.name != "F32") {
+      const auto expected = file.at("written." + std::string(type.name)).bytes;
+      BOOST_TEST(std::ranges::equal(blocks, expected), name);
+    }
+    const std::vector<double> read = decoded(type, blocks);
+    check_bounds(type, numbers, read);
+    BOOST_TEST((decoded(type, encoded(type, read)) == read || type.block > 1), name);
+  }
+  BOOST_TEST(!written_gguf_type("q6_k"));
+  BOOST_TEST(!written_gguf_type("Q8_0"));
+  BOOST_TEST(written_gguf_types() == "f32, f16, q4_0, q8_0, bf16");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_that_a_type_cannot_store_are_refused) {
+  std::vector<double> numbers(32, 1);
+  const auto refused = [&](const char* type, double x) {
+    numbers[7] = x;
+    return refusal([&] { encoded(*written_gguf_type(type), numbers); });
+  };
+  BOOST_TEST(contains(refused("f16", 7e4), "at most 65504, got 70000"));
+  for (const char* type : {"q8_0", "q4_0"}) {
+    BOOST_TEST(contains(refused(type, NAN), "expected finite numbers, got nan"));
+    BOOST_TEST(contains(refused(type, -INFINITY), "expected finite numbers, got -inf"));
+    BOOST_TEST(contains(refused(type, 1e8), "a number that f16 can store"));
+  }
+  for (const char* type : {"f32", "bf16"}) BOOST_TEST(refused(type, INFINITY) == "accepted");
+}
+
+BOOST_AUTO_TEST_CASE(models_are_read_back_with_the_same_logits_and_within_the_bounds_of_blocks) {
+  const auto backend = make_cpu_backend({.threads = 1, .math = Math::exact});
+  int count = 0;
+  for (const auto& [architecture, config] : models()) {
+    Decoder model(*backend, config, 1);
+    randomize(model.parameters());
+    for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0"}) {
+      BOOST_TEST_CONTEXT(architecture << ' ' << name) {
+        const GgufType& type = *written_gguf_type(name);
+        const std::string path = text(count++, ".gguf");
+        const GgufFile file = exported(model, path, {.type = &type});
+        BOOST_TEST(file.string("general.architecture") == architecture);
+        const ForeignConfig again = parse_config(gguf_config(file).dump(), "x");
+        Decoder read(*backend, again.config, 2);
+        read_tensors(*gguf_weights(GgufFile::open(longhand.path(path))),
+                     again.family->tensors(read));
+        if (type.name == "F32") {
+          BOOST_TEST((logits_of(read) == logits_of(model)));
+        }
+        const auto ours = model.parameters().all(), theirs = read.parameters().all();
+        BOOST_REQUIRE_EQUAL(ours.size(), theirs.size());
+        for (const GgufFile::Entry& entry : file.entries()) {
+          const bool matrix = entry.shape.rank() == 2 && entry.name != "position_embd.weight";
+          BOOST_TEST(entry.type == (matrix ? &type : written_gguf_type("f32")), entry.name);
+        }
+        // In the model of two groups, the rows of queries, keys and values are in another order.
+        for (std::size_t i = 0; i < ours.size() && architecture != "gpt2"; ++i) {
+          const bool matrix = ours[i].value().shape().rank() == 2;
+          if (!matrix && architecture == "gemma3")
+            continue;  // norms, which were rounded with 1 added
+          check_bounds(matrix ? type : *written_gguf_type("f32"), ours[i].value().to_doubles(),
+                       theirs[i].value().to_doubles());
+        }
+        export_gguf(model, longhand.path("second.gguf"), {.type = &type});
+        BOOST_TEST((contents(longhand.path("second.gguf")) == contents(longhand.path(path))));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(models_that_the_format_cannot_represent_are_refused) {
+  const auto backend = make_reference_backend();
+  const auto refused = [&](const std::string& fields, const char* type = "f16") {
+    const DecoderConfig config = llama_config_of(fields);
+    const Decoder model(*backend, config, 1);
+    const std::string message = refusal([&] {
+      export_gguf(model, longhand.path("refused.gguf"), {.type = written_gguf_type(type)});
+    });
+    BOOST_TEST(!fs::exists(longhand.path("refused.gguf")));
+    BOOST_TEST(message.find('\n') == std::string::npos);
+    return message;
+  };
+  const std::string sizes =
+      R"("hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "head_dim": 8,)"
+      R"("num_attention_heads": 3,)";
+  BOOST_TEST(contains(refused(sizes + R"("model_type": "llama")", "q8_0"),
+                      "tensor \"token_embd.weight\": expected rows of a multiple of 32 numbers for "
+                      "q8_0, got 24"));
+  BOOST_TEST(contains(refused(sizes + R"("model_type": "llama", "hidden_act": "gelu")"),
+                      "expected the activation silu for llama, got gelu"));
+  BOOST_TEST(contains(refused(sizes + R"("model_type": "gpt_neox")"), "got gpt_neox"));
+  BOOST_TEST(contains(refused(sizes + R"("model_type": "qwen2", "use_sliding_window": true,)"
+                                      R"("sliding_window": 4, "max_window_layers": 1)"),
+                      "expected heads that see all keys, got a window of 4"));
+  BOOST_TEST(contains(refused(sizes + R"("model_type": "llama", "rope_scaling": {"factor": 8,)"
+                                      R"("rope_type": "llama3", "low_freq_factor": 2})"),
+                      "stretched as in Llama 3, got others"));
+  const std::string gemma = sizes + R"("model_type": "gemma3_text", "sliding_window": 4,)";
+  BOOST_TEST(contains(refused(gemma + R"("query_pre_attn_scalar": 9)"),
+                      "expected a score scale of 1/sqrt(8)"));
+  BOOST_TEST(contains(refused(gemma + R"("query_pre_attn_scalar": 8, "sliding_window_pattern": 2)"),
+                      "windows in all others, got another order in layer 1"));
+  BOOST_TEST(contains(refused(gemma + R"("query_pre_attn_scalar": 8, "attention_bias": true)"),
+                      "without biases"));
+}
+
+BOOST_AUTO_TEST_CASE(tokenizers_are_read_back_and_encode_the_same_tokens) {
+  const auto same = [](const Tokenizer& ours, const Tokenizer& theirs) {
+    Encoder one(ours), other(theirs);
+    for (const std::string text :
+         {"", "the theme of them, 1234 times\n\n  and \xc3\xa4\xe2\x82\xac!",
+          "<|im_start|>user\nthe<|im_end|>", "aab ab  abc\tb"}) {
+      BOOST_TEST((one.encode(text) == other.encode(text)), text);
+      BOOST_TEST(ours.decode(one.encode(text)) == theirs.decode(other.encode(text)));
+    }
+    for (TokenId id = 0; id < ours.size(); ++id) {
+      BOOST_TEST(ours.special(id) == theirs.special(id), id);
+    }
+  };
+  for (const std::string& json : {small_tokenizer(), small_tokenizer_that_begins()}) {
+    const Tokenizer tokenizer = parse_tokenizer_json(json, "x");
+    const Tokenizer again = read_back(tokenizer, "llama");
+    BOOST_TEST(again.size() == 400u);
+    same(tokenizer, again);
+  }
+  // Gemma's tokenizer: the merges follow from the tokens.
+  GgufText gemma;
+  gemma.text("general.architecture", "gemma3");
+  gemma.text("tokenizer.ggml.model", "llama");
+  std::vector<std::string> tokens{"<pad>", "<bos>",  "<unk>", "  ",      "a",
+                                  "b",     "\u2581", "ab",    "\u2581a", "aab"};
+  std::vector<std::int32_t> types{3, 3, 3, 4, 1, 1, 1, 1, 1, 1};
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", static_cast<unsigned>(byte));
+    tokens.emplace_back(name);
+    types.push_back(6);
+  }
+  gemma.texts("tokenizer.ggml.tokens", tokens);
+  gemma.integers("tokenizer.ggml.token_type", types);
+  gemma.integer("tokenizer.ggml.bos_token_id", 1);
+  const std::string bytes = gemma.file();
+  const Tokenizer tokenizer = parse_tokenizer_json(
+      gguf_tokenizer(GgufFile::parse(std::as_bytes(std::span(bytes)), "x")), "x");
+  same(tokenizer, read_back(tokenizer, "gemma3"));
+}
+
+BOOST_AUTO_TEST_CASE(an_exported_run_is_imported_with_its_tokenizer_template_and_greedy_text) {
+  const std::string train =
+      "train --task text --text words --task.length 16 --steps 2 --batch 2 --evaluate-samples 2 "
+      "--threads 1 --norm rms --gated 1 --heads softmax:2 --width 32 --layers 1 --inner 32 "
+      "--feed-forward-bias 0 --attention-bias 0 --out-bias 0 --activation silu --order sequential "
+      "--quiet ";
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += text("the theme ", i, " of them. ");
+  std::ofstream(longhand.path("words")) << words;
+  fs::create_directories(longhand.path("tok"));
+  std::ofstream(longhand.path("tok/tokenizer.json")) << small_tokenizer_that_begins();
+  const std::string jinja(ChatTemplate::jinja("chatml"));
+  BOOST_TEST(ChatTemplate::recognize(jinja, "x") == "chatml");
+  const auto made = longhand(train + "--tokenizer tok --task.template chatml --out run");
+  BOOST_REQUIRE_MESSAGE(made.status == 0, made.err);
+  const Json said = longhand.json("export run --gguf run.gguf --type q8_0 --json");
+  BOOST_TEST(said["family"] == "llama");
+  BOOST_TEST(said["file"] == "run.gguf");
+  const GgufFile file = GgufFile::open(longhand.path("run.gguf"));
+  BOOST_TEST(file.string("tokenizer.chat_template") == jinja);
+  BOOST_TEST(file.integer("tokenizer.ggml.bos_token_id") == 2u);
+  longhand.json("import run.gguf --out again --json");
+  const std::string imported = contents(longhand.path("again/config.ini"));
+  BOOST_TEST(contains(imported, "template = chatml"));
+  // A second export has the same bytes: q8_0 represents its own numbers exactly.
+  longhand.json("export again --gguf again.gguf --type q8_0 --json");
+  longhand.json("import again.gguf --out third --json");
+  const auto generated = [&](const std::string& run) {
+    return longhand.json("generate " + run +
+                         " --prompt 'the theme' --tokens 8 --temperature 0 --math exact --json");
+  };
+  BOOST_TEST(generated("again")["log_probabilities"].dump() ==
+             generated("third")["log_probabilities"].dump());
+  longhand.json("export run --gguf exact.gguf --type f32 --json");
+  longhand.json("import exact.gguf --out exact --json");
+  BOOST_TEST(generated("exact")["tokens"].dump() == generated("run")["tokens"].dump());
+
+  // Bytes are a byte-level tokenizer without merges.
+  const auto bytes = longhand(train + "--out bytes");
+  BOOST_REQUIRE_MESSAGE(bytes.status == 0, bytes.err);
+  longhand.json("export bytes --gguf bytes.gguf --type f32 --json");
+  longhand.json("import bytes.gguf --out bytes-again --json");
+  BOOST_TEST(generated("bytes-again")["tokens"].dump() == generated("bytes")["tokens"].dump());
+}
+
+BOOST_AUTO_TEST_CASE(invalid_exports_are_refused_in_one_line_and_leave_no_files) {
+  fs::create_directories(longhand.path("theirs"));
+  const fs::path golden = fs::path(test_data) / "golden" / "gpt2_tied.safetensors";
+  fs::copy_file(golden, longhand.path("theirs/model.safetensors"));
+  std::ofstream(longhand.path("theirs/config.json"))
+      << SafetensorsFile::open(golden).metadata().at("config");
+  longhand.json("import theirs --out run --json");
+  longhand.refuses(2, "export run", "expected --out DIR or --gguf FILE");
+  longhand.refuses(2, "export run --out x.gguf", "--gguf FILE writes a GGUF file");
+  longhand.refuses(2, "export run --gguf x.gguf --out y", "--out: expected no --out beside --gguf");
+  longhand.refuses(2, "export run --gguf x.gguf --adapter", "--adapter: expected no --adapter");
+  longhand.refuses(2, "export run --gguf x.gguf --part-mib 3", "expected no --part-mib");
+  longhand.refuses(2, "export run --out y --type f32", "--type: expected --gguf FILE");
+  longhand.refuses(2, "export run --gguf x.gguf --type q5_0",
+                   "--type: expected f32, f16, q4_0, q8_0, bf16, got \"q5_0\"");
+  longhand.refuses(1, "export run --gguf x.gguf --type q4_0", "expected rows of a multiple of 32");
+  longhand.refuses(1, "export run --gguf theirs", "expected a new file, but this folder exists");
+  longhand.refuses(1, "export run --gguf theirs/config.json", "but this file exists");
+  longhand.refuses(1, "export run --gguf nowhere/x.gguf", "nowhere/x.gguf: cannot write");
+  longhand.refuses(1, "export nowhere --gguf x.gguf", "holds no run");
+  BOOST_TEST(!fs::exists(longhand.path("x.gguf")));
+  if (::geteuid() != 0) {
+    fs::permissions(longhand.path("theirs"), fs::perms::owner_read | fs::perms::owner_exec);
+    longhand.refuses(1, "export run --gguf theirs/x.gguf", "cannot create a file in its folder");
+    fs::permissions(longhand.path("theirs"), fs::perms::owner_all);
+  }
+  // A model of numbers has no tokenizer.
+  longhand.json("export run --gguf numbers.gguf --type f32 --json");
+  BOOST_TEST(GgufFile::open(longhand.path("numbers.gguf")).string("tokenizer.ggml.model") ==
+             "no_vocab");
+  const auto tokens = [&](const std::string& run) {
+    return longhand.json("generate " + run + " --prompt '3 1 4' --tokens 5 --json")["tokens"]
+        .dump();
+  };
+  BOOST_TEST(tokens("numbers.gguf") == tokens("run"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
