@@ -8,6 +8,7 @@
 #include "core/contract/elementwise.h"
 #include "core/contract/optimizer.h"
 #include "core/error.h"
+#include "nn/training/muon.h"
 
 namespace longhand::nn {
 namespace {
@@ -72,9 +73,11 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups,
     Entry entry{.parameter = parameter,
                 .number = number,
                 .rows = rows_of(parameter),
+                .states = shared_.state.size(),
                 .state = {},
                 .decay = 0,
                 .owner = static_cast<int>(least - owned.begin())};
+    if (shared_.has_one_state && shared_.has_one_state(parameter, group)) entry.states = 1;
     if (owns(entry)) entry.state = fresh_state(entry);
     if (parameter.decays()) {
       entry.decay = group && group->decay ? *group->decay : shared_.decay;
@@ -92,7 +95,7 @@ std::vector<Tensor> Optimizer::fresh_state(const Entry& entry) const {
   for (const Rows& some : entry.rows) rows += some.count;
   std::vector<Tensor> state;
   const Tensor& value = entry.parameter.value();
-  for (std::size_t k = 0; k < shared_.state.size(); ++k) {
+  for (std::size_t k = 0; k < entry.states; ++k) {
     state.push_back(Tensor::zeros(value.backend(), value.shape().with_front(rows), kept_));
   }
   return state;
@@ -109,7 +112,7 @@ void Optimizer::hold_all() {
 bool Optimizer::holds_all() const {
   for (const Rated& one : all_) {
     for (const Entry& entry : one.entries) {
-      if (entry.state.size() < shared_.state.size()) return false;
+      if (entry.state.size() < entry.states) return false;
     }
   }
   return true;
@@ -200,8 +203,9 @@ void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
         if (!owns(entry)) continue;
         update.parameters.push_back(entry.parameter.value().slice(rows.first, rows.count));
         update.gradients.push_back(gradients.back());
-        for (std::size_t k = 0; k < entry.state.size(); ++k) {
-          update.state[k].push_back(entry.state[k].slice(before, rows.count));
+        for (std::size_t k = 0; k < shared_.state.size(); ++k) {
+          update.state[k].push_back(k < entry.states ? entry.state[k].slice(before, rows.count)
+                                                     : Tensor());
         }
         update.decay.push_back(entry.decay);
         before += rows.count;
@@ -272,24 +276,28 @@ std::vector<double> AdamOptimizer::now(double rate, std::int64_t step) const {
   return {numbers.begin(), numbers.end()};
 }
 
-Optimizer::Numbers AdamOptimizer::constants() const {
-  return {{"beta1", {options_.beta1}},
-          {"beta2", {options_.beta2}},
-          {"epsilon", {options_.epsilon}},
-          {"decoupled", {options_.decoupled ? 1.0 : 0.0}}};
+Optimizer::Numbers AdamOptimizer::constants() const { return constants(options_); }
+
+Optimizer::Numbers AdamOptimizer::constants(const AdamOptions& options) {
+  return {{"beta1", {options.beta1}},
+          {"beta2", {options.beta2}},
+          {"epsilon", {options.epsilon}},
+          {"decoupled", {options.decoupled ? 1.0 : 0.0}}};
 }
 
-void AdamOptimizer::apply(const Update& update) const {
+void AdamOptimizer::apply(const Update& update) const { apply(options_, update); }
+
+void AdamOptimizer::apply(const AdamOptions& options, const Update& update) {
   update.now.backend()(Adam{.parameters = update.parameters,
                             .gradients = update.gradients,
                             .m = update.state[0],
                             .v = update.state[1],
                             .decay = update.decay,
                             .now = update.now,
-                            .beta1 = options_.beta1,
-                            .beta2 = options_.beta2,
-                            .epsilon = options_.epsilon,
-                            .decoupled = options_.decoupled,
+                            .beta1 = options.beta1,
+                            .beta2 = options.beta2,
+                            .epsilon = options.epsilon,
+                            .decoupled = options.decoupled,
                             .factor = update.factor});
 }
 
@@ -320,6 +328,9 @@ std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
   }
   if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
     return std::make_unique<SgdOptimizer>(parameters, *sgd, groups, ranks);
+  }
+  if (const auto* muon = std::get_if<MuonOptions>(&options)) {
+    return std::make_unique<MuonOptimizer>(parameters, *muon, groups, ranks);
   }
   const auto& make = std::get<OptimizerMaker>(options);
   std::unique_ptr<Optimizer> own = make ? make(parameters, groups, ranks) : nullptr;

@@ -22,6 +22,8 @@ struct AdamOptions {
   bool decoupled = true;       // false: Adam with weight decay as an L2 penalty
   double clip = 0;             // maximum global norm of the gradients; 0: no clipping
   bool short_moments = false;  // store moments in bf16 if parameters are f32
+
+  friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
 };
 
 /// Options of gradient descent with momentum; see Sgd in core/contract/optimizer.h.
@@ -29,6 +31,24 @@ struct SgdOptions {
   double momentum = 0.9;
   double decay = 0;
   double clip = 0;
+};
+
+/// Options of Muon; see nn/training/muon.h. Its own rule updates matrices, and AdamW updates all
+/// other parameters.
+struct MuonOptions {
+  /// The factor of a step of a matrix. adam: 0.2 sqrt(max(rows, columns)), with which entries move
+  /// as far as with AdamW, so that both use one learning rate. original: sqrt(max(1, rows /
+  /// columns)).
+  enum class Scale { adam, original };
+
+  AdamOptions adam = {};  // of all other parameters; its decay and clip apply to matrices too
+  double momentum = 0.95;
+  bool nesterov = true;
+  std::int64_t steps = 5;  // steps of the Newton-Schulz iteration
+  Scale scale = Scale::adam;
+  double rate = 1;  // learning rate of matrices, as a factor of the schedule's
+
+  friend bool operator==(const MuonOptions&, const MuonOptions&) = default;
 };
 
 /// The data that ranks divide among themselves, so that each stores only a part.
@@ -42,6 +62,8 @@ struct ParameterGroup {
   /// Weight decay of the parameters whose decays() is true; default: the optimizer's weight decay.
   std::optional<double> decay = {};
   bool frozen = false;  // true: the parameters have no gradient and are not updated
+  /// With Muon, true: AdamW updates the matrices of this group too, such as embeddings.
+  bool adam = false;
 };
 
 /// Updates all parameters that are not frozen, and assigns the proposed values of buffers. A step
@@ -110,17 +132,20 @@ class Optimizer {
     std::vector<std::string_view> state = {};  // suffixes of the state tensors of a parameter
     std::int64_t numbers = 1;                  // size of Update::now
     bool short_state = false;                  // store the state in bf16 if parameters are f32
+    /// True for parameters that have only the first state tensor. Empty: all have every one.
+    std::function<bool(const Parameter&, const ParameterGroup*)> has_one_state = {};
   };
   /// If `ranks` is not null, its ranks share the state. Otherwise each rank stores the whole state.
   Optimizer(const Parameters& parameters, Shared shared, Groups groups, Communicator* ranks);
 
   /// Parameters that are updated together.
   struct Update {
-    std::vector<Tensor> parameters = {};          // to be replaced
-    std::vector<Tensor> gradients = {};           // before clipping
-    std::vector<std::vector<Tensor>> state = {};  // state[k][i] is state tensor k of parameter i
-    std::vector<double> decay = {};               // weight decay of each parameter
-    Tensor now;                                   // the values of Optimizer::now()
+    std::vector<Tensor> parameters = {};  // to be replaced
+    std::vector<Tensor> gradients = {};   // before clipping
+    // state[k][i] is state tensor k of parameter i; empty if the parameter does not have it.
+    std::vector<std::vector<Tensor>> state = {};
+    std::vector<double> decay = {};  // weight decay of each parameter
+    Tensor now;                      // the values of Optimizer::now()
     /// Factor of the gradients for clipping, [1]. If it is 0, apply() must change nothing.
     Tensor factor;
 
@@ -140,6 +165,7 @@ class Optimizer {
     Parameter parameter;
     std::size_t number;      // index of the parameter in the model
     std::vector<Rows> rows;  // trained rows
+    std::size_t states;      // number of state tensors
     // State tensors of the trained rows; empty on ranks that do not own the parameter.
     std::vector<Tensor> state;
     double decay;
@@ -171,6 +197,8 @@ class AdamOptimizer final : public Optimizer {
   AdamOptimizer(const Parameters& parameters, const AdamOptions& options, Groups groups = {},
                 Communicator* ranks = nullptr);
   std::string_view kind() const override { return "adam"; }
+  static void apply(const AdamOptions& options, const Update& update);
+  static Numbers constants(const AdamOptions& options);
 
  private:
   std::vector<double> now(double rate, std::int64_t step) const override;
@@ -197,7 +225,7 @@ class SgdOptimizer final : public Optimizer {
 using OptimizerMaker = std::function<std::unique_ptr<Optimizer>(
     const Parameters& parameters, std::span<const ParameterGroup> groups, Communicator* ranks)>;
 
-using OptimizerOptions = std::variant<AdamOptions, SgdOptions, OptimizerMaker>;
+using OptimizerOptions = std::variant<AdamOptions, SgdOptions, OptimizerMaker, MuonOptions>;
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options,
