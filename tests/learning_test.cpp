@@ -74,7 +74,8 @@ struct Way {
 };
 std::ostream& operator<<(std::ostream& out, const Way& way) { return out << way.name; }
 const std::vector<Way> ways{{"adam", AdamOptions{.decay = 1e-4}, 0.02},
-                            {"sgd", SgdOptions{.momentum = 0.9, .clip = 1}, 0.1}};
+                            {"sgd", SgdOptions{.momentum = 0.9, .clip = 1}, 0.1},
+                            {"muon", MuonOptions{.adam = {.decay = 1e-4}}, 0.02}};
 
 TrainerOptions options(const Way& way, std::int64_t steps) {
   return {.steps = steps, .schedule = {.peak = way.rate}, .optimizer = way.optimizer};

@@ -45,13 +45,30 @@ std::vector<nn::Parameter> added_to(const nn::Decoder& model) {
 
 }  // namespace
 
-nn::TrainerOptions trainer_options(const TrainingSettings& settings) {
+ChosenOptimizer optimizer_of(const TrainingSettings& settings, const nn::Decoder& model) {
+  if (!settings.by_muon) return {settings.adam};
+  nn::MuonOptions muon = settings.muon;
+  muon.adam = settings.adam;
+  nn::ParameterGroup outer{.parameters = {}, .adam = true};
+  const auto add = [&](const nn::Parameter& parameter) {
+    const bool known = std::ranges::count(outer.parameters, parameter) > 0;  // a tied output layer
+    if (parameter && !known) outer.parameters.push_back(parameter);
+  };
+  add(model.embedding().weight);
+  add(model.positions().weight);
+  for (std::int64_t head = 0; head < model.outputs(); ++head) add(model.output(head).weight);
+  return {muon, {outer}};
+}
+
+nn::TrainerOptions trainer_options(const TrainingSettings& settings, const nn::Decoder& model) {
+  ChosenOptimizer optimizer = optimizer_of(settings, model);
   return {.steps = settings.schedule.steps,
           .parts = settings.parts,
           .accumulation = settings.accumulation,
           .sharing = settings.shard,
           .schedule = settings.schedule,
-          .optimizer = settings.adam};
+          .optimizer = std::move(optimizer.options),
+          .groups = std::move(optimizer.groups)};
 }
 
 void set_up_training(const Config& config, nn::Decoder& model) {

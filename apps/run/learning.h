@@ -11,8 +11,16 @@ namespace longhand::app {
 /// recomputation of activations.
 void set_up_training(const Config& config, nn::Decoder& model);
 
+/// The optimizer with its groups of parameters.
+struct ChosenOptimizer {
+  nn::OptimizerOptions options;
+  std::vector<nn::ParameterGroup> groups = {};
+};
+/// With Muon, AdamW updates the embedding, learned positions and output layers of the model.
+ChosenOptimizer optimizer_of(const TrainingSettings& settings, const nn::Decoder& model);
+
 /// The options on which the results of a training depend.
-nn::TrainerOptions trainer_options(const TrainingSettings& settings);
+nn::TrainerOptions trainer_options(const TrainingSettings& settings, const nn::Decoder& model);
 
 /// Loads parameter values from a checkpoint. Parameters that LoRA or mixers added keep their
 /// initial values if they are not in the checkpoint.

@@ -48,7 +48,12 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task, std
                               .accumulation = settings.accumulation,
                               .sharing = settings.shard,
                               .keeps_panels = config.compute().backend == "cpu"};
-  return nn::estimate_training(made, config.compute().options, batch, times, settings.adam, spread);
+  const auto optimizer = [&](const nn::Model& decoder, nn::Communicator* shared) {
+    const ChosenOptimizer chosen =
+        optimizer_of(settings, dynamic_cast<const nn::Decoder&>(decoder));
+    return nn::make_optimizer(decoder.parameters(), chosen.options, chosen.groups, shared);
+  };
+  return nn::estimate_training(made, config.compute().options, batch, times, optimizer, spread);
 }
 
 std::string require_memory(const Config& config, const tasks::Task& task, std::int64_t ranks) {

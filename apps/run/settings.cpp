@@ -123,6 +123,20 @@ void declare_optimizer(nn::Options& options, TrainingSettings& s) {
                  "in transformers and PyTorch; end: the schedule after s steps, 0 in the last "
                  "step, as in version 0.1",
                  {"start", "end"});
+  options.choice("optimizer", s.by_muon,
+                 "optimizer: adam or muon; muon: Muon for matrices, AdamW for embeddings, output "
+                 "layers and vectors",
+                 {"adam", "muon"});
+  options.number("muon_momentum", s.muon.momentum, 0, 0.999999, "Muon's momentum");
+  options.flag("muon_nesterov", s.muon.nesterov, "1: Muon uses Nesterov's momentum");
+  options.integer("muon_steps", s.muon.steps, 1, 100, "steps of Muon's Newton-Schulz iteration");
+  options.choice(
+      "muon_scale", s.muon.scale,
+      "factor of Muon's steps: adam or original; adam: 0.2 sqrt(max(rows, columns)), for "
+      "AdamW's learning rates; original: sqrt(max(1, rows / columns))",
+      {"adam", "original"});
+  options.number("muon_rate", s.muon.rate, 0, 1e6,
+                 "learning rate of Muon's matrices, as a factor of the rate of AdamW");
   options.number("beta1", s.adam.beta1, 0, 0.999999, "Adam's decay of the first moment");
   options.number("beta2", s.adam.beta2, 0, 0.9999999, "Adam's decay of the second moment");
   options.number("epsilon", s.adam.epsilon, 0, 1, "Adam's epsilon");
@@ -180,6 +194,10 @@ void TrainingSettings::check() const {
                  "training.moments: bf16 needs a beta2 of at most 0.99, because bf16 rounds small "
                  "changes of the moving average away for a larger beta2, got ",
                  adam.beta2);
+  LONGHAND_CHECK(!by_muon || !adam.short_moments,
+                 "training.moments: expected f32 with the optimizer muon, got bf16");
+  LONGHAND_CHECK(by_muon || muon == nn::MuonOptions(),
+                 "training.optimizer: expected muon, because options of Muon are set, got adam");
   const auto check_multiple = [&](std::string_view name, std::int64_t value) {
     LONGHAND_CHECK(value % batches() == 0, name, ": expected a multiple of ", batches(),
                    parts == 1 ? " (accumulation)" : " (parts * accumulation)", ", got ", value);

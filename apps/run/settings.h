@@ -45,6 +45,8 @@ struct TrainingSettings {
   nn::Schedule schedule{.steps = 1000};  // Config::training() sets its warm_up
   WarmUp warm_up;
   nn::AdamOptions adam;
+  bool by_muon = false;  // the optimizer is Muon, with AdamW for parameters other than matrices
+  nn::MuonOptions muon;  // without its member `adam`
   std::int64_t batch = 32, batch_tokens = 0;
   std::int64_t set = 0;
   std::int64_t parts = 1, accumulation = 1;

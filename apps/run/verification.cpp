@@ -307,7 +307,7 @@ class Verification {
       compare(reader, state_line(step, hashes));
     };
     hooks.hashes_after = [&](std::int64_t step) { return states_.contains(step); };
-    nn::Trainer trainer(model, config.batches(learned), trainer_options(settings), hooks);
+    nn::Trainer trainer(model, config.batches(learned), trainer_options(settings, model), hooks);
     if (from > 0 || headers_.front().second["initial"].string() == "checkpoint") {
       LONGHAND_CHECK(saved_.contains(from), path_of("checkpoints"),
                      ": the checkpoint of step 0, from which the run began, is missing");

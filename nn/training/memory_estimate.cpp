@@ -45,7 +45,7 @@ struct Peaks {
 };
 
 /// Measures the peaks of one step. Adds the bytes of all gradients to `gradients`.
-Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, double& gradients) {
+Peaks peaks_of(Model& model, Optimizer& optimizer, const Batch& batch, double& gradients) {
   Backend& backend = model.parameters().backend();
   const DType type = model.parameters().type();
   backend.memory().reset_peak();
@@ -85,14 +85,14 @@ class Unreachable final : public Transport {
 };
 
 /// Bytes of the moments on the rank that stores most, if `count` ranks share them.
-double shared_moments(const Parameters& parameters, const AdamOptions& adam, std::int64_t count) {
-  const CachingAllocator& memory = parameters.backend().memory();
+double shared_moments(const Model& model, const OptimizerOf& optimizer_of, std::int64_t count) {
+  const CachingAllocator& memory = model.parameters().backend().memory();
   const auto live = [&] { return static_cast<double>(memory.use().live); };
   double most = 0;
   for (int rank = 0; rank < count; ++rank) {
     const double before = live();
     Communicator ranks(std::make_unique<Unreachable>(rank, static_cast<int>(count)));
-    const AdamOptimizer optimizer(parameters, adam, {}, &ranks);
+    const auto optimizer = optimizer_of(model, &ranks);
     most = std::max(most, live() - before);
   }
   return most;
@@ -113,20 +113,24 @@ double panels_of(const Parameters& parameters, Math math) {
 
 MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Backend&)>& make_model,
                                  const BackendOptions& options, const Batch& batch, double times,
-                                 const AdamOptions& adam, const StepSpread& spread) {
+                                 const OptimizerOf& optimizer_of, const StepSpread& spread) {
+  const OptimizerOf make =
+      optimizer_of ? optimizer_of : [](const Model& model, Communicator* ranks) {
+        return make_optimizer(model.parameters(), AdamOptions(), {}, ranks);
+      };
   const auto backend = make_accounting_backend(options);
   const auto live = [&] { return static_cast<double>(backend->memory().use().live); };
   const auto model = make_model(*backend);
   MemoryEstimate need{.parameters = live()};
-  AdamOptimizer optimizer(model->parameters(), adam);
+  const auto optimizer = make(*model, nullptr);
   const double lasting = live();
   need.moments = lasting - need.parameters;
 
   double set = 0;  // bytes of one gradient of every parameter
-  Peaks peaks = peaks_of(*model, optimizer, batch, set);
+  Peaks peaks = peaks_of(*model, *optimizer, batch, set);
   if (times > 1) {
     double again = 0;
-    const Peaks more = peaks_of(*model, optimizer, twice(batch), again);
+    const Peaks more = peaks_of(*model, *optimizer, twice(batch), again);
     peaks.forward += (times - 1) * (more.forward - peaks.forward);
     peaks.step += (times - 1) * (more.step - peaks.step);
   }
@@ -146,7 +150,7 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
   need.gradients = below + last;
   need.activations = std::max(0.0, peak - lasting - last);
   if (spread.ranks > 1 && spread.sharing != Sharing::nothing) {
-    need.moments = shared_moments(model->parameters(), adam, spread.ranks);
+    need.moments = shared_moments(*model, make, spread.ranks);
   }
   if (spread.keeps_panels && parts * spread.accumulation > 1) {
     need.panels = panels_of(model->parameters(), options.math);

@@ -32,7 +32,11 @@ struct StepSpread {
   bool keeps_panels = false;  // true for the cpu backend, which caches packed panels
 };
 
-/// Estimates the memory that one rank needs for a step with this batch and Adam. The step runs on a
+/// Makes the optimizer of a model. If ranks share its state, they are given.
+using OptimizerOf = std::function<std::unique_ptr<Optimizer>(const Model&, Communicator*)>;
+
+/// Estimates the memory that one rank needs for a step with this batch and optimizer (default:
+/// Adam). The step runs on a
 /// backend that computes nothing (core/accounting_backend.h). The model's own code makes the
 /// allocations, so the estimate is valid for any model and for frozen parameters. `options` are
 /// those of the real backend. With one batch on one rank, the estimate differs from the allocator's
@@ -43,7 +47,7 @@ struct StepSpread {
 /// linearly from one and two copies of the batch.
 MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Backend&)>& make_model,
                                  const BackendOptions& options, const Batch& batch,
-                                 double times = 1, const AdamOptions& adam = {},
+                                 double times = 1, const OptimizerOf& optimizer_of = {},
                                  const StepSpread& spread = {});
 
 }  // namespace longhand::nn
