@@ -71,19 +71,19 @@ TrainingWork training_work(const Config& config) {
   return all;
 }
 
-std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& part,
+std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& batch,
                       std::int64_t done, double peak, const fs::path& folder) {
   const TrainingSettings settings = config.training();
   const std::int64_t steps = settings.schedule.steps;
-  const double parts = static_cast<double>(settings.accumulation);
-  const double tokens = static_cast<double>(std::ssize(part.tokens));
+  const double batches = static_cast<double>(settings.batches());
+  const double tokens = static_cast<double>(std::ssize(batch.tokens));
   std::string line =
       text(done == 0 ? "" : text("continues after step ", done, "; "), steps, " steps, about ",
-           std::llround(parts * static_cast<double>(std::ssize(part.lengths))), " sequences and ",
-           std::llround(parts * tokens), " tokens each");
+           std::llround(batches * static_cast<double>(std::ssize(batch.lengths))),
+           " sequences and ", std::llround(batches * tokens), " tokens each");
   const auto left = static_cast<double>(std::max<std::int64_t>(0, steps - done));
   if (peak > 0) {
-    const double work = parts * operations_of(model, part);
+    const double work = batches * operations_of(model, batch);
     const double seconds = left * work / peak;
     if (seconds >= 1) {
       line += text("; at least ", time_in_words(seconds), " at this machine's peak");
