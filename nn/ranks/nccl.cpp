@@ -49,7 +49,8 @@ std::optional<std::string> find_nccl_plugin() {
 }
 
 std::unique_ptr<DeviceTransport> connect_nccl(Communicator& ranks) {
-  const auto file = find_nccl_plugin();
+  std::optional<std::string> file;
+  ranks.together([&] { file = find_nccl_plugin(); });
   if (ranks.any(!file)) return nullptr;
   const LonghandDeviceRanks* devices = nullptr;
   Words error{};

@@ -3,12 +3,19 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/error.h"
+#include "core/quote.h"
+
 namespace longhand::nn {
 namespace fs = std::filesystem;
 
 std::optional<std::string> find_plugin(const char* variable, const std::string& file) {
-  if (const char* const named = std::getenv(variable)) return named;
   std::error_code error;
+  if (const char* const named = std::getenv(variable)) {
+    LONGHAND_CHECK(fs::is_regular_file(named, error), variable, ": expected a file, got ",
+                   quote(named), fs::exists(named, error) ? "" : ", which does not exist");
+    return fs::absolute(named).string();  // dlopen() would search for a name without folders
+  }
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return std::nullopt;
   for (const char* folder : {".", "../lib/longhand"}) {
