@@ -6,8 +6,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,12 +42,15 @@ inline bool send_all(const FileDescriptor& socket, std::string_view bytes) {
   return true;
 }
 
-/// Returns all bytes that arrive before the server closes the connection or a read times out.
-inline std::string receive_all(const FileDescriptor& socket) {
+/// Returns all bytes that arrive before the server closes the connection. No value if a read times
+/// out first.
+inline std::optional<std::string> receive_all(const FileDescriptor& socket) {
   std::string all(1 << 16, '\0'), received;
-  for (ssize_t got; (got = ::recv(socket.get(), all.data(), all.size(), 0)) > 0;) {
+  ssize_t got = 0;
+  while ((got = ::recv(socket.get(), all.data(), all.size(), 0)) > 0) {
     received.append(all.data(), static_cast<std::size_t>(got));
   }
+  if (got < 0 && errno != ECONNRESET) return std::nullopt;
   return received;
 }
 
@@ -61,7 +66,7 @@ inline HttpAnswer raw_request(std::uint16_t port, std::string_view bytes) {
   const FileDescriptor socket = connect_to(port);
   if (!socket.valid()) return {};
   send_all(socket, bytes);
-  const std::string all = receive_all(socket);
+  const std::string all = receive_all(socket).value_or("");
   const std::size_t end = all.find("\r\n\r\n");
   if (!all.starts_with("HTTP/1.") || end == std::string::npos) return {};
   return {std::atoi(all.c_str() + 9), all.substr(0, end), all.substr(end + 4)};

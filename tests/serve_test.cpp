@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(slow_or_many_clients_do_not_delay_others) {
   for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));
   ::usleep(1'500'000);  // now all connections exceed the time limit
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  BOOST_TEST(receive_all(slow.front()) == "");  // the oldest connection gets no response
+  BOOST_TEST((receive_all(slow.front()) == ""));  // the oldest connection gets no response
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_do_not_block_others) {
@@ -365,9 +365,9 @@ BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_do_not_block_others) {
     send_all(half.back(), "GET / HT");
   }
   for (int i = 0; i < 3; ++i) BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  BOOST_TEST(receive_all(half.front()) == "");  // the connection that waited longest was closed
+  BOOST_TEST((receive_all(half.front()) == ""));  // the connection that waited longest was closed
   send_all(half.back(), "TP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  BOOST_TEST(receive_all(half.back()).starts_with("HTTP/1.1 200"));
+  BOOST_TEST(receive_all(half.back()).value_or("").starts_with("HTTP/1.1 200"));
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_expects_100_continue_gets_it) {
@@ -383,10 +383,10 @@ BOOST_AUTO_TEST_CASE(a_client_that_expects_100_continue_gets_it) {
   BOOST_TEST(::recv(waits.get(), first.data(), first.size(), MSG_WAITALL) == 25);
   BOOST_TEST(first == "HTTP/1.1 100 Continue\r\n\r\n");
   send_all(waits, "abc");
-  BOOST_TEST(receive_all(waits).starts_with("HTTP/1.1 200"));
-  BOOST_TEST(receive_all(begin("100-continue", "101")).starts_with("HTTP/1.1 413"));
-  BOOST_TEST(receive_all(begin("miracles", "3")).starts_with("HTTP/1.1 417"));
-  BOOST_TEST(receive_all(begin("100-continue", "0")).ends_with("POST /a "));
+  BOOST_TEST(receive_all(waits).value_or("").starts_with("HTTP/1.1 200"));
+  BOOST_TEST(receive_all(begin("100-continue", "101")).value_or("").starts_with("HTTP/1.1 413"));
+  BOOST_TEST(receive_all(begin("miracles", "3")).value_or("").starts_with("HTTP/1.1 417"));
+  BOOST_TEST(receive_all(begin("100-continue", "0")).value_or("").ends_with("POST /a "));
 }
 
 BOOST_AUTO_TEST_CASE(unread_responses_are_bounded) {
