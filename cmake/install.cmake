@@ -1,6 +1,6 @@
-# Defines what `cmake --install` installs: the program, the libraries with their headers, and a package
-# for other projects. A project that calls find_package(longhand) can link longhand::core,
-# longhand::autograd and so on, or longhand::longhand for all libraries.
+# Defines what `cmake --install` installs: the program, the libraries with their headers, the library's
+# HTML reference, and a package for other projects. A project that calls find_package(longhand) can link
+# longhand::core, longhand::autograd and so on, or longhand::longhand for all libraries.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -37,6 +37,9 @@ endforeach()
 install(CODE "set(LONGHAND_SOURCE \"${PROJECT_SOURCE_DIR}\")
 set(LONGHAND_FOLDERS \"${longhand_header_folders}\")")
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake)
+install(CODE "set(LONGHAND_BUILD \"${PROJECT_BINARY_DIR}\")
+set(LONGHAND_DOCUMENTS \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}\")")
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/install_reference.cmake)
 install(EXPORT longhand NAMESPACE longhand:: FILE longhand-targets.cmake
         DESTINATION ${longhand_package})
 

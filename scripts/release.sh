@@ -111,6 +111,10 @@ make_machine() {
   mkdir -p "$at/program/usr" "$at/library/usr"
   cp -a "$at/all/usr/bin" "$at/all/usr/share" "$at/program/usr"
   cp -a "$at/all/usr/include" "$at/all/usr/lib" "$at/library/usr"
+  if [ -d "$at/program/usr/share/doc/longhand/html" ]; then  # the reference belongs to the library
+    mkdir -p "$at/library/usr/share/doc/longhand-dev"
+    mv "$at/program/usr/share/doc/longhand/html" "$at/library/usr/share/doc/longhand-dev/html"
+  fi
   gzip -9n "$at/program/usr/share/man/man1/"*.1
   debian_package longhand "$at/program" "" "trains, evaluates and inspects transformers, in one program"
   debian_package longhand-dev "$at/library" "g++" "tensors, automatic differentiation and training in C++20"

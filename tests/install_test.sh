@@ -19,6 +19,24 @@ for file in man/man1/longhand.1 man/man1/longhand-train.1 zsh/site-functions/_lo
   [ -s "$work/prefix/share/$file" ] || { echo "share/$file: not installed"; exit 1; }
 done
 
+# The library's reference is installed with the program, and its pages load nothing from the network.
+reference=$work/prefix/share/doc/longhand/html
+if command -v doxygen >/dev/null; then
+  for file in index.html longhand_8h.html classlonghand_1_1nn_1_1Trainer.html search/search.js; do
+    [ -s "$reference/$file" ] || { echo "the reference's $file: not installed"; exit 1; }
+  done
+  ! grep -rlE '(src|<link[^>]* href)="https?:' "$reference" || { echo "the pages above need a network"; exit 1; }
+fi
+# Without Doxygen, everything else is installed.
+cmake=$(command -v cmake)
+PATH=/none "$cmake" --install "$build" --prefix "$work/bare" > "$work/log" || { cat "$work/log"; exit 1; }
+grep -q "The HTML reference is not installed, because Doxygen is missing" "$work/log" ||
+  { echo "the missing reference is not reported"; exit 1; }
+[ ! -e "$work/bare/share/doc/longhand/html" ] || { echo "a reference without Doxygen"; exit 1; }
+(cd "$work/prefix" && find . -path ./share/doc -prune -o -type f -print | sort) > "$work/files"
+(cd "$work/bare" && find . -path ./share/doc -prune -o -type f -print | sort) | cmp - "$work/files"
+rm -r "$work/bare"
+
 # The installed program makes the same book in a checkout of the repository and in any other folder.
 mkdir "$work/elsewhere"
 (cd "$source" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-checkout" > /dev/null)
