@@ -90,6 +90,64 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(Config::read(file(partial)).training().schedule.at(1000) > 0);
 }
 
+BOOST_AUTO_TEST_CASE(texts_are_trained_with_the_usual_settings_of_language_models) {
+  const std::string book = file("a text that is long enough");
+  const auto training = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--text", book, "--task.length", "4"});
+    return from(words).training();
+  };
+  const TrainingSettings text = training({"--task", "text", "--steps", "1000"});
+  BOOST_TEST((text.schedule.curve == nn::Schedule::Curve::cosine));
+  BOOST_TEST(text.schedule.warm_up == 50);
+  BOOST_TEST(text.adam.clip == 1.0);
+  BOOST_TEST(text.adam.decay == 0.1);
+  BOOST_TEST(text.evaluate_minutes == 10.0);
+  const TrainingSettings other =
+      training({"--task", "text", "--schedule", "linear", "--warm-up", "7", "--clip", "0",
+                "--decay", "0", "--evaluate-minutes", "0"});
+  BOOST_TEST((other.schedule.curve == nn::Schedule::Curve::linear));
+  BOOST_TEST(other.schedule.warm_up == 7);
+  BOOST_TEST(other.adam.clip + other.adam.decay + other.evaluate_minutes == 0.0);
+  const TrainingSettings sorting = from({"--task", "sorting"}).training();
+  BOOST_TEST((sorting.schedule.curve == nn::Schedule::Curve::linear));
+  BOOST_TEST(sorting.schedule.warm_up == 100);
+  BOOST_TEST(sorting.adam.clip + sorting.adam.decay + sorting.evaluate_minutes == 0.0);
+
+  // A run that was begun before runs had this setting is not evaluated by time.
+  std::string older = Config("text").ini();
+  const std::string minutes = "evaluate_minutes = 10\n";
+  BOOST_REQUIRE(contains(older, minutes));
+  older.erase(older.find(minutes), minutes.size());
+  BOOST_TEST(Config::read(file(older)).text("training.evaluate_minutes") == "0");
+  const std::vector<CliFlag> options = config_options();
+  const auto help_of = [&](const char* name) {
+    return std::ranges::find(options, name, &CliFlag::name)->help;
+  };
+  BOOST_TEST(help_of("clip").ends_with("(0; text: 1)"));
+  BOOST_TEST(help_of("warm_up").ends_with("(100; text: 5%; LoRA: 5%)"));
+  BOOST_TEST(help_of("rate").ends_with("(1e-3)"));
+}
+
+BOOST_AUTO_TEST_CASE(a_short_lora_run_reaches_its_full_rate) {
+  const auto highest = [](const Config& config) {
+    const nn::Schedule schedule = config.training().schedule;
+    double rate = 0;
+    for (std::int64_t step = 1; step <= schedule.steps; ++step) {
+      rate = std::max(rate, schedule.at(step));
+    }
+    return rate;
+  };
+  const std::vector<std::string> words{"--task", "sorting", "--steps", "30", "--rate", "1e-3"};
+  std::vector<std::string> lora = words, own = words;
+  lora.insert(lora.end(), {"--lora", "4"});
+  own.insert(own.end(), {"--lora", "4", "--warm-up", "20"});
+  BOOST_TEST(highest(from(lora)) == 1e-3);
+  BOOST_TEST(from(own).training().schedule.warm_up == 20);
+  BOOST_TEST(highest(from(words)) < 0.5e-3);
+  // A run that starts from a LoRA run also has low-rank products.
+  BOOST_TEST(highest(Config::from_run(from(lora), command.parse({"--steps", "30"}))) == 1e-3);
+}
+
 BOOST_AUTO_TEST_CASE(flags_and_files_determine_the_model) {
   const Config config =
       from({"--task",          "flip-flop",  "--width",       "32",

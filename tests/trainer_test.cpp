@@ -277,6 +277,37 @@ BOOST_AUTO_TEST_CASE(checkpoints_by_time_follow_every_step_that_takes_longer) {
   BOOST_TEST(saved_with(0) == Steps({5}));
 }
 
+BOOST_AUTO_TEST_CASE(evaluations_by_time_follow_every_step_that_takes_longer) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
+  using Steps = std::vector<std::int64_t>;
+  const auto run_with = [&](double seconds, Steps& scored) {
+    const TemporaryFolder folder;
+    TrainerOptions o = options(5);
+    o.checkpoints = {.folder = folder.path(), .keep = 5};
+    o.evaluate_seconds = seconds;
+    Bigrams model(*backend);
+    Trainer(model, source, o,
+            {.evaluate =
+                 [&](std::int64_t step) {
+                   scored.push_back(step);
+                   return static_cast<double>(step == 3);
+                 }})
+        .run();
+    const CheckpointStore store(folder.path(), 5);
+    BOOST_TEST(store.steps() == scored);  // each evaluation has a checkpoint
+    BOOST_TEST(store.best().value() == (seconds < 1 && seconds > 0 ? 3 : 5));
+    return values_of(model);
+  };
+  Steps often, seldom, never;
+  const auto values = run_with(1e-9, often);
+  BOOST_TEST(often == Steps({1, 2, 3, 4, 5}));
+  BOOST_CHECK(run_with(3600, seldom) == values);
+  BOOST_TEST(seldom == Steps({5}));
+  BOOST_CHECK(run_with(0, never) == values);
+  BOOST_TEST(never == Steps({5}));
+}
+
 BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_named) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);

@@ -34,6 +34,12 @@ constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "l
                                     {"training.checkpoint_every", "", "", "500"},
                                     {"training.evaluate_samples", "100", "500", "2000"}};
 
+/// The defaults of tasks other than `text`, with which the recipe's published results were made.
+const Settings common{{"training.schedule", "linear"},
+                      {"training.warm_up", "100"},
+                      {"training.clip", "0"},
+                      {"training.evaluate_minutes", "0"}};
+
 constexpr std::array<std::int64_t, 3> scored_windows{200, 2000, 2000};
 
 /// Replaces each softmax head in a list of heads by the kind `wanted`. If `wanted` is itself a list
@@ -86,6 +92,7 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   if (options.model.empty()) {
     from = options.out / ("pre-trained" + of_seed);
     Config config = recipe_config("text");
+    set_all(config, common);
     set_all(config, chacal_gpt2);
     set_all(config, base_sizes, options.scale);
     set_all(config, {{"training.schedule", "cosine"}, {"training.clip", "1"}});
@@ -95,6 +102,7 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   const Config base = first.empty() ? RunFolder(from).config() : first[0].config;
 
   Config standard = recipe_config(base, "text");
+  set_all(standard, common);
   set_all(standard, tuning, options.scale);
   standard.set("training.beta2", "0.98");
   finish(standard);

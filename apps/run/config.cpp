@@ -15,10 +15,21 @@ namespace {
 
 constexpr std::size_t largest_ini = 1 << 20;  // maximum bytes of a config.ini
 
-/// Settings that are missing in runs of version 0.1, with the values that describe how those runs
-/// behave.
+/// Settings that are missing in older runs, with the values that describe how those runs behave.
 constexpr std::pair<std::string_view, std::string_view> of_older_runs[] = {
-    {"training.rate_at", "end"}, {"training.checkpoint_minutes", "0"}};
+    {"training.rate_at", "end"},
+    {"training.checkpoint_minutes", "0"},
+    {"training.evaluate_minutes", "0"}};
+
+/// The defaults of the task `text` that differ from those of all other tasks.
+constexpr std::pair<std::string_view, std::string_view> of_texts[] = {
+    {"training.schedule", "cosine"},
+    {"training.warm_up", "5%"},
+    {"training.decay", "0.1"},
+    {"training.clip", "1"},
+    {"training.evaluate_minutes", "10"}};
+
+constexpr std::string_view lora_warm_up = "5%";  // the default with LoRA
 
 /// Settings that every version writes. If a file contains all of them, it is the config.ini of a
 /// run, not a file written by hand.
@@ -74,6 +85,16 @@ std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   return option == task.options.end() ? "task" : flag_of(*option);
 }
 
+/// The default of a setting as the help shows it.
+std::string shown_default(const SectionSpec& spec) {
+  std::string shown = spec.option.default_value;
+  for (const auto& [key, value] : of_texts) {
+    if (key == spec.key()) shown += text("; text: ", value);
+  }
+  if (spec.key() == "training.warm_up") shown += text("; LoRA: ", lora_warm_up);
+  return shown;
+}
+
 /// Returns the result of `make`. If `make` throws an Error, its message is prefixed with `place`,
 /// the origin of the value.
 template <class F>
@@ -103,6 +124,9 @@ Config::Config(std::string_view task) {
   }
   for (const SectionSpec& spec : all_specs()) {
     settings_.push_back({spec.key(), spec.option.default_value});
+  }
+  if (named.kind.name == "text") {
+    for (const auto& [key, value] : of_texts) set(key, std::string(value));
   }
   if (!named.files.empty()) set("task.files", named.files);
 }
@@ -225,6 +249,9 @@ void Config::set_flags(const Arguments& arguments) {
     }
   }
   read_files();
+  if (is_default("training.warm_up") && model_settings().decoder.lora.rank > 0) {
+    set("training.warm_up", std::string(lora_warm_up));
+  }
 }
 
 void Config::read_files() {
@@ -483,11 +510,12 @@ std::vector<CliFlag> config_options(std::initializer_list<std::string_view> show
     }
     for (const std::string& task : meaning.of) same->of_tasks[task] = meaning.text;
   }
-  for (const auto& [section, spec] : all_specs()) {
-    CliFlag option{spec.name, spec.placeholder, spec.help + " (" + spec.default_value + ")"};
-    option.group = section;
-    option.rare =
-        shown.size() == 0 ? !spec.common : std::ranges::find(shown, option.name) == shown.end();
+  for (const SectionSpec& spec : all_specs()) {
+    CliFlag option{spec.option.name, spec.option.placeholder,
+                   spec.option.help + " (" + shown_default(spec) + ")"};
+    option.group = spec.section;
+    option.rare = shown.size() == 0 ? !spec.option.common
+                                    : std::ranges::find(shown, option.name) == shown.end();
     options.push_back(std::move(option));
   }
   return options;

@@ -29,8 +29,8 @@ constexpr std::int64_t random_positions = 2048;
 ///   [compute]   backend, threads, math
 class Config {
  public:
-  /// A configuration with default values, including those of the task's options. `task` names a
-  /// kind of task, or a folder or list of the user's own files.
+  /// A configuration with the default values of a task, including those of the task's options.
+  /// `task` names a kind of task, or a folder or list of the user's own files.
   explicit Config(std::string_view task);
 
   /// Reads a config.ini. Throws an Error that names the line if a section or key is unknown.

@@ -93,7 +93,7 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
   // being written.
   const auto kept = static_cast<double>(settings.keep + 2);
   const bool several = settings.checkpoint_every > 0 || settings.checkpoint_minutes > 0 ||
-                       settings.evaluate_every > 0;
+                       settings.evaluate_every > 0 || settings.evaluate_minutes > 0;
   const double each = checkpoint_bytes(
       model, settings.adam.short_moments ? DType::bf16 : model.parameters().type());
   line += text("; checkpoints of ", size_in_words(each), ", ",

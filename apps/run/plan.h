@@ -9,8 +9,8 @@
 namespace longhand::app {
 
 /// A one-line summary of a training: number and size of the steps, minimum time, size of a
-/// checkpoint, and free disk space. `batch` is one of the batches of a step, `done` is the number of
-/// completed steps, and `peak` is the machine's operations per second (0: unknown).
+/// checkpoint, and free disk space. `batch` is one of the batches of a step, `done` is the number
+/// of completed steps, and `peak` is the machine's operations per second (0: unknown).
 std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& batch,
                       std::int64_t done, double peak, const std::filesystem::path& folder);
 

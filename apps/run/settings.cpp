@@ -159,7 +159,9 @@ void declare_saving(nn::Options& options, TrainingSettings& s) {
   options.integer("seed", s.seed, 0, largest, "seed of all random numbers of the run").common =
       true;
   options.integer("evaluate_every", s.evaluate_every, 0, longest_training,
-                  "steps between evaluations; 0: only at the end");
+                  "steps between evaluations; 0: only by time and at the end");
+  options.number("evaluate_minutes", s.evaluate_minutes, 0, 1e6,
+                 "maximum minutes between evaluations; 0: no limit");
   options.integer("evaluate_samples", s.evaluate_samples, 0, 1 << 24,
                   "sequences per distribution in an evaluation");
   options.integer("checkpoint_every", s.checkpoint_every, 0, longest_training,

@@ -55,6 +55,7 @@ struct TrainingSettings {
   bool bf16_weights = false, recompute = false;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 0, evaluate_samples = 200;
+  double evaluate_minutes = 0;
   std::int64_t checkpoint_every = 0;
   double checkpoint_minutes = 10;
   int keep = 2;

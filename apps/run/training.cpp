@@ -237,6 +237,7 @@ class Training {
   nn::TrainerOptions options() const {
     nn::TrainerOptions options = trainer_options(settings_, model_);
     options.evaluate_every = settings_.evaluate_every;
+    options.evaluate_seconds = 60 * settings_.evaluate_minutes;
     if (manner_.scores_there) options.evaluate_at = manner_.to_step;
     options.checkpoint_every = settings_.checkpoint_every;
     options.checkpoint_seconds = 60 * settings_.checkpoint_minutes;

@@ -32,7 +32,7 @@ Outcome Trainer::take_steps() {
                             .first_batch = cut_.first_batch(),
                             .batches = cut_.batches()});
   began_ = false;
-  saved_at_ = Step::Clock::now();
+  saved_at_ = evaluated_at_ = Step::Clock::now();
   while (step_ < options_.steps) {
     std::optional<Step> step = next_step(data);
     if (!step) {
@@ -43,7 +43,7 @@ Outcome Trainer::take_steps() {
     began_ = true;
     if (due(options_.look_every)) read();
     if (hooks_.hashes_after && hooks_.hashes_after(step_)) hash();
-    if (evaluates()) evaluate();
+    if (evaluates() || is_evaluation_due_) evaluate();
     if (due(options_.checkpoint_every) || is_save_due_) save();
   }
   save();
@@ -131,13 +131,16 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   // The loss of a step is the weighted mean over all targets of all ranks. If W is the total weight
   // of the targets of the step, and w that of a batch, loss = sum over batches of (w/W) loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  // The weight of each part, then four numbers: rows, reference pairs, 1 to request a stop, and 1
-  // to request a checkpoint.
-  std::vector<double> mine(parts + 4);
+  // The weight of each part, then five numbers: rows, reference pairs, 1 to request a stop, 1 to
+  // request a checkpoint, and 1 to request an evaluation.
+  std::vector<double> mine(parts + 5);
   mine[parts + 2] = stop ? 1 : 0;
-  const std::chrono::duration<double> unsaved = Step::Clock::now() - saved_at_;
-  const bool by_time = options_.checkpoint_seconds > 0 && ranks_.rank() == 0;
-  mine[parts + 3] = by_time && unsaved.count() >= options_.checkpoint_seconds ? 1 : 0;
+  const auto passed = [&](double seconds, Step::Clock::time_point since) {
+    const std::chrono::duration<double> time = Step::Clock::now() - since;
+    return ranks_.rank() == 0 && seconds > 0 && time.count() >= seconds ? 1.0 : 0.0;
+  };
+  mine[parts + 3] = passed(options_.checkpoint_seconds, saved_at_);
+  mine[parts + 4] = passed(options_.evaluate_seconds, evaluated_at_);
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const double weight = batches[i].total_weight();
     const std::int64_t place = cut_.first_batch() + static_cast<std::int64_t>(i);
@@ -159,6 +162,7 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
     if (all[at + parts + 2] != 0) return std::nullopt;
   }
   is_save_due_ = all[parts + 3] != 0;
+  is_evaluation_due_ = all[parts + 4] != 0;
   const double weight = tree_sum(weights);
   report.skipped = weight == 0;
   LONGHAND_CHECK(report.skipped || weight > 0, "step ", report.step,
@@ -207,6 +211,7 @@ void Trainer::evaluate() {
   save();
   const std::optional<double> scored = score();
   evaluated_ = step_;
+  evaluated_at_ = Step::Clock::now();
   // NaN counts as the worst possible score.
   constexpr double worst = -std::numeric_limits<double>::infinity();
   if (scored) checkpoints_.score(step_, std::isnan(*scored) ? worst : *scored);

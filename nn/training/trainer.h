@@ -39,6 +39,8 @@ struct TrainerOptions {
   /// Number of steps between evaluations; 0: only after the last step.
   std::int64_t evaluate_every = 0;
   std::optional<std::int64_t> evaluate_at = {};  // also evaluate after this step
+  /// Maximum seconds between evaluations; 0: no limit. The time of an evaluation does not count.
+  double evaluate_seconds = 0;
   /// Number of steps between checkpoints; 0: only after the last step and when stopped.
   std::int64_t checkpoint_every = 0;
   double checkpoint_seconds = 0;  // maximum seconds between checkpoints; 0: no limit
@@ -142,11 +144,11 @@ class Trainer {
   UnreadSteps unread_;
   std::int64_t step_ = 0;
   bool began_ = false;  // true once run() has executed a step
-  /// true if checkpoint_seconds have passed on rank 0, so that a checkpoint is written after this
-  /// step
-  bool is_save_due_ = false;
-  /// time of the last save, or of the start of run() before the first save
-  Step::Clock::time_point saved_at_ = {};
+  /// true if checkpoint_seconds, or evaluate_seconds, have passed on rank 0, so that a checkpoint
+  /// or an evaluation follows this step
+  bool is_save_due_ = false, is_evaluation_due_ = false;
+  /// times of the last save and of the last evaluation, or of the start of run() before the first
+  Step::Clock::time_point saved_at_ = {}, evaluated_at_ = {};
   std::optional<std::int64_t> evaluated_;  // step of the last evaluation
   std::optional<std::int64_t> hashed_;     // step of the last hashes
 };
