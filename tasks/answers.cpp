@@ -32,13 +32,38 @@ std::optional<std::int32_t> index_in(const Json& json) {
   return static_cast<std::int32_t>(json.integer());
 }
 
+/// The labels of a record. Throws an Error unless they are ascending.
+std::vector<RecordMarks::Label> labels_of(const Json& labels, std::string_view source) {
+  LONGHAND_CHECK(labels.is_array() && !labels.empty(), source,
+                 R"(: "labels": expected [[i, "label"], ...])");
+  std::vector<RecordMarks::Label> all;
+  for (const Json& one : labels.elements()) {
+    const std::size_t size = one.is_array() ? one.size() : 0;
+    const bool is_label = (size == 2 || size == 3) && one[size - 1].is_string();
+    const auto token = is_label ? index_in(one[std::size_t{0}]) : std::nullopt;
+    const auto group = size == 3 && is_label ? index_in(one[std::size_t{1}]) : 0;
+    LONGHAND_CHECK(token && group && *group < most_labels, source,
+                   R"(: "labels": expected [i, "label"] or [i, g, "label"], g below )", most_labels,
+                   ", got ", one.dump());
+    const std::string& label = one[size - 1].string();
+    LONGHAND_CHECK(!label.empty() && label.find(' ') == std::string::npos, source,
+                   R"(: "labels": expected labels without spaces, got )", one.dump());
+    LONGHAND_CHECK(
+        all.empty() || std::pair(all.back().token, all.back().group) < std::pair(*token, *group),
+        source, R"(: "labels": expected ascending indices from 0, got )", one.dump());
+    all.push_back({*token, *group, label});
+  }
+  return all;
+}
+
 }  // namespace
 
 Answer Answer::parse(std::string_view line, std::string_view source) {
   return answer_of(parse_line(line, source), source);
 }
 
-Answer Answer::parse(std::string_view line, std::string_view source, RecordMarks& marks) {
+Answer Answer::parse(std::string_view line, std::string_view source, RecordMarks& marks,
+                     bool with_labels) {
   const Json record = parse_line(line, source);
   Answer answer = answer_of(record, source);
   if (const Json* const pairs = record.find("pairs")) {
@@ -64,6 +89,8 @@ Answer Answer::parse(std::string_view line, std::string_view source, RecordMarks
       marks.scored->push_back(*i);
     }
   }
+  const Json* const labels = with_labels ? record.find("labels") : nullptr;
+  if (labels) marks.labels = labels_of(*labels, source);
   return answer;
 }
 

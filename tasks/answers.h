@@ -10,6 +10,8 @@
 
 namespace longhand::tasks {
 
+inline constexpr std::int32_t most_labels = 4096;  // maximum number of labels of a token
+
 /// Optional members of a record (one line of a file) that describe its tokens.
 struct RecordMarks {
   /// {"pairs": [[i, j], ...]}: token i depends on the earlier token j. The tokens of the prompt and
@@ -18,6 +20,13 @@ struct RecordMarks {
   /// {"scored": [i, ...]}: ascending indices of those tokens of the answer that are trained and
   /// scored. If the member is missing, all tokens of the answer are.
   std::optional<std::vector<std::int32_t>> scored;
+  struct Label {
+    std::int32_t token = 0, group = 0;
+    std::string text;
+  };
+  /// {"labels": [[i, "label"], ...]}: the right label of token i of the prompt, in ascending order.
+  /// If a token has several labels, [i, g, "label"] is label g.
+  std::optional<std::vector<Label>> labels;
 };
 
 /// A record: one line of a file, of the form {"prompt": "...", "answer": "..."}. Other members of
@@ -29,8 +38,10 @@ struct Answer {
 
   /// Parses a line. Throws an Error that begins with `source` if the line is not a record.
   static Answer parse(std::string_view line, std::string_view source);
-  /// Parses a line, including the optional members `pairs` and `scored`.
-  static Answer parse(std::string_view line, std::string_view source, RecordMarks& marks);
+  /// Parses a line, including the optional members `pairs` and `scored` and, if `with_labels`,
+  /// `labels`.
+  static Answer parse(std::string_view line, std::string_view source, RecordMarks& marks,
+                      bool with_labels = false);
 };
 
 }  // namespace longhand::tasks

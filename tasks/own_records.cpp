@@ -22,6 +22,14 @@ const std::filesystem::path& path_of(const OwnSettings& settings) {
   return file->path;
 }
 
+std::vector<ReferenceRow> reference_of(const std::map<std::int32_t, std::set<std::int32_t>>& rows) {
+  std::vector<ReferenceRow> all;
+  for (const auto& [row, columns] : rows) {
+    all.push_back({.row = row, .columns = {columns.begin(), columns.end()}});
+  }
+  return all;
+}
+
 }  // namespace
 
 bool learns_tokens(std::string_view tokenizer) {
@@ -53,6 +61,20 @@ OwnSettings::OwnSettings(const OptionValues& options)
   if (between == "none") between.clear();
   if (after == "none") after.clear();
   if (options.text("held_out") != "auto") held_out = options.number("held_out", 0, 1);
+  if (options.text("labels") != "auto" && options.text("labels") != "none") {
+    split_tokens(unescaped(options, "labels"), true, [&](std::string_view label) {
+      class_of.emplace(label, static_cast<std::int32_t>(labels.size()));
+      labels.emplace_back(label);
+    });
+    LONGHAND_CHECK(class_of.size() == labels.size(),
+                   "task files: option labels: expected different labels, got ",
+                   quote(options.text("labels")));
+    LONGHAND_CHECK(labels.empty() || counts_tokens(),
+                   "task files: option labels: expected --tokenizer characters, spaces or bytes "
+                   "without a template, got ",
+                   tokenizer);
+  }
+  predictions = std::max<std::int64_t>(1, options.integer("predictions", 0, most_labels));
   LONGHAND_CHECK(chat_template == "none" || !learns_tokens(tokenizer),
                  "task files: option template: the value ", quote(chat_template),
                  " needs a tokenizer file (--tokenizer), got --tokenizer ", tokenizer);
@@ -90,33 +112,24 @@ Sample OwnRecords::sample_at(std::uint64_t number) const {
   LONGHAND_CHECK(number < count(), "expected a record number below ", count(), ", got ", number);
   const std::string place = this->place(number);
   RecordMarks marks;
-  Answer record = Answer::parse(records_.line(begin_ + number), place, marks);
+  const bool has_labels = !settings_.labels.empty();
+  Answer record = Answer::parse(records_.line(begin_ + number), place, marks, has_labels);
+  if (has_labels) return labelled(record, marks, place);
   if (!settings_.after.empty() && record.answer.ends_with(settings_.after)) {
     record.answer.resize(record.answer.size() - settings_.after.size());
   }
   LONGHAND_CHECK(!record.answer.empty(), place, ": expected a non-empty answer");
   Sample sample;
-  std::vector<std::int32_t> answer;
-  try {
-    sample.tokens =
-        format_.prompt(std::vector<nn::ChatMessage>{{nn::ChatMessage::Role::user, record.prompt}});
-    answer = format_.answer(record.answer);
-  } catch (const Error& error) {
-    fail(place, ": ", error.what(),
-         learns_tokens(settings_.tokenizer) ? "; the vocabulary consists of the tokens of the "
-                                              "files at the run's start (task.tokens)"
-                                            : "");
-  }
+  sample.tokens = prompt_tokens(record, place);
+  const std::vector<std::int32_t> answer =
+      encoded(place, [&] { return format_.answer(record.answer); });
   const auto prompt = std::ssize(sample.tokens);
   sample.tokens.insert(sample.tokens.end(), between_.begin(), between_.end());
   const auto begin = std::ssize(sample.tokens);
   LONGHAND_CHECK(begin > 0, place, ": expected a prompt of at least one token, got none");
   const auto length = std::ssize(answer);
-  LONGHAND_CHECK(begin + length <= longest_record, place, ": expected at most ", longest_record,
-                 " tokens, got ", begin + length);
   sample.tokens.insert(sample.tokens.end(), answer.begin(), answer.end());
-  LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, place, ": expected tokens below ", size_,
-                 ", got ", std::ranges::max(sample.tokens));
+  check_tokens(sample, place);
   sample.targets.assign(sample.tokens.size(), Sample::not_counted);
   const auto score = [&](std::int64_t i) {
     sample.asked.push_back(static_cast<std::int32_t>(begin + i - 1));
@@ -132,6 +145,66 @@ Sample OwnRecords::sample_at(std::uint64_t number) const {
     for (std::int64_t i = 0; i < length; ++i) score(i);
   }
   sample.stated = rows_of(marks, prompt, begin, std::ssize(sample.tokens), place);
+  return sample;
+}
+
+std::vector<std::int32_t> OwnRecords::encoded(
+    const std::string& place, const std::function<std::vector<std::int32_t>()>& encode) const {
+  try {
+    return encode();
+  } catch (const Error& error) {
+    fail(place, ": ", error.what(),
+         learns_tokens(settings_.tokenizer) ? "; the vocabulary consists of the tokens of the "
+                                              "files at the run's start (task.tokens)"
+                                            : "");
+  }
+}
+
+std::vector<std::int32_t> OwnRecords::prompt_tokens(const Answer& record,
+                                                    const std::string& place) const {
+  return encoded(place, [&] {
+    return format_.prompt(
+        std::vector<nn::ChatMessage>{{nn::ChatMessage::Role::user, record.prompt}});
+  });
+}
+
+void OwnRecords::check_tokens(const Sample& sample, const std::string& place) const {
+  const auto length = std::ssize(sample.tokens);
+  LONGHAND_CHECK(length > 0, place, ": expected a prompt of at least one token, got none");
+  LONGHAND_CHECK(length <= longest_record, place, ": expected at most ", longest_record,
+                 " tokens, got ", length);
+  LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, place, ": expected tokens below ", size_,
+                 ", got ", std::ranges::max(sample.tokens));
+}
+
+Sample OwnRecords::labelled(const Answer& record, const RecordMarks& marks,
+                            const std::string& place) const {
+  LONGHAND_CHECK(marks.labels, place, ": expected \"labels\", as the first record has, got none");
+  Sample sample;
+  sample.tokens = prompt_tokens(record, place);
+  check_tokens(sample, place);
+  const auto length = std::ssize(sample.tokens);
+  const std::int64_t groups = settings_.predictions;
+  sample.targets.assign(static_cast<std::size_t>(length * groups), Sample::not_counted);
+  for (const RecordMarks::Label& label : *marks.labels) {
+    LONGHAND_CHECK(label.token < length, place, ": \"labels\": expected indices below ", length,
+                   ", the tokens of the prompt, got ", label.token);
+    LONGHAND_CHECK(label.group < groups, place, ": \"labels\": expected at most ", groups,
+                   " labels of a token, got label ", label.group);
+    const auto found = settings_.class_of.find(label.text);
+    LONGHAND_CHECK(found != settings_.class_of.end(), place, ": \"labels\": ", quote(label.text),
+                   " is not among the labels of the files with which the run began (task.labels)");
+    const auto output = static_cast<std::int32_t>(label.token * groups + label.group);
+    sample.asked.push_back(output);
+    sample.targets[static_cast<std::size_t>(output)] = found->second;
+  }
+  std::map<std::int32_t, std::set<std::int32_t>> rows;
+  for (const auto& [i, j] : marks.pairs) {
+    LONGHAND_CHECK(i < length, place, ": \"pairs\": expected numbers below ", length,
+                   ", the tokens of the prompt, got ", i);
+    rows[i].insert(j);
+  }
+  sample.stated = reference_of(rows);
   return sample;
 }
 
@@ -152,11 +225,7 @@ std::vector<ReferenceRow> OwnRecords::rows_of(const RecordMarks& marks, std::int
                    end - (begin - prompt), ", the number of tokens of prompt and answer, got ", i);
     rows[token_of(i) - 1].insert(token_of(j));
   }
-  std::vector<ReferenceRow> all;
-  for (const auto& [row, columns] : rows) {
-    all.push_back({.row = row, .columns = {columns.begin(), columns.end()}});
-  }
-  return all;
+  return reference_of(rows);
 }
 
 }  // namespace longhand::tasks

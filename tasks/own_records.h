@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,11 @@ struct OwnSettings {
   std::string part;            // what to read: the name of a file, or held_out_name
   double held_out = 0;         // held-out share of the training file, at its end
   std::int64_t longest = 0;    // maximum number of tokens of a training sample; 0: unknown
+  /// The labels that tokens may have, in the order of their classes. Empty: the task has answers
+  /// instead of labels.
+  std::vector<std::string> labels;
+  std::map<std::string, std::int32_t, std::less<>> class_of;  // the class of each label
+  std::int64_t predictions = 1;                               // number of labels of a token
 };
 
 /// The records of one part of a task: the training file, its held-out end, or another file.
@@ -59,6 +65,13 @@ class OwnRecords {
   Sample sample_at(std::uint64_t number) const;
 
  private:
+  /// Returns the tokens that `encode` makes. An Error begins with the record's place.
+  std::vector<std::int32_t> encoded(const std::string& place,
+                                    const std::function<std::vector<std::int32_t>()>& encode) const;
+  std::vector<std::int32_t> prompt_tokens(const Answer& record, const std::string& place) const;
+  /// Makes a sample of the prompt, in which tokens have labels.
+  Sample labelled(const Answer& record, const RecordMarks& marks, const std::string& place) const;
+  void check_tokens(const Sample& sample, const std::string& place) const;
   /// Converts the pairs of a record, which are indices of tokens, to reference attention. A sample
   /// also contains the text between prompt and answer, but the indices in the record do not count
   /// the tokens of this text.

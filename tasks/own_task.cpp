@@ -81,6 +81,10 @@ class OwnTask final : public Task {
   }
 
   const Vocabulary& vocabulary() const override { return prompts_ ? *prompts_ : *tokens_; }
+  Outputs outputs() const override {
+    if (!has_labels()) return Task::outputs();
+    return {settings_.predictions, std::ssize(settings_.labels), false};
+  }
   std::int64_t longest() const override {
     const bool is_known = settings_.part == "train" && settings_.longest > 0;
     return is_known ? settings_.longest : records().longest();
@@ -106,8 +110,20 @@ class OwnTask final : public Task {
   }
   std::vector<ReferenceRow> reference(const Sample& sample) const override { return sample.stated; }
 
+  /// If the task has labels, the answer lists them.
+  std::pair<std::string, std::string> as_text(const Sample& sample) const override {
+    if (!has_labels()) return Task::as_text(sample);
+    std::string labels;
+    for (const std::int32_t output : sample.asked) {
+      const auto right = sample.targets[static_cast<std::size_t>(output)];
+      labels += (labels.empty() ? "" : " ") + settings_.labels[static_cast<std::size_t>(right)];
+    }
+    return {tokens_->decode(sample.tokens), labels};
+  }
+
   std::string answer(std::string_view prompt, int) const override {
     std::string found;
+    if (has_labels()) found = labels_of(prompt);
     for_answers(prompt, [&](std::span<const std::int32_t> rest) {
       if (found.empty()) found = tokens_->decode(rest);
     });
@@ -119,11 +135,17 @@ class OwnTask final : public Task {
   /// The answer may include the text that ends it (option `after`) or omit this text.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
+    if (settings_.files.empty()) return "expected a task with files (--task FOLDER)";
+    std::string expected;
+    if (has_labels()) {
+      expected = labels_of(prompt);
+      if (expected == answer && !expected.empty()) return std::nullopt;
+      if (expected.empty()) return text("expected a prompt of the file, got ", quote(prompt));
+      return text("expected the labels ", quote(expected), ", got ", quote(answer));
+    }
     std::vector<std::int32_t> given;
     const std::string wrong = encoded_part(answer, given);
     if (!wrong.empty()) return wrong;
-    if (settings_.files.empty()) return "expected a task with files (--task FOLDER)";
-    std::string expected;
     bool right = false;
     for_answers(prompt, [&](std::span<const std::int32_t> rest) {
       const std::size_t end = std::min(rest.size(), format_.end().size());
@@ -137,6 +159,15 @@ class OwnTask final : public Task {
   }
 
  private:
+  bool has_labels() const { return !settings_.labels.empty(); }
+  /// The labels of a prompt of the file. Empty if the file does not contain the prompt.
+  std::string labels_of(std::string_view prompt) const {
+    for (std::uint64_t i = 0; i < count(); ++i) {
+      if (records().record(i).prompt == prompt) return as_text(records().sample_at(i)).second;
+    }
+    return {};
+  }
+
   static std::optional<nn::ChatTemplate> chat_of(const OwnSettings& settings,
                                                  const OptionValues& options) {
     if (!settings.has_template()) return std::nullopt;
@@ -161,6 +192,7 @@ class OwnTask final : public Task {
   /// beginning of the answer. `body` receives the tokens of the sample after `prompt`.
   void for_answers(std::string_view prompt,
                    const std::function<void(std::span<const std::int32_t>)>& body) const {
+    if (has_labels()) return;
     std::vector<std::int32_t> given;
     if (!tokens_->encode(prompt, given).empty()) return;
     const OwnRecords& all = records();
@@ -279,14 +311,56 @@ bool ends_with_mark(const std::filesystem::path& file, bool of_words) {
   return records.size() > 0;
 }
 
-void add_records(TokenList& tokens, const std::filesystem::path& file) {
+void add_records(TokenList& tokens, const std::filesystem::path& file, bool with_answers) {
   const RecordFile records(file);
   for (std::uint64_t i = 0; i < records.size(); ++i) {
     const std::string place = records.place(i);
     const Answer record = Answer::parse(records.line(i), place);
     tokens.add(record.prompt, place);
-    tokens.add(record.answer, place);
+    if (with_answers) tokens.add(record.answer, place);
   }
+}
+
+/// The labels of a record. No value if the record has none.
+std::optional<std::vector<RecordMarks::Label>> labels_in(const RecordFile& records,
+                                                         std::uint64_t number) {
+  RecordMarks marks;
+  Answer::parse(records.line(number), records.place(number), marks, true);
+  return marks.labels;
+}
+
+/// Sets the options `labels` and `predictions` if their values must be determined from the files.
+void complete_labels(OptionValues& values, const std::vector<TaskFile>& files) {
+  if (values.text("labels") != "auto") return;
+  const RecordFile training(files.front().path);
+  values.set("labels", "none");
+  if (training.size() == 0 || !labels_in(training, 0)) return;
+  // Shorter labels come first, so numbers are in ascending order.
+  const auto before = [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
+  };
+  std::set<std::string, decltype(before)> found(before);
+  std::int64_t predictions = 1;
+  for (const TaskFile& file : files) {
+    const RecordFile records(file.path);
+    for (std::uint64_t i = 0; i < records.size(); ++i) {
+      const auto labels = labels_in(records, i);
+      LONGHAND_CHECK(labels, records.place(i),
+                     ": expected \"labels\", as the first record has, got none");
+      for (const RecordMarks::Label& label : *labels) {
+        found.insert(label.text);
+        predictions = std::max<std::int64_t>(predictions, label.group + 1);
+      }
+    }
+  }
+  std::string list;
+  for (const std::string& label : found) {
+    list += (list.empty() ? "" : escaped(" ")) + escaped(label);
+  }
+  LONGHAND_CHECK(list.size() <= largest_token_list, files.front().path.string(),
+                 ": expected fewer different labels, got ", found.size());
+  values.set("labels", list);
+  if (values.text("predictions") == "0") values.set("predictions", std::to_string(predictions));
 }
 
 /// Sets the options `tokens` and `between` if their values must be determined from the files.
@@ -294,9 +368,14 @@ void complete_tokens(OptionValues& values, const std::vector<TaskFile>& files) {
   const std::string& tokenizer = values.text("tokenizer");
   const bool of_words = tokenizer == "spaces";
   const bool collects = learns_tokens(tokenizer) && values.text("tokens").empty();
+  const bool has_answers = values.text("labels") == "none";
   TokenList tokens(of_words);
   if (collects) {
-    for (const TaskFile& file : files) add_records(tokens, file.path);
+    for (const TaskFile& file : files) add_records(tokens, file.path, has_answers);
+  }
+  if (!has_answers) {
+    values.set("between", "none");
+    values.set("after", "none");
   }
   if (values.text("between") == "auto") {
     const bool needs_none =
@@ -316,6 +395,7 @@ void complete(OptionValues& values) {
   const std::vector<TaskFile> files = find_task_files(values.text("files"));
   values.set("files", list_of(files));
   if (values.text("held_out") == "auto") values.set("held_out", files.size() == 1 ? "0.1" : "0");
+  complete_labels(values, files);
   OwnSettings{values};  // the constructor checks the options
   complete_tokens(values, files);
   if (values.integer("longest", 0, longest_record) == 0) {
@@ -367,6 +447,10 @@ TaskKind own_task() {
             "share at the end of the training file that is held out; auto: 0.1 if "
             "there is no other file, otherwise 0"},
            {"longest", "0", "maximum tokens of a training sample; 0: that of the training file"},
+           {"labels", "auto",
+            "list of the labels of tokens, with \\s between them; auto: those of the files if "
+            "the first training record has labels, otherwise none"},
+           {"predictions", "0", "labels of a token; 0: as many as the files need"},
            {"part", "train", "name of the file from which samples are taken"}},
       .distributions = {{"train", [](OptionValues& values) { values.set("part", "train"); },
                          false}},

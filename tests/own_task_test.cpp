@@ -59,11 +59,22 @@ std::string reversals(std::size_t length, std::size_t count, std::string_view ma
   return lines;
 }
 
-/// Compares the tokens, the scored positions and the reference attention of two samples.
+/// Compares the tokens, the scored positions, the labels and the reference attention of two
+/// samples.
 void expect_same_sample(const Task& own, const Sample& sample, const Task& built_in,
                         const Sample& expected) {
   BOOST_TEST(texts_of(own, sample.tokens) == texts_of(built_in, expected.tokens));
   BOOST_TEST(sample.asked == expected.asked);
+  BOOST_TEST(own.outputs().says_next == built_in.outputs().says_next);
+  BOOST_TEST(own.outputs().groups == built_in.outputs().groups);
+  if (!built_in.outputs().says_next) {
+    std::string labels;
+    for (const std::int32_t output : expected.asked) {
+      labels += (labels.empty() ? "" : " ") +
+                std::to_string(expected.targets[static_cast<std::size_t>(output)]);
+    }
+    BOOST_TEST(own.as_text(sample).second == labels);
+  }
   const auto rows = own.reference(sample), right = built_in.reference(expected);
   BOOST_REQUIRE(rows.size() == right.size());
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -220,7 +231,8 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
     TaskOptions options = {};  // options with which the files are read
   };
   const TaskOptions plain{{"between", "none"}}, open{{"between", "none"}, {"after", "none"}},
-      words{{"between", "none"}, {"after", "none"}, {"tokenizer", "spaces"}};
+      words{{"between", "none"}, {"after", "none"}, {"tokenizer", "spaces"}},
+      labels{{"tokenizer", "spaces"}};
   for (const Written& it : {Written{"reversal", true, plain},
                             {"addition", true, plain},
                             {"multiplication", true, plain},
@@ -232,6 +244,9 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
                             {"sorting", true, words},
                             {"increment", true, words},
                             {"copying", true, words},
+                            {"words", true, labels},
+                            {"recall", true, labels},
+                            {"chains", true, labels},
                             {"boxes", false, open}}) {
     BOOST_TEST_CONTEXT(it.task) {
       app::Config config(it.task);
@@ -343,11 +358,82 @@ BOOST_AUTO_TEST_CASE(data_writes_a_folder_that_train_reads) {
           "option vocabulary: expected at least 26 for 12 keys and 12 values, got 16 "
           "(distribution 4x)");
   BOOST_TEST(!std::filesystem::exists(folder / "none"));
-  refuses(1, "data --task words --out w --mask", "--mask: expected a task whose tokens");
+  refuses(1, "data --task boxes --out w --mask", "--mask: expected a task with one token per char");
   BOOST_TEST(json("data --task flip-flop --out f --count 20 --json")["command"] ==
              "longhand train --task f/ --task.after none");
   refuses(1, "data --task mine/ --out other", "expected a task that draws samples");
   refuses(2, "data --task reversal --out other --head 0", "--head: cannot be combined with --out");
+}
+
+BOOST_AUTO_TEST_CASE(tokens_of_prompts_may_have_labels_instead_of_an_answer) {
+  const std::string first =
+      R"({"prompt":"b a b","answer":"","labels":[[0,"10"],[2,"9"]],"pairs":[[2,0]]})";
+  const auto labelled = [&](const std::string& second, const TaskOptions& more = {}) {
+    TaskOptions options = more;
+    options["held_out"] = "0";
+    options["tokenizer"] = "spaces";
+    return completed(file(*this, "t.jsonl", first + "\n" + second + "\n"), options);
+  };
+  const OptionValues values = labelled(R"({"prompt":"a b","answer":"x","labels":[[1,"9"]]})");
+  BOOST_TEST(values.text("labels") == "9\\s10");
+  BOOST_TEST(values.text("predictions") == "1");
+  BOOST_TEST(values.text("tokens") == "a\\sb");
+  const auto task = task_kind("files").make(values);
+  BOOST_TEST(!task->outputs().says_next);
+  BOOST_TEST(task->outputs().groups == 1);
+  BOOST_TEST(task->outputs().classes == 2);
+  const Sample sample = task->sample_at(0, 0);
+  BOOST_TEST(sample.targets == (std::vector<std::int32_t>{1, Sample::not_counted, 0}));
+  BOOST_TEST(sample.asked == (std::vector<std::int32_t>{0, 2}));
+  BOOST_REQUIRE(task->reference(sample).size() == 1u);
+  BOOST_TEST(task->reference(sample)[0].row == 2);
+  BOOST_TEST(task->answer("b a b") == "10 9");
+  BOOST_TEST(!task->check("a b", "9").has_value());
+  BOOST_TEST(task->check("a b", "10").value() == "expected the labels \"9\", got \"10\"");
+  Tally tally;
+  task->score(sample, std::vector<std::int32_t>{1, 1}, tally);
+  BOOST_TEST(tally.at("tokens").mean() == 0.5);
+  // Several labels of a token
+  const OptionValues two = labelled(R"({"prompt":"a","answer":"","labels":[[0,0,"9"],[0,1,"8"]]})");
+  BOOST_TEST(two.text("predictions") == "2");
+  BOOST_TEST(task_kind("files").make(two)->sample_at(1, 0).asked ==
+             (std::vector<std::int32_t>{0, 1}));
+  // With the option labels = none, the member is ignored.
+  BOOST_TEST(contains(refusal([&] {
+                        labelled(record("a", "b"), {{"labels", "none"}});
+                      }),
+                      ":1: expected an answer, got an empty one"));
+  const auto says = [&](const std::string& second, const std::string& message) {
+    const std::string refused = refusal([&] { labelled(second); });
+    BOOST_TEST(contains(refused, path("t.jsonl") + ":2: " + message));
+  };
+  const auto with = [](const std::string& labels) {
+    return text(R"({"prompt":"a b","answer":"","labels":)", labels, "}");
+  };
+  says(record("a b", "9"), "expected \"labels\", as the first record has, got none");
+  says(with("[]"), "\"labels\": expected [[i, \"label\"], ...]");
+  says(with("[[1]]"),
+       "\"labels\": expected [i, \"label\"] or [i, g, \"label\"], g below 4096, got");
+  says(with("[[0,4096,\"9\"]]"), "\"labels\": expected [i, \"label\"]");
+  says(with("[[1,\"9\"],[0,\"9\"]]"), "\"labels\": expected ascending indices");
+  says(with("[[0,\"8 9\"]]"), "\"labels\": expected labels without spaces");
+  says(with("[[2,\"9\"]]"),
+       "\"labels\": expected indices below 2, the tokens of the prompt, got 2");
+}
+
+BOOST_AUTO_TEST_CASE(a_task_with_labels_is_trained_from_its_files) {
+  const Json written = json(
+      "data --task words --task.group s3 --task.max 6 --out w --count 40 --test-count 5 --json");
+  BOOST_TEST(written["command"] == "longhand train --task w/ --tokenizer spaces");
+  const Json trained = json(
+      "train --task w --tokenizer spaces --out run --steps 2 --layers 1 --width 16 --heads "
+      "softmax:1 "
+      "--evaluate-samples 4 --threads 1 --quiet --json");
+  BOOST_TEST(trained["scores"].contains("4x/tokens"));
+  BOOST_TEST(json("eval run --on id --json")["rows"][std::size_t{0}]["count"] == 5);
+  // The run's settings contain the labels, so its model does not need the files.
+  std::filesystem::remove_all(folder / "w");
+  BOOST_TEST((*this)("describe run").status == 0);
 }
 
 BOOST_AUTO_TEST_CASE(attention_is_compared_with_pairs_of_records_and_repaired) {

@@ -28,6 +28,39 @@ std::vector<std::int32_t> places_of(const tasks::Vocabulary& vocabulary,
   return places;
 }
 
+/// The reference attention as pairs [i, j]. Token i is `ahead` tokens after the token at which the
+/// prediction is made.
+Json pairs_of(const tasks::Task& task, const tasks::Sample& sample, std::int32_t ahead) {
+  Json pairs = Json::array();
+  for (const tasks::ReferenceRow& row : task.reference(sample)) {
+    for (const std::int32_t column : row.columns) {
+      pairs.push_back(std::vector<std::int32_t>{row.row + ahead, column});
+    }
+  }
+  return pairs;
+}
+
+/// A sample whose tokens have labels, as a record with the members "labels" and "pairs".
+Json labelled_record(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs) {
+  auto [prompt, answer] = task.as_text(sample);
+  LONGHAND_CHECK(
+      !task.vocabulary().separator().empty() && task.vocabulary().decode(sample.tokens) == prompt,
+      "expected a task whose prompts are words with spaces between them");
+  Json line{{"prompt", std::move(prompt)}, {"answer", std::move(answer)}};
+  const auto groups = static_cast<std::int32_t>(task.outputs().groups);
+  Json labels = Json::array();
+  for (const std::int32_t output : sample.asked) {
+    Json label = Json::array();
+    label.push_back(output / groups);
+    if (groups > 1) label.push_back(output % groups);
+    label.push_back(std::to_string(sample.targets[static_cast<std::size_t>(output)]));
+    labels.push_back(std::move(label));
+  }
+  line["labels"] = std::move(labels);
+  if (with_pairs) line["pairs"] = pairs_of(task, sample, 0);
+  return line;
+}
+
 bool is_ended(const tasks::Task& task, const tasks::Sample& sample) {
   return task.as_text(sample).second.ends_with('\n');
 }
@@ -36,9 +69,9 @@ bool is_ended(const tasks::Task& task, const tasks::Sample& sample) {
 
 Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs) {
   LONGHAND_CHECK(!sample.asked.empty(), "expected a sample with scored tokens, got none");
+  if (!task.outputs().says_next) return labelled_record(task, sample, with_pairs);
   auto [prompt, answer] = task.as_text(sample);
-  const bool is_joined =
-      task.outputs().says_next && task.vocabulary().decode(sample.tokens) == prompt + answer;
+  const bool is_joined = task.vocabulary().decode(sample.tokens) == prompt + answer;
   if (is_joined) {
     // Some tasks put scored tokens into the prompt. The prompt of a record ends before these
     // tokens.
@@ -58,7 +91,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   Json line{{"prompt", std::move(prompt)}, {"answer", std::move(answer)}};
   LONGHAND_CHECK(is_joined || !with_pairs,
                  "--mask: expected a task whose tokens encode only prompt and answer, got a task "
-                 "with labels or a chat template");
+                 "with a chat template");
   if (!is_joined) return line;
   const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens);
   const auto place = [&](std::int64_t token) { return places[static_cast<std::size_t>(token)]; };
@@ -73,13 +106,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   if (!with_pairs) return line;
   LONGHAND_CHECK(places.size() == static_cast<std::size_t>(places.back()) + 1,
                  "--mask: expected a task with one token per character, got longer tokens");
-  Json pairs = Json::array();
-  for (const tasks::ReferenceRow& row : task.reference(sample)) {
-    for (const std::int32_t column : row.columns) {
-      pairs.push_back(std::vector<std::int32_t>{row.row + 1, column});
-    }
-  }
-  line["pairs"] = std::move(pairs);
+  line["pairs"] = pairs_of(task, sample, 1);
   return line;
 }
 
@@ -178,7 +205,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
   }
   const auto task = config.task();
   if (!task->vocabulary().separator().empty()) written.flags += " --tokenizer spaces";
-  // Labels do not continue the prompt, so these defaults of the task `files` are right for them.
+  // The task `files` has no text around the prompts of records with labels.
   if (task->outputs().says_next && last.size() > 1) written.flags += " --task.between none";
   if (task->outputs().says_next && !ends) written.flags += " --task.after none";
   return written;
