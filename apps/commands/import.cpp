@@ -27,8 +27,8 @@ void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) {
     wrong_usage("expected one folder with a config.json, or a GGUF file");
   }
-  const fs::path from = arguments.plain()[0], to = arguments.word("out");
-  const PublishedModel published = open_published(from);
+  const PublishedModel published = open_published(arguments.plain()[0]);
+  const fs::path to = arguments.word("out");
   const nn::ForeignConfig& foreign = published.foreign;
   nn::require_enough(*published.weights, foreign.config);
   LONGHAND_CHECK(!fs::exists(to / "config.ini"), to.string(), ": the folder already holds a run");
