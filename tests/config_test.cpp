@@ -2,6 +2,7 @@
 #include "nn/mixers/chacal.h"
 #include "nn/mixers/softmax.h"
 
+#include <algorithm>
 #include <fstream>
 #include "tests/check.h"
 

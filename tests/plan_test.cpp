@@ -1,5 +1,6 @@
 #include "apps/run/plan.h"
 
+#include "core/accounting_backend.h"
 #include "tests/check.h"
 #include "tests/refusal.h"
 
@@ -10,8 +11,8 @@ using namespace longhand::app;
 
 BOOST_AUTO_TEST_CASE(the_plan_counts_all_batches_of_a_step) {
   const auto plan_of = [](const std::string& parts, const std::string& accumulation) {
-    Config config("flip-flop");
-    config.set("task.instructions", "20");
+    Config config("chains");
+    config.set("task.blocks", "4");
     config.set("training.batch", "16");
     config.set("training.parts", parts);
     config.set("training.accumulation", accumulation);
