@@ -47,13 +47,16 @@ struct Sight {
   /// at least tile_rows.
   static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
 
-  /// Returns a mask of the queries t to t + lanes - 1, true for queries that see key r.
+  /// Returns a mask of the queries t to t + lanes - 1, true for queries that see key r. Kernels
+  /// process keys in pairs or tiles, so r may be beyond the last key. No query sees such a key,
+  /// also without a causal mask.
   Mask sees(std::int64_t r, std::int64_t t) const {
     const IntVec place = lane_indices();
     const auto limit = [](std::int64_t x) {
       return IntVec(static_cast<std::int32_t>(between(x, -lanes, 2 * lanes)));
     };
-    return ~(place < limit(r - ahead - t)) & (place < limit(r - ahead + window - t));
+    const std::int64_t first = r < keys ? r - ahead - t : 2 * lanes;
+    return ~(place < limit(first)) & (place < limit(r - ahead + window - t));
   }
 };
 
