@@ -100,7 +100,7 @@ fault "missing __syncthreads" "sums of parts" partial_sums.cu "layer_norm: $pari
 fault "missing __syncthreads" reductions reduce.cu "add_bias: $parity" '  __syncthreads();
   const int across' '  const int across'
 fault "off by one in shared memory" reductions reduce.cu "add_bias: $parity" 'sums[threadIdx.x * width + k] = ' 'sums[threadIdx.x * width + k + 1] = '
-fault "missing __syncthreads" "triangular systems" solve.cu "solve_triangular: $parity:$rows" '      __syncthreads();  // after this barrier, the tiles may be overwritten
+fault "missing __syncthreads" "triangular systems" solve.cu "solve_triangular: $parity:$rows" '      __syncthreads();  // after this barrier, a_tile and y_tile may be overwritten
 ' ''
 fault "off by one in shared memory" "triangular systems" solve.cu "solve_triangular: $parity" 'a_tile[r][k] = value;' 'a_tile[r + 1][k] = value;'
 fault "missing __syncthreads" "rows of many threads" team.h "softmax: $parity:$rows" '    if (lane_index() == 0) of_warp[warp_index()] = value;

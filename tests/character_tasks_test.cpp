@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(an_invalid_sample_is_refused_in_one_line) {
   says("ffml", "w0", "three characters");
   says("ffml", "w01r00r01", "command 2: expected 1 to be read, got 0");
   says("ffml", "w01w01", "expected the last command to be a read");
-  says("value-assignment", "A1A0 A=1", "has \"A\" twice");
+  says("value-assignment", "A1A0 A=1", "expected different letters, got \"A\" twice");
   says("value-assignment", "A1 B=1", "letters of the table");
   says("value-assignment", "A1 =", "expected a table");
   says("successor", "7 9 ", "expected \"8 \", got \"9 \"");

@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(broken_files_are_refused_with_the_line) {
   BOOST_TEST(contains(refused_file(task + "[compute]\nbackend = tpu\n"), ":4: compute.backend"));
   BOOST_TEST(contains(refused_file(""), ": expected a [task] section"));
   const std::string twice = refused_file(task + "name = sorting\n");
-  BOOST_TEST(contains(twice, ":3: task.name is set twice, first by "));
+  BOOST_TEST(contains(twice, ":3: the setting task.name is set twice, first by "));
   BOOST_TEST(twice.ends_with("run.ini:2"));
 }
 

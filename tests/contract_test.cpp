@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(indices_are_i32_and_in_range) {
   op.ids = f32({4});
   refused(op, "embedding: ids: expected [4] i32, got [4] f32");
   op.ids = Tensor::from(run, {4}, std::vector<std::int32_t>{0, 1, 3, 0});
-  refused(op, "embedding: ids: expected 0 to 2, got 3 at 2");
+  refused(op, "embedding: ids: expected 0 to 2, got 3 at index 2");
   refused(Gather{.x = f32({2, 3}), .index = i32({3, 1}), .y = f32({2, 1})},
           "gather: index: expected [2, 1] i32, got [3, 1] i32");
 }

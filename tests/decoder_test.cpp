@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(impossible_configurations_are_refused_in_one_line) {
   };
   starts("accepted", [](DecoderConfig&) {});
   starts("model: expected sizes of at least 1", [](DecoderConfig& c) { c.vocabulary = 0; });
-  starts("heads: expected one entry for all layers or one for each of 2, got 3",
+  starts("heads: expected one entry for all layers or one for each of the 2 layers, got 3",
          [](DecoderConfig& c) { c.mixers = parse_layers("softmax:2;fal:2;softmax:2", 16); });
   starts("heads: ", [](DecoderConfig& c) { c.mixers = {}; });
   starts("gamma: expected 0 <= gamma < 1, got 1",

@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(invalid_exports_are_refused_in_one_line_and_leave_no_files)
   longhand.refuses(1, "export run --gguf theirs", "expected a new file, but this folder exists");
   longhand.refuses(1, "export run --gguf theirs/config.json", "but this file exists");
   longhand.refuses(1, "export run --gguf nowhere/x.gguf", "nowhere/x.gguf: cannot write");
-  longhand.refuses(1, "export nowhere --gguf x.gguf", "holds no run");
+  longhand.refuses(1, "export nowhere --gguf x.gguf", "expected a run folder");
   BOOST_TEST(!fs::exists(longhand.path("x.gguf")));
   if (::geteuid() != 0) {
     fs::permissions(longhand.path("theirs"), fs::perms::owner_read | fs::perms::owner_exec);

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(invalid_imports_and_exports_are_refused_and_leave_no_files)
   longhand.refuses(2, "import --out run", "one folder");
   longhand.refuses(1, "import nowhere --out run", "but there is no such file or folder");
   longhand.refuses(1, "import theirs --out run --task flip-flop",
-                   "expected the model's vocabulary of 11 tokens, got 5");
+                   "expected the model's vocabulary of 11 tokens, got a vocabulary of 5");
   longhand.refuses(2, "import theirs --out run --task nothing", "--task");
   longhand.refuses(1, "import theirs --out run --width 32", "wte.weight\": expected [11, 32]");
   longhand.refuses(2, "import theirs --out run --gamma 2", "--gamma");

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_optimizer_is_refused) {
   o.optimizer = AdamOptions{};
   Trainer adam(net, curve, o);
   BOOST_TEST(contains(refusal([&] { adam.resume_latest(); }),
-                      ": expected the state of adam, got the state of sgd"));
+                      ": expected the state of the optimizer adam, got the state of sgd"));
 }
 
 BOOST_AUTO_TEST_CASE(frozen_layers_do_not_change_and_have_no_backward_pass) {

@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(errors_of_shapes_name_the_layer, Fixture) {
       [&] {
         embedding(Tensor::from(*backend, {2}, std::vector<std::int32_t>{4, 5}));
       },
-      "layer embedding: embedding: ids: expected 0 to 4, got 5 at 1");
+      "layer embedding: embedding: ids: expected 0 to 4, got 5 at index 1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

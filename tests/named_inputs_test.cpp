@@ -48,9 +48,9 @@ BOOST_AUTO_TEST_CASE(named_inputs_are_placed_and_found_by_name) {
   BOOST_TEST(placed.features_of("picture").shape() == Shape({2, 3}));
   BOOST_TEST(placed.features_of("picture").to_doubles()[5] == 6.0);
   expect_refusal([&] { placed.tokens_of("sourse"); },
-                 "batch: expected an input of tokens named sourse, got source");
+                 "batch: expected an input of tokens named sourse, got only source");
   expect_refusal([&] { placed.features_of("source"); },
-                 "batch: expected an input of floats named source, got picture");
+                 "batch: expected an input of floats named source, got only picture");
   Batch other = batch_of({1, 2, 2});
   other.named_features["picture"].values[5] = -6;
   placed.assign(other);

@@ -154,7 +154,8 @@ BOOST_AUTO_TEST_CASE(entries_outside_an_array_are_refused) {
   expect_refusal([&] { numbers.append_row(-1, out); }, "expected a row from 0 to 1, got -1");
   const std::int64_t row = 2;
   expect_refusal([&] { numbers.select({&row, 1}); }, "expected a row from 0 to 1, got 2");
-  expect_refusal([&] { Numbers({3}, Numbers::Type::i16, "abcde"); }, "expected [3] entries");
+  expect_refusal([&] { Numbers({3}, Numbers::Type::i16, "abcde"); },
+                 "expected the shape [3] with 2 bytes per entry, got 5 bytes");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

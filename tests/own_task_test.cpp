@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(tokens_of_prompts_may_have_labels_instead_of_an_answer) {
   BOOST_TEST(contains(refusal([&] {
                         labelled(record("a", "b"), {{"labels", "none"}});
                       }),
-                      ":1: expected an answer, got an empty one"));
+                      ":1: expected a non-empty answer"));
   const auto says = [&](const std::string& second, const std::string& message) {
     const std::string refused = refusal([&] { labelled(second); });
     BOOST_TEST(contains(refused, path("t.jsonl") + ":2: " + message));
@@ -514,7 +514,7 @@ BOOST_AUTO_TEST_CASE(a_broken_table_is_refused_with_its_line) {
     BOOST_TEST(!std::filesystem::exists(folder / "mine/train.jsonl"));
   };
   says("", "t.csv: expected a first line with the names of the columns");
-  says("a,b\n1,2\n", R"(t.csv: expected a column named "prompt", got "a", "b")");
+  says("a,b\n1,2\n", R"(t.csv: expected a column named "prompt", got the columns "a", "b")");
   says("prompt,answer\nx,y\nx\n", "t.csv:3: expected 2 cells, as in the first line, got 1");
   says("prompt,answer\nx,\n", "t.csv:2: expected an answer, got an empty cell");
   says("prompt,answer\n\"x\"z,y\n", "t.csv:2: expected the end of the cell after a quote");

@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(wrong_usage_is_one_line_and_status_2) {
   refuses(2, "gradcheck nosuch", "nosuch");
   refuses(2, "gradcheck scale --threads many", "many");
   refuses(2, "gradcheck scale --threads -1", "-1");
-  refuses(2, "gradcheck scale --seed 1 --seed 2", "2 times");
+  refuses(2, "gradcheck scale --seed 1 --seed 2", "--seed: expected one value, got 2");
   refuses(2, "gradcheck scale --backend tpu", "tpu");
   refuses(2, "gradcheck scale --math sloppy", "sloppy");
   refuses(2, "gradcheck \"$(printf 'two\\nlines')\"", "two");

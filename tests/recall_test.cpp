@@ -227,8 +227,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   BOOST_TEST(verdict(prompt, "6:6 12:4") == "right");
   BOOST_TEST(verdict(prompt, "6:6 8:6") == "place 8: expected 4, got 6");
   BOOST_TEST(verdict(prompt, "6:6 8:4 12:6") == "place 12: expected 4, got 6");
-  BOOST_TEST(verdict(prompt, "6:6") == "place 8: expected the value of 3, got nothing");
-  BOOST_TEST(verdict(prompt, "") == "place 6: expected the value of 1, got nothing");
+  BOOST_TEST(verdict(prompt, "6:6") == "place 8: expected the value of key 3, got nothing");
+  BOOST_TEST(verdict(prompt, "") == "place 6: expected the value of key 1, got nothing");
   BOOST_TEST(verdict(prompt, "8:4 6:6") == "expected ascending places, got place 6 after place 8");
   BOOST_TEST(verdict(prompt, "6:6 6:6 8:4") ==
              "expected ascending places, got place 6 after place 6");

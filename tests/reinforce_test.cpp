@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
       [&] {
         place({{5, 1}});
       },
-      "expected a reference to a token at or before index 0, got 1");
+      "expected a reference to a token at or before index 0, got index 1");
   expect_refusal(
       [&] {
         place({{4, 0}, {3, 0}});

@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(unsupported_features_of_a_tokenizer_are_refused_by_name) {
   refuses_changed("gpt2", "dropout: expected none", [](Json& t) { t["model"]["dropout"] = 0.1; });
   refuses_changed("gpt2", "byte_fallback", [](Json& t) { t["model"]["byte_fallback"] = true; });
   refuses_changed("gemma", "byte_fallback", [](Json& t) { t["model"]["byte_fallback"] = false; });
-  refuses_changed("gemma", "normalizer: expected that of Gemma",
+  refuses_changed("gemma", "normalizer: expected the normalizer of Gemma",
                   [](Json& t) { t["normalizer"] = nullptr; });
   refuses_changed("gpt2", "truncation: expected none", [](Json& t) {
     t["truncation"] = {{"direction", "Right"}, {"max_length", 512}};

@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(an_optimizer_without_state_is_saved_with_its_name_and_resum
   own.optimizer = AdamOptions{};
   Trainer other(resumed, source, own);
   expect_refusal([&] { other.resume(folder / "step-6"); },
-                 "expected the state of adam, got the state of descent");
+                 "expected the state of the optimizer adam, got the state of descent");
 }
 
 BOOST_AUTO_TEST_CASE(the_latest_checkpoints_and_the_best_are_kept) {

@@ -172,11 +172,11 @@ BOOST_AUTO_TEST_CASE(a_changed_line_is_named_with_what_differs) {
   BOOST_TEST(contains(reported([&](auto& l) { l[3]["batches"] = zeros; }),
                       "transcript.jsonl:4: step 2: batches: expected "));
   BOOST_TEST(contains(reported([](auto& l) { l[2]["loss"] = app::bits_of(0.25); }),
-                      "transcript.jsonl:3: step 1: loss: expected 0."));
+                      "transcript.jsonl:3: step 1: loss: expected 1."));
   BOOST_TEST(contains(reported([](auto& l) { l[5]["gradient_norm"] = app::bits_of(1); }),
                       ":6: step 3: gradient_norm: expected "));
   BOOST_TEST(contains(reported([](auto& l) { l[5]["more"] = 1; }),
-                      ":6: step 3: expected 4 members, got 5"));
+                      ":6: step 3: expected 5 members, got 6"));
   BOOST_TEST(contains(reported([](auto& l) { l[0]["seed"] = 2; }),
                       ":1: seed: expected 1, as in config.ini, got 2"));
   BOOST_TEST(contains(reported([](auto& l) { l.erase(l.begin() + 4); }),

@@ -34,7 +34,7 @@ std::vector<Operation> gru_operations() {
            .cases =
                [](Rng& rng) {
                  return std::vector<Case>{gru_case(rng, {1}, 1), gru_case(rng, {5, 0, 1, 7}, 3),
-                                          gru_case(rng, {2, 6, 6}, 4), gru_case(rng, {0}, 2)};
+                                          gru_case(rng, {2, 6, 6}, 4), gru_case(rng, {0, 2}, 2)};
                },
            .large =
                [](Rng& rng) {

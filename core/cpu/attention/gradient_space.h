@@ -40,7 +40,7 @@ struct GradientSpace {
   // dS over the keys. sums: D_i = dy_i . y_i.
   float *scale, *times, *logs, *sums, *row_sums;
   float *tau, *shifts;  // for each query: the factor tau and the shift c of its scores (scores.h)
-  float* turned_means;  // entmax only: EntmaxRule::root_mean, transposed and packed
+  float* turned_means;  // entmax only: the saved root means, transposed and packed
   // TRA only. bounds: one number per query, which shows when earlier keys can be skipped
   // (Tra::bound). longest_key, least_shift: the largest norm and the smallest shift of a key, from
   // which `bounds` is computed.
