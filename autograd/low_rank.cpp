@@ -37,8 +37,8 @@ void check(const Var& y, const Var& x, const Var& a, const Var& b, const LowRank
   same("b", b, b.shape()[0], a.shape()[0]);
   same("y", y, x.shape()[0], y.shape()[1]);
   LONGHAND_CHECK(o.first_column >= 0 && o.first_column + b.shape()[0] <= y.shape()[1],
-                 "low_rank: first_column: expected a column from which ", b.shape()[0],
-                 " columns fit into y, whose shape is ", y.shape(), ", got ", o.first_column);
+                 "low_rank: expected first_column + ", b.shape()[0], " to be at most ",
+                 y.shape()[1], ", the number of columns of y, got first_column ", o.first_column);
 }
 
 /// Returns y + scale x a^T b^T. The product is added to `into`, which is either y itself or a copy

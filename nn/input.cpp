@@ -141,7 +141,7 @@ void PlacedBatch::assign(const Batch& batch) {
   if (counted.rows) assign_counted(batch);
   LONGHAND_CHECK(batch.named_features.size() == named_features.size() &&
                      batch.named_tokens.size() == named_tokens.size(),
-                 "batch: expected the same named inputs as before, got others");
+                 "batch: expected the same named inputs as in the first batch, got other names");
   for (const auto& [name, more] : batch.named_features) {
     named(named_features, name, "floats").assign(more.values);
   }

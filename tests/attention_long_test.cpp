@@ -139,9 +139,10 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
   }
 }
 
-/// Upper bound for the memory of a test in bytes. y, dq, dk, dv and log_sum take 17 floats per row.
-/// Further memory per row is needed only for ChaCAL's W and the sums of dq, padded to whole SIMD
-/// vectors. The matrix P would take 131,072 bytes per row on average.
+/// Upper bound for the memory of a test in bytes, 256 per row. y, dq, dk, dv and log_sum take 17
+/// floats per row. ChaCAL's gradient of the values and the sums of dq take more floats, because
+/// their rows are padded to whole SIMD vectors. If a kernel stored the attention weights as a
+/// matrix, it would need 131,072 bytes per row on average and exceed the bound.
 constexpr std::size_t bound = std::size_t{length} * 256;
 
 }  // namespace

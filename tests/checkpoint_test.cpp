@@ -210,7 +210,8 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_too_large_for_any_file_is_refused_before_saving
   check_file_size(large, adam, {}, 7000);
   expect_refusal([&] { check_file_size(large, adam, {}, 6000); },
                  "model.safetensors: tensor \"w\": expected at most 6000 bytes");
-  // For every limit that the check accepts, a save with the longest possible metadata succeeds.
+  // Finds the smallest file limit that check_file_size() accepts. With this limit, saving must
+  // succeed even with the longest possible metadata.
   for (std::uint64_t most = 6000; most < 7000; ++most) {
     try {
       check_file_size(large, adam, {{"k", "v"}}, most);

@@ -200,13 +200,16 @@ BOOST_AUTO_TEST_CASE(rearrange_refuses_steps_outside_its_tensors) {
   BOOST_CHECK_NO_THROW(run(op));
   op.from.first = 1;
   refused(op,
-          "rearrange: from: expected steps that select only entries of x, whose shape is [3, 2]");
+          "rearrange: from: expected an offset and strides that select only entries of x, whose "
+          "shape is [3, 2]");
   op.from = {.along = {0, 0}};
   BOOST_CHECK_NO_THROW(run(op));
   op.to = {.along = {2, 1}};
-  refused(op, "rearrange: to: expected steps that select each entry of y at most once");
+  refused(op, "rearrange: to: expected strides that select each entry of y at most once");
   op.to = {.along = {4, 1}};
-  refused(op, "rearrange: to: expected steps that select only entries of y, whose shape is [2, 3]");
+  refused(op,
+          "rearrange: to: expected an offset and strides that select only entries of y, whose "
+          "shape is [2, 3]");
   op.to = row_major({2, 3});
   op.y = f64({2, 3});
   refused(op, "rearrange: y: expected a float type that is compatible with f32, got f64");

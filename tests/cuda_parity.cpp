@@ -157,7 +157,7 @@ void check_training_repeats(const MakeBackend& make) {
         const nn::TrainerOptions options{.steps = 4,
                                          .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4},
                                          .optimizer = nn::AdamOptions{.clip = 1},
-                                         .recorded = 0};  // cuda_repeat_test tests recording
+                                         .recorded = 0};  // no recording: cuda_repeat_test tests it
         const auto source = [](std::int64_t step, std::int64_t) { return batch_of(step); };
         const std::vector<double> losses = train_losses(decoder, source, options);
         return std::pair(losses, values_of(decoder));

@@ -11,9 +11,10 @@ using namespace longhand;
 
 // Compares all operations of the catalog on the emulated device with the reference. This finds all
 // mistakes that change the results of a CUDA kernel, and host code that does not wait for results.
-// Sums of products are rounded as by the tensor cores of two architectures in turn. In one of the
-// four settings of each operation (activation type and math mode), thread blocks are interleaved,
-// so that tiles wait for the tiles of other blocks.
+// The tensor cores of two architectures round sums of products differently, and each of the two is
+// emulated in some of the cases. Each operation is tested in four settings (activation type and
+// math mode). In one of them, thread blocks are interleaved, so that tiles wait for the tiles of
+// other blocks.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   const emulator::DeferredWork deferred;
   const auto choose_device = [](std::size_t turn) {

@@ -94,7 +94,8 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
-  BOOST_TEST(kill_and_go_on(0) == 3);  // the files contain the model, the optimizer and the score
+  // A checkpoint consists of three files: model, optimizer and score.
+  BOOST_TEST(kill_and_go_on(0) == 3);
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_run_with_checkpoints_in_parts_loses_nothing) {

@@ -150,7 +150,8 @@ BOOST_AUTO_TEST_CASE(steps_that_leave_a_tensor_are_refused_whatever_their_produc
           (*backend)(Rearrange{
               .shape = x.shape(), .x = x, .from = from, .y = y, .to = row_major(x.shape())});
         },
-        "rearrange: from: expected steps that select only entries of x, whose shape is [4, 3]");
+        "rearrange: from: expected an offset and strides that select only entries of x, whose "
+        "shape is [4, 3]");
   }
 }
 

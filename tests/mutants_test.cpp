@@ -160,7 +160,8 @@ class Trial {
   tolerance::Standard& standard_;
   double unit_;
   std::vector<Results> right_;
-  std::set<std::string_view> runs_;  // the operations of core/contract that the op executes
+  // Names of the operations of core/contract that the tested op of the catalog runs.
+  std::set<std::string_view> runs_;
   Count count_;
 };
 

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(named_inputs_are_placed_and_found_by_name) {
                  "batch: source: expected 3 sequences, as in the batch's tokens, got 4");
   other.named_tokens.clear();
   expect_refusal([&] { placed.assign(other); },
-                 "batch: expected the same named inputs as before, got others");
+                 "batch: expected the same named inputs as in the first batch, got other names");
 }
 
 BOOST_AUTO_TEST_CASE(named_inputs_whose_sizes_do_not_fit_are_refused_by_name) {

@@ -182,7 +182,8 @@ BOOST_AUTO_TEST_CASE(tokens_are_characters_and_a_sample_is_prompt_mark_answer_an
   BOOST_TEST(!task->check("né", "én").has_value());
   BOOST_TEST(task->check("né", "nn").value() == "expected \"én\", got \"nn\"");
   // The answer of the second record already ends with a line break, which is the end of answers, so
-  // no other end is added. The pair [2, 1] of this record counts tokens without the mark "=".
+  // no other end is added. In the pair [2, 1] of this record, 2 and 1 are indices of tokens, for
+  // which the mark "=" is not counted.
   const Sample second = task->sample_at(1, 0);
   BOOST_TEST(second.tokens.size() == 6u);
   BOOST_REQUIRE(task->reference(second).size() == 1u);

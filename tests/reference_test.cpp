@@ -326,7 +326,9 @@ BOOST_AUTO_TEST_CASE(entries_are_rearranged) {
                          .y = {},
                          .to = row_major({2, 2})},
                &Rearrange::y, {2, 2}, {2, 3, 4, 5});
-  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // 7 is copied to both rows of column 1
+  // Copies one number, 7, to both rows of column 1 of y: the step between the entries of y is 3,
+  // and the step between the entries of x is 0.
+  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});
   run(Rearrange{
       .shape = {2}, .x = f64({1}, {7}), .from = {}, .y = y, .to = {.first = 1, .along = {3}}});
   check_values(y, {0, 7, 0, 0, 7, 0});

@@ -211,8 +211,9 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
         reinforced_attention(p.scores(true), p.values(), {pairs, two, 0});
       },
       "reinforced attention has no gradient");
-  // The reference of a batch lists pairs (row, position of a token). The token must exist and must
-  // be at or before the token of the row.
+  // The reference of a batch is a list of pairs (row, position). The row is the index of a query
+  // token among all tokens of the batch. The position is the index of a key token in the same
+  // sequence, which must exist and must not be after the query token.
   const Tokens tokens(9, 1), lengths{5, 4};
   const auto place = [&](const Reference& reference) {
     make_input(*backend, tokens, lengths, {}, reference);

@@ -200,8 +200,8 @@ BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   check_close(s.decay.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
 }
 
-// If scores are large, stick-breaking selects the same key as FAL: the last one with a positive
-// score. So does TRA with a very negative count bias.
+// If scores are large, stick-breaking gives all weight to the last key with a positive score, as
+// FAL does. TRA does the same if its input count_bias is very negative.
 BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f64, {200}, 1, 1, 8, 1, 5);

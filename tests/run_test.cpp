@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   refuses(1, "eval a", "embedding.weight");
   refuses(1, "train --resume a --quiet", "embedding.weight");
 
-  // Cuts the checkpoint's file short.
+  // If the file of a checkpoint was cut short, the message names the file.
   train("b");
   fs::resize_file(folder / "b/checkpoints/step-6/model.safetensors", 1000);
   refuses(1, "eval b", "model.safetensors");

@@ -198,9 +198,9 @@ BOOST_AUTO_TEST_CASE(hidden_states_agree_with_the_derivation) {
   is("blocks.0.feed_forward", 8, at.tilde(4), -1);
   is("blocks.0.feed_forward", 8, at.tilde(10), 0);
   is("blocks.0.feed_forward", 8, at.hat_prime(4), 1);
-  // The coordinate of a number in its direction hat is (copies before the delimiter ⊥ - copies
-  // after ⊥) / (sum of both counts). The number 4 has 3 copies before ⊥. At tokens 7, 8 and 9 it
-  // has 1, 2 and 3 copies after ⊥.
+  // In the direction `hat` of a number, the state has the coordinate (a - b) / (a + b), where a is
+  // the number of its copies before the delimiter ⊥ and b the number of its copies after ⊥. The
+  // number 4 has a = 3. At tokens 7, 8 and 9 it has b = 1, 2 and 3.
   is("blocks.1.mixing", 6, at.hat(2), 0);
   is("blocks.1.mixing", 7, at.hat(4), 2.0 / 4);
   is("blocks.1.mixing", 8, at.hat(4), 1.0 / 5);

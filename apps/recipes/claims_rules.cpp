@@ -18,8 +18,8 @@ constexpr std::string_view flip_flop = "fal-table1-laptop",
                            boxes = "chacal-table2-laptop", long_boxes = "chacal-table2-extended";
 constexpr std::string_view gpt = "GPT + RoPE", fal_gpt = "FAL-GPT + RoPE";
 
-/// Alternative lists of conditions for a part of a claim. Each list refers to its own results
-/// pages.
+/// Lists of conditions for one part of a claim, each for the results pages of one scale. The first
+/// list whose pages all exist is used.
 using ClaimSettings = std::vector<std::vector<ClaimCondition>>;
 using Conditions = std::vector<ClaimCondition>;
 

@@ -167,9 +167,9 @@ class Builder {
     weights(feed_forward(0).down.bias).store();
   }
 
-  /// Head 0 averages the coordinate along the number's direction tilde over all copies of the
-  /// number. This coordinate is 1 for copies before the delimiter ⊥ and -1 for copies after it.
-  /// Head 1 finds the next greater number.
+  /// For each number, head 0 averages over all copies of the number the coordinate in the number's
+  /// direction `tilde`. This coordinate is 1 for copies before the delimiter ⊥ and -1 for copies
+  /// after it. Head 1 finds the next greater number.
   void second_attention() const {
     Weights in = projection(1);
     Weights out = mixed(1);

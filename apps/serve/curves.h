@@ -87,8 +87,8 @@ class Curves {
 
   void restart();
   void take(std::string_view line, std::uint64_t offset);
-  /// Adds the file's values between two steps to the courses. Returns false if there are too many
-  /// values or the time is up.
+  /// Reads the lines of the file between two steps again, and adds their values to `courses`, the
+  /// points of each curve. Returns false if there are too many values or the time is up.
   bool read_again(const FileDescriptor& file, std::int64_t from, std::int64_t to, Time until,
                   std::map<std::string_view, Course>& courses) const;
 

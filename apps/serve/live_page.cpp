@@ -265,8 +265,8 @@ HttpResponse LivePage::series(const HttpRequest& request) {
   const std::vector<std::string> numbers = list_in(request, "runs");
   const std::vector<std::string> figures = list_in(request, "figures");
   LONGHAND_CHECK(numbers.size() <= most_runs_at_once && figures.size() <= most_figures_at_once,
-                 "expected at most ", most_runs_at_once, " runs and ", most_figures_at_once,
-                 " figures");
+                 "/api/series: expected at most ", most_runs_at_once, " runs and ",
+                 most_figures_at_once, " curves per run");
   const std::int64_t from = number_in(request, "from", 0);
   const std::int64_t to = number_in(request, "to", std::int64_t{1} << 53);
   const std::size_t courses = std::max<std::size_t>(1, numbers.size() * figures.size());

@@ -48,16 +48,18 @@ void check(const Rearrange& op) {
   Arguments are(Rearrange::name);
   are.floats("x", op.x);
   are.require(within(op.shape, op.from, op.x), "from",
-              "expected steps that select only entries of x, whose shape is ", op.x.shape());
+              "expected an offset and strides that select only entries of x, whose shape is ",
+              op.x.shape());
   if (!op.y) return;
   const Tensor& y = op.y.tensor;
   are.require(is_float(y.dtype()) && master_type(y.dtype()) == master_type(op.x.dtype()), "y",
               "expected a float type that is compatible with ", op.x.dtype(), ", got ", y.dtype());
   are.out("y", op.y, y.shape(), y.dtype());
   are.require(within(op.shape, op.to, y), "to",
-              "expected steps that select only entries of y, whose shape is ", y.shape());
+              "expected an offset and strides that select only entries of y, whose shape is ",
+              y.shape());
   are.require(apart(op.shape, op.to), "to",
-              "expected steps that select each entry of y at most once");
+              "expected strides that select each entry of y at most once");
 }
 
 }  // namespace longhand
