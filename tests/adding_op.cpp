@@ -5,8 +5,9 @@
 #include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"
 
-// adding_op NAME: runs gradcheck on one operation of the catalog, and compares its results on the
-// other backends with the reference. Built by adding_op_test.sh.
+// adding_op NAME: runs gradcheck on the operation NAME of the catalog, the table of ops with their
+// test cases. Then compares the results of the other backends with those of the reference backend.
+// Built by adding_op_test.sh.
 int main(int argc, char** argv) {
   using namespace longhand;
   if (argc != 2) return 2;

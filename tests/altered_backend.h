@@ -17,8 +17,8 @@ class AlteredBackend : public Backend {
  public:
   explicit AlteredBackend(std::shared_ptr<Backend> inner);
 
-  /// After this call, alteration(op, run) is called whenever an Op is to be run. The alteration can
-  /// call run(op) to execute the original operation.
+  /// After this call, alteration(op, run) is called in place of every operation of type Op. The
+  /// alteration can change `op`, and can call run(op) to execute it on the original backend.
   template <class Op, class Alteration>
   void alter(Alteration alteration) {
     alterations_[Op::name] = [alteration](Backend& inner, const void* op) mutable {

@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_a_file) {
       BOOST_TEST(row["value"].number() == sum / counted, boost::test_tools::tolerance(1e-9));
     if (row["metric"] == "tokens") BOOST_TEST(row["count"].integer() == counted);
   }
-  // By default, the target of each token is the next token.
+  // Without an array of targets, the target of each token is the next token of its row. The last
+  // token of a row has no target (-1).
   write("t.npy", "x", {2, 3}, {0, 1, 2, 2, 1, 0});
   BOOST_TEST((*this)("eval r --token-file t.npy --out t.npz").status == 0);
   BOOST_TEST(

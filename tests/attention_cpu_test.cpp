@@ -206,8 +206,8 @@ void check_close(const Data& got, const Data& expected, double bound) {
   if (got.dtau) BOOST_TEST(near(got.dtau, expected.dtau));
   if (got.dshift) BOOST_TEST(near(got.dshift, expected.dshift));
   if (got.dsink) BOOST_TEST(near(got.dsink, expected.dsink));
-  // dgamma is a sum of products, among them -dv v / (1 - gamma) of all entries. Its error is
-  // therefore bounded relative to the sum of |dv v| / (1 - gamma).
+  // The gradient of ChaCAL's parameter gamma is a sum that contains -dv v / (1 - gamma) for every
+  // entry of v. Its error is therefore bounded relative to the sum of |dv v| / (1 - gamma).
   if (const double gamma = expected.gamma.item(); gamma > 0) {
     const double size = size_of_products(expected.dv, expected.v) / (1 - gamma);
     BOOST_TEST(std::abs(got.dgamma.item() - expected.dgamma.item()) < bound * size);
@@ -330,8 +330,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
         const Data d(*backend, p);
         run_all(on(isa), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
-        // On processors with tile registers (AMX), Math::fast uses only 16 significant bits of each
-        // operand: the sum of two bf16 numbers.
+        // Math::fast has a larger bound than exact math: on processors with tile registers (AMX),
+        // it uses only 16 significant bits of each operand, the sum of two bf16 numbers.
         const Data fast(*backend, p);
         run_all(on(isa, Math::fast), p, fast);
         check_close(fast, expected, 5e-5 * p.gain * p.gain);
@@ -434,9 +434,8 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
-          // Products of Math::bf16 have errors above 2e-4. Math::fast would have equally large
-          // errors if it omitted the second bf16 part of each operand. Its bound of 5e-5 above
-          // would then find this mistake.
+          // With Math::bf16, errors must exceed 2e-4. So Math::fast could not stay within its bound
+          // of 5e-5 if it used only the high bf16 part of each operand, as Math::bf16 does.
           if (math == Math::fast) continue;
           BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) > 2e-4);
           BOOST_TEST(distance(expected.dk.data.to_doubles(), d.dk.data.to_doubles()) > 2e-4);
@@ -476,8 +475,8 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
     Data d(*backend, p);
     run_all(on(isa), p, d);
     for (const std::int32_t fresh : {1, 5, 70, 150}) {
-      // Computes only the last `fresh` rows of the first segment. The outputs of earlier rows are
-      // read from a cache.
+      // Tests ChaCAL with a cache: computes only the last `fresh` rows of the first segment, and
+      // reads the outputs of earlier rows from the cache.
       const std::int32_t queries[] = {fresh}, keys[] = {150};
       const Segments q(*backend, queries), k(*backend, keys);
       const auto part = [&](const Heads& x) {
@@ -502,8 +501,9 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_the_reference_on_every_instruc
     run(Fal{d.q, d.k, d.v, d.queries, d.keys, d.y, d.match});
     run(FalBackward{d.q, d.k, d.v, d.queries, d.keys, d.match, d.dy, {d.dq}, {d.dk}, {d.dv}});
   };
-  // `share` determines how far before a query the last key with a positive score is: a few keys for
-  // 1 (random signs), several blocks of keys for 0.005. For 0, no key has a positive score.
+  // `share` determines how far back from a query the last key with a positive score is. With 1
+  // (random signs), it is a few keys back; with 0.005, several blocks of keys. With 0, no key has a
+  // positive score.
   for (const double share : {1.0, 0.005, 0.0}) {
     for (Problem p : cases) {
       p.matching = share;

@@ -23,8 +23,9 @@ struct Cache {
   std::vector<std::int32_t> begins, lengths;
 };
 
-/// Returns the outputs of a mechanism. The queries are the last tokens of each sequence of keys.
-/// `earlier` contains the outputs of the tokens before them, which only ChaCAL reads.
+/// Returns the outputs of a mechanism for the last tokens of each sequence. `queries` describes
+/// these tokens, and `keys` describes all tokens of the sequences. `earlier` contains the outputs
+/// of the tokens before the queries, which only ChaCAL reads.
 Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& queries, const Heads& k,
               const Heads& v, const Segments& keys, const Heads& earlier) {
   ScoreVars s{.q = {Var(q), 0, heads, width},
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_the_same_for_any_chunks) {
   struct Setting {
     const char* name;
     DType type;
-    double tolerance;  // maximum error of outputs between -3 and 3; bf16 has 8 significant bits
+    double tolerance;  // maximum error of an output; outputs are between -3 and 3
   };
   for (const auto& [name, type, tolerance] : {Setting{"reference", DType::f32, 1e-5},
                                               {"cpu", DType::f32, 1e-5},

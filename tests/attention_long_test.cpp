@@ -130,7 +130,7 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
       BOOST_TEST(difference(y, i, y_row) < tolerance);
       if (i > 0) {
         BOOST_TEST(difference(dq, i, dq_row) < tolerance);
-      } else {  // row 0 sees a single key, so its weight P is 1 for any score
+      } else {  // row 0 sees only one key, whose P is always 1, so dq is 0
         for (int c = 0; c < width; ++c) BOOST_TEST(dq[c] == 0);
       }
       BOOST_TEST(difference(dk, i, dk_row) < tolerance);

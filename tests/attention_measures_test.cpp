@@ -60,8 +60,9 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// The weights C of ChaCAL's outputs on values, over chains of any number of steps. P' is P without
-/// its diagonal, and C is computed row by row from
+/// Returns the matrix C of the weights with which ChaCAL adds the values v to its outputs, over
+/// chains of any number of steps. P are the weights of a single step, and P' is P without its
+/// diagonal. C is computed row by row from
 ///   C = (1 - gamma) P + gamma P' C.
 Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   Matrix c(n * n);
@@ -75,9 +76,9 @@ Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   return c;
 }
 
-/// Returns for each layer the mean of its heads' weights on values, computed from the views that
-/// look_inside() returns. Head 3 is a ChaCAL head, whose weights P are first converted to weights
-/// on values.
+/// Returns, for each layer, the mean over its heads of the weights on the values v. look_inside()
+/// returns the attention weights P of each head. For head 3, a ChaCAL head, they are first
+/// converted to weights on the values.
 std::vector<Matrix> mean_heads(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const std::size_t n = tokens.size();
   std::vector<Matrix> means(static_cast<std::size_t>(model.config().layers), Matrix(n * n));
@@ -104,7 +105,7 @@ Matrix rollout_by_hand(const std::vector<Matrix>& layers, std::size_t n) {
 }
 
 struct Expected {
-  // For each (layer, head), the sum of the entropies of all rows.
+  // For each (layer, head), the sum of the entropies of all rows of attention weights.
   std::map<std::pair<std::int64_t, std::int64_t>, double> entropies;
   tasks::Moments attention_score, when_right, when_wrong;
   double tokens = 0;
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
     least = std::min(least, entropy);
     greatest = std::max(greatest, entropy);
   }
-  // The minimum entropy is 0, because a FAL head selects a single key.
+  // The minimum over all heads is 0, because a FAL head selects a single key.
   BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);
   BOOST_TEST(std::abs(measures.entropy.greatest - greatest) < 1e-12);
   BOOST_TEST(measures.entropy.heads.count == 12);
@@ -241,7 +242,8 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   std::int64_t asked = 0, wrong = 0, samples = 0, exact = 0, outputs = 0, right = 0, before = 0;
   for (const PlaceErrors& place : measures.places) {
     BOOST_TEST(place.place == &place - measures.places.data());
-    // Each place of an answer is reached by at most as many answers as the place before it.
+    // Answers have different lengths, so an index within the answers is never counted more often
+    // than the index before it.
     BOOST_TEST(place.count <= (before == 0 ? place.count : before));
     before = place.count;
     asked += place.count;
@@ -268,8 +270,8 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   BOOST_TEST(wrong > 0);
 }
 
-// In the task chains, each token has several predictions, one for each group of classes, and
-// several of them may be scored.
+// In the task `chains`, the model predicts several classes for each token, one of each group of
+// classes. Several of these predictions may be scored.
 BOOST_AUTO_TEST_CASE(chains_are_measured_too) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("chains", {{"blocks", "3"}, {"size", "4"}});
@@ -297,7 +299,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_measures) {
     BOOST_TEST(all.back().when_wrong.squares == all[0].when_wrong.squares);
     BOOST_TEST(all.back().entropy.heads.mean == all[0].entropy.heads.mean);
   }
-  // The measures in f32 are close to those in f64.
+  // The measures computed in f32 must be close to those computed in f64.
   const auto reference = make_reference_backend();
   nn::Decoder model = mixed_model(*reference, *task);
   const AttentionMeasures wide = measure_attention(model, *task, {.samples = 30});

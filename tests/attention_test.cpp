@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(the_worked_example_with_a_temperature_is_right) {
   };
   s.multiplier = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
-  // The weight of the third key for the third query, before normalization: 3 to the power tau,
-  // where tau = log2 3 is the factor of this query's scores.
+  // The third key is ln 3, so its weight for the third query is 3^tau before normalization, where
+  // tau = log2 3 is the factor of this query's scores.
   const double third = std::pow(3, std::log2(3));
   check_values(attention(s, v).value().to_doubles(),
                {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
@@ -220,8 +220,8 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
       BOOST_TEST(std::abs(sum - 1) < 1e-14);
     }
   }
-  // composed_attention() passes each matrix of weights to this function, and continues with the
-  // matrix that the function returns.
+  // composed_attention() is given a function. It must call the function with every matrix of
+  // weights and use the matrices that the function returns.
   at = 0;
   const Var y = composed_attention(s, p.values(), SoftmaxVars{}, [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_checked_backend_names_the_bad_score) {
         all([&] { chacal(p.scores(), p.values(), gamma); }, "chacal");
       }
     }
-    // Without a causal mask, the message has the index of the query in its sequence.
+    // Without a causal mask, the error message contains the index of the query within its sequence.
     HeadProblem p(*checked, DType::f32, {3, 4}, 1, 1, 2, 2);
     std::vector<double> k = p.k.to_doubles();
     k[6 * 2] = infinity;
@@ -318,8 +318,8 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
              "attention: v: expected 2 heads, got 1 of 2");
 }
 
-// Queries and keys 1, so every weight of a query with n keys is 1 / n. The second segment has more
-// keys than queries, the third has fewer.
+// All queries and keys are 1, so each of the n keys that a query sees has the weight 1 / n. The
+// second segment has more keys than queries, the third has fewer.
 BOOST_AUTO_TEST_CASE(without_a_causal_mask_every_query_sees_every_key_of_its_segment) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);

@@ -5,9 +5,9 @@
 
 namespace longhand::cpu {
 
-/// The attention kernels for AMX tile registers, with TileModel in place of the real registers.
-/// attention_tile_probe.simd.cpp compiles one table of these kernels for each other instruction
-/// set.
+/// The attention kernels for AMX tile registers, with the emulation TileModel in place of the
+/// registers. They are compiled for several other instruction sets, so that tests can run them on
+/// processors without AMX.
 struct AttentionTileProbe {
   ByProduct<AttentionKernels<float>> forward;
   ByProduct<AttentionGradientKernels<float>> backward;

@@ -52,8 +52,8 @@ void check_percent(const RecipeResult& result) {
     BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
     BOOST_TEST(*row.high <= 100 + 1e-9);
     const bool of_few = row.column == "ID Acc." || row.column == "OOD Acc.";
-    // The column is in percent. With so few samples, the upper end of a confidence interval exceeds
-    // 1%.
+    // The values in this column must be percentages, not fractions: a fraction could not exceed 1.
+    // With so few samples, the upper end of a confidence interval is above 1%.
     if (of_few) BOOST_TEST(*row.high > 1);
   }
 }
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(both_tables_of_models_trained_from_scratch_share_runs) {
   BOOST_TEST(says(two, "gemma-3-1b-it"));
   BOOST_TEST(!fs::exists(options.out));
 
-  // Runs with other settings of the optimizer are separate runs.
+  // With other settings of the optimizer, the recipe trains separate runs.
   options.optimizer = "text";
   const RecipeResult text = recipes().at("attentionspan/table2-scratch").run(options);
   BOOST_TEST(says(text, "settings of the paper's text"));
@@ -186,8 +186,8 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   options.seeds = 1;
   const Recipe& recipe = recipes().at("attentionspan/mechanisms");
   const std::vector<GridRun> runs = recipe.runs(options);
-  // There are 11 runs per task, and further runs for three tasks that are also trained with other
-  // position ids.
+  // The recipe trains 11 runs for each task, and further runs with other position ids for three of
+  // the tasks.
   BOOST_TEST(runs.size() == 77u);
   std::set<std::string> names;
   for (const GridRun& run : runs) names.insert(run.name);
@@ -208,8 +208,9 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
 }
 
-// For each task and seed, a model and its repairs form one piece of work, which is run as a whole.
-// Results are means over seeds.
+// For each task and seed, training a model and repairing it are one piece of work, which is done as
+// a whole. A repair trains only the last column of every head's W_Q and W_K. Results are means over
+// seeds.
 BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-sec6.4-smoke");
@@ -220,7 +221,8 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const std::vector<GridPiece> pieces = columns.pieces(options);
   BOOST_REQUIRE(pieces.size() == 2u);
   BOOST_TEST(pieces[1].name == "scratch-reversal-seed-2");
-  // A trained model and its repair, and as a control the untrained model and its repair.
+  // The four runs of a piece are a trained model, its repair, and as a control an untrained model
+  // and its repair.
   BOOST_TEST(pieces[1].runs.size() == 4u);
   const RecipeResult result = columns.run(options);
   BOOST_TEST(result.runs.size() == 8u);
@@ -229,13 +231,13 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const double second = at(result, "String Reversal", "OOD partial after, run 2").value;
   BOOST_TEST(mean.value == (first + second) / 2, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(mean.low.has_value());
-  BOOST_TEST(pieces[0].make());  // finds that the runs already exist
+  BOOST_TEST(pieces[0].make());  // trains nothing, because the runs already exist
 
   options.out = folder / "attentionspan-fig1-smoke";
   const RecipeResult head = recipes().at("attentionspan/fig1").run(options);
   BOOST_TEST(!fs::exists(options.out));
-  // There are 4 measures at each of 4 lengths. Each measure has a row for the mean and one row for
-  // each of two runs.
+  // The figure shows 4 measures at each of 4 lengths. Each of these 16 results has three rows: the
+  // mean over the two runs, and the value of each run.
   BOOST_TEST(head.rows.size() == 4u * 4 * 3);
   options.out = folder / "attentionspan-fig2-smoke";
   const RecipeResult gain = recipes().at("attentionspan/fig2").run(options);

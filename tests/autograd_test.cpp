@@ -157,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(consuming_the_logits_does_not_change_the_gradient, Fixtu
 
 BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_reported_only_when_its_gradient_is_complete, Fixture) {
   // The forward pass uses x first and last, y in between, z in a recomputed part, and `idle`
-  // nowhere. Backward completes the gradient of z, then of y, then of x.
+  // nowhere. Backward must complete the gradient of z, then of y, then of x.
   const Var x = leaf({2}), y = leaf({3}), z = leaf({5}), idle = leaf({7});
   std::vector<std::size_t> order;
   std::vector<double> gradients;

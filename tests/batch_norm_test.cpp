@@ -15,8 +15,9 @@
 #include "tests/temporary_folder.h"
 #include "tests/training.h"
 
-// BatchNorm: its formulas in plain loops, and its running moments in training, checkpoints and
-// evaluation. The tests of the catalog cover gradients, parity and mutants of batch_norm.
+// Tests BatchNorm against plain loops, and its running moments in training, checkpoints and
+// evaluation. Other tests check its gradients, its parity between backends, and that wrong
+// implementations (mutants) are detected.
 BOOST_AUTO_TEST_SUITE(batch_norm_test)
 
 using namespace longhand;
@@ -29,7 +30,7 @@ using Doubles = std::vector<double>;
 constexpr std::int64_t channels = 3;
 const Doubles gain{0.5, -2, 1.5}, shift{1, 0.25, -3};
 
-/// The layer in plain loops. The running moments are initially 0 and 1.
+/// BatchNorm in plain loops. The running moments are initially 0 and 1.
 struct Plain {
   Doubles mean = Doubles(channels, 0.0), variance = Doubles(channels, 1.0);
 
@@ -76,7 +77,8 @@ struct Fixture {
     norm.bias.value().assign(shift);
   }
 
-  /// One step that changes no parameter, because its learning rate is 0. Returns y.
+  /// Runs a training step with learning rate 0, which changes no parameter. Returns y, the output
+  /// of the layer for x.
   Tensor step(const Tensor& x, double times = 1) {
     Tape tape;
     Var y, loss;

@@ -27,10 +27,11 @@ std::map<std::string, double> errors(const catalog::Operation& operation,
 
 }  // namespace
 
-// Each operand of a product is rounded by at most 2^-9. The bound 2^-6 is larger, because dS is P
-// times a difference, dP minus the row's dot product dy . y. The bound for TRA is 2^-8, because TRA
-// rounds only dS and the stored results. If TRA computed dy . y from the rounded y, the error would
-// be several per cent of dS, because one key often has nearly all of a row's weight.
+// A bf16 operand of a product has a rounding error of at most 2^-9. The bound for a gradient is
+// 2^-6, because dS = P (dP - dy . y) contains a difference, which increases relative errors. The
+// bound for TRA is 2^-8, because TRA rounds only dS and the stored results. If TRA computed dy . y
+// from the rounded y, the error would be several per cent of dS, because one key often has nearly
+// all of a row's weight.
 BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::fast, Math::bf16}) {
@@ -40,7 +41,9 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
         const catalog::Operation& operation = catalog::find(name);
         for (const double gate : {0.0, 0.5, 0.97}) {
           if (gate > 0 && operation.name == "tra_attention")
-            continue;  // in TRA, the gates would decide the signs of all scores
+            // TRA is tested without gates: gates add shifts to the scores, and these shifts alone
+            // would determine the signs of the scores, on which TRA depends.
+            continue;
           Rng rng(3, Purpose::test);
           for (const auto& [result, error] :
                errors(operation, operation.of_length(rng, 300, gate), *backend)) {

@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(a_bias_matrix_adds_its_entry_for_head_query_and_key) {
   fill_random(matrix, 3);
   const auto b = matrix.to_doubles();
   const auto before = weights_of(plain, 0), after = weights_of(biased, 0);
-  // Index of the weights of the last query of head 2 in the second sequence. Positions start again
-  // at 0 in this sequence.
+  // Index of the attention weights of head 2 for the last query of the second sequence. There are 4
+  // heads, and the sequences have 9 and 3 tokens. The position of this query is 2.
   const std::size_t row = 4 * 9 * 9 + 2 * 3 * 3 + 2 * 3;
   double sum = 0;
   for (std::size_t j = 0; j < 3; ++j) sum += before[row + j] * std::exp(b[2 * 81 + 2 * 9 + j]);
@@ -90,8 +90,8 @@ BOOST_AUTO_TEST_CASE(a_bias_matrix_adds_its_entry_for_head_query_and_key) {
 }
 
 BOOST_AUTO_TEST_CASE(additional_heads_add_their_attention_weights) {
-  // With score_bias=heads, biased heads have additional query and key projections. The attention
-  // weights that follow from these projections are added to the scores of the heads.
+  // With score_bias=heads, biased heads have additional query and key projections. From these,
+  // additional attention weights are computed, which are added to the scores of the heads.
   const auto backend = make_reference_backend();
   DecoderConfig unturned = shape(kinds[1]), unbiased = shape("softmax:4/2");
   unturned.positions = unbiased.positions = Positions::none;
@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(additional_heads_add_their_attention_weights) {
   };
   fill_random(own("query"), 3);
   fill_random(own("key"), 4);
-  // The weights of the additional heads are computed by hand. x is the normalized input of layer 0.
+  // x is the normalized input of layer 0. From it, plain loops compute the attention weights of the
+  // additional heads.
   Tensor x;
   biased.watch = {};
   {
@@ -174,7 +175,8 @@ BOOST_AUTO_TEST_CASE(sequences_that_are_too_long_are_refused) {
       Error, [](const Error& e) {
         return std::string(e.what()).find("at most 9 tokens") != std::string::npos;
       });
-  // For T = 8192 tokens, 4 heads have 4 T^2 scores, which take 1 GiB in f32.
+  // The scores of a sequence may take at most 1 GiB in f32. For T = 8192 tokens, 4 heads have 4 T^2
+  // scores, which take 1 GiB.
   BOOST_TEST(*most_tokens(shape(kinds[1])) == 8192);
   BOOST_TEST(!most_tokens(shape("softmax:4")));
   BOOST_TEST(BiasedHeads(heads_of<SoftmaxHeads>(4, 4)).heads == 4);

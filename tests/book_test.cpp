@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
                                .html;
   BOOST_TEST(contains(html, "<th colspan=\"2\""));
   BOOST_TEST(contains(html, "background:rgba(var(--hot),0.55)\">100<br><small"));
-  // The cells after the coloured one have no background.
+  // Only the cell with the value 100 has a background colour.
   BOOST_TEST(html.find("background", html.find("0.55")) == html.npos);
   BOOST_TEST(contains(html, ">20†<"));
 }

@@ -56,8 +56,8 @@ const std::string advanced_answer =
     "Box C contains the television, Box D contains the machine, Box E contains the cigarette, Box "
     "F contains the cream.";
 
-/// Two further samples with six operations, the first of the default version of the task, the
-/// second of the advanced version.
+/// Two further samples of the task `boxes` with six operations each: one of the default version
+/// (short_prompt), and one of the advanced version (small_prompt).
 const std::string short_prompt =
     "There is nothing in Box G, the radio and the shell are in Box D, the cash and the fig are in "
     "Box A, the stone and the watch are in Box E, the clock and the coffee and the plate are in "
@@ -205,8 +205,7 @@ BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   BOOST_TEST(make()->answer(default_prompt) == " " + default_answer + " <end>");
   BOOST_TEST(!make(advanced)->check(advanced_prompt, advanced_answer).has_value());
   BOOST_TEST(make(advanced)->answer(advanced_prompt) == " " + advanced_answer + " <end>");
-  // The default sample is invalid in the advanced version, and the advanced sample in the default
-  // version.
+  // A sample of the default version is invalid in the advanced version, and vice versa.
   BOOST_TEST(make(advanced)->check(default_prompt, default_answer).has_value());
   BOOST_TEST(make()->check(advanced_prompt, advanced_answer).has_value());
   const auto tokens = [](const Task& task, const std::string& text) {
@@ -572,14 +571,15 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
              // a put and a remove, and its contents are then moved to D, G and C, which gives at
              // least depth 5.
              "depth 4-7");
-  // The contents of the box with the rose follow from three moves, a put and a remove: depth 5.
+  // In this prompt, the contents of the box that holds the rose result from three moves, a put and
+  // a remove, so the depth is 5.
   BOOST_TEST(depth_of(small_prompt) == "depth 4-7");
   const std::string start = small_prompt.substr(0, small_prompt.find('.') + 1);
   BOOST_TEST(depth_of(start + " Put the egg into Box A.") == "depth 1");
   BOOST_TEST(depth_of(start + " Put the egg into Box A. Put the fig into Box D.") == "depth 1");
   BOOST_TEST(depth_of(start + " Put the egg into Box A. Remove the egg from Box A.") ==
              "depth 2-3");
-  // The depth of box A starts again from 0 after it was emptied.
+  // After all contents of box A were moved away, its depth is 0 again.
   BOOST_TEST(depth_of(start + " Move the contents of Box A to Box B. Move the contents of Box D to "
                               "Box A. Put the egg into Box H.") == "depth 1");
 }
@@ -596,8 +596,8 @@ BOOST_AUTO_TEST_CASE(each_initial_state_belongs_to_either_train_or_test) {
   };
   const auto train = starts("train", 6000);
   const auto test = starts("test", 1000);
-  // There are C(4, 2) choices of the two boxes that are not empty, and 8 * 7 choices of one object
-  // for each: 336 initial states.
+  // With 4 boxes and 8 objects, there are C(4, 2) choices of the two boxes that are not empty, and
+  // 8 * 7 choices of one object for each: 336 initial states.
   BOOST_TEST(train.size() + test.size() == 336u);
   BOOST_TEST(test.size() >= 12u);
   BOOST_TEST(test.size() <= 32u);

@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
 }
 
 BOOST_AUTO_TEST_CASE(bf16_keeps_the_share_1_minus_gamma) {
-  // All results are multiplied by 1 - gamma. If 1 - gamma were computed from gamma in bf16, it
-  // would have an error of 2% at gamma = 0.9, and be 0 at 0.999.
+  // All outputs and gradients of ChaCAL have the factor 1 - gamma. If it were computed from gamma
+  // rounded to bf16, it would have an error of 2% for gamma = 0.9, and would be 0 for 0.999.
   const auto reference = make_reference_backend(), backend = make_backend("cpu");
   const std::vector<std::int32_t> lengths{24, 1, 40};
   for (const bool composed : {false, true}) {
@@ -129,9 +129,10 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_the_share_1_minus_gamma) {
 }
 
 BOOST_AUTO_TEST_CASE(entries_of_the_attention_matrix_are_between_zero_and_one) {
-  // g is gamma, and P- is the part of P below the diagonal. Tests R = (1 - g) (I - g P-)^-1 and the
-  // product R P.
-  // In the row-sum norm, the condition number of I - g P- is at most (1 + g) / (1 - g).
+  // g is gamma, and P- is the part of P below the diagonal. For the matrix
+  //   R = (1 - g) (I - g P-)^-1,
+  // all entries and row sums of R and of R P must be between 0 and 1. In the row-sum norm, the
+  // condition number of I - g P- must be at most (1 + g) / (1 - g).
   const auto backend = make_reference_backend();
   constexpr std::int64_t n = 60;
   for (const double g : {0.0, 0.5, 0.9, 0.99}) {

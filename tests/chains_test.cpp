@@ -21,8 +21,8 @@ constexpr TaskMaker make{chains};
 BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
   const auto task = make();
   BOOST_TEST(task->longest() == 128);
-  // The vocabulary has 8 values and 120 positions. No token refers to the last 8 of the 128
-  // positions.
+  // The vocabulary has 8 values and 120 positions: a token may refer to any of the 128 positions
+  // except the last 8.
   BOOST_TEST(task->vocabulary().size() == 128);
   BOOST_TEST(task->outputs().groups * task->outputs().classes == 128);
   BOOST_TEST(draw(*task, 0).asked.size() == 136u * 8);
@@ -58,7 +58,8 @@ BOOST_AUTO_TEST_CASE(values_and_orders_of_a_block_are_uniform) {
   const auto task = make({{"blocks", "3"}, {"size", "4"}});
   std::vector<double> values(4);
   std::map<std::vector<std::int32_t>, double> orders[2];
-  // Counts pairs of orders, to check that the orders of the two blocks are independent.
+  // Counts the pairs (first token of block 1, first token of block 2), to check that the orders of
+  // the two blocks are independent.
   std::map<std::vector<std::int32_t>, double> pairs;
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Sample sample = draw(*task, index);

@@ -64,7 +64,8 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
     const auto task = make_task(name);
     BOOST_TEST(!task->check(prompt, answer).has_value(), name);
     BOOST_TEST(task->answer(prompt).substr(0, 4) == (answer + "\n").substr(0, 4), name);
-    // Replacing a character, appending one and removing the last one must be detected.
+    // check() must reject an answer with a replaced character, with an additional one at the end,
+    // and without its last one.
     for (std::size_t i = 0; i < answer.size(); ++i) {
       for (const char other : {'0', '1', '7', 'h'}) {
         std::string changed = answer;
@@ -93,41 +94,25 @@ BOOST_AUTO_TEST_CASE(masks_point_at_the_tokens_that_an_answer_depends_on) {
   }
   BOOST_TEST((product == expected));
   // In the task ffml, the answer is the bit of the register that the last command reads. It depends
-  // on the last command that writes this register, and on later commands that flip it. In the first
-  // prompt, the first command is this write.
+  // on the last command that writes this register (w), and on later commands that flip it (f). In
+  // the first prompt, register 1 is written by the first command and flipped twice.
   BOOST_TEST((mask(*make_task("ffml"), "w11i11f10r10f10r11") ==
               Pairs{{17, 0}, {17, 1}, {17, 2}, {17, 6}, {17, 7}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==
               Pairs{{17, 3}, {17, 4}, {17, 5}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST(
-      // No command writes the register, so it still has its initial bit, 0.
+      // No command writes register 0. The initial bit 0 is flipped by f00.
       (mask(*make_task("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));
   BOOST_TEST((mask(*make_task("ffml"), "r00") == Pairs{{2, 1}}));
   BOOST_TEST((mask(*make_task("value-assignment"), "B1A0 AB=01") ==
               Pairs{{8, 2}, {8, 3}, {8, 5}, {9, 0}, {9, 1}, {9, 6}}));
-  BOOST_TEST((mask(*make_task("successor"), "8 9 10 11 ") ==
-              Pairs{{2, 0},
-                    {2, 1},
-                    {3, 0},
-                    {3, 1},
-                    {3, 2},  // characters 2 and 3: the number 9 and a space
-                    {4, 2},
-                    {4, 3},
-                    {5, 2},
-                    {5, 3},
-                    {5, 4},  // characters 4 and 5: the number 10
-                    {6, 2},
-                    {6, 3},
-                    {6, 4},
-                    {6, 5},  // character 6: the second space
-                    // Characters 7 and 8: the number 11.
-                    {7, 4},
-                    {7, 5},
-                    {7, 6},
-                    {8, 4},
-                    {8, 5},
-                    {8, 6},
-                    {8, 7}}));
+  // In the text of the task successor, characters 2 and 3 are the number 9 and a space, characters
+  // 4 to 6 are the number 10 and a space, and characters 7 and 8 are the number 11. Each character
+  // depends on the number before it, and on the earlier characters of its own number.
+  BOOST_TEST(
+      (mask(*make_task("successor"), "8 9 10 11 ") ==
+       Pairs{{2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2}, {4, 2}, {4, 3}, {5, 2}, {5, 3}, {5, 4}, {6, 2},
+             {6, 3}, {6, 4}, {6, 5}, {7, 4}, {7, 5}, {7, 6}, {8, 4}, {8, 5}, {8, 6}, {8, 7}}));
 }
 
 BOOST_AUTO_TEST_CASE(samples_follow_their_rules) {
@@ -192,7 +177,8 @@ BOOST_AUTO_TEST_CASE(options_and_characters_are_drawn_uniformly) {
     ++lengths.at(string.size() - 1);
     for (const char c : string) ++letters.at(alphabet.find(c));
     ++digits.at(
-        // Counts the leading digit of the first number, whose ones digit is written first.
+        // Numbers begin with the ones digit, so character 1 of a number with two digits is the
+        // leading digit.
         static_cast<std::size_t>(drawn_text(*addition, i).first[1] - '1'));
     const auto [start, others] = drawn_text(*successor, i);
     ++starts.at(static_cast<std::size_t>(std::stoi(start)) - 1);
@@ -204,7 +190,7 @@ BOOST_AUTO_TEST_CASE(options_and_characters_are_drawn_uniformly) {
     ++reads.at(static_cast<std::size_t>(bit[0] - '0'));
     bool named = false;
     for (std::size_t k = 0; k < 9; ++k) named |= prompt[3 * k + 1] == prompt.back();
-    BOOST_REQUIRE((named || bit == "0"));  // all registers are 0 initially
+    BOOST_REQUIRE((named || bit == "0"));  // if no command names the register, its bit is 0
     const std::string pairs = drawn_text(*table, i).first;
     BOOST_REQUIRE(pairs.find(' ') == 10u);
     ++names.at(pairs[0] >= 'a' ? static_cast<std::size_t>(pairs[0] - 'a') + 26
@@ -217,8 +203,8 @@ BOOST_AUTO_TEST_CASE(options_and_characters_are_drawn_uniformly) {
   }
 }
 
-// With the option `reads`, earlier commands may be reads too, as in the paper's example. A read
-// shows the register's bit.
+// With the option `reads`, the task ffml also draws read commands (r) before the last command, as
+// in the paper's example. The bit of a read command must be the bit of its register.
 BOOST_AUTO_TEST_CASE(ffml_with_reads_draws_all_commands_and_reads_the_right_bits) {
   const auto task = make_task("ffml", {{"reads", "1"}});
   std::vector<double> commands(4);

@@ -78,12 +78,13 @@ BOOST_AUTO_TEST_CASE(points_without_a_line_need_no_legend_entry) {
         {.x_label = "n", .y_label = "e", .series = {series}, .log_x = true, .log_y = true});
   };
   const std::string joined = drawn({.name = "runs", .points = points});
-  BOOST_TEST(contains(joined, "L383.0 153.0"));  // (100, 0.01) is the middle of both axes
+  // The point (100, 0.01) must be drawn in the middle of both axes.
+  BOOST_TEST(contains(joined, "L383.0 153.0"));
   BOOST_TEST(contains(joined, ">runs</text>"));
   const std::string alone =
       drawn({.name = "runs", .points = points, .marks = true, .line = false, .in_legend = false});
   BOOST_TEST(alone.find("L383.0") == std::string::npos);
-  BOOST_TEST(contains(alone, "M383.0 153.0"));  // an invisible target for the pointer
+  BOOST_TEST(contains(alone, "M383.0 153.0"));  // an invisible target for the mouse pointer
   BOOST_TEST(contains(alone, "cx=\"383.0\" cy=\"153.0\""));
   BOOST_TEST(alone.find(">runs</text>") == std::string::npos);
   const std::string diamonds =
@@ -126,7 +127,8 @@ BOOST_AUTO_TEST_CASE(a_line_is_clipped_to_the_range_of_the_axes) {
                   .log_y = true,
                   .y_low = 0.01});
   BOOST_TEST(contains(svg, "data-values=\"1 1 10 0.1\""));
-  BOOST_TEST(contains(svg, ">100<"));  // the x axis includes the point that is cut off
+  // the x axis includes the point at 100, which is below the y axis
+  BOOST_TEST(contains(svg, ">100<"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

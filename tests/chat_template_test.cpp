@@ -84,7 +84,8 @@ BOOST_AUTO_TEST_CASE(published_templates_are_recognised_by_their_text) {
     BOOST_TEST(ChatTemplate::recognize(jinja, "x") == one["template"].string());
     BOOST_TEST(ChatTemplate::recognize(" " + jinja + "\n", "x") == one["template"].string());
     BOOST_CHECK_THROW(ChatTemplate::recognize(jinja + "x", "x"), Error);
-    // The template of Qwen 2.5 Coder has double braces around the example of a tool call.
+    // The template of Qwen 2.5 Coder has double braces around the example of a tool call. It must
+    // be recognized, too.
     if (const auto call = jinja.find("{\\\"name"); call != std::string::npos) {
       std::string coder = jinja;
       coder.insert(jinja.find("}\\n</tool_call><", call), 1, '}').insert(call, 1, '{');

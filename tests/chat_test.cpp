@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
   BOOST_TEST(too_long.out == "meow\n");
   BOOST_TEST(too_long.status == 0);
 
-  // If the limit of tokens is larger than the context, the conversation is still remembered.
+  // If --tokens is larger than --context, the conversation is still remembered.
   const Outcome two = say("cat?\ndog?\n", "--context 64 --tokens 512");
   BOOST_TEST(!contains(two.err, "forgotten"));
   const Outcome cut = say("dog?\n", "--context 8");

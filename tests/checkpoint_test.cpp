@@ -74,7 +74,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   const auto before = fewer.all()[0].value().to_doubles();
   expect_refusal(load_into(fewer).first, "tensor \"w\": expected none, got [3, 5] F32");
   BOOST_TEST(fewer.all()[0].value().to_doubles() == before);
-  // The optimizer's state cannot be loaded from a checkpoint without moments.
+  // This checkpoint was saved without the state of the optimizer, so the state cannot be loaded.
   const AdamOptimizer adam(saved, {});
   expect_refusal([&] { load_checkpoint(folder / "a", saved, &adam); }, "optimizer.safetensors");
   expect_refusal([&] { load_checkpoint(folder / "none", saved); }, "model.safetensors");
@@ -111,7 +111,8 @@ BOOST_FIXTURE_TEST_CASE(matrices_are_loaded_as_bf16_from_files_of_any_float_type
   BOOST_TEST(numbers(again, 0) == rounded);
   BOOST_TEST(numbers(again, 1) == numbers(full, 1));
 
-  // The reference backend has no bf16, and f64 cannot be combined with a narrower type.
+  // Two invalid types of matrices: bf16 on the reference backend, which does not support it, and
+  // f64 in a model of f32.
   expect_refusal([&] { Parameters(*backend, {.matrices = DType::bf16}, 1); }, "bf16");
   expect_refusal([&] { Parameters(*cpu, {.type = DType::f32, .matrices = DType::f64}, 1); },
                  "expected matrices of f32 (or bf16 in an f32 model), got f64");
@@ -270,7 +271,8 @@ BOOST_FIXTURE_TEST_CASE(every_flipped_bit_is_detected, Fixture) {
 BOOST_FIXTURE_TEST_CASE(a_checkpoint_written_without_checksums_is_loaded, Fixture) {
   const Parameters saved = make({3, 5}, 1), loaded = make({3, 5}, 2);
   save_checkpoint(folder / "a", {.step = 12}, saved, nullptr);
-  // Converts the checkpoint to the format of earlier versions, with the score in the metadata.
+  // Converts the checkpoint to the format of earlier versions, which had no checksums and the score
+  // in the metadata.
   const fs::path path = folder / "a" / "model.safetensors";
   const std::string bytes = contents(path);
   std::uint64_t length = 0;
@@ -301,7 +303,8 @@ BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
     expect_refusal(look, "step: expected 3900, the step in the folder's name, got 4000");
   }
   BOOST_TEST(saved.all()[1].value().to_doubles() != loaded.all()[1].value().to_doubles());
-  fs::rename(renamed, folder / "kept");  // other names are not compared with the step
+  // Only a folder that is named step-N must contain the checkpoint of step N.
+  fs::rename(renamed, folder / "kept");
   BOOST_TEST(load_checkpoint(folder / "kept", loaded, &other).step == 4000);
 }
 
@@ -358,7 +361,7 @@ BOOST_FIXTURE_TEST_CASE(the_file_best_names_the_best_checkpoint_or_is_refused, F
        {"", "step-", "step-2x\n", "2\n", "step-7\n", "step-99999999999999999999"}) {
     std::ofstream(folder / "best") << damage;
     BOOST_TEST(contains(refusal([&] { store.best(); }), "/best: "));
-    store.save({.step = 4, .score = 0.4}, parameters, &adam);  // no checkpoint is removed
+    store.save({.step = 4, .score = 0.4}, parameters, &adam);  // must remove no checkpoint
     BOOST_TEST(store.steps().size() == 4u);
   }
   // If set_aside_after() removes the best checkpoint from the list, the best of the others takes

@@ -10,8 +10,8 @@ namespace {
 
 /// Q(a, x), the regularized upper incomplete gamma function. For x < a + 1, its complement is
 /// computed by the series
-///   P(a, x) = x^a e^-x sum_n x^n / Gamma(a + n + 1)
-/// Otherwise Q is computed by its continued fraction (modified Lentz).
+///   P(a, x) = x^a e^-x sum_n x^n / Gamma(a + n + 1);
+/// otherwise Q is computed by its continued fraction (modified Lentz).
 double upper_gamma(double a, double x) {
   if (x <= 0) return 1;
   const double front = std::exp(a * std::log(x) - x - std::lgamma(a));

@@ -21,7 +21,8 @@ Json row(const std::string& name, const std::string& column, double value, doubl
               {"in_table", in_table}};
 }
 
-/// A results page with the values of models "a" and "b", one value per run.
+/// A results page with the values of models "a" and "b", one value per run. `half` is half the
+/// width of the confidence interval of each value.
 Results page(const std::vector<double>& a, const std::vector<double>& b, double half = 0.01) {
   Json rows = Json::array();
   for (const auto& [name, values] : {std::pair("a", a), std::pair("b", b)}) {
@@ -46,13 +47,14 @@ BOOST_AUTO_TEST_CASE(an_order_is_shown_if_all_runs_agree_and_intervals_do_not_ov
   const auto a_above_b = [](const std::vector<double>& x, const std::vector<double>& y,
                             double half = 0.01) { return verdict(above(a, b), page(x, y, half)); };
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}) == Verdict::shown));
-  // One of the nine pairs of runs is in the wrong order.
+  // The run 0.55 of model a is below the run 0.6 of model b, so the order is shown only in part.
   BOOST_TEST((a_above_b({0.9, 0.8, 0.55}, {0.5, 0.6, 0.4}) == Verdict::part));
-  // The order is right, but the intervals of 0.7 and 0.6 overlap.
+  // Each run of model a is above each run of model b. But the intervals 0.7 +- 0.06 and 0.6 +- 0.06
+  // overlap.
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}, 0.06) == Verdict::part));
   BOOST_TEST((a_above_b({0.5, 0.6, 0.4}, {0.9, 0.8, 0.7}) == Verdict::not_yet));
   BOOST_TEST((a_above_b({0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}) == Verdict::not_yet));
-  // Two runs are too few; three are required.
+  // An order is shown only by three or more runs of each model. Here are only two.
   BOOST_TEST((a_above_b({0.9, 0.8}, {0.5, 0.6}) == Verdict::part));
 }
 

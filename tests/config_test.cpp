@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(texts_are_trained_with_the_usual_settings_of_language_model
   BOOST_TEST(sorting.schedule.warm_up == 100);
   BOOST_TEST(sorting.adam.clip + sorting.adam.decay + sorting.evaluate_minutes == 0.0);
 
-  // A run that was begun before runs had this setting is not evaluated by time.
+  // The file of an older run has no setting evaluate_minutes. Such a run is not evaluated by time,
+  // although new runs of this task are.
   std::string older = Config("text").ini();
   const std::string minutes = "evaluate_minutes = 10\n";
   BOOST_REQUIRE(contains(older, minutes));
@@ -145,7 +146,8 @@ BOOST_AUTO_TEST_CASE(a_short_lora_run_reaches_its_full_rate) {
   BOOST_TEST(highest(from(lora)) == 1e-3);
   BOOST_TEST(from(own).training().schedule.warm_up == 20);
   BOOST_TEST(highest(from(words)) < 0.5e-3);
-  // A run that starts from a LoRA run also has low-rank products.
+  // A run that starts from a LoRA run also trains LoRA adapters. Its short warm-up ends within 30
+  // steps, so it reaches the learning rate 1e-3.
   BOOST_TEST(highest(Config::from_run(from(lora), command.parse({"--steps", "30"}))) == 1e-3);
 }
 

@@ -40,7 +40,7 @@ std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Tas
 
 BOOST_AUTO_TEST_CASE(the_answer_lists_the_symbols_in_order) {
   const auto task = make();
-  BOOST_TEST(task->vocabulary().size() == 18);  // 16 symbols, the noise and the mark ⊥
+  BOOST_TEST(task->vocabulary().size() == 18);  // 16 symbols, the noise token and the mark ⊥
   for (std::uint32_t index = 0; index < 50; ++index) {
     const Sample sample = draw(*task, index);
     auto [given, said] = parts_of(*task, sample);

@@ -22,7 +22,7 @@ struct Setting {
   double close;  // maximum error of an entry, relative to 1 + its absolute value
 };
 constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
-                                {DType::f32, Math::fast, 0x1p-8},  // multiplies in TF32
+                                {DType::f32, Math::fast, 0x1p-8},  // products are computed in TF32
                                 {DType::f32, Math::bf16, 0x1p-6},
                                 {DType::bf16, Math::fast, 0x1p-6}};
 
@@ -31,9 +31,9 @@ struct FewQueries {
   std::int64_t heads, key_heads, width;
 };
 
-/// Returns the outputs of attention and the logarithms of its softmax denominators: without options
-/// if form = 0, with multiplier, decay and sinks if form = 1, with a window if form = 2, and
-/// without a causal mask but with multiplier and sinks if form = 3.
+/// Returns the outputs of attention and the logarithms of its softmax denominators. Options of
+/// attention: none if form = 0; multiplier, decay and sinks if form = 1; a window if form = 2;
+/// multiplier and sinks but no causal mask if form = 3.
 std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int form) {
   const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width, shape.width);
   const Segments queries(on, shape.queries);
@@ -72,9 +72,9 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
 
 }  // namespace
 
-// Each case of each operation runs in one of the four settings, which take turns. Thread blocks are
-// interleaved. If they ran one after another, the first block would compute all tiles, and no tile
-// would wait for another block.
+// Compares four attention operations with the reference. Their test cases use four settings
+// (activation type and math mode) in turn. Thread blocks are interleaved. If they ran one after
+// another, the first block would compute all tiles, and no tile would wait for another block.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const emulator::InterleavedBlocks interleaved;
   const auto reference = make_reference_backend();
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
     const catalog::Operation& operation = catalog::find(name);
     Rng rng(5, Purpose::test);
-    // A case with 150 tokens, which are divided into three tiles.
+    // A case with 150 tokens, which the kernels divide into three tiles.
     const catalog::Case values = operation.large(rng).front();
     const auto in_order = [&](emulator::Order order) {
       emulator::set_order(order, 1);
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
     whole(67, softmax, true);
     whole(
         67, [&](const ScoreVars& s, const HeadVars& v) { return chacal(s, v, gamma); }, true);
-    whole(256, softmax, false);  // long enough for blocks with two bands of 64 queries
+    whole(256, softmax, false);  // 256 tokens: thread blocks process two bands of 64 queries
     if (!shifted) {
       whole(
           256,
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
           false);
     }
     whole(
-        258,  // so many keys that several thread blocks share them
+        258,  // number of tokens; the keys are divided among several thread blocks
         [&](ScoreVars s, const HeadVars& v) {
           s.keys = s.queries;
           s.queries = Segments(on, std::vector<std::int32_t>{2});
@@ -544,8 +544,8 @@ BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   const Var whole = chacal(p.scores(), p.values(), gamma);
   std::vector<double> cache = whole.value().to_doubles();
   for (std::size_t i = before * 2 * width; i < cache.size(); ++i) {
-    cache[i] =
-        std::numeric_limits<double>::quiet_NaN();  // new rows must not be read from the cache
+    // The chunk must not read the cache at its own positions.
+    cache[i] = std::numeric_limits<double>::quiet_NaN();
   }
   const Tensor earlier = Tensor::from(*backend, whole.value().shape(), DType::f32, cache);
   compare("chacal", whole, chacal(chunk, p.values(), gamma, {earlier, 0, 2, width}));
@@ -561,7 +561,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_c_sum_to_0_if_large_scores_and_c_cancel) {
   Rng rng(4, Purpose::test);
   std::vector<double> q, k, v, dy, c;
   for (std::int64_t i = 0; i < n; ++i) {
-    const auto far = 2 * static_cast<double>(i);  // q_i . k_j = 2 (i - j) + a small number
+    const auto far = 2 * static_cast<double>(i);  // makes q_i . k_j = 2 (i - j) + a small number
     for (std::int64_t column = 0; column < width; ++column) {
       q.push_back(column == 0 ? 1 : column == 1 ? far : 0.3 * rng.normal());
       k.push_back(column == 0 ? -far : column == 1 ? 1 : 0.3 * rng.normal());

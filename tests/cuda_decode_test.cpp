@@ -60,7 +60,8 @@ const std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}
 struct Said {
   std::vector<Tokens> answers;
   std::vector<double> log_probabilities;
-  std::vector<GivenWork> given;  // for each token, all work that was submitted before it was known
+  // For each token, the work submitted to the device until the token was known.
+  std::vector<GivenWork> given;
   std::string error;
 
   bool same(const Said& other) const {
@@ -88,7 +89,7 @@ Said say(MakeBackend make, const DecoderConfig& form, GenerateOptions options, R
 
 std::int64_t graphs(const Said& said) { return said.given.back().graphs - said.given[0].graphs; }
 
-/// With these maximum lengths, the answers end at different times.
+/// Options with maximum lengths that make the answers end at different times.
 GenerateOptions ending_apart(std::int64_t most) { return {.most_each = {most, most / 4, most, 2}}; }
 
 }  // namespace
@@ -201,8 +202,8 @@ BOOST_AUTO_TEST_CASE(recorded_decoding_also_refuses_sequences_that_are_too_long)
 }
 
 BOOST_AUTO_TEST_CASE(predictions_at_scored_positions_are_the_same_with_recording) {
-  // The model predicts at all positions from the seventh on. In the longest sequence (i = 0), it
-  // also predicts at some earlier positions.
+  // Requests predictions at all positions from the seventh on. In the longest sequence (i = 0),
+  // also requests predictions at some earlier positions.
   std::vector<Tokens> sequences(3), asked(3);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const auto length = static_cast<std::int32_t>(30 - 4 * i);

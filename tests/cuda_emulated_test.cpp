@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
 }
 
 // If a barrier is missing, or two threads write to the same place, the bits depend on the order of
-// threads. Each case of the catalog runs in one of the four settings, which take turns, or in all
-// of them if LONGHAND_ALL_SETTINGS is set in the environment.
+// threads. The test cases of the catalog use four settings (type and math mode) in turn. If
+// LONGHAND_ALL_SETTINGS is set in the environment, each case uses all four.
 BOOST_AUTO_TEST_CASE(the_order_of_threads_changes_no_bit) {
   const bool all_settings = std::getenv("LONGHAND_ALL_SETTINGS") != nullptr;
   const std::pair<DType, Math> settings[] = {{DType::f32, Math::exact},

@@ -96,7 +96,7 @@ enum class Mistake {
   no_commit,
   no_wait,     // the wait for the asynchronous copies is missing
   no_barrier,  // the barrier after the wait for the copies is missing
-  not_all,     // waits for all committed groups of copies except the last one
+  not_all,     // the wait does not include the last committed group of copies
   early_write,
   crooked,
   outside,
@@ -138,10 +138,11 @@ __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
 
 enum class Chain { by_ticket, by_index, without_wait };
 
-/// Each thread block reverses the 64 numbers in y of the block before it and adds its own number to
-/// each. It first waits until the block before it has set its word in `progress`. If the numbers of
-/// blocks are tickets, which progress[0] counts, the block before has already started. If they are
-/// block indices, which is a mistake, it may not have started, and the wait may never end.
+/// Each thread block has a number. It waits until the block with the previous number has set its
+/// word in `progress`. Then it reverses the 64 numbers of that block in y and adds its own number
+/// to each. With Chain::by_ticket, a block takes its number from the counter progress[0], so the
+/// previous block has already started. With Chain::by_index (a mistake), the number is the block
+/// index. The previous block may then not have started, and the wait may never end.
 __global__ void chain(int* y, int* progress, Chain how) {
   __shared__ int number;
   const int thread = static_cast<int>(threadIdx.x);
@@ -403,7 +404,8 @@ BOOST_AUTO_TEST_CASE(blocks_wait_for_one_another) {
     launch(stream, blocks, 64, 0, &chain, y.data(), progress.data(), how);
     return y.read();
   };
-  // By default, thread blocks run one after another, so no wait is needed.
+  // By default, the emulator runs thread blocks in order, one after another. The results are then
+  // right even without a wait.
   BOOST_TEST(result(Chain::without_wait) == expected);
   BOOST_TEST(result(Chain::by_index) == expected);
   int wrong = 0, stuck = 0;
@@ -478,7 +480,7 @@ BOOST_AUTO_TEST_CASE(deferred_uploads_read_pinned_memory_late) {
     std::byte got{};
     *pinned.data() = std::byte{1};
     stream.upload(block, pinned.data(), 1);
-    *pinned.data() = std::byte{2};  // a mistake: the host must wait before it writes
+    *pinned.data() = std::byte{2};  // a mistake: the upload may not have read this byte yet
     stream.download(&got, block, 1);
     stream.synchronize();
     wrong += got != std::byte{1};
@@ -534,7 +536,8 @@ BOOST_AUTO_TEST_CASE(memory_can_be_returned_after_a_deferred_failure) {
       stream.synchronize();
     });
     BOOST_TEST(contains(found, "thread 0 waits at the barrier"));
-    if (block == nullptr) continue;  // the kernel ran, and failed, during the launch
+    // The kernel failed during its launch, so no memory was allocated.
+    if (block == nullptr) continue;
     ++lent;
     memory.release(block, 10);
   }

@@ -60,7 +60,8 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   Matmul op = b.product();
   BOOST_TEST(!plan(op).rest);
   op.beta = 1;
-  BOOST_TEST(!plan(op).rest);  // cuBLASLt itself adds the old contents of c
+  // No further kernel is needed, because cuBLASLt itself adds the old contents of c.
+  BOOST_TEST(!plan(op).rest);
 
   op = b.product();
   op.bias = b.bias();
@@ -93,7 +94,8 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   BOOST_TEST(plan(op).rest);
 }
 
-// cuBLASLt's kernels may read a bias and an auxiliary matrix 16 bytes at a time.
+// cuBLASLt's kernels may read a bias and an auxiliary matrix 16 bytes at a time, so an epilogue is
+// fused only if these tensors are aligned to 16 bytes.
 BOOST_AUTO_TEST_CASE(epilogues_read_only_tensors_aligned_to_16_bytes) {
   Bench b;
   const auto shifted = [&](std::int64_t rows, std::int64_t columns, DType type) {

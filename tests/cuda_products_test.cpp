@@ -52,8 +52,8 @@ std::vector<Form> forms() {
         const bool bias = bits & 1, residual = bits & 2, pre = bits & 4, at = bits & 8;
         if (at && (!f || bias || residual || pre)) continue;
         if (pre && !f) continue;
-        // cuBLASLt fuses only some activation functions. Each other function has one epilogue
-        // kernel, which is tested with fewer combinations of options.
+        // cuBLASLt fuses only some activation functions. Each other function is applied by a single
+        // epilogue kernel, which is tested with fewer combinations of options.
         const bool fused = !f || *f == Activation::relu || *f == Activation::gelu_tanh;
         if (!fused && (operands != result || residual || (bits & 16) != 0)) continue;
         for (const std::int64_t n : {16, 10}) {
@@ -65,7 +65,7 @@ std::vector<Form> forms() {
   return all;
 }
 
-/// Runs a product of this form and returns its result `c`, followed by the argument of the
+/// Runs the product that `form` describes. Returns its result `c`, followed by the argument of the
 /// activation function if the product stores it.
 std::vector<double> results(Backend& on, const Form& form, bool f64) {
   const auto type = [&](DType t) { return f64 ? DType::f64 : t; };
@@ -119,8 +119,8 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
       }
     }
   }
-  // Checks that 39 kinds of product ran. Each of them, except the products without an epilogue,
-  // must also have been refused once.
+  // 39 kinds of product must have run. For each kind with an epilogue, the replacement for cuBLASLt
+  // must also have refused a product once.
   const std::set<std::string>& seen = emulator::seen_products();
   const std::set<std::string> plain{"f32 to f32, epilogue none",
                                     "f32 as tf32 to f32, epilogue none",

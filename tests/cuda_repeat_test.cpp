@@ -164,7 +164,8 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
   for (const MakeBackend make : devices()) {
     const auto source = [](std::int64_t step, std::int64_t part) {
       Batch batch = batch_of(10 * step + part, part == 0 ? std::vector{6, 6} : std::vector{9});
-      // A batch without scored targets counts as a batch of another shape.
+      // In step 5, the second batch has no scored targets. It then counts as a batch of another
+      // shape.
       if (step == 5 && part == 1) batch.targets.assign(batch.targets.size(), -1);
       return batch;
     };
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
 
 BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BatchSource source = [](std::int64_t, std::int64_t part) {
-    // The batch is the same in every step.
+    // The random numbers depend only on the part, so the batch is the same in every step.
     Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));
     Batch batch{.features = {{8, 3}}, .values = {{8, 1}}};
     for (int i = 0; i < 24; ++i) batch.features.values.push_back(rng.normal());
@@ -204,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
     // With learning rate 0, only the random numbers of dropout make the losses differ.
     const auto still = losses(make(exact), 0, 16);
     BOOST_TEST(std::set(still.begin(), still.end()).size() == 6u);
-    // The CPU backend draws the same random numbers.
+    // The CPU backend draws the same random numbers as the CUDA backend, so the losses agree.
     const auto host = losses(make_cpu_backend(exact), 0, 0);
     for (std::size_t i = 0; i < host.size(); ++i) {
       BOOST_TEST(std::abs(host[i] - still[i]) < 1e-5 * host[i]);
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(padding_ragged_batches_changes_no_result) {
     const Trained full = train(make, filled, {.steps = 4, .recorded = 0}, Math::exact);
     const Trained repeated = train(make, ragged, {.steps = 4, .together = always}, Math::exact);
     BOOST_TEST(repeated.error == "accepted");
-    BOOST_TEST(repeated.values == full.values);  // recording pads the batches in the same way
+    BOOST_TEST(repeated.values == full.values);  // recording pads batches as filled_up() does
     BOOST_REQUIRE(repeated.numbers.size() == run.numbers.size());
     for (std::size_t i = 0; i < run.numbers.size(); ++i) {
       BOOST_TEST(std::abs(repeated.numbers[i] - run.numbers[i]) <
@@ -328,7 +329,8 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(i + 1);
         const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
-        // Append copies each sequence to the end of its 110 rows of y, which have 550 entries.
+        // Each sequence has 110 rows (550 entries) in y. Append copies its rows of x to the end of
+        // these rows.
         wanted[i < first ? 550 - first + i : 550 + i] = values[i];
       }
       x.assign(values);

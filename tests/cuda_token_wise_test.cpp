@@ -277,9 +277,9 @@ BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
     }
   };
   expect_sums(20, 72, catalog::integers(rng, {700}, 0, 19));
-  // With these larger vocabularies, rows are sorted by id and the sorted rows are summed in pieces.
-  // The cases have rare and frequent ids, one id in all rows, and runs of equal ids that end where
-  // a piece ends.
+  // With larger vocabularies, rows are sorted by id, and the sorted rows are summed in pieces. The
+  // following cases have rare and frequent ids, one id in all rows, and runs of equal ids that end
+  // where a piece ends.
   expect_sums(300, 40, catalog::integers(rng, {2100}, 0, 299));
   expect_sums(1000, 7, catalog::integers(rng, {1200}, 5, 9));
   expect_sums(200, 136, catalog::constant({500}, 199));

@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(both_tokenizations_split_the_same_text) {
   BOOST_TEST(characters->vocabulary().size() == 14);
   BOOST_TEST(numbers->vocabulary().size() == 1004);
   BOOST_TEST(characters->vocabulary().encode(printed_prompt).size() == printed_prompt.size());
-  BOOST_TEST(numbers->vocabulary().encode(printed_prompt).size() == 17u);  // E, three edges, C, 345
+  // The prompt consists of E, three edges, C and the start node 345. Each node is a single token.
+  BOOST_TEST(numbers->vocabulary().encode(printed_prompt).size() == 17u);
   BOOST_TEST(numbers->vocabulary().text(numbers->vocabulary().encode("007")[0]) == "007");
   const std::string a = text_of(*characters, 0);
   const std::string b = text_of(*numbers, 0);
@@ -151,9 +152,10 @@ BOOST_AUTO_TEST_CASE(sizes_start_numbers_and_edge_order_are_uniform) {
   const auto task = make({{"min-nodes", "4"}, {"max-nodes", "8"}, {"tokens", "100"}});
   std::vector<double> sizes(5);
   std::vector<double> hundreds(10);
-  // Counts by the position that the walk's first edge has in the list of 4 edges.
+  // Counts how often the walk's first edge has each position in the prompt's list of 4 edges.
   std::vector<double> start_edge(4);
-  // Counts by the positions that the walk's first and second edge have in the list of 4 edges.
+  // Counts the pairs of positions that the walk's first and second edge have in the list of 4
+  // edges.
   std::vector<double> next_edge(12);
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Parts parts = parts_of(text_of(*task, index));
@@ -218,7 +220,7 @@ BOOST_AUTO_TEST_CASE(the_reference_of_a_digit_is_its_edge) {
   BOOST_TEST(rows.size() == 6u);
   for (std::int32_t digit = 0; digit < 3; ++digit) {
     const auto& first = rows.at(static_cast<std::size_t>(digit));
-    BOOST_TEST(first.row == 31 + digit);  // token 31 is the space before the answer
+    BOOST_TEST(first.row == 31 + digit);  // row 31, a space, predicts the first digit
     BOOST_TEST(first.columns == std::vector<std::int32_t>{14 + digit});
     const auto& second = rows.at(static_cast<std::size_t>(digit) + 3);
     BOOST_TEST(second.row == 35 + digit);

@@ -16,7 +16,8 @@ BOOST_AUTO_TEST_CASE(the_mask_of_a_sample_is_printed_as_pairs_and_in_words) {
   BOOST_TEST(words.status == 0);
   BOOST_TEST(words.out == "8 9 \n2 \"9\": 0 \"8\", 1 \" \"\n");
   const Json tokens = json("data --task ffml --text w01r01 --json");
-  BOOST_TEST(tokens["asked"].size() == 2u);  // the bit and the answer's end are scored
+  // Two tokens are scored: the bit and the end of the answer.
+  BOOST_TEST(tokens["asked"].size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(printed_samples_can_be_read_again) {

@@ -40,7 +40,7 @@ struct Fixture {
     file.seekp(static_cast<std::streamoff>(at));
     file.put(c);
   }
-  /// Waits until the file times can change; they have the resolution of the system's clock tick.
+  /// Waits longer than the resolution of file times, which is the system's clock tick.
   static void wait_for_a_tick() { ::usleep(20'000); }
 };
 

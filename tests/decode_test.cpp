@@ -76,8 +76,9 @@ BOOST_FIXTURE_TEST_CASE(a_sequence_that_fills_the_context_continues_without_its_
     Tokens held = prompts[i], expected;
     while (expected.size() < 20u) {
       if (held.size() > context) {
-        // The context of 8 tokens is full. Old tokens are dropped to make room for 3 new ones, half
-        // of the context without its 2 kept tokens, or for fewer if fewer remain to be generated.
+        // The context of 8 tokens is full, so old tokens are dropped; the first 2 are always kept.
+        // Room is made for 3 new tokens, half of the other 6, or for fewer if fewer remain to be
+        // generated.
         const std::size_t room = std::min<std::size_t>(19 - expected.size(), 3);
         Tokens shorter(held.begin(), held.begin() + kept);
         shorter.insert(shorter.end(), held.end() - (context - kept - room), held.end());
@@ -90,7 +91,8 @@ BOOST_FIXTURE_TEST_CASE(a_sequence_that_fills_the_context_continues_without_its_
     BOOST_TEST(remaining[i].size() >= 3u);
     for (const std::int64_t count : remaining[i]) BOOST_TEST((count >= 5 && count <= 8));
   }
-  // The sampled tokens use the same random numbers with and without a limit that is never reached.
+  // A limit of the context that is never reached does not change the random numbers with which
+  // tokens are sampled.
   const Sampling warm{.temperature = 1};
   BOOST_TEST((generate(decoder, prompts, {.most = 9, .context = 40, .sampling = warm, .seed = 4}) ==
               generate(decoder, prompts, {.most = 9, .sampling = warm, .seed = 4})));
@@ -105,8 +107,8 @@ BOOST_FIXTURE_TEST_CASE(a_cache_accepts_no_more_tokens_than_its_capacity, Fixtur
 }
 
 BOOST_FIXTURE_TEST_CASE(scored_tokens_are_replaced_by_the_models_answers, Fixture) {
-  // The requested outputs are scattered, at the first token, at the last token, adjacent, or
-  // absent, depending on the sequence.
+  // Depending on the sequence, outputs are requested at scattered tokens, at the first token, at
+  // the last token, at adjacent tokens, or not at all.
   const std::vector<Tokens> sequences{{1, 2, 3, 4, 5, 6, 7, 8}, {4, 4}, {5, 6, 7}, {8, 8, 1, 0, 2}};
   const std::vector<Tokens> asked{{0, 3, 4, 5}, {1}, {}, {1, 4}};
   const auto said = decode_asked(decoder, sequences, asked);

@@ -59,10 +59,10 @@ void chained(DecoderConfig& c) {
   set("gamma", "0.7")(c);
 }
 
-/// Changes of the configuration small(), by name.
+/// Changes of the small test configuration small(), each with a name.
 using Changes = std::vector<std::pair<std::string, Change>>;
 
-/// Variants that change options of the model, one alone or several together.
+/// Variants of the model's configuration. Each changes one or several options of the model.
 Changes model_changes() {
   return {
       {"plain", [](DecoderConfig&) {}},
@@ -189,7 +189,8 @@ Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
     }
     batch.lengths.push_back(length);
     batch.tokens.insert(batch.tokens.end(), tokens.begin(), tokens.end() - 1);
-    batch.targets.push_back(-1);  // not scored, because the second token is random
+    // The first output is not scored, because the second token is random.
+    batch.targets.push_back(-1);
     batch.targets.insert(batch.targets.end(), tokens.begin() + 2, tokens.end());
   }
   return batch;
@@ -590,7 +591,8 @@ BOOST_AUTO_TEST_CASE(the_gradient_under_dropout_agrees_with_difference_quotients
       }
     }
   }
-  // Blocks that are recomputed in the backward pass draw the same random numbers again.
+  // With recomputation, a block draws the same random numbers again in the backward pass, so the
+  // gradients are equal.
   BOOST_CHECK(gradients[0] == gradients[1]);
 }
 
@@ -662,11 +664,14 @@ BOOST_AUTO_TEST_CASE(a_bf16_model_computes_nearly_the_same_and_learns) {
   };
   const double expected = loss_of(one, batch_of(1, 0)), got = loss_of(two, batch_of(1, 0));
   two.watch = nullptr;
-  // If the backend has no bf16 tensors, only the operands of products are rounded.
+  // If the backend supports bf16 tensors, activations are bf16. Otherwise only the operands of
+  // products are rounded to bf16.
   const bool takes_bf16 = refusal([&] { rounded->require_dtype(DType::bf16); }) == "accepted";
   BOOST_TEST((seen == DType::bf16) == takes_bf16);
   BOOST_TEST(got != expected);
-  BOOST_TEST(std::abs(got - expected) < 0.02);  // a few units of 2^-8 in logits of about size 1
+  // Rounding to bf16 changes a number by up to 2^-8 of its value. The loss may change by a few such
+  // errors.
+  BOOST_TEST(std::abs(got - expected) < 0.02);
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
   const std::vector<double> losses = train_losses(two, source, options(100));
   BOOST_TEST(losses.back() < 0.6 * losses.front());

@@ -24,8 +24,8 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-/// Random heads with random decays, and with betas between 0 and 2. Each key has length 1 after it
-/// is divided by sqrt(width).
+/// Random heads with random decays, and with random betas (sizes of the updates of the state)
+/// between 0 and 2. Each key has length 1 after it is divided by sqrt(width).
 struct DeltaProblem {
   HeadProblem heads;
   Tensor beta, decay;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_new_tokens_keeps_its_state) {
   }
 }
 
-// Each sequence has many chunks, and its decays sum to hundreds.
+// Tests a sequence that is processed in many chunks, and whose decays sum to hundreds.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   const auto gradients = [](Backend& backend, DType type) {

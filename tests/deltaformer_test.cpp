@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
   }
 }
 
-// The kernels divide sequences of this length into several blocks of queries and of keys, so every
-// kind of matrix product occurs.
+// The kernels divide a sequence of 700 tokens into several blocks of queries and of keys. So all
+// kinds of matrix products between blocks are tested.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_threads) {
   const auto all = [](Backend& backend, DType type) {
     const Problem p(backend, type, {700, 3, 130}, 3, 24, 40);

@@ -24,7 +24,8 @@ BOOST_AUTO_TEST_CASE(a_run_is_described_from_its_files) {
   BOOST_TEST(facts["best"].is_integer());
   BOOST_TEST(facts["heads_of_layers"].size() == 2u);
   BOOST_TEST(facts["settings"]["model.width"] == "8");
-  // The rows of the description contain as many parameters as the checkpoint.
+  // The numbers of parameters in the rows of the description must add up to the number in the
+  // checkpoint.
   std::int64_t numbers = 0, stored = 0;
   bool blocks = false;
   for (const Json& row : facts["tensors"]) {

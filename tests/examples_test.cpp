@@ -96,8 +96,7 @@ BOOST_AUTO_TEST_CASE(a_split_divides_the_examples) {
   std::vector<std::int32_t> all = first.targets;
   all.insert(all.end(), second.targets.begin(), second.targets.end());
   BOOST_TEST(all != examples_of(10).targets);
-  // The examples are divided by a random order with the purpose `split`, which has its own random
-  // numbers.
+  // split() must divide the examples in the random order with the purpose `split`.
   const RandomOrder order(10, 5, Purpose::split, 0);
   for (std::uint64_t i = 0; i < 10; ++i) {
     BOOST_TEST(all[i] == static_cast<std::int32_t>(order[i]));

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 /// A run and its forged copy.
 struct Forgery {
-  fs::path run, other;  // the copy, and a run with another seed
+  fs::path run, other;  // run: the forged copy; other: a run with another seed
   Rng& rng;
 
   std::size_t below(std::size_t bound) { return rng.below(static_cast<std::uint32_t>(bound)); }
@@ -39,7 +39,8 @@ struct Forgery {
     write_chained(run, lines);
   }
 
-  /// Flips a bit of a tensor in a checkpoint, and makes all checksums right again.
+  /// Flips a random bit of a tensor in a checkpoint, and writes the file again with correct
+  /// checksums. Returns the checkpoint's step.
   int flip_bit() {
     const int step = 5 * (1 + static_cast<int>(below(4)));
     const fs::path path =
@@ -59,7 +60,8 @@ struct Forgery {
     return step;
   }
 
-  /// Changes config.ini, and with `in_header` also its hash and the seed in the transcript.
+  /// Changes a setting in config.ini. If `in_header` is true, also corrects the hash of config.ini
+  /// and the seed in the first line of the transcript.
   void configure(const std::string& setting, const std::string& value, bool in_header) {
     std::string ini = contents(run / "config.ini");
     const std::size_t begin = ini.find("\n" + setting + " = ");
@@ -83,7 +85,8 @@ std::string with_other_digit(std::string digits, Forgery& f) {
 
 bool is_state(const Json& line) { return line.contains("parameters"); }
 
-/// Replaces the hashes in the state of a step by those of the step's checkpoint.
+/// Replaces the hashes that the transcript has for a step by those of the step's checkpoint, so
+/// that they agree.
 void hash_again(Forgery& f, int step) {
   const nn::StateHashes hashes = nn::hash_checkpoint(f.checkpoint(step));
   f.edit([&](std::vector<Json>& lines) {

@@ -85,11 +85,12 @@ BOOST_FIXTURE_TEST_SUITE(framing_test, Framed)
 BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
   const Values told{{"instruction", "Turn it around:\\n"}, {"examples", "ab=ba\\nxyz=zyx"}};
   const Ids instruction = encoded("Turn it around:\n");
-  // The instruction is encoded as text, not one token per character.
+  // The instruction is encoded as text, so it has fewer tokens than its 16 characters.
   BOOST_TEST(instruction.size() < 16u);
   const Ids examples = one_by_one("ab=ba\nxyz=zyx\n");
   const Ids prompt = one_by_one("the="), answer = one_by_one("eht");
-  BOOST_TEST(encoded("the").size() < 3u);  // the tokenizer alone would merge the characters
+  // In a text, the tokenizer merges these characters. In a prompt, each one has its own token.
+  BOOST_TEST(encoded("the").size() < 3u);
   const auto tokens = [&](const std::string& tokenizer, const std::string& chat) {
     return make_task("reversal", with(tokenizer, chat, told))->sample_of("the=eht").tokens;
   };
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
                    R"({"bos_token": {"content": "<bos>"}, "eos_token": "<|eot_id|>"})");
   BOOST_TEST(tokens("base", "none") == expected({6}, "", {5}));
 
-  // The date can be set by an option.
+  // An option sets the date in the chat template.
   const auto dated =
       make_task("reversal", with("begins.json", "llama3.2", {{"date", "1 May 2020"}}));
   const auto undated = make_task("reversal", with("begins.json", "llama3.2"));
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_answer_and_its_end_are_trained_except_for_successor) {
 }
 
 // A framed task puts a chat template, an instruction and examples around the samples of the plain
-// task. Prompts, answers and reference attention stay the same, except for tokens and positions.
+// task. Only the tokens and positions of prompts, answers and reference attention may change.
 BOOST_AUTO_TEST_CASE(framed_samples_and_masks_are_only_shifted) {
   for (const auto& [name, text] : printed) {
     for (const char* distribution : {"train", "ood"}) {
@@ -219,7 +220,8 @@ BOOST_AUTO_TEST_CASE(a_prompt_from_outside_is_encoded_like_a_samples) {
       task->vocabulary().encode("the=") ==
       Ids(sample.tokens.begin(), sample.tokens.begin() + static_cast<std::ptrdiff_t>(given)));
   BOOST_TEST(task->vocabulary().encode_part("the=") == one_by_one("the="));
-  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // this task has no blanks
+  // Prompts of the task `reversal` contain no blanks.
+  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);
   BOOST_TEST(task->vocabulary().size() == 319);
   // The vocabulary of a model may have more tokens than the model's tokenizer.
   const auto padded = make_task("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));

@@ -94,7 +94,7 @@ struct Case {
   std::int64_t m, n, k, batch = 1;
   bool ta = false, tb = false;
   DType a = DType::f32, b = DType::f32, c = DType::f32;
-  std::int64_t extra = 0;  // columns of each array beyond those of its matrix
+  std::int64_t extra = 0;  // unused columns of each array after the columns of its matrix
   float alpha = 1, beta = 0;
   Math math = Math::exact;
   bool bias = false, pre = false, residual = false, at = false;
@@ -154,7 +154,7 @@ struct Products {
   explicit Products(const Case& t) {
     const Matrix a = left(t), b = right(t);
     const auto k = static_cast<std::size_t>(t.k);
-    std::vector<double> x, y;  // x: the rows of a one after another; y: the columns of b likewise
+    std::vector<double> x, y;  // x: the rows of a, concatenated; y: the columns of b, concatenated
     for (std::int64_t p = 0; p < t.batch; ++p) {
       x.clear();
       y.clear();
@@ -435,15 +435,17 @@ BOOST_FIXTURE_TEST_CASE(tiles_at_their_edges, Bench) {
             for (const std::int64_t k : {31, 32, 65}) hold(sized(m, n, k));
           }
         }
-        Case blocks = sized(120, 70, 1100);  // k takes several blocks; some tiles are partial
+        // A case whose dimension k is divided into several blocks, and whose last tiles are
+        // partial.
+        Case blocks = sized(120, 70, 1100);
         hold(blocks);
         blocks.beta = 1;
         hold(blocks);
         blocks.alpha = 0.5f;
         blocks.extra = 7;
         hold(blocks);
-        hold(sized(470, 40, 40));   // the matrix b is packed in advance
-        hold(sized(33, 40, 5000));  // the summed dimension k is split into chunks
+        hold(sized(470, 40, 40));   // in this case, the matrix b is packed in advance
+        hold(sized(33, 40, 5000));  // in this case, the sums over k are split into chunks
       }
     }
   }
@@ -602,7 +604,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
 
 BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
   // The result c takes 16 MiB. It is aligned to 64 bytes, or shifted by one float so that no row is
-  // aligned. If c has 208 columns, the last tile of each row is partial.
+  // aligned. If c has 208 columns (n), the last tile of each row is partial.
   for (const std::int64_t n : {64, 208}) {
     const std::int64_t m = (16 << 20) / (4 * n) + 9, k = 5;
     const Matrix a(m, k, 1, DType::f32, 0, 1), b(k, n, 1, DType::f32, 0, 2);

@@ -35,18 +35,20 @@ std::vector<double> decoded(const GgufType& type, std::span<const std::byte> blo
   return numbers;
 }
 
-/// Upper bound of |x - y| for a number x of a block and the number y that is read.
+/// Upper bound of the error of a number x that was encoded and read back. `largest` is the largest
+/// absolute value in the block of x.
 double bound(const GgufType& type, double x, double largest) {
-  // The relative error of a number that is rounded to f16, and the absolute error of small ones.
+  // Upper bound of the error of a number d that is rounded to f16. The second bound is for small d.
   const auto half = [](double d) { return std::max(std::abs(d) * 0x1p-11, 0x1p-25); };
   if (type.name == "F32") return std::abs(x) * 0x1p-24;
   if (type.name == "BF16") return std::abs(x) * 0x1p-8;
   if (type.name == "F16") return half(x);
   if (type.name == "Q8_0") return largest / 127 * 0.5001 + 127 * half(largest / 127);
-  return largest / 8 * 1.0001 + 8 * half(largest / 8);  // Q4_0
+  return largest / 8 * 1.0001 + 8 * half(largest / 8);  // the type is Q4_0
 }
 
-/// Checks all numbers of a tensor whose rows consist of whole blocks.
+/// Checks the error of each number of a tensor that was encoded and read back. Rows consist of
+/// whole blocks.
 void check_bounds(const GgufType& type, std::span<const double> numbers,
                   std::span<const double> read) {
   BOOST_REQUIRE_EQUAL(numbers.size(), read.size());
@@ -66,13 +68,16 @@ DecoderConfig llama_config_of(const std::string& fields) {
       .config;
 }
 
-/// Small models with every feature that GGUF files can represent. All rows are multiples of 32.
+/// Small models with every feature that GGUF files can represent. The length of every row is a
+/// multiple of 32.
 std::vector<std::pair<std::string, DecoderConfig>> models() {
   const std::string sizes = R"("hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,)"
                             R"("num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,)";
   DecoderConfig groups = llama_config_of(
       R"("model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64)");
-  for (MixerList& mixers : groups.mixers) {  // two groups of heads, whose rows are not in order
+  // Divides the 4 heads of each layer into two groups, of one and of three heads. The export must
+  // then change the order of rows.
+  for (MixerList& mixers : groups.mixers) {
     SoftmaxHeads heads = dynamic_cast<const SoftmaxHeads&>(*mixers.front());
     heads.heads = heads.key_heads = 1;
     SoftmaxHeads others = heads;
@@ -102,7 +107,7 @@ std::vector<double> logits_of(Decoder& decoder) {
   return decoder.logits(decoder.features(input)).value().to_doubles();
 }
 
-/// Draws all parameters, so that biases are not 0 and gains are not 1.
+/// Sets all parameters to random numbers, so that biases are not 0 and gains are not 1.
 void randomize(const Parameters& parameters) {
   Rng rng(5, Purpose::test);
   for (const Parameter& parameter : parameters.all()) {
@@ -120,7 +125,8 @@ struct Fixture {
     export_gguf(model, longhand.path(name), contents);
     return GgufFile::open(longhand.path(name));
   }
-  /// The tokenizer that is read from a file with this tokenizer for a model of 400 tokens.
+  /// Exports a model of this family with 400 tokens and this tokenizer. Returns the tokenizer that
+  /// is read from the exported file.
   Tokenizer read_back(const Tokenizer& tokenizer, const std::string& family) const {
     const auto backend = make_reference_backend();
     for (auto& [name, config] : models()) {
@@ -150,7 +156,8 @@ BOOST_AUTO_TEST_CASE(every_number_of_16_bits_is_written_as_it_was_read_and_other
     }
     BOOST_REQUIRE_EQUAL(to_f16(x), half);
     if (half >= 0x7bff) continue;
-    // Between two neighbours, the middle is rounded to the even one.
+    // The number halfway between two neighbouring f16 numbers is rounded to the one whose last bit
+    // is 0.
     const float next = from_f16(static_cast<std::uint16_t>(half + 1)), middle = (x + next) / 2;
     BOOST_REQUIRE_EQUAL(to_f16(middle), half + (half & 1));
     BOOST_REQUIRE_EQUAL(to_f16(std::nextafter(middle, x)), half);
@@ -221,11 +228,12 @@ BOOST_AUTO_TEST_CASE(models_are_read_back_with_the_same_logits_and_within_the_bo
           const bool matrix = entry.shape.rank() == 2 && entry.name != "position_embd.weight";
           BOOST_TEST(entry.type == (matrix ? &type : written_gguf_type("f32")), entry.name);
         }
-        // In the model of two groups, the rows of queries, keys and values are in another order.
+        // The exported gpt2 model has the rows of queries, keys and values in another order,
+        // because its heads are in two groups. The tensors of all other models are compared.
         for (std::size_t i = 0; i < ours.size() && architecture != "gpt2"; ++i) {
           const bool matrix = ours[i].value().shape().rank() == 2;
           if (!matrix && architecture == "gemma3")
-            continue;  // norms, which were rounded with 1 added
+            continue;  // gains of norms: the file has 1 + gain, with a larger rounding error
           check_bounds(matrix ? type : *written_gguf_type("f32"), ours[i].value().to_doubles(),
                        theirs[i].value().to_doubles());
         }
@@ -291,7 +299,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_are_read_back_and_encode_the_same_tokens) {
     BOOST_TEST(again.size() == 400u);
     same(tokenizer, again);
   }
-  // Gemma's tokenizer: the merges follow from the tokens.
+  // A GGUF file with Gemma's tokenizer contains no merges. They are derived from the tokens.
   GgufText gemma;
   gemma.text("general.architecture", "gemma3");
   gemma.text("tokenizer.ggml.model", "llama");
@@ -337,7 +345,8 @@ BOOST_AUTO_TEST_CASE(an_exported_run_is_imported_with_its_tokenizer_template_and
   longhand.json("import run.gguf --out again --json");
   const std::string imported = contents(longhand.path("again/config.ini"));
   BOOST_TEST(contains(imported, "template = chatml"));
-  // A second export has the same bytes: q8_0 represents its own numbers exactly.
+  // Exporting the imported model again must give the same bytes, because numbers of the type q8_0
+  // do not change when they are rounded to it again.
   longhand.json("export again --gguf again.gguf --type q8_0 --json");
   longhand.json("import again.gguf --out third --json");
   const auto generated = [&](const std::string& run) {
@@ -350,7 +359,7 @@ BOOST_AUTO_TEST_CASE(an_exported_run_is_imported_with_its_tokenizer_template_and
   longhand.json("import exact.gguf --out exact --json");
   BOOST_TEST(generated("exact")["tokens"].dump() == generated("run")["tokens"].dump());
 
-  // Bytes are a byte-level tokenizer without merges.
+  // A model whose tokens are bytes is exported with a byte-level tokenizer without merges.
   const auto bytes = longhand(train + "--out bytes");
   BOOST_REQUIRE_MESSAGE(bytes.status == 0, bytes.err);
   longhand.json("export bytes --gguf bytes.gguf --type f32 --json");
@@ -384,7 +393,7 @@ BOOST_AUTO_TEST_CASE(invalid_exports_are_refused_in_one_line_and_leave_no_files)
     longhand.refuses(1, "export run --gguf theirs/x.gguf", "cannot create a file in its folder");
     fs::permissions(longhand.path("theirs"), fs::perms::owner_all);
   }
-  // A model of numbers has no tokenizer.
+  // A model whose tokens are numbers is exported without a tokenizer.
   longhand.json("export run --gguf numbers.gguf --type f32 --json");
   BOOST_TEST(GgufFile::open(longhand.path("numbers.gguf")).string("tokenizer.ggml.model") ==
              "no_vocab");

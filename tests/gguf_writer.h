@@ -9,7 +9,8 @@
 
 namespace longhand {
 
-/// Writes GGUF files to memory. The tensors may contradict their types and shapes.
+/// Writes GGUF files to memory. For tests of invalid files, a tensor may have any number of bytes,
+/// whatever its type and shape.
 class GgufText : public GgufWriter {
  public:
   /// `shape` is in the order of a GGUF file, which begins with the axis that varies fastest.

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(every_op_agrees_with_difference_quotients) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
-  // The operation computes y = x^2. Its backward function wrongly uses the derivative x.
+  // The operation computes y = x^2. Its backward function wrongly multiplies by x instead of 2 x.
   catalog::Operation wrong = catalog::find("scale");
   wrong.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
     const Var x = c.in("x");
@@ -46,8 +46,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
   BOOST_TEST(gradcheck(wrong, *reference).worst > 0.1);
 }
 
-// y = x^2 at x = (1000, 1e-5). The second derivative is given as x instead of 2 x. This error of
-// 1e-5 is 5e-9 of the largest derivative, 2000.
+// Tests y = x^2 at x_1 = 1000 and x_2 = 1e-5. The backward function returns x_2 instead of 2 x_2 as
+// the derivative for x_2. This error of 1e-5 is only 5e-9 of the derivative for x_1, 2000.
 BOOST_AUTO_TEST_CASE(a_slightly_wrong_derivative_is_found) {
   catalog::Operation square = catalog::find("scale");
   square.attributes.clear();
@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(a_slightly_wrong_derivative_is_found) {
   BOOST_TEST(!wrong.passed());
 }
 
-// The broken backend multiplies the gradient of LayerNorm's gain by 1.02. The checks are those of
-// `longhand gradcheck --backend cpu`.
+// The broken backend multiplies the gradient of LayerNorm's gain by 1.02. This must
+// be found by the checks of `longhand gradcheck --backend cpu`.
 BOOST_AUTO_TEST_CASE(a_broken_backend_is_found) {
   const auto reference = make_reference_backend();
   const auto broken = make_altered_backend(make_backend("cpu"));

@@ -104,8 +104,8 @@ BOOST_AUTO_TEST_CASE(all_runs_of_a_grid_have_different_names_and_valid_settings)
   BOOST_TEST(grids >= 12);
 }
 
-// The number of threads does not change the bits of a run. Therefore a finished run is reused if
-// another number of threads is requested, but not if another number of steps is.
+// The number of threads does not change the bits of a run. A finished run is therefore reused for
+// any number of threads, but not for another number of steps.
 BOOST_AUTO_TEST_CASE(a_finished_run_is_reused_for_any_number_of_threads) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
@@ -234,7 +234,8 @@ BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {
   BOOST_TEST(value("chacal/fig3", "Standard L=1", "step 2") > 0);
   BOOST_TEST(value("chacal/theorem1", "depth 7", "layers by the bound") == 3);
   BOOST_TEST(value("chacal/theorem1", "depth 1", "Standard L=2") >= 0);
-  // Figures 3 and 5 reuse the runs of Table 1 with the first seed and the default gamma.
+  // Figures 3 and 5 of the ChaCAL paper reuse the runs of Table 1 with the first seed and the
+  // default gamma. The folder of Figure 3 therefore contains only runs with other seeds.
   BOOST_TEST(fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-2"));
   BOOST_TEST(!fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-1"));
   BOOST_TEST(value("chacal/fig5", "gamma 0.9", "accuracy") ==
@@ -244,8 +245,8 @@ BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {
              value("chacal/table1", "Standard L=1", "accuracy"));
 }
 
-// The recipe trains a language model. It continues the training once with the same attention heads
-// and once with heads of another kind.
+// The recipe of Table 3 trains a language model. It continues the training once with the same
+// attention heads and once with heads of another kind.
 BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   const TemporaryFolder folder;
   {

@@ -8,8 +8,9 @@
 #include "tests/random_tensor.h"
 #include "tests/refusal.h"
 
-// GRUs: a plain loop, the layer, and refused arguments. The tests of the catalog cover parity and
-// mutants.
+// Tests the GRU operation against plain loops, the layer GRU, and the refusal of invalid arguments.
+// Other tests check its parity between backends, and that wrong implementations (mutants) are
+// detected.
 BOOST_AUTO_TEST_SUITE(gru_test)
 
 using namespace longhand;
@@ -21,7 +22,7 @@ using Lengths = std::vector<std::int32_t>;
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// One entry after another, with a separate sum for each.
+/// The GRU in plain loops, which compute one entry after another.
 Doubles plain_gru(const Doubles& x, const Lengths& lengths, const Doubles& u, const Doubles& bias) {
   const std::size_t n = bias.size();
   Doubles y;

@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(labels_are_readable_at_any_size) {
                   .values = std::vector<double>(static_cast<std::size_t>(n * n), 0.0)});
     const std::size_t labels = count(svg, "<text");
     BOOST_TEST(count(svg, "font-size:11.0px") == labels);
-    BOOST_TEST(count(svg, "abcdefghijk\u2026<") == labels);  // the labels are truncated
+    // Every label is truncated to 11 characters and an ellipsis.
+    BOOST_TEST(count(svg, "abcdefghijk\u2026<") == labels);
     BOOST_TEST(count(svg, "rotate(-90") == labels / 2);
     const std::size_t stride = n == 400 ? 4 : 2;
     BOOST_TEST(labels == (n <= 20 ? 2 * static_cast<std::size_t>(n)
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_map_is_drawn_for_any_values) {
   const std::string svg =
       heat_map({.height = 2, .width = 2, .values = {NAN, infinity, -1, -infinity}});
   BOOST_TEST(svg.ends_with("</svg>\n"));
-  BOOST_TEST(count(svg, "<title>") == 1u);  // only the infinite entry has a colour
+  BOOST_TEST(count(svg, "<title>") == 1u);  // of these entries, only +infinity has a colour
 }
 
 BOOST_AUTO_TEST_CASE(the_colour_scale_ranges_from_no_colour_to_full_colour) {

@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
   const Json report = json(
       "eval a --reading decoded --samples 5 --sweep length=4,6 --sweep repeat=2..3 "
       "--figure f.html --json");
-  BOOST_TEST(report["rows"].size() == 12u);  // three metrics for each of four combinations
+  BOOST_TEST(report["rows"].size() == 12u);  // three metrics for each of four option combinations
   BOOST_TEST(report["rows"][3]["on"] == "length=4 repeat=3");
   BOOST_TEST(report["rows"][3]["metric"] == "sequences");
   BOOST_TEST(report["rows"][3]["count"] == 5);

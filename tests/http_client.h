@@ -42,8 +42,8 @@ inline bool send_all(const FileDescriptor& socket, std::string_view bytes) {
   return true;
 }
 
-/// Returns all bytes that arrive before the server closes the connection. No value if a read times
-/// out first.
+/// Returns all bytes that arrive before the server closes the connection, or no value if a read
+/// times out first.
 inline std::optional<std::string> receive_all(const FileDescriptor& socket) {
   std::string all(1 << 16, '\0'), received;
   ssize_t got = 0;

@@ -19,8 +19,8 @@ using namespace longhand::nn;
 namespace fs = std::filesystem;
 
 // Compares longhand's results with those of the Python library transformers. The scripts in
-// tests/golden, such as gpt2.py, stored them in files. The batches have sequences of different
-// lengths.
+// tests/golden, such as gpt2.py, ran this library and stored its results in files. The batches have
+// sequences of different lengths.
 
 namespace {
 
@@ -164,8 +164,8 @@ std::vector<double> logits_of(Decoder& decoder, const Batch& batch) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(logits_loss_and_every_gradient_are_those_of_transformers) {
-  // The library transformers computed the expected results in f32, so even exact results differ
-  // from them.
+  // The library transformers computed the expected results in f32. They have rounding errors, so
+  // even exact results differ from them.
   agrees_with_transformers(*make_reference_backend(), DType::f64, 2e-5);
   agrees_with_transformers(*make_reference_backend(), DType::f32, 2e-5);
   agrees_with_transformers(*make_cpu_backend({.threads = 2, .math = Math::exact}), DType::f32,
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
     BOOST_TEST(after.epsilon == before.epsilon);
     BOOST_TEST(after.longest == before.longest);
     BOOST_TEST(after.deviation == before.deviation);
-    // The tensors in the exported file have the same bytes as in the original file.
+    // The tensors in the exported file must have the same bytes as in the original file.
     const auto file = SafetensorsFile::open(folder / "out" / "model.safetensors");
     BOOST_TEST(std::ssize(file.entries()) == expected.parameters());
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -261,9 +261,9 @@ BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are
       const Folder folder;
       folder.put("config.json", expected.file.metadata().at("config"));
       std::vector<Written> tensors = weights_of(expected, type);
-      if (name == "gpt2_tied") {  // names as in the first published GPT-2 files
+      if (name == "gpt2_tied") {  // has the names of the first published GPT-2 files
         for (Written& t : tensors) t.name = t.name.substr(std::string("transformer.").size());
-        // Early GPT-2 files also contain this tensor, which the model does not need.
+        // Early GPT-2 files also contain a tensor h.0.attn.bias, which the model does not need.
         tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});
       }
       folder.put("model.safetensors", safetensors(tensors));
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     refuses("gone.safetensors");
     with_map("");
     refuses("expected a weight_map, an object that maps tensor names to files");
-    // First, the index assigns a tensor to the wrong file. Then the tensor is missing in the index.
+    // The first index assigns a tensor to the wrong file. The second index omits the tensor.
     const std::string first = text('"', tensors[0].name, "\":\"shard-0");
     BOOST_REQUIRE(map.starts_with(first));
     with_map(text('"', tensors[0].name, "\":\"shard-1", map.substr(first.size())));

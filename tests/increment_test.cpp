@@ -20,7 +20,8 @@ std::vector<std::int32_t> digits_of(const Sample& sample) {
   return {sample.tokens.begin(), sample.tokens.begin() + sample.asked.front()};
 }
 
-/// Draws samples until one increments `number`, and returns its answer for this output head.
+/// Draws samples until one increments `number`. Returns its answer for the output head with index
+/// `head`.
 std::string made_of(const Task& task, int head, const std::string& number) {
   for (std::uint32_t index = 0; index < 200'000; ++index) {
     const Sample sample = draw(task, index, head);
@@ -71,8 +72,8 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_next_number) {
     BOOST_REQUIRE(value(answer.rbegin(), answer.rend()) == value(digits.begin(), digits.end()) + 1);
     BOOST_REQUIRE(answer.back() != 0);
 
-    // The sample for output head 1 has the same number, because it is drawn with the same random
-    // numbers.
+    // The sample for output head 1 (the hint) has the same number as the sample for output head 0,
+    // because it is drawn with the same random numbers.
     const Sample hint = draw(*task, index, 1);
     std::vector<std::int32_t> without;
     const auto with = std::span(hint.tokens).subspan(digits.size() + 1);
@@ -135,9 +136,9 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_numbers_ends_with_nines) {
     nines.at(static_cast<std::size_t>(end - digits.rbegin())) += 1;
     numbers += 1;
   }
-  // Only numbers with three digits are counted, by the number k of nines at their end. With
-  // probability 0.9 the digits are drawn uniformly (`chance`). Otherwise the last 1, 2 or 3 of them
-  // are set to 9 as well (`set`).
+  // Expected shares of the numbers with three digits that end in k nines. With probability 0.9, the
+  // digits are drawn uniformly (`chance`). Otherwise the last 1, 2 or 3 digits are set to 9 as well
+  // (`set`).
   const double chance[4] = {0.9, 0.09, 0.01 * 8 / 9, 0.01 / 9};
   const double set[4] = {0, 0.9, 0.1 * 8 / 9 + 8.0 / 9, 0.1 / 9 + 1.0 / 9 + 1};
   for (std::size_t k = 0; k < 4; ++k) expected[k] = numbers * (0.9 * chance[k] + 0.1 * set[k] / 3);

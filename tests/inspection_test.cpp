@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
     const std::string layer = "blocks." + std::to_string(view.layer) + ".mixing.";
     const auto& qkv = seen.at(layer + "projection");
     const auto& heads = seen.at(layer + "heads");
-    // In a row of the projection, v of the softmax heads begins after q and k of both heads.
+    // A row of the projection contains q and k of the two softmax heads, and then their v.
     constexpr std::int64_t each = width / 3, values = 2 * 2 * each;
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
@@ -70,8 +70,8 @@ BOOST_AUTO_TEST_CASE(drawn_weights_reproduce_the_outputs_of_the_heads) {
   BOOST_TEST(spread > 0.1);
 }
 
-// Each kind of mixer has two heads with different weights, so it is noticed if a head is drawn with
-// the parameters of the other head.
+// Each kind of mixer has two heads with different weights, so the test fails if a head is drawn
+// with the parameters of the other head.
 BOOST_AUTO_TEST_CASE(drawn_weights_of_every_kind_reproduce_the_outputs_of_both_heads) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, each = width / 2, values = 2 * width;

@@ -43,7 +43,7 @@ class Net final : public Model {
   Linear second;
 };
 
-/// 64 random numbers x as features, with the values sin(2 x).
+/// A batch of 64 random numbers x as features, with sin(2 x) as values to predict.
 Batch curve(std::int64_t step, std::int64_t part) {
   Rng rng(1, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch{.features = {{64, 1}}, .values = {{64, 1}}};
@@ -86,7 +86,8 @@ TrainerOptions options(const Way& way, std::int64_t steps) {
 BOOST_DATA_TEST_CASE(floats_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend);
-  // For comparison, the mean square of the values sin(2 x) is about 1/2.
+  // For comparison, the mean square of the values sin(2 x), the loss of a network that predicts 0,
+  // is about 1/2.
   BOOST_TEST(train_losses(net, curve, options(way, 600)).back() < 0.02);
 }
 
@@ -180,7 +181,8 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
   BOOST_TEST(drawn[0] != drawn[1]);
   BOOST_TEST(drawn[1] != drawn[2]);
   BOOST_TEST(losses(net, same, 1) == drawn);
-  // A step of two parts drops other numbers in its second part, so the loss differs.
+  // Dropout drops other numbers in the second part of a step than in the first, so the loss
+  // differs.
   BOOST_TEST(losses(net, same, 2)[0] != drawn[0]);
   BOOST_TEST(net.loss_of(batch).value.value().item() == evaluated);
 }

@@ -40,7 +40,7 @@ struct Step {
 };
 
 /// Computes the loss and gradients of a model with a large vocabulary. If `plain`, the loss is
-/// computed from the logits of all rows; otherwise as the model does by itself.
+/// computed from the logits of all rows; otherwise by the model's own function loss().
 Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::f32) {
   DecoderConfig config{.vocabulary = many_classes,
                        .width = 16,
@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(a_model_with_many_classes_has_the_gradients_of_the_plain_lo
       for (const auto& [backend, type, tolerance] :
            {std::tuple{make_reference_backend({.math = Math::exact}), DType::f64, 1e-12},
             std::tuple{make_cpu_backend({.math = Math::exact}), DType::f32, 1e-5}}) {
-        if (type == DType::f64 && every == 1) continue;  // this slow case tests no other code
+        // Skips a slow case that tests no further code.
+        if (type == DType::f64 && every == 1) continue;
         const Step plain = step(*backend, batch, true, type);
         const Step ours = step(*backend, batch, false, type);
         BOOST_TEST_CONTEXT(backend->name() << " " << weighted << " " << every) {
@@ -138,9 +139,9 @@ BOOST_AUTO_TEST_CASE(rows_with_targets_are_listed_if_they_are_few) {
               .lengths = {100},
               .targets = std::vector<std::int32_t>(200, -1),
               .groups = 2};
-  batch.targets[6] = 3;  // row 3, in which both groups have a target
+  batch.targets[6] = 3;  // in row 3, both groups have a target: entries 6 and 7
   batch.targets[7] = 4;
-  batch.targets[199] = 0;  // row 99, in which one group has a target
+  batch.targets[199] = 0;  // in row 99, only the second group has a target
   BOOST_TEST(batch.counted_rows().empty());
   batch.lists_counted = true;
   std::vector<std::int32_t> expected(16, -1);
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(rows_with_targets_are_listed_if_they_are_few) {
   BOOST_TEST(wanted[3] == 0);
   BOOST_TEST(std::ranges::count(wanted, -1) == 29);
 
-  // If more than half of the rows have a target, the rows are not listed.
+  // If more than half of the rows have a target, counted_rows() lists none.
   for (std::size_t i = 0; i < 110; ++i) batch.targets[i] = 1;
   BOOST_TEST(batch.counted_rows().empty());
   std::ranges::fill(batch.targets, -1);

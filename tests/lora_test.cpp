@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
       BOOST_TEST(static_cast<bool>(adapter.lora.b.var().grad()));
       const auto gradient = adapter.lora.b.var().grad().to_doubles();
       const bool any = std::ranges::any_of(gradient, [](double g) { return g != 0; });
-      BOOST_TEST((any || fal));  // FAL keys have no gradient if no score is positive
+      BOOST_TEST((any || fal));  // FAL heads have no gradient if no score is positive
     }
   }
   for (const char* wrong : {"gate", "query,gate"}) {

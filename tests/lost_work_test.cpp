@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(metrics_that_cannot_be_read_are_refused_and_kept) {
   BOOST_TEST(fs::is_directory(folder / "a/metrics.jsonl"));
   fs::remove(folder / "a/metrics.jsonl");
 
-  // A damaged line is reported and kept, and training continues.
+  // A damaged line of metrics.jsonl is reported and kept, and training continues.
   std::string text = contents(folder / "a/kept");
   text[text.find('\n') + 1] = '[';
   std::ofstream(folder / "a/metrics.jsonl") << text;
@@ -135,7 +135,8 @@ BOOST_AUTO_TEST_CASE(a_folder_that_was_moved_gets_the_checkpoint_and_the_run_end
 
 BOOST_AUTO_TEST_CASE(removing_the_folder_ends_the_run_and_it_is_not_created_again) {
   const pid_t child = start_training("a", "--checkpoint_every 1");
-  // The run is renamed at an arbitrary moment, possibly during a write.
+  // The folder of the run is renamed at an arbitrary moment, possibly while the program writes to
+  // it.
   fs::rename(folder / "a", folder / "b");
   std::error_code error;
   while (fs::remove_all(folder / "b", error) == static_cast<std::uintmax_t>(-1)) {
@@ -191,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_long_step_is_abandoned_and_the_previous_step_is_saved) {
   for (int tries = 0; tries < 1000 && !fs::exists(folder / "a/metrics.jsonl"); ++tries) {
     ::usleep(10'000);
   }
-  ::usleep(500'000);  // the signal arrives during a step
+  ::usleep(500'000);  // waits, so that the signal arrives during a step
   ::kill(child, SIGTERM);
   BOOST_TEST(finish(child) == 128 + SIGTERM);
   BOOST_TEST((checkpoints("a") == std::set<std::string>{"step-0"}));
@@ -290,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_text_that_changes_during_training_ends_the_run_after_savi
                "longhand train: book: was changed while it was in use\n");
     BOOST_TEST(checkpoints(run).contains(text("step-", metrics(run).size())));
 
-    // A run cannot be resumed if its text has changed, only with the original text.
+    // A run is resumed only if its text is the original one.
     refuses(1, "train --resume " + run + " --max-minutes 0 --quiet",
             text("book: expected ", book.size(), " bytes with checksum "));
     std::ofstream(folder / "book") << book;

@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(the_score_of_guessing_is_that_of_the_most_frequent_answer) 
 BOOST_AUTO_TEST_CASE(a_run_is_stopped_early_because_of_its_latest_losses) {
   std::vector<double> losses(100, 0.1);
   BOOST_TEST(!is_hopeless(losses, 1));
-  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // the last tenth of the steps
+  // Sets high losses in the last tenth of the steps.
+  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;
   BOOST_TEST(is_hopeless(losses, 1));
   losses[99] = 0.8;  // now the mean over the last tenth of the steps is 0.944
   BOOST_TEST(!is_hopeless(losses, 1));
@@ -334,7 +335,8 @@ BOOST_AUTO_TEST_CASE(parts_of_the_cells_can_be_trained_separately) {
   BOOST_TEST(pieces.size() == 4u);
   BOOST_TEST(pieces[1].name == "flip-flop-fal");
   BOOST_TEST(pieces[1].make());
-  options.manner.until = std::chrono::steady_clock::now();  // no time for runs of other cells
+  // The time limit has passed, so the recipe trains no other cell.
+  options.manner.until = std::chrono::steady_clock::now();
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.stopped);
   BOOST_TEST(result.partial);

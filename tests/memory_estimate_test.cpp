@@ -85,7 +85,8 @@ BOOST_DATA_TEST_CASE(the_estimate_is_near_the_measured_peak, data::make(cases), 
 }
 
 BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
-  // The parameters take 4.6 MB. The ranks exchange gradients in buckets of 64 KiB.
+  // The parameters of this model take 4.6 MB, many times the 64 KiB of the buckets in which ranks
+  // exchange gradients.
   const Case c{"ranks", 128, 6, 64, 2, 100, "softmax:4"};
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const nn::Batch batch = batch_of(c, c.sequences);
@@ -118,8 +119,8 @@ BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
         BOOST_TEST_CONTEXT(size << " ranks, " << parts << " parts, sharing "
                                 << static_cast<int>(sharing)) {
           BOOST_TEST(ratio > 0.93);
-          // The bound is wide because panels (packed operands of matrix products) are cached in
-          // blocks of 2 MiB. The instruction set determines which products cache panels.
+          // The upper bound is wide because panels (packed operands of matrix products) are cached
+          // in blocks of 2 MiB. The instruction set determines which products cache panels.
           BOOST_TEST(ratio < 1.2);
         }
       }

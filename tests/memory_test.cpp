@@ -10,7 +10,7 @@ using namespace longhand;
 
 namespace {
 
-/// Host memory of limited size. At the end, all memory must have been released.
+/// Host memory of limited size. The destructor checks that all memory was released.
 class SmallMemory final : public MemorySource {
  public:
   explicit SmallMemory(std::size_t limit) : limit_(limit), host_(host_memory()) {}
@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(large_requests_reuse_idle_blocks_that_are_slightly_larger) 
   BOOST_TEST(memory.use().live == 0u);
   BOOST_TEST(memory.use().peak == 17 * mib);
 
-  // Of several idle blocks, the one with the closest size is used first.
+  // A request gets the idle block with the closest size. Of idle blocks with 12 and 9 MiB, a
+  // request for 8 MiB gets the one with 9 MiB.
   void* const closer = memory.allocate(10 * mib);
   BOOST_TEST(closer == block);
   void* const closest = memory.allocate(9 * mib);

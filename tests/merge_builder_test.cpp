@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::array<std::string_view, 8> characters{"a", "b",      ",",      " ",
                                                      ">", "\u00e9", "\u4e2d", "\U0001f600"};
-// The vocabulary contains the first six characters. The last two are encoded as byte tokens.
+// The first six of `characters` have their own tokens in the vocabulary. The other two are encoded
+// as byte tokens.
 constexpr std::size_t known = 6;
 
 /// A tokenizer whose vocabulary contains all bytes, the known characters, and the tokens that

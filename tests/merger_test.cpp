@@ -14,7 +14,8 @@ namespace {
 
 using Pairs = std::map<std::pair<TokenId, TokenId>, MergeTable::Merge>;
 
-/// Encodes by the definition: repeatedly merges the leftmost pair with the lowest rank.
+/// Encodes according to the definition of byte-pair encoding: repeatedly merges the leftmost pair
+/// with the lowest rank.
 std::vector<TokenId> by_definition(const Pairs& pairs, std::vector<TokenId> ids) {
   while (true) {
     MergeTable::Merge best = MergeTable::none;

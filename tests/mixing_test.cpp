@@ -133,8 +133,8 @@ BOOST_AUTO_TEST_CASE(variants_of_softmax_follow_their_formulas) {
     for (const std::int32_t n : lengths) {
       for (int h = 0; h < 2; ++h) {
         for (int i = 0; i < n; ++i, at += static_cast<std::size_t>(n)) {
-          // The expected weights are the softmax weights times `factor`, divided by their sum.
-          // `beside` is the term of the sink in this sum; it is 0 for heads without a sink.
+          // The expected weights are the softmax weights times `factor`, divided by their sum. This
+          // sum includes `beside`, the term of a sink, which is 0 for heads without a sink.
           double sum = beside;
           for (int j = 0; j <= i; ++j) sum += plain[at + j] * factor(h, i - j);
           for (int j = 0; j <= i; ++j) {
@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(broken_lists_of_heads_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_the_same_as_each_alone) {
-  // With identity matrices as projections, the layer consists of its mechanism only.
+  // Applies all mixers of a layer to one random projection, without the layer's matrices. The
+  // outputs and gradients of each mixer must be those that it has alone.
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const std::int64_t tokens = 15;

@@ -31,7 +31,8 @@ BOOST_AUTO_TEST_CASE(initial_bf16_matrices_equal_rounded_f32_matrices) {
   const auto backend = make_cpu_backend({.threads = 2});
   Parameters wide(*backend, {DType::f32}, 7), narrow(*backend, {.matrices = DType::bf16}, 7);
   for (Parameters* each : {&wide, &narrow}) {
-    each->add("w", {700, 400}, normal(0.02), true);  // the numbers are uploaded in several pieces
+    // So many numbers are uploaded in several pieces.
+    each->add("w", {700, 400}, normal(0.02), true);
     each->add("adds", {3, 4}, normal(1), true, true);
   }
   const auto f32 = wide.all()[0].value().to_doubles(), bf = narrow.all()[0].value().to_doubles();
@@ -78,7 +79,7 @@ BOOST_FIXTURE_TEST_CASE(initial_values_depend_only_on_name_and_seed, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
-  // Random numbers are drawn in chunks of 2^14. This count needs three chunks and a part of one.
+  // Random numbers are drawn in chunks of 2^14. The test draws three chunks and a part of a fourth.
   const std::int64_t n = 50'001;
   const auto x = parameters.add("w", {n}, {.mean = 3, .deviation = 0.5}, true).value().to_doubles();
   // The first four moments of (x - 3) / 0.5 must differ from those of the normal distribution by
@@ -125,7 +126,8 @@ BOOST_AUTO_TEST_CASE(normal_numbers_follow_box_muller_for_any_number_of_threads)
       worst = std::max(worst, std::abs(values[i + 1] - (-1 + 2 * radius * std::sin(angle))));
     }
   }
-  // The numbers are f32 with absolute values up to 12. Each has about eight rounding errors.
+  // f32 rounds a number with an absolute value up to 12 by at most 12 * 2^-24. The bound allows
+  // eight such errors.
   BOOST_TEST(worst < 6e-6);
 }
 

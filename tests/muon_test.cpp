@@ -143,7 +143,8 @@ BOOST_FIXTURE_TEST_CASE(twenty_steps_equal_a_plain_loop_of_the_formula, Fixture)
 
 BOOST_FIXTURE_TEST_CASE(the_iteration_keeps_singular_vectors_and_moves_singular_values_near_1,
                         Fixture) {
-  // The worked example of docs/math/muon.md: the singular values 4 and 2 of a symmetric matrix.
+  // Tests the worked example of docs/math/muon.md, a symmetric matrix with the singular values 4
+  // and 2.
   const auto x = [&](const std::vector<double>& numbers) {
     return orthogonalized(Tensor::from(*backend, {2, 2}, DType::f64, numbers), 5)
         .value()
@@ -159,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(the_iteration_keeps_singular_vectors_and_moves_singular_
   BOOST_TEST(got[0] == (one + other) / 2, close);
   BOOST_TEST(got[1] == (one - other) / 2, close);
   for (const double s : {one, other}) BOOST_TEST((s > 0.68 && s < 1.21), s);
-  // A zero matrix has no direction.
+  // A zero matrix stays zero.
   BOOST_TEST((x({0, 0, 0, 0}) == std::vector<double>(4, 0.0)));
 }
 
@@ -176,7 +177,7 @@ BOOST_FIXTURE_TEST_CASE(adamw_updates_vectors_groups_and_parts_of_matrices, Fixt
   for (const auto& [name, tensor] : muon->state()) names.push_back(name);
   BOOST_TEST((names == std::vector<std::string>{"matrix.m", "embedding.m", "embedding.v", "part.m",
                                                 "part.v", "bias.m", "bias.v"}));
-  // A second set of parameters, of which AdamW updates all.
+  // Copies of the same parameters, all of which AdamW updates.
   Parameters again{*backend, {DType::f64}, 1};
   std::vector<Parameter> same;
   for (const Parameter& p : parameters.all()) {

@@ -152,13 +152,13 @@ Tensor next_rows(const Tensor& x) {
   return Tensor::from(x.backend(), x.shape(), x.dtype(), moved);
 }
 
-/// Corrupts dc, the gradient of the shifts (Scores::decay). The right dc contains, for each query
+/// Corrupts dc, the gradient of the shifts (Scores::decay). The correct dc contains, for each query
 /// i, the sum of dS_ij over the keys j. In exact arithmetic this sum is 0. Because the stored
 /// output y_i is rounded, the sum is
 ///   dy_i . (sum_j w_ij v_j - y_i sum_j w_ij).
-/// The mutant subtracts these sums from dc. For softmax and TRA, w is P, and sum_j w_ij includes
-/// the sink and is therefore 1. For entmax, w is the square root of P, and y is the stored
-/// root_mean.
+/// The mutant subtracts these sums from dc. For softmax and TRA (threshold relative attention), w
+/// is P, and sum_j w_ij includes the sink and is therefore 1. For entmax, w is the square root of
+/// P, and y is the stored root_mean.
 void forget_row_sums(const AttentionBackward& op) {
   const Scores& s = op.scores;
   Backend& backend = op.dy.data.backend();

@@ -19,7 +19,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// A batch of sequences with two tokens, one for each of `source_lengths`. Its named inputs are the
+/// A batch with a sequence of two tokens for each of `source_lengths`. Its named inputs are the
 /// tokens "source", with sequences of these lengths, and the floats "picture".
 Batch batch_of(std::vector<std::int32_t> source_lengths) {
   Batch batch;
@@ -154,8 +154,10 @@ BOOST_AUTO_TEST_CASE(batches_whose_sizes_do_not_fit_are_refused) {
 BOOST_AUTO_TEST_CASE(named_inputs_belong_to_the_shape_of_a_step) {
   const Batch batch = batch_of({3, 0, 2});
   BOOST_CHECK(shape_of(batch) == shape_of(batch_of({3, 1, 1})));
-  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({3, 0, 3})));  // 6 tokens instead of 5
-  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({5, 0, 0})));  // a longer sequence
+  // Batches differ in shape if "source" has 6 tokens instead of 5.
+  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({3, 0, 3})));
+  // Batches differ in shape if the longest sequence has 5 tokens instead of 3.
+  BOOST_CHECK(shape_of(batch) != shape_of(batch_of({5, 0, 0})));
   Batch other = batch;
   other.named_features["picture"].shape = {3, 2};
   BOOST_CHECK(shape_of(batch) != shape_of(other));

@@ -18,7 +18,8 @@ std::vector<NamedTensor> some_tensors() {
       {"empty", Tensor::from(*backend, {0, 4}, DType::f32, std::vector<double>())}};
 }
 
-/// A file as numpy.save writes it: version 1, with a header padded to 64 bytes.
+/// A file as numpy.save writes it: version 1, with a header that is padded to a multiple of 64
+/// bytes.
 std::string npy(const std::string& header, const std::string& bytes) {
   std::string padded = header;
   padded.append(118 - 1 - header.size(), ' ');
@@ -95,8 +96,8 @@ BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   std::string flipped = good;
   flipped[200] = static_cast<char>(flipped[200] ^ 1);
   says(flipped, "checksum", "x.npz");
-  // Changes one byte at many places, and truncates the file there. Each such file must be read or
-  // refused.
+  // Changes one byte at many places, and in another copy truncates the file there. Each such file
+  // must be read or refused.
   for (std::size_t i = 0; i < good.size(); i += 3) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x55);

@@ -63,7 +63,8 @@ BOOST_FIXTURE_TEST_CASE(the_first_of_equal_maxima_gets_the_gradient, Fixture) {
     const Recording recording(tape);
     tape.backward({sum(maximum(a, b)), sum(minimum(a, b)), sum(max(x, -1)), sum(max(x, 0))});
   }
-  BOOST_TEST(grad(a) == Doubles({2, 1, 1}));  // in entry 0, a equals b and gets both gradients
+  // In entry 0, a equals b, and both maximum() and minimum() pass their gradients to a.
+  BOOST_TEST(grad(a) == Doubles({2, 1, 1}));
   BOOST_TEST(grad(b) == Doubles({0, 1, 1}));
   BOOST_TEST(grad(x) == Doubles({2, 1, 0, 0, 1, 1}));
 }

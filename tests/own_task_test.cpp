@@ -47,8 +47,8 @@ std::vector<std::string> texts_of(const Task& task, std::span<const std::int32_t
   return texts;
 }
 
-/// `count` records whose prompts are words of `length` letters and a mark. The answer is the word
-/// reversed.
+/// The text of a file with `count` records. Each prompt is a word of `length` letters and a mark,
+/// and its answer is the reversed word.
 std::string reversals(std::size_t length, std::size_t count, std::string_view mark = "=") {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) {
@@ -182,8 +182,8 @@ BOOST_AUTO_TEST_CASE(tokens_are_characters_and_a_sample_is_prompt_mark_answer_an
   BOOST_TEST(!task->check("né", "én").has_value());
   BOOST_TEST(task->check("né", "nn").value() == "expected \"én\", got \"nn\"");
   // The answer of the second record already ends with a line break, which is the end of answers, so
-  // no other end is added. In the pair [2, 1] of this record, 2 and 1 are indices of tokens, for
-  // which the mark "=" is not counted.
+  // no other end is added. The pair [2, 1] of this record says that its token 2 (the first token of
+  // the answer, not counting the mark "=") copies its token 1.
   const Sample second = task->sample_at(1, 0);
   BOOST_TEST(second.tokens.size() == 6u);
   BOOST_REQUIRE(task->reference(second).size() == 1u);
@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(tokens_may_be_words_or_bytes_and_only_some_may_be_scored) {
   const auto bytes =
       task_kind("files").make(completed(name, {{"held_out", "0"}, {"tokenizer", "bytes"}}));
   BOOST_TEST(bytes->vocabulary().size() == 256);
-  BOOST_TEST(bytes->sample_at(0, 0).tokens.size() == 21u);  // 9 + 11 bytes, and the end of answers
+  // 9 bytes of the prompt, 11 of the answer, and 1 for the end of the answer.
+  BOOST_TEST(bytes->sample_at(0, 0).tokens.size() == 21u);
 }
 
 BOOST_AUTO_TEST_CASE(a_single_file_keeps_its_last_records_for_tests) {
@@ -272,7 +273,8 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
             expected = built_in->sample(rng, 0);
           } while (expected.asked.empty());
           const Sample sample = own->sample_at(i, 0);
-          // The files of `boxes` are read as characters, although its tokens are words.
+          // The tokens of the task `boxes` are words, but its files are read as characters. So only
+          // the texts of the two samples are compared.
           if (it.task == std::string("boxes")) {
             BOOST_TEST(own->vocabulary().decode(sample.tokens) ==
                        built_in->vocabulary().decode(expected.tokens));
@@ -394,12 +396,13 @@ BOOST_AUTO_TEST_CASE(tokens_of_prompts_may_have_labels_instead_of_an_answer) {
   Tally tally;
   task->score(sample, std::vector<std::int32_t>{1, 1}, tally);
   BOOST_TEST(tally.at("tokens").mean() == 0.5);
-  // Several labels of a token
+  // A token may have several labels.
   const OptionValues two = labelled(R"({"prompt":"a","answer":"","labels":[[0,0,"9"],[0,1,"8"]]})");
   BOOST_TEST(two.text("predictions") == "2");
   BOOST_TEST(task_kind("files").make(two)->sample_at(1, 0).asked ==
              (std::vector<std::int32_t>{0, 1}));
-  // With the option labels = none, the member is ignored.
+  // With the option labels = none, the labels in the records are ignored. The empty answer of the
+  // first record is then refused.
   BOOST_TEST(contains(refusal([&] {
                         labelled(record("a", "b"), {{"labels", "none"}});
                       }),

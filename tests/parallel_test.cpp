@@ -52,7 +52,8 @@ BOOST_DATA_TEST_CASE(a_worker_number_is_never_shared, data::make(crews), threads
 // Each run of the pool must see what any thread wrote in the previous run.
 BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), threads) {
   ThreadPool pool(threads);
-  const std::int64_t rounds = 20'000 / (threads * threads);  // many threads on few cores are slow
+  // Many threads on few cores are slow, so the test makes fewer rounds with them.
+  const std::int64_t rounds = 20'000 / (threads * threads);
   std::vector<std::int64_t> values(4);
   for (std::int64_t round = 0; round < rounds; ++round) {
     pool.run(4, [&](std::int64_t chunk, int) {
@@ -66,7 +67,8 @@ BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), thread
 BOOST_DATA_TEST_CASE(sleeping_workers_wake, data::make(crews), threads) {
   ThreadPool pool(threads);
   for (int round = 0; round < 5; ++round) {
-    // Idle threads poll for less than 20 ms before they sleep.
+    // Idle threads poll for less than 20 ms before they sleep. So all of them sleep after this
+    // wait.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::atomic<int> sum{0};
     pool.run(100, [&](std::int64_t chunk, int) { sum += static_cast<int>(chunk); });

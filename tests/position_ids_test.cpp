@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_recorded_step_equals_the_step_executed_directly) {
     nn::Decoder model(*backend, small_decoder(*task, nn::Positions::learned, 40), 1);
     const auto source = app::training_batches(task, 3, {.sequences = 12});
     const auto full = [&](std::int64_t step, std::int64_t part) {
-      return nn::filled_up(source(step, part));  // recorded steps pad their batches in this way
+      return nn::filled_up(source(step, part));  // pads the batch as recorded steps do
     };
     return train_losses(model, full, {.steps = 8, .schedule = {.peak = 1e-2, .steps = 8}});
   };

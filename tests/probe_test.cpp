@@ -86,11 +86,12 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// sorting_mechanisms() counts two properties of a token's products with the rows of the output
-// layer. The largest product of the delimiter ⊥ should belong to the minimum of the input. Here it
-// belongs to the number 1, so it counts only if the minimum is 1. The two largest products of a
-// number should belong to this number and its successor. For 1 and 2 these are 1 and 2, so only the
-// number 1 counts, and only if the input contains 2.
+// sorting_mechanisms() counts two properties of the products of a token with the rows of the output
+// layer. First, the largest product of the delimiter ⊥ should belong to the minimum of the input.
+// In this test it belongs to the number 1, so it counts only if the minimum is 1. Second, the two
+// largest products of a number should belong to the number itself and its successor. In this test,
+// those of the numbers 1 and 2 both belong to 1 and 2. So only the number 1 counts, and only if the
+// input contains 2.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

@@ -88,7 +88,7 @@ struct Program {
     return SafetensorsFile::open(
         path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
   }
-  /// Waits until metrics.jsonl of a run has at least this many lines.
+  /// Waits until metrics.jsonl of a run has at least `lines` lines.
   void wait_for_lines(const std::string& run, int lines) const {
     for (int tries = 0; tries < 6000; ++tries) {
       const std::string text = contents(folder / run / "metrics.jsonl");

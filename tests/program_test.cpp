@@ -154,7 +154,8 @@ BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
 
 BOOST_AUTO_TEST_CASE(a_recipe_describes_its_runs) {
   const Json paper = json("repro fal/table1 --scale paper --list-runs --json");
-  // The six runs: two models of Cycle Tracing and, on Flip-Flop, three seeds of GPT and one of FAL.
+  // The recipe has six runs: two models of Cycle Tracing and, on Flip-Flop, three seeds of GPT and
+  // one of FAL.
   BOOST_REQUIRE(paper["rows"].size() == 6u);
   double all = 0;
   for (const Json& run : paper["rows"]) {

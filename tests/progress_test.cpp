@@ -1,4 +1,4 @@
-// The progress line of a training, cut to any width.
+// Tests the progress line of a training, which is cut to the width of the terminal.
 #include "apps/run/progress.h"
 
 #include "tests/check.h"

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(every_message_is_one_line_of_printable_text) {
 BOOST_AUTO_TEST_CASE(long_text_is_cut) {
   BOOST_TEST(quote(std::string(60, 'x')) == '"' + std::string(60, 'x') + '"');
   BOOST_TEST(quote(std::string(61, 'x')) == '"' + std::string(60, 'x') + "...\"");
-  // The limit applies to the escaped text, not to the original text.
+  // The maximum length applies to the escaped text, not to the original text.
   std::string controls;
   for (int i = 0; i < 60; ++i) controls += "\u0098";
   BOOST_TEST(quote(controls).size() ==

@@ -41,8 +41,8 @@ BOOST_AUTO_TEST_CASE(the_order_depends_on_seed_and_epoch) {
              RandomOrder(9, 1, Purpose::test, 1).shift());
 }
 
-// In random orders of the numbers 0 to count - 1, each number is equally frequent at each place. It
-// is followed equally often by each other number.
+// In random orders of the numbers 0 to count - 1, each number is equally frequent at each place.
+// Each number is followed equally often by each other number.
 BOOST_AUTO_TEST_CASE(places_and_neighbours_are_uniform) {
   for (const std::uint64_t count : {3, 5, 6, 23}) {
     std::map<std::pair<std::uint64_t, std::uint64_t>, double> at, after;

@@ -150,9 +150,9 @@ BOOST_AUTO_TEST_CASE(any_is_true_on_every_rank_if_it_is_true_on_one) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
-  // The rounded sum of the values below depends on the order of additions. The lengths are odd, so
-  // the two halves of a message have different lengths. The longest tensor is sent in several
-  // pieces.
+  // The rounded sum of the random numbers in this test depends on the order of additions. The
+  // lengths are odd, so the two halves of a message have different lengths. A tensor of 300,001
+  // numbers is sent in several pieces.
   for (const std::int64_t length : {std::int64_t{1}, std::int64_t{5}, std::int64_t{300'001}}) {
     std::vector<std::vector<double>> parts(8);
     Rng rng(5, Purpose::test);
@@ -349,11 +349,12 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
   };
   const double nothing = peak(Sharing::nothing), moments = peak(Sharing::moments),
                gradients = peak(Sharing::gradients);
-  // Adam's moments have twice the size of the parameters. Sharing them moves three quarters of them
-  // to other ranks. This saves 1.5 times the size of the parameters.
+  // Adam's moments have twice the size of the parameters. With sharing, each of the four ranks
+  // stores only a quarter of them. This saves 1.5 times the size of the parameters.
   BOOST_TEST(moments < nothing - 1.2);
-  // The gradients have the size of the parameters. Sharing them moves three quarters of them to
-  // other ranks. This saves less than 0.75 times their size because of data in transit.
+  // The gradients have the size of the parameters. With sharing, each of the four ranks stores a
+  // quarter of them, and data in transit. This saves less than 0.75 times the size of the
+  // parameters.
   BOOST_TEST(gradients < moments - 0.4);
 }
 
@@ -566,7 +567,7 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
 
 BOOST_AUTO_TEST_CASE(summed_gradients_lie_on_16_bytes_as_those_of_one_rank_do) {
   // On a CUDA device, square_sums adds the entries of a tensor in another order if the tensor is
-  // not aligned to 16 bytes.
+  // not aligned to 16 bytes. Summed gradients must therefore be aligned as on one rank.
   const auto odd = on_ranks(2, [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
     const Decoder model(*backend, uneven(), 3);

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(slots_are_drawn_without_replacement_by_a_power_law) {
   BOOST_TEST(counts.size() == 60u);
   BOOST_TEST(std::abs(all - 1) < 1e-12);
   BOOST_TEST(chi_square_p(counts, expected) > 1e-3);
-  // The test also rejects a power law with the similar exponent 0.9.
+  // A power law with the similar exponent 0.9 must be rejected.
   BOOST_TEST(chi_square_p(counts, flatter) < 1e-6);
 }
 
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(lengths_are_even_and_have_the_same_density_of_keys) {
 BOOST_AUTO_TEST_CASE(the_reference_of_a_value_is_its_place_in_the_table) {
   const auto task = make({{"tokens", "96"},
                           {"pairs", "8"},
-                          // in a small vocabulary, values also occur after the table
+                          // In a small vocabulary, values also occur after the table of pairs.
                           {"vocabulary", "60"},
                           {"repeats", "3"},
                           {"back", "2"}});

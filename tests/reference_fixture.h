@@ -45,8 +45,8 @@ inline void check_values(const Tensor& y, const Values& expected, double toleran
   check_values(y.to_doubles(), expected, tolerance);
 }
 
-/// Runs `op` three times: with a target that is assigned, with a target of tens to which the result
-/// is added, and without a target.
+/// Runs `op` three times: with a target that is overwritten, with a target filled with tens to
+/// which the result is added, and without a target.
 template <class Op>
 void check_target(const Reference& on, Op op, Target Op::*target, const Shape& shape,
                   const Values& expected) {

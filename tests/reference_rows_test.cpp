@@ -6,7 +6,7 @@
 #include "core/contract/softmax.h"
 #include "tests/reference_fixture.h"
 
-// Norms, softmax, losses and optimizers of the reference backend, compared with numbers that were
+// Compares norms, softmax, losses and optimizers of the reference backend with numbers that were
 // computed by PyTorch in f64 or by hand.
 using namespace longhand;
 

@@ -9,7 +9,7 @@
 #include "tests/reference_fixture.h"
 #include "tests/refusal.h"
 
-// Elementwise, product, layout and index operations of the reference backend, compared with numbers
+// Compares elementwise, product, layout and index operations of the reference backend with numbers
 // that were computed by PyTorch in f64 or by hand.
 using namespace longhand;
 

@@ -1,4 +1,4 @@
-// The command `longhand repair`, run as a user runs it.
+// Tests the command `longhand repair`. The tests execute the program as a user does.
 #include <cmath>
 #include <cstring>
 
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_repair_prints_every_distribution_before_and_after) {
   for (std::size_t i = 0; i < made["rows"].size(); ++i) {
     const Json &ours = made["rows"][i], &theirs = scored["rows"][i];
     BOOST_TEST((ours["on"] == theirs["on"] && ours["metric"] == theirs["metric"]));
-    // With learning rate 0 nothing changes.
+    // The repair had the learning rate 0, so the scores before and after it are equal.
     BOOST_TEST((ours["before"] == theirs["value"] && ours["after"] == theirs["value"]));
     BOOST_TEST((ours["before_low"] == theirs["low"] && ours["after_high"] == theirs["high"]));
   }

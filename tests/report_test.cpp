@@ -1,4 +1,4 @@
-// The report of a run: its curves with their values, the sample answers, and the links.
+// Tests the report of a run: its curves with their values, the sample answers, and the links.
 #include <sstream>
 
 #include "apps/html/page.h"

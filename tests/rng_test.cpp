@@ -158,8 +158,8 @@ BOOST_AUTO_TEST_CASE(uniform_numbers_fill_the_unit_interval) {
   BOOST_TEST(chi_square_p(counts) > 1e-3);
 }
 
-// The cumulative distribution function maps normal numbers to uniform numbers. So each of the 50
-// cells must be equally likely.
+// The cumulative distribution function maps normal numbers to uniform numbers between 0 and 1. The
+// test divides this range into 50 cells of equal size, which must be equally likely.
 BOOST_AUTO_TEST_CASE(normal_numbers_are_normal) {
   const auto distribution = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
   Rng rng(6, Purpose::test);

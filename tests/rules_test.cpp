@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   ScoreVars s = of_keys(*backend, {std::log(2), -1, std::log(3), std::log(4)});
   const TraVars rule{Var(column(*backend, Doubles(4, -std::log(2))), true)};
   // The weight of a key with a positive score is proportional to e^score / 2^n, where n is the
-  // number of positive scores from this key on. From the last key backward, these numbers are 4/2,
-  // 3/4 and 2/8. Their sum is 3.
+  // number of positive scores from this key on. From the last key backward, e^score / 2^n is 4/2,
+  // 3/4 and 2/8, with the sum 3.
   check_close(last_row(attention_weights(s, rule)), {1.0 / 12, 0, 1.0 / 4, 2.0 / 3}, 1e-15);
   const HeadVars v{Var(column(*backend, {12, 7, 4, 3}), true), 0, 1, 1};
   Tape tape;
@@ -212,7 +212,8 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
     s.scale = 1e5;
     const Doubles weights = attention_weights(s, rule).to_doubles();
     for (std::size_t i = 0; i < 200; ++i) {
-      // Unlike a query of FAL, a query of TRA also sees its own key.
+      // Unlike FAL, TRA lets a query see its own key. Rows in which this key has weight are
+      // skipped.
       if (std::holds_alternative<TraVars>(rule) && weights[i * 200 + i] > 0) continue;
       for (std::size_t j = 0; j < 200; ++j) {
         const double expected = static_cast<std::int32_t>(j) == match[i] ? 1 : 0;
@@ -289,8 +290,8 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
     check_close(output(same, entmax), output(p, entmax), 1e-5 * deviation * deviation);
     check_close(output(same, sigmoid), output(p, sigmoid), 1e-5 * deviation * deviation);
     for (const double gate :
-         // The multiples of these gates are exact in f32. Rounded shifts could change the signs of
-         // scores, on which TRA depends.
+         // The multiples of these gates are exact in f32. Rounded multiples could change the signs
+         // of scores, on which TRA depends.
          {-0.0625, 0.015625}) {
       check_close(output(same, stick, gate), output(p, stick, gate), of_sticks);
       check_close(output(same, tra(same), gate), output(p, tra(p), gate),

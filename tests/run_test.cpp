@@ -8,7 +8,8 @@
 
 namespace run_test {
 
-/// The commands train, eval, generate, data and repro. The program is run as a user runs it.
+/// Tests the commands train, eval, generate, data and repro. The tests execute the program as a
+/// user does.
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_run_folder_has_all_its_files) {
   BOOST_TEST(first["step"] == 1);
   BOOST_TEST(first["finished"] == false);
   for (int step = 2; step <= 6; ++step) {
-    // The number of threads changes no bit of the checkpoint.
+    // Each resume uses another number of threads, which must change no bit of the checkpoint.
     const std::string threads = " --threads " + std::to_string(1 + step % 3);
     BOOST_TEST(json("train --resume d --max-minutes 0 --quiet --json" + threads)["step"] == step);
   }
@@ -316,7 +317,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_split_checkpoints_works_like_any_other) {
   refuses(1, "export parts --part_mib 1 --out several", "expected a folder without a model");
   json("import several --task flip-flop --task.instructions 8 --part_mib 1 --out again --json");
   BOOST_TEST(files(folder / "again/checkpoints/step-0").size() >=
-             3u);  // an index and two parts of the model, no optimizer
+             3u);  // the index and two parts of the model; the optimizer has no file
   json("export again --out back --json");
   BOOST_TEST(
       (contents(folder / "back/model.safetensors") == contents(folder / "one/model.safetensors")));
@@ -384,7 +385,8 @@ BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_scores_the_reads_of_fal_heads)
   refuses(1, "inspect a --out absent/page.html", "absent/page.html");
 }
 
-// These tasks predict a label of the current token instead of the next token.
+// The tasks words, recall and chains predict a label of the current token instead of the next
+// token.
 BOOST_AUTO_TEST_CASE(labels_are_trained_and_scored_but_not_decoded) {
   const std::map<std::string, std::string> tasks{
       {"words", "--task.group s3 --task.max 8 "},

@@ -1,4 +1,4 @@
-// The commands that find runs and compare them.
+// Tests the commands that find runs and compare them.
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -59,7 +59,8 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
 }
 
 BOOST_AUTO_TEST_CASE(runs_and_columns_are_ranked_by_a_chosen_score) {
-  // The scores of the two runs differ. The worse run is first in the order of paths.
+  // Adds scores to the two runs: 0.25 to narrow, and 0.75 to wide. Ordered by paths, narrow is
+  // first.
   for (const auto& [name, value] : {std::pair("narrow", "0.25"), std::pair("wide", "0.75")}) {
     std::ofstream(folder / "runs" / name / "metrics.jsonl", std::ios::app)
         << R"({"step": 4, "train/tokens": )" << value << R"(, "ood/loss": )" << value << "}\n";
@@ -151,7 +152,8 @@ BOOST_AUTO_TEST_CASE(a_folder_without_permission_is_named) {
     fs::create_directories(runs / name / "inner");
     fs::permissions(runs / name, fs::perms(mode));
   }
-  ::setfsuid(61234);  // root may read everything; this affects the current thread only
+  // Root may read every folder. So this thread takes the rights of another user for a while.
+  ::setfsuid(61234);
   const app::FoundRuns found = app::runs_below(runs);
   ::setfsuid(::geteuid());
   for (const char* name : {"none", "listed", "searched"})
@@ -176,7 +178,7 @@ BOOST_AUTO_TEST_CASE(compare_shows_settings_that_differ_and_scores) {
   for (const char* const part : {"model.width", ">narrow<", ">wide<", "<svg"}) {
     BOOST_TEST(page.find(part) != std::string::npos, part);
   }
-  // A value that is only written in another way is not a difference.
+  // `compare` must not report values that are equal but written in another way, such as 1e-05.
   const auto trained = (*this)(
       "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2x4 --steps 4 --batch 2 "
       "--evaluate-every 2 --evaluate-samples 2 --quiet --width 8 --norm-epsilon 1e-05 --rate 0.001 "

@@ -184,10 +184,11 @@ BOOST_FIXTURE_TEST_CASE(missing_truncated_or_changed_parts_are_refused, Fixture)
   fs::create_directory(part(2));
   expect("expected a file, got a folder");
   fs::remove(part(2));
-  BOOST_REQUIRE(::mkfifo(part(2).c_str(), 0600) == 0);  // opening must not wait for the pipe
+  // A named pipe in place of a file is refused without waiting for a writer.
+  BOOST_REQUIRE(::mkfifo(part(2).c_str(), 0600) == 0);
   expect("expected a file, got a pipe");
   fs::remove(part(2));
-  // Two parts contain the same tensor.
+  // A second file that contains a tensor of the first file is refused.
   const Tensors more({1000, 1000, 1000});
   auto items = more.items();
   items[1].name = "t2";

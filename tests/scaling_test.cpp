@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(sizes_increase_by_factors_of_four_up_to_the_papers_size) {
   }
 }
 
-// Fits with three points for each of the sizes 100, 400 and 1600 samples. At some points,
-// everything or nothing is wrong.
+// Fits with three points for each of the sizes 100, 400 and 1600 samples. At some points, all
+// answers or no answers are wrong.
 BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   const auto points = [](double first, double second, double third) {
     std::vector<scaling::Scored> all;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   const scaling::Fit level = scaling::fit(points(0.4, 0.4, 0.4));
   BOOST_TEST(!level.law.has_value());
   BOOST_TEST(level.why_none.starts_with("no slope: b "));
-  // The error rises, so there is no fit.
+  // The error increases with the number of samples, so there is no fit.
   BOOST_TEST(!scaling::fit(points(0.1, 0.2, 0.4)).law.has_value());
 
   auto some = points(1, 0.2, 0.1);

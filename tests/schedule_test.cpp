@@ -16,9 +16,10 @@ const auto close = boost::test_tools::tolerance(1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(every_step_has_the_rate_of_transformers_and_pytorch) {
-  // The rates of optimizer steps 1 to 8, read before each optimizer.step(). They were computed with
-  // get_linear_schedule_with_warmup(optimizer, 3, 8), get_cosine_..., get_constant_... and
-  // OneCycleLR(optimizer, max_lr=1, total_steps=8, pct_start=3/8).
+  // Learning rates of PyTorch's optimizers in steps 1 to 8, read before each optimizer.step(). The
+  // schedules were get_linear_schedule_with_warmup(optimizer, 3, 8), get_cosine_... and
+  // get_constant_... of transformers, and OneCycleLR(optimizer, max_lr=1, total_steps=8,
+  // pct_start=3/8).
   struct Published {
     Schedule::Curve curve;
     std::vector<double> rates;

@@ -1,5 +1,5 @@
-// The live page: its responses to valid and invalid HTTP requests from this machine and from other
-// machines.
+// Tests the live page of `longhand serve`: its responses to valid and invalid HTTP requests from
+// this machine and from other machines.
 #include <sys/file.h>
 
 #include <sys/stat.h>
@@ -53,7 +53,7 @@ std::string line_of(std::int64_t step, double loss) {
 
 Curves::Time soon() { return std::chrono::steady_clock::now() + std::chrono::hours(1); }
 
-/// The command `longhand serve` on the folder runs/.
+/// Runs the command `longhand serve` on the folder runs/.
 struct Served : Program {
   Served() { std::filesystem::create_directory(folder / "runs"); }
   ~Served() {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_growing_file_is_read_further_and_a_replaced_one_again) {
   out.flush();
   BOOST_TEST(read());
   BOOST_TEST(curves.step() == 6);
-  BOOST_TEST(between().size() == 4u);  // the steps are 1, 2, 3 and 6
+  BOOST_TEST(between().size() == 4u);  // steps 1, 2, 3 and 6 have a valid loss
   BOOST_TEST((*curves.evaluation())["step"].integer() == 4);
   BOOST_TEST(curves.samples().size() == 1u);
   write_atomically(file, line_of(1, 8));
@@ -469,7 +469,7 @@ BOOST_FIXTURE_TEST_CASE(runs_are_shown_by_number_only, Served) {
                              "/api/series?runs=1&figures=loss&points=99999999999999999999"}) {
     BOOST_TEST(get(target).status == 400, target);
   }
-  // Showing a run does not disturb its training.
+  // A run can be trained further while the server shows it.
   BOOST_TEST((*this)("train --resume runs/small --quiet").status == 0);
 }
 
@@ -490,7 +490,7 @@ BOOST_FIXTURE_TEST_CASE(holders_of_the_token_stop_and_resume_runs, Served) {
             .status == 403);
     BOOST_TEST(get(what + of).status == 404);
   }
-  BOOST_TEST(post("/api/resume" + of).status == 400);  // the run is being trained
+  BOOST_TEST(post("/api/resume" + of).status == 400);  // the run is already being trained
   BOOST_TEST(post("/api/stop" + of).status == 200);
   BOOST_TEST(finish(training) == 128 + SIGTERM);
   const Json stopped = wait_for([](const Json& run) { return run["state"] == "stopped"; });
@@ -564,7 +564,8 @@ BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
     BOOST_TEST(page.status == 400);
     BOOST_TEST(contains(page.body, "expected a file, got a link"));
   }
-  // The output of the command goes to a new file serve.log, which replaces the link of this name.
+  // This request starts the command `inspect`. Its output goes to a new file serve.log, which
+  // replaces the link of this name.
   BOOST_TEST(post("/api/look?run=" + number).status == 200);
   wait_until([&] { return !contains(get("/api/runs").body, "\"doing\"").passed; });
   BOOST_TEST(contents(folder / "secret") == secret);

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(bf16_rounds_as_the_scalar_type_does) {
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 4093) {
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
-  // Tests also values halfway between two bf16 numbers, and their neighbours.
+  // Also tests values halfway between two bf16 numbers, and the neighbours of these values.
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
     for (const std::uint32_t low : {0x7fffu, 0x8000u, 0x8001u}) {
       x.push_back(std::bit_cast<float>((high << 16) | low));
@@ -124,7 +124,8 @@ BOOST_AUTO_TEST_CASE(the_maximum_with_a_nan_is_its_second_operand) {
 
 BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_once) {
   const float a = 1.0f + std::numeric_limits<float>::epsilon();
-  const float minus = -(1.0f + 2 * std::numeric_limits<float>::epsilon());  // -(a * a), rounded
+  // -(a * a), rounded to f32.
+  const float minus = -(1.0f + 2 * std::numeric_limits<float>::epsilon());
   const float once = std::fma(a, a, minus);
   BOOST_TEST(once != 0);
   for_each_isa([&](const SimdProbe& probe) {

@@ -159,12 +159,14 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
         BOOST_TEST(c.held == c.positions);
       }
     }
-    BOOST_TEST(all[0].least_lead > 0.999);  // copy: each input position shows its number
+    // Statement 1 of the theorem (copy): each position of the input shows its number.
+    BOOST_TEST(all[0].least_lead > 0.999);
     BOOST_TEST(all[1].least_lead > 0.999);
-    // Characteristic 3 (identity and successor) expects the coordinates 1 + c and epsilon = 1/2,
-    // and 0 otherwise. The lead is the smaller one divided by the larger one:
+    // Statement 3 of the theorem (identity and successor) expects a projection of 1 + c
+    // for one number, epsilon = 1/2 for another, and 0 for all others. Here c = (a - b) / (a + b)
+    // is below 1, where a and b count the copies of a number before and after the delimiter ⊥. The
+    // lead is the smaller projection divided by the larger one:
     //   epsilon / (1 + c) > 1/4.
-    // Here c = (copies before ⊥ - copies after ⊥) / (sum of both counts) is below 1.
     BOOST_TEST(all[2].least_lead > 0.24);
     BOOST_TEST(all[3].least_lead > 0.4);
   }

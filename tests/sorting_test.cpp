@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(with_option_copy_the_successor_of_a_repeated_number_is_its_
   BOOST_CHECK_THROW(draw(*make({{"hint", "successor"}, {"length", "4"}, {"repeat", "4"}}), 0, 1),
                     Error);
 
-  // For both values of the option `successor`, the same inputs are drawn. The answers are equal if
-  // the given number has no copy.
+  // The same inputs are drawn for both values of the option `successor`. The answers are equal if
+  // the given number occurs only once in the input.
   const auto greater = make({{"hint", "successor"}, {"repetition", "0.1"}});
   const auto other = make({{"hint", "successor"}, {"successor", "copy"}, {"repetition", "0.1"}});
   std::int64_t copies = 0;
@@ -212,7 +212,8 @@ BOOST_AUTO_TEST_CASE(the_specified_share_of_inputs_has_few_distinct_numbers) {
     BOOST_REQUIRE(distinct <= std::max<std::size_t>(1, input.size() / 2));
     if (input.size() == 4) few.at(distinct - 1) += 1;
   }
-  // With two numbers, 16 inputs of length 4 are possible. 2 of them have only one distinct number.
+  // With two numbers, 16 inputs of length 4 are possible. 2 of them have only one distinct number,
+  // 14 have two.
   const std::vector<double> expected{1, 7};
   BOOST_TEST(chi_square_p(few, expected) > 1e-3);
 
@@ -261,7 +262,9 @@ BOOST_AUTO_TEST_CASE(the_option_repeat_repeats_distinct_numbers) {
 BOOST_AUTO_TEST_CASE(the_given_number_of_the_successor_hint_is_picked_by_position) {
   const auto task = make({{"hint", "successor"}, {"length", "3"}, {"numbers", "2"}});
   const auto three = make({{"hint", "successor"}, {"length", "4"}, {"numbers", "3"}});
-  std::vector<double> picked(2);  // counts of 1 and 2, picked from 1 1 2 3; expected 2 to 1
+  // Counts how often 1 and 2 are picked from the input 1 1 2 3. The number 1 must be picked twice
+  // as often as 2.
+  std::vector<double> picked(2);
   for (std::uint32_t index = 0; index < 40'000; ++index) {
     const Sample small = draw(*task, index, 1);
     BOOST_REQUIRE(times(input_of(*task, small)).size() == 2u);
@@ -297,7 +300,8 @@ BOOST_AUTO_TEST_CASE(counts_differ_by_up_to_five) {
   BOOST_TEST(chi_square_p(fewer, std::vector<double>{5, 1, 1, 1, 1, 1}) > 1e-3);
   BOOST_TEST(chi_square_p(smaller) > 1e-3);
   const auto tiny = make({{"hint", "count"}, {"length", "3"}});
-  // This input has two numbers that occur once each, so neither is less frequent.
+  // This input consists of two numbers that occur once each. An input in which neither number is
+  // less frequent is allowed.
   BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);
 }
 

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(moments_of_a_few_values) {
   parts.add(moments({13, 16, 20}));
   BOOST_TEST(parts.count == 5);
   BOOST_TEST(std::abs(parts.mean - 12) < 1e-14);
-  BOOST_TEST(std::abs(parts.squares - 170) < 1e-12);  // the squares are 64 + 25 + 1 + 16 + 64
+  BOOST_TEST(std::abs(parts.squares - 170) < 1e-12);  // squared deviations: 64 + 25 + 1 + 16 + 64
   BOOST_TEST(moments({5}).variance() == 0);
   BOOST_TEST(Moments().deviation() == 0);
 }

@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(memory_for_panels_is_limited) {
 
 BOOST_AUTO_TEST_CASE(kept_panels_change_no_bit_of_training) {
   // make_altered_backend() forwards operations to another backend, but does not tell it which
-  // values are steady. So no panels are cached.
+  // values are steady. So training on it caches no panels. Both trainings must have the same bits.
   const nn::BatchSource batches = [](std::int64_t step, std::int64_t place) {
     Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
     nn::Batch batch{.lengths = {20, 13}};

@@ -136,9 +136,9 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_shape_is_dropped) {
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(ask(2) == "2/2");
   BOOST_TEST(ask(1) == "1/1");
-  BOOST_TEST(ask(3) == "3/3");  // replaces the value of key 2
+  BOOST_TEST(ask(3) == "3/3");  // replaces key 2, the least recently used
   BOOST_TEST(ask(1) == "1/1");
-  BOOST_TEST(ask(2) == "2/4");  // replaces the value of key 3
+  BOOST_TEST(ask(2) == "2/4");  // replaces key 3, the least recently used
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(recent.size() == 2u);
 }

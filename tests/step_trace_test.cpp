@@ -1,5 +1,5 @@
-// The inputs and results of a training step, stored in a file so that other programs can repeat the
-// step.
+// Tests the trace of a training step: its inputs and results, stored in a file so that other
+// programs can repeat the step.
 #include <cmath>
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-// The command `longhand sweep`: a grid of runs with its table and its chart.
+// Tests the command `longhand sweep`: a grid of runs with its table and its chart.
 #include <filesystem>
 
 #include "tests/program.h"

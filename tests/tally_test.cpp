@@ -28,7 +28,8 @@ BOOST_AUTO_TEST_CASE(intervals_stay_in_bounds) {
   BOOST_TEST(wilson(0, 0).low == 0);
   BOOST_TEST(wilson(0, 0).high == 1);
   BOOST_TEST(wilson(0, 10).low == 0);
-  BOOST_TEST(std::abs(wilson(0, 10).high - 0.2775) < 1e-4);  // z^2 / (n + z^2), z = 1.96, n = 10
+  // The upper end is z^2 / (n + z^2) with z = 1.96 and n = 10.
+  BOOST_TEST(std::abs(wilson(0, 10).high - 0.2775) < 1e-4);
   BOOST_TEST(std::abs(wilson(10, 10).low - 0.7225) < 1e-4);
   BOOST_TEST(wilson(10, 10).high <= 1);
   BOOST_CHECK_THROW(wilson(2, 1), Error);

@@ -1,5 +1,5 @@
-// The worked example of docs/math/tape.md: its code is compiled here, and its numbers are compared
-// with those of a recorded forward and backward pass.
+// Tests the worked example of docs/math/tape.md: its code is compiled here, and its numbers are
+// compared with those of a recorded forward and backward pass.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -77,8 +77,9 @@ BOOST_AUTO_TEST_CASE(the_numbers_of_the_page_are_those_of_the_tape) {
 
   // Repeats the pass and stores the gradient of the output of each recorded operation.
   w.clear_grad();
-  std::vector<double>
-      first;  // what backward adds to the gradient of w first: the part of the second product
+  // The gradient of w is a sum with a part for each of the two products that read w. `first` is the
+  // part that backward adds first, that of the second product.
+  std::vector<double> first;
   {
     const Recording recording(tape);
     const auto store = [&](const char* name) {

@@ -23,7 +23,7 @@ struct Case {
   std::unique_ptr<Task> task;
 };
 
-/// A file of records for the task `files`. Each answer repeats every letter of the prompt once.
+/// A file of records for the task `files`. Each answer contains every letter of the prompt twice.
 std::string own_file() {
   static const TemporaryFolder folder;
   const std::string path = (folder / "train.jsonl").string();
@@ -41,7 +41,7 @@ std::string own_file() {
 /// has a list of choices.
 std::vector<OptionValues> variants_of(const TaskKind& kind) {
   std::vector<OptionValues> variants{kind.defaults()};
-  // This task can read any file as bytes.
+  // The task `text` can read any file as bytes. This test reads the program longhand.
   if (kind.name == "text") variants.front().set("text", built_program);
   if (kind.name == "files") {
     variants.front().set("files", own_file());
@@ -182,7 +182,8 @@ BOOST_AUTO_TEST_CASE(a_sample_is_a_function_of_its_stream) {
       BOOST_TEST(sample.tokens == it.task->sample(second, 0).tokens);
       seen.insert(sample.tokens);
     }
-    BOOST_TEST(seen.size() > 5u, it.name << " repeats itself");  // short samples coincide by chance
+    // Only a few distinct samples are required, because short samples coincide by chance.
+    BOOST_TEST(seen.size() > 5u, it.name << " repeats itself");
   }
 }
 

@@ -1,4 +1,5 @@
-// The task `text`, which trains on a text of the user: its samples and options, and commands.
+// Tests the task `text`, which trains on a text of the user: its samples, its options and its use
+// by commands.
 #include "tasks/text.h"
 
 #include <cmath>
@@ -74,7 +75,8 @@ void expect_low_bits_per_byte(const Program& program) {
   };
   const double bits = validation("bits_per_byte");
   BOOST_TEST(bits < 0.5);
-  BOOST_TEST(std::abs(std::log2(validation("perplexity")) - bits) < 1e-6);  // a token is a byte
+  // The perplexity is that of a token, and each token is one byte.
+  BOOST_TEST(std::abs(std::log2(validation("perplexity")) - bits) < 1e-6);
   write_atomically(program.folder / "strange", std::string(100, '%'));
   BOOST_TEST(validation("bits_per_byte", " --text " + program.path("strange")) > 2);
   BOOST_TEST(program("eval run --text absent").status == 1);
@@ -141,8 +143,10 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
       BOOST_REQUIRE(task->target_bytes(sample) == learned);
     }
   }
-  BOOST_TEST(most == 199);   // training reaches the last token of its part
-  BOOST_TEST(least == 200);  // validation begins with the first held-out token
+  // Samples for training reach byte 199, the last one of their part.
+  BOOST_TEST(most == 199);
+  // Samples for validation begin with byte 200, the first one of their part.
+  BOOST_TEST(least == 200);
 }
 
 BOOST_AUTO_TEST_CASE(a_text_can_be_trained_on_completely) {
@@ -152,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_text_can_be_trained_on_completely) {
   for (std::uint32_t i = 0; i < 3000; ++i) most = std::max(most, draw(*task, i).tokens.back());
   BOOST_TEST(most == 249);
 
-  // Without validation samples, the training samples are scored.
+  // Without samples for validation, a run is scored on training samples.
   write_atomically(folder / "sentences", sentences(20));
   write_atomically(folder / "one.jsonl", R"({"prompt": "a", "answer": "b"})"
                                          "\n");
@@ -258,7 +262,8 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_
   const auto second = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 1);
   halves.insert(halves.end(), second.begin(), second.end());
   BOOST_TEST(halves == first_tokens(1, {.sequences = 6}, 7, 0));
-  BOOST_TEST(first_tokens(1, {.tokens = 69}, 7, 0) == halves);  // six windows of ten tokens fit
+  // Six windows of ten tokens fit into 69 tokens.
+  BOOST_TEST(first_tokens(1, {.tokens = 69}, 7, 0) == halves);
   BOOST_TEST(halves != first_tokens(2, {.sequences = 6}, 7, 0));
   BOOST_CHECK_THROW(app::training_batches(task, 1, {.sequences = 6, .set = 5}), Error);
 }
@@ -272,7 +277,7 @@ BOOST_AUTO_TEST_CASE(the_held_out_part_begins_with_a_document) {
     return task->vocabulary().decode(task->sample_at(0, 0).tokens);
   };
   BOOST_TEST(validation("0.5") == "six seven##eight");
-  BOOST_TEST(validation("0.05") == "eight");  // the last document
+  BOOST_TEST(validation("0.05") == "eight");  // even a small share holds out the last document
   const auto train =
       make({{"text", path("t")}, {"length", "25"}, {"held_out", "0.5"}, {"separator", "##"}});
   BOOST_TEST(train->vocabulary().decode(train->sample_at(0, 0.99).tokens) ==
@@ -292,7 +297,7 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
   BOOST_TEST(held_out->count() == 1u);
   BOOST_TEST(text_of(*held_out, 0) == "3+3=[six!\n]");
 
-  // However small the share for validation is, it has at least one record.
+  // Validation has at least one record, however small its share is.
   const auto few = make({{"text", file}, {"separator", "\\n"}}, "validation");
   BOOST_TEST(few->count() == 1u);
   BOOST_TEST(text_of(*few, 0) == "3+3=[six!\n]");
@@ -366,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_continues_it) {
   expect_learned_continuations(*this);
   expect_continuations_beyond_the_context(*this);
 
-  // The model can be used without its text.
+  // The model can generate without its text. Scores require the text or another one.
   std::filesystem::remove(folder / "book");
   BOOST_TEST((*this)("generate run --prompt 'the c' --tokens 2 --temp 0").out == "the cat\n");
   BOOST_TEST((*this)("eval run --samples 5").status == 1);

@@ -5,8 +5,8 @@
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// TileRegisters (AMX) in plain C++ code that follows the pseudocode of Intel's manual. Products
-/// and sums are in f32. Of each pair of products along k, the even one is added first. Subnormals
-/// are treated as zero.
+/// and sums are in f32. Of each two neighbouring products along k, the one with the even index is
+/// added first. Subnormals are treated as zero.
 struct TileModel {
   alignas(64) std::uint8_t tiles[8][tile_rows][tile_row_bytes];
   bool configured = false;

@@ -58,10 +58,12 @@ BOOST_AUTO_TEST_CASE(documents_are_encoded_one_by_one_with_their_end_between_the
   };
   write_atomically(text, "abccac");
   BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
-  BOOST_TEST((read_with("c", {3}) == std::vector{4, 3, 3, 0, 3}));  // one document is empty
+  // The document between the two adjacent separators is empty.
+  BOOST_TEST((read_with("c", {3}) == std::vector{4, 3, 3, 0, 3}));
   // The b of the separator "bc" is not merged with the a before it.
   BOOST_TEST((read_with("bc", {3, 1}) == std::vector{0, 3, 1, 2, 0, 2}));
-  BOOST_TEST((read_with("bc", {}) == std::vector{0, 2, 0, 2}));  // the token file is written again
+  // With another separator, the token file is written again.
+  BOOST_TEST((read_with("bc", {}) == std::vector{0, 2, 0, 2}));
   BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
   BOOST_CHECK_THROW(read_with("c", {5}), Error);
   write_atomically(text, "abcab\xff");

@@ -74,8 +74,8 @@ BOOST_AUTO_TEST_CASE(one_long_word_takes_little_memory) {
     write("word", word);
     const std::string rest = std::string(" --count --tokenizer ") + tokenizer + ".json";
     const std::int64_t least = peak_mib("tokenize short" + rest);
-    // The bound includes memory for the file and its normal form. Merging the whole word at once
-    // would need 900 MiB or more.
+    // The bound of 100 MiB leaves room for the text of the file and its normalized text. Merging
+    // the whole word at once would need 900 MiB or more.
     BOOST_TEST(peak_mib("tokenize word" + rest) - least < 100, tokenizer);
   }
 }

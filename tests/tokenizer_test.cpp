@@ -85,13 +85,14 @@ BOOST_AUTO_TEST_CASE(byte_ranges_cover_the_text_and_ids_are_the_same) {
           BOOST_TEST(first <= last);
           BOOST_TEST(last <= text.size());
           const bool nfc = name == "qwen2" || name == "gpt_neox";
-          if (!nfc && name != "smollm2") BOOST_TEST(first <= end);  // no byte was dropped
+          // All other tokenizers drop no byte, so their ranges have no gaps.
+          if (!nfc && name != "smollm2") BOOST_TEST(first <= end);
           BOOST_TEST(last >= end);
           end = last;
           const std::string part = text.substr(first, last - first);
           const std::string bytes = tokenizer.token_bytes(ids[i]);
           if (name == "gpt2" || name == "llama3") BOOST_TEST(bytes == part);
-          if (name == "smollm2") {  // dropped bytes lie between tokens, or within a token
+          if (name == "smollm2") {  // smollm2 drops some bytes, between tokens or within a token
             BOOST_TEST(part.front() == bytes.front());
             BOOST_TEST(part.back() == bytes.back());
           }
@@ -200,7 +201,8 @@ Encoded encoded(const Tokenizer& tokenizer, std::string_view text, std::size_t p
   return all;
 }
 
-constexpr std::size_t whole_words = std::size_t{1} << 40;  // so long that no word is split
+// A piece size so large that no word is split into pieces.
+constexpr std::size_t whole_words = std::size_t{1} << 40;
 
 /// A byte-level tokenizer with the letters a, b, ..., merges among them, and the tokens that the
 /// merges make.
@@ -260,7 +262,8 @@ BOOST_AUTO_TEST_CASE(the_ids_of_long_words_are_right_for_any_kind_of_merges) {
       merges.emplace_back(static_cast<int>(rng.below(known)), static_cast<int>(rng.below(known)));
     }
     std::string word;
-    // The last of the letters below has no token in the vocabulary, so it is dropped.
+    // A word of random letters. One of these letters has no token in the vocabulary, so it is
+    // dropped.
     while (word.size() < 1500) {
       const std::string part(
           1 + rng.below(seed % 3 == 0 ? 40 : 3),

@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_detected) {
   BOOST_TEST(compared({{"y", result({std::nan("")})}}, {std::nan("")}).used == 0);
 }
 
-// A single entry of a thousand may have an error of 12 standard deviations. An error that all
-// entries share may only be a hundredth of that.
+// If all 1000 entries of a result are multiplied by 1.04, this must be detected, although no single
+// entry exceeds its own bound, 12 standard deviations of its rounding errors.
 BOOST_AUTO_TEST_CASE(a_common_factor_is_detected_even_if_no_single_entry_exceeds_its_bound) {
   Rng rng(1, Purpose::test);
   constexpr double sigma = 0.05;

@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
     BOOST_TEST(first.step() == 3);
     BOOST_TEST(scored.empty());
   }
-  scored = {0};  // not empty, so the evaluation is not interrupted again
+  scored = {0};  // the evaluation is interrupted only if `scored` is empty
   Trainer second(model, source, o, hooks);
   BOOST_TEST(second.resume_latest());
   BOOST_TEST(!second.evaluated());
@@ -478,12 +478,13 @@ BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
 }
 
 BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
-  const auto before = std::signal(SIGHUP, SIG_DFL);  // under nohup the signal is ignored
+  // The default action is set because a test under nohup would ignore SIGHUP.
+  const auto before = std::signal(SIGHUP, SIG_DFL);
   const StopSignals signals;
   BOOST_TEST(StopSignals::raised() == 0);
   for (const int signal : {SIGHUP, SIGTERM, SIGPIPE, SIGPIPE}) {
     std::raise(signal);
-    BOOST_TEST(StopSignals::raised() == SIGHUP);  // the first signal counts
+    BOOST_TEST(StopSignals::raised() == SIGHUP);  // raised() returns the first signal
   }
   { const StopSignals again; }
   BOOST_TEST(StopSignals::raised() == SIGHUP);

@@ -19,7 +19,7 @@ inline std::vector<Json> read_transcript(const std::filesystem::path& run) {
   return lines;
 }
 
-/// Writes a transcript. `before` of each line becomes the hash of the line before it.
+/// Writes a transcript. The member `before` of each line becomes the hash of the previous line.
 inline void write_chained(const std::filesystem::path& run, std::vector<Json> lines) {
   std::ofstream out(run / "transcript.jsonl", std::ios::binary);
   std::string before(64, '0');

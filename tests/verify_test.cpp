@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_transcript_of_an_uninterrupted_one) {
   const fs::path run = longhand.folder / "run";
   const std::string whole = contents(longhand.folder / "whole" / "transcript.jsonl");
   BOOST_TEST(contents(run / "transcript.jsonl") == whole);
-  // The process is killed while it writes the line of step 5.
+  // Simulates a process that was killed while it wrote the line of step 5.
   fs::remove_all(run / "checkpoints" / "step-6");
   std::vector<Json> lines = read_transcript(run);
   lines.resize(8);
@@ -181,7 +181,8 @@ BOOST_AUTO_TEST_CASE(a_changed_line_is_named_with_what_differs) {
                       ":1: seed: expected 1, as in config.ini, got 2"));
   BOOST_TEST(contains(reported([](auto& l) { l.erase(l.begin() + 4); }),
                       "expected step 3 or the state of step 2"));
-  // Without the checkpoint, only computing the state again finds the tensor.
+  // If a tensor of step 2 has a wrong hash and the checkpoint is missing, only computing the state
+  // again finds this tensor.
   fs::remove_all(run / "checkpoints" / "step-2");
   BOOST_TEST(contains(reported([&](auto& l) {
                         auto& part = l[4]["parameters"];
@@ -218,7 +219,8 @@ BOOST_AUTO_TEST_CASE(any_file_as_a_transcript_is_refused_in_one_line) {
     write(file, text);
     longhand.refuses(1, "verify run --all", message);
   }
-  // Each member of each line is removed, or replaced by a value of another type.
+  // Each member of each line is replaced by null or by another value. The changed transcript must
+  // be refused.
   const std::vector<Json> lines = [&] {
     write(file, whole);
     return read_transcript(run);
@@ -231,7 +233,8 @@ BOOST_AUTO_TEST_CASE(any_file_as_a_transcript_is_refused_in_one_line) {
         std::vector<Json> changed = lines;
         changed[i][name] = other;
         write_chained(run, changed);
-        // The program's version is not compared, and the run has no data.
+        // A changed line may be accepted only if the new value equals the old one, or if it is a
+        // text in place of the program's version or commit, which are not compared.
         const bool allowed =
             other == value || ((name == "version" || name == "commit") && other.is_string());
         const std::string said = refusal([&] { app::verify(run, {.all = true}, {}, {}); });

@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(swaps_are_the_ten_elements_that_exchange_two_points) {
   }
   BOOST_TEST(chi_square_p(cells) > 1e-3);
   BOOST_TEST(products.size() == 120u);
-  for (const char* group : {"s2", "z2"}) {  // with swaps only, 1 is always drawn
+  for (const char* group : {"s2", "z2"}) {  // element 1 is the only swap of these groups
     const Sample ones = draw(*make({{"group", group}, {"moves", "swaps"}}), 0);
     BOOST_TEST(std::ranges::count(ones.tokens, 1) == 128);
   }
@@ -233,7 +233,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_product_by_product) {
   BOOST_TEST(verdict(*last, "1 2 4", "3") == "right");
   BOOST_TEST(verdict(*last, "1 2 4", "4") == "product 1: expected 3, got 4");
   BOOST_TEST(verdict(*last, "1 2 4", "1 4 3") == "product 1: expected 3, got 1");
-  // Element 25 of S5 exchanges two pairs of points.
+  // An element that is not a swap must be refused. For example, element 25 of S5 exchanges two
+  // pairs of points.
   for (const auto& [group, other] :
        {std::pair{"s3", "3"}, {"s3", "0"}, {"z2", "0"}, {"s5", "25"}, {"s5", "0"}}) {
     const auto swaps = make({{"group", group}, {"moves", "swaps"}});

@@ -51,7 +51,8 @@ class Chromium {
   TemporaryFolder profile_;
   pid_t process_ = -1;
   FileDescriptor to_, from_;
-  // received_: bytes of incomplete messages; target_ and session_: ids of the page
+  // received_: bytes of incomplete messages; target_: id of the page; session_: id of the session
+  // with the page
   std::string received_, target_, session_;
   std::int64_t number_ = 0;
   bool loaded_ = false;

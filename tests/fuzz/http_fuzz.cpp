@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     require(app::parse_query(written, again), "a query that is written can be read");
     again.erase("");
-    query.erase("");  // a query such as "&=&" contains an empty name
+    query.erase("");  // empty names, as in the query "&=&", are not compared
     require(again == query, "a query reads back as the same");
   }
   return 0;

@@ -129,7 +129,7 @@ class JsonMutator {
       } else {
         edit_list(members);
       }
-      Json::Object once;  // members of an object must have unique names
+      Json::Object once;  // only the first member of each name, because names must be unique
       for (auto& member : members) {
         if (std::ranges::find(once, member.first, &Json::Member::first) == once.end()) {
           once.push_back(std::move(member));

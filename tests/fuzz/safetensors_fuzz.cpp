@@ -44,13 +44,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-/// Three inputs in four: changes only the JSON header and corrects the header's length. Otherwise
-/// most inputs would be refused for a wrong length, and nothing else would be tested.
+/// Mutates an input. For three inputs in four, changes only the JSON header and corrects the stored
+/// length of the header. An input with a wrong length is refused at once, which would test nothing
+/// else.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t room, unsigned seed) {
   std::uint64_t length = 0;
   if (size >= sizeof length) std::memcpy(&length, data, sizeof length);
-  // An input of the corpus may be larger than the buffer.
+  // Uses libFuzzer's own mutations for one input in four, for inputs without a complete header, and
+  // for inputs of the corpus that are larger than the buffer.
   if (size > room || size < sizeof length || length > size - sizeof length || seed % 4 == 0) {
     return LLVMFuzzerMutate(data, size, room);
   }

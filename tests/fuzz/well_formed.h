@@ -11,7 +11,7 @@
 namespace longhand::fuzz {
 
 /// Requires that HTML or MathML closes its tags in reverse order of opening, and that there is no
-/// "<" outside of tags, for any text.
+/// "<" outside of tags.
 inline void require_well_formed(std::string_view html) {
   constexpr std::array<std::string_view, 2> alone{"br", "img"};
   std::vector<std::string> open;

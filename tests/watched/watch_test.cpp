@@ -55,7 +55,8 @@ __global__ void reverse_in_warps(int* y, bool barrier) {
   const int thread = static_cast<int>(threadIdx.x);
   shared[thread] = thread;
   if (barrier) __syncwarp();
-  // A shuffle within the warp does not order memory accesses.
+  // Without a barrier, the threads only take part in a shuffle, which does not order their memory
+  // accesses.
   if (!barrier) __shfl_sync(full_warp, thread, 0);
   y[thread] = shared[thread ^ 1];
 }
@@ -156,7 +157,7 @@ __global__ void much_shared(int* y, bool more) {
 }
 
 /// Computes the matrix product a b, where all entries of a are 1 and b[k][n] = n. If wrong_by is
-/// not 0, lanes have words of b that belong to other lanes.
+/// not 0, each lane passes words of b that another lane should pass.
 __global__ void multiply(int* y, int wrong_by) {
   const int lane = lane_index();
   const float column = static_cast<float>((lane + wrong_by) % 32 / 4);
