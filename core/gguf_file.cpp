@@ -101,7 +101,7 @@ class Cursor {
       for (std::uint64_t i = 0; i < count; ++i) string();
     } else {
       LONGHAND_CHECK(count <= bytes_.size(), file_, ": expected an array of at most ",
-                     bytes_.size(), " values, one per byte of the file, got ", count);
+                     bytes_.size(), " values, because the file has no more bytes, got ", count);
       take(count * sizes[type]);
     }
     return {type, count, bytes_.subspan(begin, place_ - begin)};

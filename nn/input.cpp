@@ -32,9 +32,10 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   std::vector<std::int32_t> numbers;
   std::int32_t before = 0;
   for (const ReferencePair& pair : reference) {
-    LONGHAND_CHECK(pair.row >= before && pair.row < std::ssize(places),
-                   "input: expected reference pairs with rows in ascending order below ",
-                   places.size(), ", got row ", pair.row, " after row ", before);
+    LONGHAND_CHECK(
+        pair.row >= before && pair.row < std::ssize(places),
+        "input: expected reference pairs in ascending order of their rows, with rows below ",
+        places.size(), ", got row ", pair.row, " after row ", before);
     before = pair.row;
     const std::int32_t own = places[static_cast<std::size_t>(pair.row)];
     LONGHAND_CHECK(pair.position >= 0 && pair.position <= own,

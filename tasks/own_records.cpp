@@ -189,8 +189,8 @@ Sample OwnRecords::labelled(const Answer& record, const RecordMarks& marks,
   for (const RecordMarks::Label& label : *marks.labels) {
     LONGHAND_CHECK(label.token < length, place, ": \"labels\": expected indices below ", length,
                    ", the tokens of the prompt, got ", label.token);
-    LONGHAND_CHECK(label.group < groups, place, ": \"labels\": expected at most ", groups,
-                   " labels of a token, got label ", label.group);
+    LONGHAND_CHECK(label.group < groups, place, ": \"labels\": expected label numbers below ",
+                   groups, ", the number of labels per token, got ", label.group);
     const auto found = settings_.class_of.find(label.text);
     LONGHAND_CHECK(found != settings_.class_of.end(), place, ": \"labels\": ", quote(label.text),
                    " is not among the labels of the files with which the run began (task.labels)");

@@ -244,8 +244,8 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   BOOST_TEST(at(gain, "String Reversal", "mean gain").low.has_value());
 }
 
-// Attention is measured and repaired in models with softmax heads, even if another mechanism learns
-// the task best.
+// The recipes that measure attention, and those that repair a model, need softmax heads. They use
+// softmax heads even if another mechanism learns the task best.
 BOOST_AUTO_TEST_CASE(heads_without_attention_are_replaced_by_softmax_where_attention_is_measured) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table3-laptop");

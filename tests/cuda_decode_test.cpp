@@ -60,7 +60,8 @@ const std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}
 struct Said {
   std::vector<Tokens> answers;
   std::vector<double> log_probabilities;
-  // For each token, the work submitted to the device until the token was known.
+  // One entry per token: the work that the host gave to the device after the previous token was
+  // known and until this token was known.
   std::vector<GivenWork> given;
   std::string error;
 

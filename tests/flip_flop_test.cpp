@@ -123,8 +123,8 @@ BOOST_AUTO_TEST_CASE(drifting_letters_have_the_frequencies_of_each_part) {
   }
   BOOST_TEST(chi_square_p(bits) > 1e-3);
   std::vector<double> middle_counts(3), middle_shares(3);
-  // `rare` counts the reads in the first instructions and the writes in the last instructions of a
-  // sample, both of which are rare.
+  // Two events are rare: reads among the first instructions of a sample, and writes among its last
+  // ones. `rare` counts both.
   double rare = 0, rare_expected = 0;
   for (std::size_t k = 1; k < count; ++k) {
     const std::size_t from_end = count - k;

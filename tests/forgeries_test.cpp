@@ -31,8 +31,8 @@ struct Forgery {
     return run / "checkpoints" / ("step-" + std::to_string(step));
   }
 
-  /// Changes lines of the transcript, and then computes the hash of the preceding line again in
-  /// every line, so that the chain of hashes is valid.
+  /// Changes lines of the transcript. Then each line gets the hash of the new line before it, so
+  /// that the chain of hashes is valid.
   void edit(const std::function<void(std::vector<Json>&)>& change) {
     std::vector<Json> lines = read_transcript(run);
     change(lines);

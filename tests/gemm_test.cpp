@@ -224,9 +224,9 @@ struct Operands {
   }
 };
 
-/// Returns the error of c at `place`, (batch, row, column), as a fraction of its bound. Returns
-/// infinity if c or the epilogue's result `pre` exceeds its bound there. `old` is c before the
-/// product.
+/// Returns the error of c at `place`, divided by the largest permitted error. `place` is (batch,
+/// row, column). The result is infinity if this quotient is above 1 for c or for the epilogue's
+/// result `pre`. `old` is c before the product.
 double used_bound(const Case& t, const Operands& x, const Matrix& old, const Products& products,
                   std::array<std::int64_t, 3> place) {
   const auto [p, i, j] = place;

@@ -261,7 +261,9 @@ BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are
       const Folder folder;
       folder.put("config.json", expected.file.metadata().at("config"));
       std::vector<Written> tensors = weights_of(expected, type);
-      if (name == "gpt2_tied") {  // has the names of the first published GPT-2 files
+      // The tensors of gpt2_tied have other names, those of the first GPT-2 files that were
+      // published.
+      if (name == "gpt2_tied") {
         for (Written& t : tensors) t.name = t.name.substr(std::string("transformer.").size());
         // Early GPT-2 files also contain a tensor h.0.attn.bias, which the model does not need.
         tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});

@@ -524,7 +524,7 @@ BOOST_AUTO_TEST_CASE(a_broken_table_is_refused_with_its_line) {
   says("prompt,answer\n\"x\"z,y\n", "t.csv:2: expected the end of the cell after a quote");
   says("prompt,answer\nx,y\n\"x,y\nx,y\n", "t.csv:3: expected a closing quote");
   says("prompt,answer\nx,\xff\n", "t.csv:2: expected UTF-8");
-  says("prompt,answer\n", "t.csv: expected rows for training, got no row");
+  says("prompt,answer\n", "t.csv: expected at least one row for training");
   refuses(2, "data split t.csv --lengths 5,5 --out mine", "--lengths: expected ascending numbers");
   refuses(2, "data --task reversal --lengths 5", "--lengths: can only be used with `split FILE`");
   refuses(2, "data split t.csv", "split: expected --out FOLDER");

@@ -352,9 +352,9 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
   // Adam's moments have twice the size of the parameters. With sharing, each of the four ranks
   // stores only a quarter of them. This saves 1.5 times the size of the parameters.
   BOOST_TEST(moments < nothing - 1.2);
-  // The gradients have the size of the parameters. With sharing, each of the four ranks stores a
-  // quarter of them, and data in transit. This saves less than 0.75 times the size of the
-  // parameters.
+  // The gradients have the size of the parameters. With sharing, each of the four ranks stores only
+  // a quarter of the gradients, which saves 0.75 times the size of the parameters. The rank also
+  // stores data in transit, so the saving is smaller.
   BOOST_TEST(gradients < moments - 0.4);
 }
 

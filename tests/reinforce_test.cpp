@@ -228,12 +228,12 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
       [&] {
         place({{4, 0}, {3, 0}});
       },
-      "expected reference pairs with rows in ascending order below 9, got row 3");
+      "expected reference pairs in ascending order of their rows, with rows below 9, got row 3");
   expect_refusal(
       [&] {
         place({{9, 0}});
       },
-      "expected reference pairs with rows in ascending order below 9, got row 9");
+      "expected reference pairs in ascending order of their rows, with rows below 9, got row 9");
 }
 
 // The weights that look() returns must give the outputs of the heads. The projection of the first

@@ -204,8 +204,8 @@ Encoded encoded(const Tokenizer& tokenizer, std::string_view text, std::size_t p
 // A piece size so large that no word is split into pieces.
 constexpr std::size_t whole_words = std::size_t{1} << 40;
 
-/// A byte-level tokenizer with the letters a, b, ..., merges among them, and the tokens that the
-/// merges make.
+/// A byte-level tokenizer. Its tokens are the first `letters` letters of the alphabet and the
+/// tokens that the merges make of them.
 Tokenizer tokenizer_of_merges(int letters, const std::vector<std::pair<int, int>>& merges) {
   std::vector<std::string> tokens;
   for (int i = 0; i < letters; ++i) tokens.emplace_back(1, static_cast<char>('a' + i));

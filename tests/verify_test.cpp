@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_transcript_has_each_step_and_each_checkpoint_and_is_verif
   const auto outcome = longhand("verify run --all --against " + hash);
   BOOST_TEST(outcome.status == 0);
   BOOST_TEST(outcome.out ==
-             "run: these hold: the chain of 11 lines, config.ini, the metrics of 5 steps, 2 "
+             "run: valid: the chain of 11 lines, config.ini, the metrics of 5 steps, 2 "
              "checkpoints and steps 1..5\nhash of the last line: " +
                  hash + "\n");
   BOOST_TEST(outcome.err == "");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(steps_of_a_missing_text_are_reported_as_unchecked) {
   fs::remove(longhand.folder / "book.txt");
   longhand.refuses(1, "verify run --all",
                    "run: these parts could not be checked: the data and steps 1..3, because ");
-  longhand.refuses(1, "verify run", "these parts hold: the chain of 6 lines, config.ini");
+  longhand.refuses(1, "verify run", "these parts are valid: the chain of 6 lines, config.ini");
 }
 
 BOOST_AUTO_TEST_CASE(steps_of_other_kernels_are_refused) {

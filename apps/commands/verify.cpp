@@ -50,8 +50,8 @@ void run(const Arguments& arguments) {
   const Verified verified = verify(run, steps, against, threads);
   LONGHAND_CHECK(verified.unchecked.empty(), run,
                  ": these parts could not be checked: ", verified.unchecked,
-                 "; these parts hold: ", verified.holds);
-  std::cout << printable(text(run, ": these hold: ", verified.holds))
+                 "; these parts are valid: ", verified.holds);
+  std::cout << printable(text(run, ": valid: ", verified.holds))
             << "\nhash of the last line: " << verified.hash << '\n';
 }
 

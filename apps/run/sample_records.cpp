@@ -153,8 +153,9 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
     chosen.file->write(line.dump() + "\n");
     ++chosen.rows;
   }
-  LONGHAND_CHECK(parts.front().rows > 0, table.string(), ": expected rows for training, got no row",
-                 split.longest.empty() ? "" : " up to the first length of --lengths");
+  LONGHAND_CHECK(parts.front().rows > 0, table.string(), ": expected at least one row for training",
+                 split.longest.empty() ? "" : ", which has at most the first length of --lengths",
+                 ", got none");
   for (const Part& part : parts) {
     if (!part.file) continue;
     part.file->commit();

@@ -198,7 +198,7 @@ HttpResponse LivePage::post(const HttpRequest& request) {
   if (request.path == "/api/stop") {
     LiveRuns::stop(run);
   } else if (request.path == "/api/resume") {
-    LONGHAND_CHECK(!LiveRuns::writer(run), run.name, ": the run is being trained");
+    LONGHAND_CHECK(!LiveRuns::writer(run), run.name, ": expected a run that is not being trained");
     LiveRuns::start(run, {"train", "--resume", run.path.string()});
   } else if (request.path == "/api/look") {
     LiveRuns::start(run, {"inspect", run.path.string(), "--threads", "1"});

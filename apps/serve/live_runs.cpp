@@ -245,8 +245,9 @@ std::optional<Writer> LiveRuns::writer(const LiveRun& run) {
 
 void LiveRuns::stop(const LiveRun& run) {
   const std::optional<Writer> held = writer(run);
-  LONGHAND_CHECK(held, run.name, ": the run is not being trained");
-  LONGHAND_CHECK(held->process != 0, run.name, ": the run is being trained on another machine");
+  LONGHAND_CHECK(held, run.name, ": expected a run that is being trained");
+  LONGHAND_CHECK(held->process != 0, run.name,
+                 ": only the machine that trains the run can stop it");
   LONGHAND_CHECK(::kill(held->process, SIGTERM) == 0, run.name,
                  ": the process of the run cannot be signalled: ", std::strerror(errno));
 }

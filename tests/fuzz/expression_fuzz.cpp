@@ -1,5 +1,5 @@
-// Fuzz target: parses any bytes as a formula typed by a user (`gradcheck --expression`). They are
-// refused, or the formula can be evaluated.
+// Fuzz target: parses any bytes as a formula typed by a user (`gradcheck --expression`). If the
+// parser accepts the formula, the formula can be evaluated without an error.
 #include "apps/expression.h"
 #include "tests/fuzz/promise.h"
 
