@@ -4,6 +4,7 @@
 #include <numbers>
 #include <utility>
 
+#include "core/elementary.h"
 #include "core/error.h"
 
 namespace longhand {
@@ -88,8 +89,8 @@ double Rng::uniform() {
 }
 
 double Rng::normal() {
-  const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));
-  return radius * std::cos(2.0 * std::numbers::pi * uniform());
+  const double radius = std::sqrt(-2.0 * elementary::log(1.0 - uniform()));
+  return radius * elementary::cos(2.0 * std::numbers::pi * uniform());
 }
 
 }  // namespace longhand

@@ -1,13 +1,13 @@
 #include "core/contract/cumulate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "core/cpu/attention/work.h"
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
+#include "core/elementary.h"
 
 /// Cumulative sums and counts over the tokens of a sequence. Each sequence is processed by one
 /// thread. Dividing a sequence among threads is not worthwhile, because the work per token is small
@@ -65,7 +65,8 @@ void run(CpuBackend& backend, const LogCounts& op) {
                    const SegmentRows at = segment_rows(op.queries, op.keys, s);
                    for (std::int64_t t = 0; t < at.queries; ++t) {
                      const std::int64_t n = op.whole ? at.keys : at.offset() + t + 1;
-                     const float log_n = std::log(static_cast<float>(std::max<std::int64_t>(2, n)));
+                     const auto log_n = static_cast<float>(
+                         elementary::log(static_cast<double>(std::max<std::int64_t>(2, n))));
                      std::fill_n(y + (at.query + t) * columns, columns, log_n);
                    }
                  }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cpu/simd.h"
+#include "core/elementary.h"
 
 /// exp, log, log1p, tanh, erf, sigmoid, sine and cosine of vectors, for all inputs including
 /// subnormals. The maximum errors, in units in the last place of f32, are 1.5 for exp, log and
@@ -28,8 +29,8 @@ template <class... Coefficients>
 
 /// Returns p 2^n, rounded once, for an integer n in [-300, 300]. n_int is the same integer as n.
 [[gnu::always_inline]] inline Vec scale_by_power(Vec p, Vec n, IntVec n_int) {
-#if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON) || \
-    defined(LONGHAND_ISA_IS_AVX2)
+#if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_FUSED) || \
+    defined(LONGHAND_ISA_IS_NEON) || defined(LONGHAND_ISA_IS_AVX2)
   (void)n;
   // p is multiplied by 2^half and then by 2^(n - half). Both powers are normal numbers, and the
   // first product is exact.
@@ -129,7 +130,7 @@ struct ReducedExp {
 /// sin x and cos x. Let n be the integer nearest to x / (pi/2), and r = x - n pi/2. n mod 4
 /// determines whether sin r or cos r is used, and with which sign. To compute r, pi/2 is split into
 /// four parts, and n times each part is subtracted from x. Three of the parts are so short that
-/// these products are exact. For |x| >= 2^14, libm is used.
+/// these products are exact. For |x| >= 2^14, the functions of f64 are used.
 [[gnu::always_inline]] inline void sine_cosine(Vec x, Vec& sine, Vec& cosine) {
   const Vec magic(12582912.0);  // adding 1.5 * 2^23 rounds to an integer, as in reduce_exp()
   const Vec shifted = fma(x, Vec(0.63661977236758134308), magic);
@@ -152,8 +153,8 @@ struct ReducedExp {
   if (const Mask far = ~(abs(x) < Vec(16384.0)); any(far)) {
     for (int i = 0; i < lanes; ++i) {
       if (far.v[i] == 0) continue;
-      sine.v[i] = static_cast<float>(__builtin_sin(static_cast<double>(x.v[i])));
-      cosine.v[i] = static_cast<float>(__builtin_cos(static_cast<double>(x.v[i])));
+      sine.v[i] = static_cast<float>(elementary::sin(static_cast<double>(x.v[i])));
+      cosine.v[i] = static_cast<float>(elementary::cos(static_cast<double>(x.v[i])));
     }
   }
 }

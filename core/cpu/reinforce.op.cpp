@@ -90,12 +90,12 @@ const ReinforceKernels<bf16>& kernels<ReinforceKernels<bf16>, Isa::LONGHAND_ISA>
 
 #else
 #include <algorithm>
-#include <cmath>
 
 #include "core/contract/reinforce.h"
 #include "core/cpu/attention/work.h"
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
+#include "core/elementary.h"
 
 namespace longhand::cpu {
 namespace {
@@ -139,7 +139,7 @@ void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op, fl
 }  // namespace
 
 void run(CpuBackend& backend, const Reinforce& op) {
-  const auto log_threshold = static_cast<float>(std::log(op.threshold));
+  const auto log_threshold = static_cast<float>(elementary::log(op.threshold));
   const auto* const pairs = op.pairs.data<std::int32_t>();
   const std::int64_t count = op.pairs.rows();
   const auto begins = [&](std::int64_t n) { return n == 0 || pairs[2 * n] != pairs[2 * n - 2]; };

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numbers>
 
 #include "core/contract/rope.h"
+#include "core/elementary.h"
 
 namespace longhand::nn {
 namespace {
@@ -47,7 +47,8 @@ std::vector<double> RopeOptions::frequencies(std::int64_t dims) const {
   std::vector<double> all;
   for (std::int64_t p = 0; 2 * p < dims; ++p) {
     const float exponent = static_cast<float>(2 * p) / static_cast<float>(dims);
-    float f = 1.0f / std::pow(static_cast<float>(base), exponent);
+    const double power = elementary::power(static_cast<float>(base), exponent);
+    float f = 1.0f / static_cast<float>(power);
     if (factor != 1) {
       const auto context = static_cast<float>(original);
       const float wavelength = 2 * std::numbers::pi_v<float> / f;

@@ -1,7 +1,6 @@
 #include "nn/layers/sinusoids.h"
 
-#include <cmath>
-
+#include "core/elementary.h"
 #include "nn/layers/rope.h"
 
 namespace longhand::nn {
@@ -17,7 +16,7 @@ const Tensor& Sinusoids::table(Backend& backend, DType type, std::int64_t width,
   for (std::int64_t p = 0; p < count; ++p) {
     for (std::int64_t i = 0; i < width; ++i) {
       const double angle = static_cast<double>(p) * f[static_cast<std::size_t>(i / 2)];
-      values.push_back(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      values.push_back(i % 2 == 0 ? elementary::sin(angle) : elementary::cos(angle));
     }
   }
   table_ = Tensor::from(backend, {count, width}, type, values);

@@ -1,7 +1,6 @@
-#include <cmath>
-
 #include "autograd/combine.h"
 #include "autograd/cumulate.h"
+#include "core/elementary.h"
 #include "nn/mixing/attention_heads.h"
 
 namespace longhand::nn {
@@ -20,7 +19,7 @@ class AlibiHeads final : public AttentionHeads {
     for (std::int64_t h = 1; h <= heads; ++h) {
       const double share =
           static_cast<double>(place.heads_before + h) / static_cast<double>(place.heads_alike);
-      logs.push_back(-std::exp2(-8 * share));
+      logs.push_back(-elementary::power(2, -8 * share));
     }
     logs_ = layer.constants(logs);
   }

@@ -1,9 +1,8 @@
 #include "nn/mixers/chacal.h"
 
-#include <cmath>
-
 #include "autograd/chacal.h"
 #include "autograd/elementwise.h"
+#include "core/elementary.h"
 #include "core/error.h"
 
 namespace longhand::nn {
@@ -26,7 +25,7 @@ void ChacalHeads::build(MixerScope& layer, const MixerPlace& place) {
   AttentionHeads::build(layer, place);
   if (learned_gamma != Learned::no) {
     const std::int64_t numbers = learned_gamma == Learned::head ? place.heads_alike : 1;
-    logit_ = layer.shared("gamma_logit", {numbers}, std::log(gamma / (1 - gamma)));
+    logit_ = layer.shared("gamma_logit", {numbers}, elementary::log(gamma / (1 - gamma)));
   }
   beta_ = scores.build(layer);
   fixed_gamma_ = layer.constants({&gamma, 1});

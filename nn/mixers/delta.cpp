@@ -6,6 +6,7 @@
 #include "autograd/rearrange.h"
 #include "core/contract/convolution.h"
 #include "core/contract/delta.h"
+#include "core/elementary.h"
 #include "nn/mixing/attention_heads.h"
 
 namespace longhand::nn {
@@ -119,10 +120,13 @@ class DeltaHeads final : public AttentionHeads {
   /// uniform in (0, 16), and ln softplus(d) is uniform between ln 0.001 and ln 0.1. Before this
   /// call, rate_ and fade_ contain normal numbers, which `uniform` maps to uniform numbers.
   void spread() const {
-    const auto uniform = [](double normal) { return std::erfc(-normal / std::sqrt(2.0)) / 2; };
+    const auto uniform = [](double normal) {
+      return elementary::erfc(-normal / std::sqrt(2.0)) / 2;
+    };
     std::vector<double> fade = fade_.value().to_doubles(), rate = rate_.value().to_doubles();
-    for (double& d : fade) d = std::log(std::expm1(std::pow(10, 2 * uniform(d) - 3)));
-    for (double& a : rate) a = std::log(16 * uniform(a));
+    for (double& d : fade)
+      d = elementary::log(elementary::expm1(elementary::power(10, 2 * uniform(d) - 3)));
+    for (double& a : rate) a = elementary::log(16 * uniform(a));
     fade_.value().assign(fade);
     rate_.value().assign(rate);
   }

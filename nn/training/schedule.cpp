@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/elementary.h"
 #include "core/error.h"
 
 namespace longhand::nn {
@@ -13,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 4> names{"constant", "linear", "cosine", "one_cycle"};
 
 /// Rises from 0 to 1 along half a cosine, for u in [0, 1].
-double half_cosine(double u) { return (1 - std::cos(std::numbers::pi * u)) / 2; }
+double half_cosine(double u) { return (1 - elementary::cos(std::numbers::pi * u)) / 2; }
 
 double share(std::int64_t part, std::int64_t whole) {
   return whole <= 0 ? 1

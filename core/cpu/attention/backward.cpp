@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/cpu/attention/passes.h"
+#include "core/elementary.h"
 
 namespace longhand::cpu {
 namespace {
@@ -26,7 +26,7 @@ void sink_gradients(const Backward& b, const float* dots) {
   for (std::int64_t h = 0; h < heads; ++h) {
     double sum = 0;
     for (std::int64_t i = h; i < rows * heads; i += heads) {
-      sum -= static_cast<double>(std::exp(sink[h] - logs[i]) * dots[i]);
+      sum -= elementary::exp(sink[h] - logs[i]) * static_cast<double>(dots[i]);
     }
     put(b.dsink, h, sum);
   }

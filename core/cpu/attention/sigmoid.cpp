@@ -1,6 +1,7 @@
-#include <cmath>
+#include <numbers>
 
 #include "core/cpu/attention/passes.h"
+#include "core/elementary.h"
 
 namespace longhand::cpu {
 
@@ -14,11 +15,12 @@ void run(CpuBackend& backend, const AttentionBackward& op, const SigmoidGradient
 
 void run(CpuBackend& backend, const AttentionWeights& op, const SigmoidRule&) {
   using Formulas = SigmoidRule::Formulas;
-  write_weights(backend, op, Formulas::own_key,
-                [](std::span<float> row, std::int64_t, std::int64_t) {
-                  const float log_count = std::log2(static_cast<float>(row.size()));
-                  for (float& x : row) x = Formulas::weight(Formulas::unit * x - log_count);
-                });
+  write_weights(
+      backend, op, Formulas::own_key, [](std::span<float> row, std::int64_t, std::int64_t) {
+        const auto log_count = static_cast<float>(std::numbers::log2e *
+                                                  elementary::log(static_cast<double>(row.size())));
+        for (float& x : row) x = Formulas::weight(Formulas::unit * x - log_count);
+      });
 }
 
 }  // namespace longhand::cpu

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/cpu/attention/passes.h"
 #include "core/cpu/softmax/kernels.h"
+#include "core/elementary.h"
 
 namespace longhand::cpu {
 namespace {
@@ -17,8 +17,8 @@ constexpr std::int64_t least_split_keys = 256;
 float left_by(float sink, std::span<const float> scores) {
   const float top = std::max(sink, *std::max_element(scores.begin(), scores.end()));
   double sum = 0;
-  for (const float s : scores) sum += static_cast<double>(std::exp(s - top));
-  return static_cast<float>(sum / (sum + static_cast<double>(std::exp(sink - top))));
+  for (const float s : scores) sum += elementary::exp(s - top);
+  return static_cast<float>(sum / (sum + elementary::exp(sink - top)));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/cpu/attention/passes.h"
+#include "core/elementary.h"
 
 namespace longhand::cpu {
 
@@ -35,7 +35,7 @@ void run(CpuBackend& backend, const AttentionWeights& op, const TraRule& rule) {
                     *s = Formulas::logit(*s, pull, kept);
                   }
                   const float top = kept > 0 ? *std::max_element(row.begin(), row.end()) : 0;
-                  for (float& x : row) sum += x = std::exp(x - top);
+                  for (float& x : row) sum += x = static_cast<float>(elementary::exp(x - top));
                   for (float& x : row) x = kept > 0 ? x / sum : x;
                 });
 }
