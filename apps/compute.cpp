@@ -12,8 +12,8 @@ void ComputeSettings::declare(nn::Options& list) {
             {"reference", "cpu", "cuda"})
       .common = true;
   list.integer("threads", options.threads, 0, 1024, threads_help).common = true;
-  list.choice_of("math", options.math, {Math::exact, Math::fast, Math::bf16},
-                 "arithmetic of matrix products: exact, fast or bf16", "MODE")
+  list.choice_of("math", options.math, {Math::exact, Math::fast, Math::bf16, Math::portable},
+                 "arithmetic of matrix products: exact, fast, bf16 or portable", "MODE")
       .common = true;
 }
 

@@ -162,7 +162,7 @@ double unit(const catalog::Operation& operation, DType activations, Math math, b
   });
   if (all_f32 || operation.always_f32) return 0x1p-24;
   if (activations == DType::bf16) return 0x1p-8;
-  if (!operation.products || math == Math::exact) return 0x1p-24;
+  if (!operation.products || math == Math::exact || math == Math::portable) return 0x1p-24;
   if (math == Math::bf16) return 0x1p-8;
   return tf32 ? 0x1p-11 : 0x1p-17;
 }

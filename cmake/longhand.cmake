@@ -71,20 +71,21 @@ endfunction()
 # Instruction sets of the CPU backend, the weakest first, and their compiler flags. A file NAME.simd.cpp
 # or NAME.op.cpp is compiled once per instruction set, with LONGHAND_ISA set to the name of the set.
 # NAME.op.cpp is also compiled once without LONGHAND_ISA (core/cpu/isa.h).
-set(longhand_isas portable)
+set(longhand_isas fused portable)
+set(longhand_isa_flags_fused "")
 set(longhand_isa_flags_portable "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND longhand_isas avx2 avx512 avx512bf16 amx)
-  set(longhand_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -ffp-contract=fast)
+  set(longhand_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2)
   set(longhand_isa_flags_avx512 ${longhand_isa_flags_avx2} -mavx512f -mavx512bw -mavx512cd
                                 -mavx512dq -mavx512vl -mprefer-vector-width=512)
   set(longhand_isa_flags_avx512bf16 ${longhand_isa_flags_avx512} -mavx512bf16)
   set(longhand_isa_flags_amx ${longhand_isa_flags_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   list(APPEND longhand_isas neon)
-  set(longhand_isa_flags_neon -ffp-contract=fast)
-  # Code outside of the kernels, and the set `portable`, must not use fused multiply-adds, which a plain
-  # x86-64 does not have. Every operation is rounded, so the bits are the same on both processors.
+  set(longhand_isa_flags_neon "")
+  # Code outside of the kernels must not use fused multiply-adds, which a plain x86-64 does not have.
+  # Every operation is rounded, so the bits are the same on both processors.
   add_compile_options(-ffp-contract=off)
 endif()
 
@@ -135,6 +136,8 @@ function(longhand_simd target)
     target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}}
                            ${longhand_isa_optimization}
                            -fno-math-errno -fno-trapping-math
+                           # Only calls of fma() are fused, so that all instruction sets round alike.
+                           -ffp-contract=off
                            # GCC 12 warns of operands that are undefined on purpose in its intrinsics
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
     target_link_libraries(${target}_${isa} PRIVATE longhand_flags)

@@ -98,7 +98,11 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
 
   const std::string& name() const { return name_; }
   const BackendOptions& options() const { return options_; }
-  Math math(const std::optional<Math>& wanted) const { return wanted.value_or(options_.math); }
+  /// The math mode of a product. The products of Math::portable are those of Math::exact.
+  Math math(const std::optional<Math>& wanted) const {
+    const Math math = wanted.value_or(options_.math);
+    return math == Math::portable ? Math::exact : math;
+  }
   CachingAllocator& memory() { return memory_; }
 
   /// Throws an Error if this backend does not support the type.

@@ -5,7 +5,7 @@
 namespace longhand {
 namespace {
 
-constexpr std::array<std::string_view, 3> math_names{"exact", "fast", "bf16"};
+constexpr std::array<std::string_view, 4> math_names{"exact", "fast", "bf16", "portable"};
 
 }  // namespace
 

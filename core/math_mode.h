@@ -12,6 +12,9 @@ enum class Math {
   // otherwise like exact.
   fast,
   bf16,  // operands rounded to bf16
+  // f32 products. All operations have the same bits on every processor (docs/design.md). Only the
+  // CPU backend supports this mode.
+  portable,
 };
 std::string_view name_of(Math math);
 std::optional<Math> math_from_name(std::string_view name);

@@ -62,6 +62,9 @@ void dispatch(CudaBackend& backend, const Op& op) {
 }
 
 std::shared_ptr<Backend> make_device_backend(BackendOptions options) {
+  LONGHAND_CHECK(options.math != Math::portable,
+                 "cuda: expected --math exact, fast or bf16, got portable, which only the CPU "
+                 "backend supports");
   return std::make_shared<Forwarding<CudaBackend>>(options);
 }
 

@@ -62,7 +62,7 @@ qemu-aarch64 "$program" info
 # derivatives with difference quotients. In an emulator, more threads than processors spend a long time
 # waiting for each other.
 check() { qemu-aarch64 "$program" gradcheck --threads 1 "$@"; }
-for math in exact fast bf16; do check --backend cpu --math $math; done
+for math in exact fast bf16 portable; do check --backend cpu --math $math; done
 LONGHAND_CPU=portable check --backend cpu
 check
 
@@ -103,14 +103,13 @@ qemu-aarch64 "$program" train --resume "$work/resumed" --from-step 20 --quiet >/
 must_be_same one resumed "a training of 40 steps and one resumed from step 20"
 qemu-aarch64 "$program" check "$work/resumed"
 
-# The instruction set "portable" computes the same bits on every machine.
+# --math portable computes the same bits on every machine.
 other=${LONGHAND_OTHER:-build/release/apps/longhand}
 if [ -x "$other" ]; then
-  LONGHAND_CPU=portable
-  export LONGHAND_CPU
+  settings="$settings --math portable"
   train portable 2 qemu-aarch64 "$program"
   train other 2 "$other"
-  must_be_same portable other "arm64 and $(uname -m) with LONGHAND_CPU=portable"
+  must_be_same portable other "arm64 and $(uname -m) with --math portable"
 else
   echo "arm64: $other is not built: not compared with this machine's bits"
 fi

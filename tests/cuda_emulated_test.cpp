@@ -6,6 +6,8 @@
 #include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"
 #include "tests/cuda_parity.h"
+#include "tests/refusal.h"
+#include "tests/same_bits.h"
 
 BOOST_AUTO_TEST_SUITE(cuda_emulated_test)
 
@@ -14,18 +16,10 @@ using namespace longhand;
 // Tests models, training and different orders of threads on the emulated device.
 // cuda_parity_test.cpp compares every operation with the reference.
 
-namespace {
-
-/// True if all results are equal. NaN counts as equal to NaN.
-bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
-  const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
-  return std::ranges::equal(a, b, [&](const auto& one, const auto& other) {
-    return one.first == other.first &&
-           std::ranges::equal(one.second.values, other.second.values, same);
-  });
+BOOST_AUTO_TEST_CASE(portable_math_is_refused) {
+  expect_refusal([] { make_emulated_cuda_backend({.math = Math::portable}); },
+                 "expected --math exact, fast or bf16, got portable");
 }
-
-}  // namespace
 
 // If cuBLASLt does not support a fused product, the backend uses a plain product and its own
 // epilogue kernel.

@@ -10,6 +10,7 @@
 #include "tests/check.h"
 
 #include "core/cpu/isa.h"
+#include "core/rng.h"
 #include "tests/simd_probe.h"
 
 BOOST_AUTO_TEST_SUITE(simd_test)
@@ -44,7 +45,9 @@ class Guarded {
 
 template <class Body>
 void for_each_isa(Body&& body) {
-  for (const Isa isa : supported_isas()) {
+  std::vector<Isa> isas = supported_isas();
+  isas.push_back(Isa::fused);
+  for (const Isa isa : isas) {
     BOOST_TEST_CONTEXT(name_of(isa)) { body(kernels_for<SimdProbe>(isa)); }
   }
 }
@@ -131,6 +134,35 @@ BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_once) {
   for_each_isa([&](const SimdProbe& probe) {
     BOOST_TEST((probe.fma(a, a, minus) == once) == probe.fused_multiply_add);
   });
+}
+
+BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_every_sum_to_nearest) {
+  Rng rng(1, Purpose::test);
+  const SimdProbe& fused = kernels_for<SimdProbe>(Isa::fused);
+  // A number with few significant bits at either end, so that sums are often near the middle of two
+  // floats, or any bits, which include subnormal numbers, infinities and NaN.
+  const auto sparse = [&](int largest) {
+    const auto bit = [&](int i) { return std::ldexp(1.0f, -static_cast<int>(rng.below(i))); };
+    const float x = (1 + bit(24)) * std::ldexp(1.0f, static_cast<int>(rng.below(largest)) - 30);
+    return rng.below(2) == 0 ? x : -x;
+  };
+  const auto any = [&] { return std::bit_cast<float>(rng.next()); };
+  int halfway = 0;
+  for (int i = 0; i < 400000; ++i) {
+    const bool wild = i % 4 == 0;
+    const float a = wild ? any() : sparse(60), b = wild ? any() : sparse(60);
+    const float c = wild ? any() : sparse(60) * (i % 2 == 0 ? 1.0f : std::ldexp(1.0f, -30));
+    const float expected = std::fma(a, b, c), got = fused.fma(a, b, c);
+    const bool same = std::isnan(expected) ? std::isnan(got)
+                                           : std::bit_cast<std::uint32_t>(got) ==
+                                                 std::bit_cast<std::uint32_t>(expected);
+    BOOST_REQUIRE_MESSAGE(
+        same, a << " * " << b << " + " << c << ": expected " << expected << ", got " << got);
+    // Rounding the sum to f64 first gives another float in these cases.
+    const double twice = static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c);
+    halfway += static_cast<float>(twice) != expected && !std::isnan(expected);
+  }
+  BOOST_TEST(halfway > 100);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

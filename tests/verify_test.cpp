@@ -155,6 +155,18 @@ BOOST_AUTO_TEST_CASE(steps_of_other_kernels_are_refused) {
   BOOST_TEST(longhand("verify run").status == 0);
 }
 
+BOOST_AUTO_TEST_CASE(steps_of_portable_math_are_verified_with_any_kernels) {
+  const Program longhand;
+  for (const cpu::Isa isa : cpu::supported_isas()) {
+    const std::string name(cpu::name_of(isa));
+    BOOST_REQUIRE(
+        longhand(transcribed + "--math portable --steps 4 --out " + name, "LONGHAND_CPU=" + name)
+            .status == 0);
+    BOOST_TEST(read_transcript(longhand.folder / name).front()["kernels"].string() == "any");
+    BOOST_TEST(longhand("verify --all " + name).status == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_changed_line_is_named_with_what_differs) {
   const Program longhand;
   BOOST_REQUIRE(longhand(transcribed + "--steps 4 --checkpoint_every 2 --out run").status == 0);

@@ -51,7 +51,7 @@ const Register command{
      .examples = {"bench gemm", "bench gemm --size 4096,4096,64 --math exact --threads 1",
                   "bench tokenwise --json", "bench training --size ffl-fal"},
      .notes = "Each row is one warm-up round followed by timed rounds until its time is used.\n"
-              "Matrix products and training steps are timed in all three math modes unless --math\n"
+              "Matrix products and training steps are timed in exact, fast and bf16 unless --math\n"
               "selects one.",
      .takes_words = true,
      .run = run}};

@@ -82,7 +82,10 @@ std::string config_hash(const std::filesystem::path& run, std::int64_t steps) {
 }
 
 std::string kernels_of(const Backend& backend) {
-  if (backend.name() == "cpu") return std::string(cpu::name_of(cpu::choose_isa()));
+  if (backend.name() == "cpu") {
+    if (backend.options().math == Math::portable) return "any";
+    return std::string(cpu::name_of(cpu::choose_isa()));
+  }
   const std::vector<std::string> devices = backend.devices();
   return devices.empty() ? backend.name() : devices.front();
 }

@@ -63,6 +63,7 @@ void dispatch(CpuBackend& backend, const Op& op) {
 namespace longhand {
 
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa) {
+  if (options.math == Math::portable && isa == cpu::Isa::portable) isa = cpu::Isa::fused;
   return std::make_shared<Forwarding<cpu::CpuBackend>>(options, isa);
 }
 

@@ -14,8 +14,8 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::array<std::string_view, 6> names{"portable", "neon",       "avx2",
-                                                "avx512",   "avx512bf16", "amx"};
+constexpr std::array<std::string_view, 7> names{"fused",  "portable",   "neon", "avx2",
+                                                "avx512", "avx512bf16", "amx"};
 
 #if defined(__x86_64__)
 /// Linux permits the use of AMX tiles only on request, once per process (arch_prctl,
@@ -61,7 +61,7 @@ bool supports(Isa isa, std::string_view* reason) {
     return false;
   };
   if (reason) *reason = {};
-  if (isa == Isa::portable) return true;
+  if (isa == Isa::fused || isa == Isa::portable) return true;
   if (std::ranges::find(isas_of_this_processor(), isa) == isas_of_this_processor().end()) {
     return no(isa == Isa::neon ? "not an arm64 processor" : "not an x86-64 processor");
   }

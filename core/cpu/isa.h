@@ -30,9 +30,10 @@ namespace longhand::cpu {
 
 /// The instruction sets from weakest to strongest. neon is for arm64, and the sets after it are for
 /// x86-64. avx512bf16 and amx differ from avx512 in matrix products, in the products of attention
-/// and in bf16 conversions. portable has four lanes and rounds every multiplication and addition
-/// separately, so its results have the same bits on every processor.
-enum class Isa { portable, neon, avx2, avx512, avx512bf16, amx };
+/// and in bf16 conversions. fused and portable have four lanes and run on every processor. portable
+/// rounds every multiplication and addition separately, and all other sets fuse them. fused does so
+/// without a fused multiply-add instruction, which is slow. It replaces portable in Math::portable.
+enum class Isa { fused, portable, neon, avx2, avx512, avx512bf16, amx };
 
 std::string_view name_of(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
@@ -40,8 +41,8 @@ std::optional<Isa> isa_from_name(std::string_view name);
 /// True if this build has the kernels, this processor has the instructions, and the operating
 /// system permits them (AMX must be requested). If the result is false, `reason` states why.
 bool supports(Isa isa, std::string_view* reason = nullptr);
-/// All instruction sets of this processor's architecture, supported or not, from weakest to
-/// strongest.
+/// All instruction sets of this processor's architecture except fused, supported or not, from
+/// weakest to strongest.
 std::span<const Isa> isas_of_this_processor();
 std::vector<Isa> supported_isas();
 
@@ -98,7 +99,7 @@ const Table& kernels_for(Isa isa) {
   if constexpr (built(Isa::neon)) {
     if (isa >= Isa::neon) return kernels<Table, Isa::neon>();
   }
-  return kernels<Table, Isa::portable>();
+  return isa == Isa::fused ? kernels<Table, Isa::fused>() : kernels<Table, Isa::portable>();
 }
 
 }  // namespace longhand::cpu

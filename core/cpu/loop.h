@@ -60,21 +60,45 @@ template <class Body>
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// Sums term(i, v) over the n entries of a row, where v loads a full vector (Whole) or the rest of
-/// the row (Part). Returns a vector with one partial sum per lane. Four independent sums hide the
-/// latency of additions. The term of a Part must be 0 in unused lanes.
-template <class Term>
-[[gnu::always_inline]] inline Vec sum_over(std::int64_t n, Term&& term) {
-  Vec a(0.0), b(0.0), c(0.0), d(0.0);
+/// Like for_each_vector(), but calls body(i, v, p) with the index p of the vector of Sums to which
+/// the entries from i on belong. p is a constant after inlining.
+template <class Body>
+[[gnu::always_inline]] inline void for_each_part(std::int64_t n, Body&& body) {
   std::int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    a += term(i, Whole{});
-    b += term(i + lanes, Whole{});
-    c += term(i + 2 * lanes, Whole{});
-    d += term(i + 3 * lanes, Whole{});
+  for (; i + Sums::count <= n; i += Sums::count) {
+#pragma GCC unroll 4
+    for (int p = 0; p < Sums::vectors; ++p) body(i + p * lanes, Whole{}, p);
   }
-  for (; i + lanes <= n; i += lanes) a += term(i, Whole{});
-  if (i < n) b += term(i, Part{static_cast<int>(n - i)});
+#pragma GCC unroll 4
+  for (int p = 0; p < Sums::vectors; ++p) {
+    const std::int64_t rest = n - i - p * lanes;
+    if (rest >= lanes) {
+      body(i + p * lanes, Whole{}, p);
+    } else if (rest > 0) {
+      body(i + p * lanes, Part{static_cast<int>(rest)}, p);
+    }
+  }
+}
+
+/// Sums term(i, v) over the n entries of a row, where v loads a full vector (Whole) or the rest of
+/// the row (Part). Returns partial sums. Four independent sums hide the latency of additions. The
+/// term of a Part must be 0 in unused lanes.
+template <class Term>
+[[gnu::always_inline]] inline Sums sum_over(std::int64_t n, Term&& term) {
+  constexpr std::int64_t step = 4 * Sums::count;
+  Sums a, b, c, d;
+  std::int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    const auto add = [&](Sums & to, std::int64_t at) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int p = 0; p < Sums::vectors; ++p) to.part[p] += term(at + p * lanes, Whole{});
+    };
+    add(a, i);
+    add(b, i + Sums::count);
+    add(c, i + 2 * Sums::count);
+    add(d, i + 3 * Sums::count);
+  }
+  for_each_part(n - i, [&](auto at, auto v, int p) { a.part[p] += term(i + at, v); });
   return (a + b) + (c + d);
 }
 

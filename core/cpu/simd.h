@@ -17,11 +17,13 @@
 ///
 /// Comparisons return a Mask, and select(mask, yes, no) chooses a value for each lane. A sum or
 /// maximum over a vector combines the two halves of the vector, then the two halves of the result,
-/// and so on, so the order of operations is fixed. A partial load or store of n lanes accesses no
-/// memory beyond these lanes.
+/// and so on, so the order of operations is fixed. A sum of more entries than a vector has uses
+/// Sums, whose order does not depend on the instruction set. A partial load or store of n lanes
+/// accesses no memory beyond these lanes.
 namespace longhand::cpu::LONGHAND_ISA {
 
-#if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON)
+#if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_FUSED) || \
+    defined(LONGHAND_ISA_IS_NEON)
 inline constexpr int lanes = 4;
 #define LONGHAND_SIMD_FOUR_LANES  // removed by #undef at the end of this file
 #elif defined(LONGHAND_ISA_IS_AVX2)
@@ -115,6 +117,29 @@ inline Vec from_bits(IntVec a) { return reinterpret_cast<FloatLanes>(a.v); }
 
 inline Vec to_float(IntVec a) { return __builtin_convertvector(a.v, FloatLanes); }
 
+#if defined(LONGHAND_ISA_IS_FUSED)
+/// a * b + c, rounded once, on processors without such an instruction. The product of two floats is
+/// exact in double. If the double nearest to the sum is not the sum itself, it is replaced by the
+/// neighbouring double with an odd last bit on the other side of the sum, unless its own last bit
+/// is odd. Such a double is never halfway between two floats, so rounding it to f32 gives the float
+/// nearest to the sum (rounding to odd: Boldo and Melquiond, 2008).
+[[gnu::always_inline]] inline Vec fma_without_instruction(Vec a, Vec b, Vec c) {
+  using Doubles [[gnu::vector_size(lanes * 8)]] = double;
+  using Longs [[gnu::vector_size(lanes * 8)]] = std::int64_t;
+  const Doubles product =
+      __builtin_convertvector(a.v, Doubles) * __builtin_convertvector(b.v, Doubles);
+  const Doubles addend = __builtin_convertvector(c.v, Doubles), sum = product + addend;
+  const Doubles added = sum - product;
+  const Doubles error = (product - (sum - added)) + (addend - added);  // sum + error is exact
+  const Longs bits = reinterpret_cast<Longs>(sum);
+  const Longs below = error < 0.0, inexact = below | (error > 0.0);  // no bit is set for NaN
+  const Longs even = (bits & 1) - 1;                                 // all bits are set if even
+  const Longs step = (below ^ (sum < 0.0)) | 1;  // 1 if the exact sum is larger in magnitude, or -1
+  return __builtin_convertvector(reinterpret_cast<Doubles>(bits + (step & inexact & even)),
+                                 FloatLanes);
+}
+#endif
+
 /// a * b + c, rounded once if fused_multiply_add is true.
 inline Vec fma(Vec a, Vec b, Vec c) {
 #if defined(LONGHAND_SIMD_AVX512)
@@ -125,6 +150,8 @@ inline Vec fma(Vec a, Vec b, Vec c) {
   return reinterpret_cast<FloatLanes>(vfmaq_f32(reinterpret_cast<float32x4_t>(c.v),
                                                 reinterpret_cast<float32x4_t>(a.v),
                                                 reinterpret_cast<float32x4_t>(b.v)));
+#elif defined(LONGHAND_ISA_IS_FUSED)
+  return fma_without_instruction(a, b, c);
 #else
   return a.v * b.v + c.v;
 #endif
@@ -367,6 +394,28 @@ inline float sum(Vec a) {
   const __m128 p = _mm_add_ps(q, _mm_movehl_ps(q, q));
   return _mm_cvtss_f32(_mm_add_ss(p, _mm_shuffle_ps(p, p, 1)));
 #endif
+}
+
+/// The partial sums of a long sum: sixteen on every instruction set, in one vector or several.
+/// Entry i of the sum belongs to the partial sum i mod 16, so the order of additions, and thus the
+/// bits of the total, do not depend on the length of a vector.
+struct Sums {
+  static constexpr int count = 16, vectors = count / lanes;
+  Vec part[vectors];
+  Sums() {
+    for (Vec& p : part) p = Vec(0.0);
+  }
+  friend Sums operator+(Sums a, const Sums& b) {
+    for (int p = 0; p < vectors; ++p) a.part[p] += b.part[p];
+    return a;
+  }
+};
+/// Adds the partial sums as if they were the lanes of one vector.
+inline float sum(Sums a) {
+  for (int half = Sums::vectors / 2; half > 0; half /= 2) {
+    for (int p = 0; p < half; ++p) a.part[p] += a.part[p + half];
+  }
+  return sum(a.part[0]);
 }
 
 /// The maximum over the lanes. The result is unspecified if a lane is NaN.

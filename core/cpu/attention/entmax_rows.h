@@ -286,12 +286,12 @@ class EntmaxSingle : SingleRow<T, rules::Entmax> {
     const std::int64_t count = round_up(end - begin, block);
     float threshold = max(top) - 1;
     for (int step = 0; step < rules::Entmax::most_steps; ++step) {
-      Vec sums(0.0f), squares(0.0f);
-      for (std::int64_t r = 0; r < count; r += lanes) {
-        const Vec w = rules::Entmax::weight(load(all + r), Vec(threshold));
-        sums += w;
-        squares = fma(w, w, squares);
-      }
+      Sums sums, squares;
+      for_each_part(count, [&](auto r, auto v, int p) {
+        const Vec w = rules::Entmax::weight(v.load(all + r), Vec(threshold));
+        sums.part[p] += w;
+        squares.part[p] = fma(w, w, squares.part[p]);
+      });
       const float next = rules::Entmax::step(threshold, sum(sums), sum(squares));
       if (!(next > threshold)) break;
       threshold = next;

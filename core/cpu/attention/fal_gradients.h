@@ -131,7 +131,7 @@ class FalGradientWork {
       dy[r] = task_.dy.row(t) + h * value_width_;
     }
     if (m >= begin_) {
-      if (n > 0) dots<n>(dy, task_.v.row(m + 1), value_width_, g);
+      if constexpr (n > 0) dots<n>(dy, task_.v.row(m + 1), value_width_, g);
       for (int r = 0; task_.dq && r < n; ++r) {
         const std::int64_t h = head_of(numbers[r]), t = numbers[r] - h * task_.shape.queries;
         const T* const k = task_.k.row(m);
@@ -145,7 +145,7 @@ class FalGradientWork {
       }
     }
     if (m + 1 < end_ && task_.dv) {
-      if (n > 0) dots<n>(q, task_.k.row(m), width_, scores);
+      if constexpr (n > 0) dots<n>(q, task_.k.row(m), width_, scores);
       add_up<n>(scores, dy, first, last, value_sums_, task_.dv.row(m + 1), value_width_,
                 task_.to_dv);
     }

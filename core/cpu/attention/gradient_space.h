@@ -99,7 +99,7 @@ struct GradientSpace {
     log_sums = take(panel);
     for (float*& number : walked) number = take(panel);
     key_shifts = take(rows);
-    key_shift_sums = take(rows * lanes);
+    key_shift_sums = take(rows * Sums::count);
     floats = take.floats;
   }
 };

@@ -62,7 +62,7 @@ class Work : GradientRows<T, Product, Rule> {
         const HeadRows<const float> shift{task_.shift.at + head, task_.shift.stride};
         *space_.least_shift = least_entry(shift, 0, task_.end);
       }
-      clear(space_.key_shift_sums, round_up(count_, tile_rows) * lanes);
+      clear(space_.key_shift_sums, round_up(count_, tile_rows) * Sums::count);
     }
     if constexpr (solves) {
       const HeadRows<const T> y{task_.y.at + head * value_width_, task_.y.stride};
@@ -79,7 +79,11 @@ class Work : GradientRows<T, Product, Rule> {
     if (task_.dshift) {
       for (std::int64_t r = 0; r < count_; ++r) {
         float& to = task_.dshift.row(task_.begin + r)[head];
-        to = (task_.add_dshift ? to : 0.0f) - sum(load(space_.key_shift_sums + r * lanes));
+        Sums sums;
+        for (int p = 0; p < Sums::vectors; ++p) {
+          sums.part[p] = load(space_.key_shift_sums + r * Sums::count + p * lanes);
+        }
+        to = (task_.add_dshift ? to : 0.0f) - sum(sums);
       }
     }
     if constexpr (solves) Rule::end_head(task_, space_, head, count_);

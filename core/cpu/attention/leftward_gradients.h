@@ -20,7 +20,6 @@ template <class Product, class Rule, bool shifted>
 void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
                         std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
-  float* const sums = space.key_shift_sums + first * lanes;
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
     const Range by_all = sight.keys_of_all(unit, Sight::unit);
@@ -34,6 +33,7 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
               .log_sum = load(space.log_sums + t),
               .d = load(space.sums + t)};
     Vec row_sum = load(space.row_sums + t);
+    float* const sums = space.key_shift_sums + first * Sums::count + t % Sums::count;
     // True for lanes that contain a query. All other lanes contain meaningless numbers.
     const Mask queries = lane_indices() < IntVec(static_cast<std::int32_t>(sight.queries - t));
     const auto one = [&](int r, Vec& p) {
@@ -53,7 +53,8 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
       }
       if (Product::rounds) ds = times * ds;
       if constexpr (shifted) {
-        store(sums + r * lanes, load(sums + r * lanes) + select(queries, ds, Vec(0.0f)));
+        store(sums + r * Sums::count,
+              load(sums + r * Sums::count) + select(queries, ds, Vec(0.0f)));
         row_sum += ds;
       }
       return ds;

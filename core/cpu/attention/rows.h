@@ -2,7 +2,7 @@
 
 #include "core/cpu/attention/kernels.h"
 #include "core/cpu/gemm/plan.h"
-#include "core/cpu/simd.h"
+#include "core/cpu/loop.h"
 
 /// Operations on single rows, such as dot products. Their speed is limited by memory, not by
 /// arithmetic.
@@ -28,17 +28,11 @@ struct ScratchParts {
 /// The dot product of a and b, which have n entries.
 template <class A, class B>
 float dot(const A* a, const B* b, std::int64_t n) {
-  Vec even(0.0f), odd(0.0f);
-  std::int64_t c = 0;
-  for (; c + 2 * lanes <= n; c += 2 * lanes) {
-    even = fma(load(a + c), load(b + c), even);
-    odd = fma(load(a + c + lanes), load(b + c + lanes), odd);
-  }
-  for (; c < n; c += lanes) {
-    const int rest = static_cast<int>(n - c < lanes ? n - c : lanes);
-    even = fma(load_first(a + c, rest), load_first(b + c, rest), even);
-  }
-  return sum(even + odd);
+  Sums sums;
+  for_each_part(n, [&](auto c, auto v, int p) {
+    sums.part[p] = fma(v.load(a + c), v.load(b + c), sums.part[p]);
+  });
+  return sum(sums);
 }
 
 /// Stores the SIMD vector x in the row y, beginning at column c. Columns from `width` on are not
@@ -75,17 +69,17 @@ template <class T>
   return width - c >= lanes ? load(x + c) : load_first(x + c, static_cast<int>(width - c));
 }
 
-/// Computes n dot products, s[r] = x[r] . y. Lane l of a SIMD vector sums the columns l, l + lanes,
-/// and so on. Finally the lanes are added.
+/// Computes n dot products, s[r] = x[r] . y.
 template <int n, class X, class Y>
 void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
-  Vec sums[n];
-  for (Vec& sum : sums) sum = Vec(0.0f);
-  for (std::int64_t c = 0; c < width; c += lanes) {
-    const Vec part = get(y, c, width);
+  Sums sums[n];
+  for_each_part(width, [&](auto c, auto v, int p) {
+    const Vec part = v.load(y + c);
 #pragma GCC unroll 4
-    for (int r = 0; r < n; ++r) sums[r] = fma(get(x[r], c, width), part, sums[r]);
-  }
+    for (int r = 0; r < n; ++r) {
+      sums[r].part[p] = fma(v.load(x[r] + c), part, sums[r].part[p]);
+    }
+  });
 #pragma GCC unroll 4
   for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
 }

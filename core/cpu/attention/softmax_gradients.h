@@ -16,7 +16,6 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
-  float* const sums = space.key_shift_sums + first * lanes;
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
     const Range by_all = sight.keys_of_all(unit, Sight::unit);
@@ -25,6 +24,7 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
     const Vec scale = load(space.scale + t), times = load(space.times + t);
     const Vec shift = load(space.shifts + t);
     Vec row_sum = load(space.row_sums + t);
+    float* const sums = space.key_shift_sums + first * Sums::count + t % Sums::count;
     const auto probability = [&](int r) {
       const Vec x = load(space.p + r * panel + t);
       if (!make_p) return x;
@@ -36,8 +36,8 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
     };
     const auto put = [&](int r, Vec p0, Vec p1, Vec d0, Vec d1) {
       if constexpr (make_ds && shifted) {
-        store(sums + r * lanes, load(sums + r * lanes) + d0);
-        store(sums + (r + 1) * lanes, load(sums + (r + 1) * lanes) + d1);
+        store(sums + r * Sums::count, load(sums + r * Sums::count) + d0);
+        store(sums + (r + 1) * Sums::count, load(sums + (r + 1) * Sums::count) + d1);
         row_sum += d0 + d1;
       }
       put_gradients<Product, make_p, make_ds>(space, r, t, Rule::probability(p0),

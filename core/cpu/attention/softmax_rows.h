@@ -69,14 +69,14 @@ struct SoftmaxQuery {
     for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(s + r));
     const float before = maximum, now = max(greatest);
     maximum = before > now ? before : now;
-    Vec total(0.0f);
-    for (std::int64_t r = 0; r < block; r += lanes) {
-      const Vec p = exp2(load(s + r) - Vec(maximum));
-      store(s + r, p);
-      total += p;
-    }
+    Sums total;
+    for_each_part(block, [&](auto r, auto v, int part) {
+      const Vec p = exp2(v.load(s + r) - Vec(maximum));
+      v.store(s + r, p);
+      total.part[part] += p;
+    });
     const Vec factor = exp2(Vec(before) - Vec(maximum));
-    denominator = sum(fma(factor, Vec(denominator / static_cast<float>(lanes)), total));
+    denominator = first_lane(fma(factor, Vec(denominator), Vec(sum(total))));
     return first_lane(factor);
   }
   static constexpr bool spent() { return false; }

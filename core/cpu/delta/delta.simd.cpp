@@ -211,13 +211,13 @@ void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory
     told += static_cast<double>(to_next[i]);
   }
   for (std::int64_t t = c.tokens - 1; t >= 0; --t) {
-    Vec sums(0.0f);
-    for (std::int64_t j = 0; j <= t; j += lanes) {
+    Sums sums;
+    for_each_part(t + 1, [&](auto j, auto, int p) {
       Vec& column = columns[j / lanes];
       column += load(flow.row(t) + j);
       const auto before = static_cast<std::int32_t>(t - j < lanes ? t - j : lanes);
-      sums += select(lane_indices() < IntVec(before), column, Vec(0.0f));
-    }
+      sums.part[p] += select(lane_indices() < IntVec(before), column, Vec(0.0f));
+    });
     asked += static_cast<double>(from_memory[t]);
     ddecay[t] += static_cast<float>(asked + static_cast<double>(sum(sums)));
   }

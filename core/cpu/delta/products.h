@@ -113,8 +113,13 @@ inline void scale_rows(const Matrix& x, const float* factors, std::int64_t rows,
 }
 
 inline float dot(const float* a, const float* b, std::int64_t n) {
-  Vec sums(0.0f);
-  for (std::int64_t c = 0; c < n; c += lanes) sums = fma(load(a + c), load(b + c), sums);
+  Sums sums;
+  for (std::int64_t c = 0; c < n; c += Sums::count) {
+    for (int p = 0; p < Sums::vectors; ++p) {
+      const std::int64_t at = c + p * lanes;
+      sums.part[p] = fma(load(a + at), load(b + at), sums.part[p]);
+    }
+  }
   return sum(sums);
 }
 

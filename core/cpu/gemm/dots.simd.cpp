@@ -1,26 +1,25 @@
 #include <algorithm>
 
 #include "core/cpu/gemm/panels.h"
+#include "core/cpu/loop.h"
 
 namespace longhand::cpu::LONGHAND_ISA {
 namespace {
 
-template <bool Round, class T>
-[[gnu::always_inline]] inline Vec load_b(const T* from) {
-  const Vec x = load(from);
-  return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
-}
-template <bool Round, class T>
-[[gnu::always_inline]] inline Vec load_b_first(const T* from, int n) {
-  const Vec x = load_first(from, n);
+template <bool Round, class Lanes, class T>
+[[gnu::always_inline]] inline Vec load_b(Lanes v, const T* from) {
+  const Vec x = v.load(from);
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
 /// Prefetch distance, in bytes, of the right operand B. B is read sequentially, but at the end of a
 /// column, the hardware prefetcher does not fetch the next column in time.
 constexpr std::int64_t ahead = 1024;
-/// Number of partial sums per dot product. They are independent, to hide the latency of additions.
-constexpr int partial_sums = 4;
+/// Number of vectors per dot product. Their sums are independent, to hide the latency of additions.
+constexpr int partial_sums = 4 * Sums::vectors;
+/// Number of rows of A that are processed at a time. The sums of more rows would not fit into the
+/// registers.
+constexpr int rows_at_once = Sums::vectors == 1 ? 2 : 1;
 
 /// Computes M entries of a column of c: dot products of M rows of A with one column of B. The order
 /// of summation does not depend on M.
@@ -37,22 +36,25 @@ void dot_column(const Dots& d, const float* a, const T* b, float* c) {
       __builtin_prefetch(reinterpret_cast<const char*>(b + k) + ahead + byte);
     }
     for (int p = 0; p < partial_sums; ++p) {
-      const Vec x = load_b<Round>(b + k + p * lanes);
+      const Vec x = load_b<Round>(Whole{}, b + k + p * lanes);
       for (int i = 0; i < M; ++i) {
         sums[i][p] = fma(load(a + i * d.k + k + p * lanes), x, sums[i][p]);
       }
     }
   }
-  for (; k < d.k; k += lanes) {
-    const int n = static_cast<int>(std::min<std::int64_t>(lanes, d.k - k));
-    const Vec x = load_b_first<Round>(b + k, n);
+  for_each_part(d.k - k, [&](auto at, auto v, int p) {
+    const Vec x = load_b<Round>(v, b + k + at);
     for (int i = 0; i < M; ++i) {
-      sums[i][0] = fma(load_first(a + i * d.k + k, n), x, sums[i][0]);
+      sums[i][p] = fma(v.load(a + i * d.k + k + at), x, sums[i][p]);
     }
-  }
+  });
   for (int i = 0; i < M; ++i) {
     float* to = c + i * d.ldc;
-    const Vec whole = (sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3]);
+    Sums whole;
+    for (int p = 0; p < Sums::vectors; ++p) {
+      const auto at = [&](int group) { return sums[i][group * Sums::vectors + p]; };
+      whole.part[p] = (at(0) + at(1)) + (at(2) + at(3));
+    }
     const float value = d.alpha * sum(whole);
     *to = d.beta == 0 ? value : value + d.beta * *to;
   }
@@ -62,11 +64,10 @@ template <bool Round, class T>
 void dots_of(const Dots& d) {
   const T* b = static_cast<const T*>(d.b);
   for (std::int64_t j = 0; j < d.cols; ++j, b += d.ldb) {
-    // Two rows of A are processed at a time. The first pair brings the column of B into the
-    // first-level cache.
+    // The first rows of A bring the column of B into the first-level cache.
     std::int64_t i = 0;
-    for (; i + 2 <= d.rows; i += 2) {
-      dot_column<2, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
+    for (; i + rows_at_once <= d.rows; i += rows_at_once) {
+      dot_column<rows_at_once, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
     }
     if (i < d.rows) dot_column<1, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
   }

@@ -23,6 +23,9 @@ constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task that computes dot products
 constexpr double task_flops = 2e6;  // about 20 us of work per task, far longer than its overhead
 constexpr std::int64_t enough_tasks = 32;
+// Rows and columns of c in the smallest tasks that divide_k expects, and rows in a task if B is
+// packed once for all tasks. They are those of AVX-512.
+constexpr std::int64_t finest_rows = 56, finest_cols = 256, shared_rows = 112;
 constexpr double many_turns = 256;
 
 /// Number of units (one or two elements) along k, at least 1.
@@ -74,11 +77,13 @@ void choose_tasks(const Gemm& g, GemmPlan& plan) {
 }
 
 /// Divides not only c but also the sum over k among tasks, if k is long and even the finest
-/// division of c gives few tasks.
+/// division of c gives few tasks. The division determines the order of sums, so it must not depend
+/// on the instruction set, as the sizes of tasks do.
 void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
-  const std::int64_t finest = g.batch * divide_up(g.m, std::int64_t{4} * plan.format->mr) *
-                              divide_up(g.n, std::int64_t{8} * plan.format->nr);
-  const std::int64_t blocks = blocks_of_k(g, plan), tasks = tasks_of(g, plan);
+  const std::int64_t finest = g.batch * divide_up(g.m, finest_rows) * divide_up(g.n, finest_cols);
+  const std::int64_t blocks = blocks_of_k(g, plan);
+  const std::int64_t tasks = g.batch * divide_up(g.m, plan.share_b ? shared_rows : private_rows) *
+                             divide_up(g.n, widest_buffered);
   plan.chunk_k = std::max<std::int64_t>(1, g.k);
   if (finest >= 16 || blocks < 4 || wanted <= tasks) return;
   plan.share_b = false;

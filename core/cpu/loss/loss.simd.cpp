@@ -72,12 +72,13 @@ void cross_entropy_backward(const T* logits, const std::int32_t* targets, const 
 
 template <class T>
 LossSums binary(const T* logits, const float* targets, const float* weights, std::int64_t count) {
-  Vec weight(0.0);
-  const Vec loss = sum_over(count, [&](auto i, auto v) {
+  const auto weight_of = [&](std::int64_t i, auto v) {
+    return v.keep(weights ? v.load(weights + i) : Vec(1.0));
+  };
+  const Sums weight = sum_over(count, weight_of);
+  const Sums loss = sum_over(count, [&](auto i, auto v) {
     const Vec x = v.load(logits + i), t = v.load(targets + i);
-    const Vec w = v.keep(weights ? v.load(weights + i) : Vec(1.0));
-    weight += w;
-    return w * (max(x, Vec(0.0)) - x * t + log1p(exp(-abs(x))));
+    return weight_of(i, v) * (fma(-x, t, max(x, Vec(0.0))) + log1p(exp(-abs(x))));
   });
   return {.weight = sum(weight), .loss = sum(loss)};
 }

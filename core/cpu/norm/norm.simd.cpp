@@ -23,7 +23,7 @@ void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin,
       r.mean[i] = mean;
     }
     const Vec center(mean);
-    const Vec squares = sum_over(n, [&](auto j, auto v) {
+    const Sums squares = sum_over(n, [&](auto j, auto v) {
       const Vec d = v.keep(v.load(x + j) - center);
       return d * d;
     });
@@ -49,12 +49,12 @@ void backward_rows(const typename NormKernels<T>::Backward& r, std::int64_t begi
   for (std::int64_t i = begin; i < end; ++i) {
     const T *x = r.x + i * n, *dy = r.dy + i * n;
     const Vec center(centered ? r.mean[i] : 0.0f), factor(r.rstd[i]);
-    Vec sum_g(0.0), sum_gh(0.0);
-    for_each_vector(n, [&](auto j, auto v) {
+    Sums sum_g, sum_gh;
+    for_each_part(n, [&](auto j, auto v, int p) {
       const Vec h = v.keep((v.load(x + j) - center) * factor), d = v.load(dy + j);
       const Vec g = d * v.keep(offset + v.load(r.gain + j));
-      if constexpr (centered) sum_g += g;
-      sum_gh = fma(g, h, sum_gh);
+      if constexpr (centered) sum_g.part[p] += g;
+      sum_gh.part[p] = fma(g, h, sum_gh.part[p]);
       if (dgain) v.store(dgain + j, fma(d, h, v.load(dgain + j)));
       if (dbias) v.store(dbias + j, d + v.load(dbias + j));
     });
