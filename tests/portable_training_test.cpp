@@ -55,8 +55,9 @@ BOOST_AUTO_TEST_CASE(flip_flop) {
 }
 
 BOOST_AUTO_TEST_CASE(text) {
-  expect_steps("--task text --text words.txt --width 32 --layers 2 --heads softmax:2",
-               "23c555444009d24c977f5e927114ff6e171a8b2d9e78908826990680a674e334");
+  expect_steps(
+      "--task text --text words.txt --task.length 48 --width 16 --layers 2 --heads softmax:2",
+      "8ae23c2a4b32454bd234b5756181d19ee49c71d6cfcba3b2caa21e1a0e11de64");
 }
 
 BOOST_AUTO_TEST_CASE(chacal) {
