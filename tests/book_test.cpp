@@ -33,6 +33,21 @@ std::string inside(const std::string& latex, bool display = false) {
 
 double sum(const std::vector<double>& row) { return std::accumulate(row.begin(), row.end(), 0.0); }
 
+/// A book of this repository without checks. `lines` is the number of lines of progress.
+struct WrittenBook {
+  longhand::TemporaryFolder folder;
+  fs::path out = folder / "book";
+  std::int64_t lines = 0;
+  BookFacts facts = write_book({.source = fs::path(longhand::test_data).parent_path(),
+                                .out = out,
+                                .checks = false,
+                                .doing = [this](std::string_view) { ++lines; }});
+};
+const WrittenBook& written_book() {
+  static const WrittenBook book;
+  return book;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(formulas_become_mathml) {
@@ -86,6 +101,19 @@ BOOST_AUTO_TEST_CASE(pages_become_html) {
   BOOST_TEST(page.links[0] == "b.md#c");
 }
 
+BOOST_AUTO_TEST_CASE(answers_on_pages_are_hidden_until_opened) {
+  const MarkdownPage page = markdown_page(
+      "Why?\n\n<details><summary>Answer</summary>\n\nA *sum*.\n\n```cpp\na < b\n```\n\n</details>\n"
+      "\nNext\n",
+      same);
+  BOOST_TEST(page.html ==
+             "<p>Why?</p>\n<details><summary>Answer</summary>\n<p>A <em>sum</em>.</p>\n"
+             "<pre>a &lt; b\n</pre>\n</details>\n<p>Next</p>\n");
+  longhand::expect_refusal(
+      [] { markdown_page("<details><summary>Answer</summary>\n\nA sum.\n", same); },
+      "has no line </details> after it");
+}
+
 BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
   const std::string html = markdown_page(
                                "| | Sorting: ID | Sorting: 2x | Reversal: ID |\n|---|---|---|---|\n"
@@ -119,14 +147,9 @@ BOOST_AUTO_TEST_CASE(drawn_mechanisms_follow_their_formulas) {
 /// Checks that every link of every page leads to an existing page or picture, and that every
 /// formula is converted from LaTeX.
 BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
-  const longhand::TemporaryFolder folder;
-  const fs::path out = folder / "book";
-  std::int64_t lines = 0;
-  const BookFacts facts = write_book({.source = fs::path(longhand::test_data).parent_path(),
-                                      .out = out,
-                                      .checks = false,
-                                      .doing = [&](std::string_view) { ++lines; }});
-  BOOST_TEST(lines > facts.pages);
+  const fs::path& out = written_book().out;
+  const BookFacts& facts = written_book().facts;
+  BOOST_TEST(written_book().lines > facts.pages);
   BOOST_TEST(facts.pages > 100);
   BOOST_TEST(facts.formulas > 1000);
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(out)) {
@@ -144,6 +167,31 @@ BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_course_is_listed_before_the_mathematics) {
+  const std::string index = contents(written_book().out / "index.html");
+  const std::size_t first = index.find("course/number.html"), last = index.find("course/gpt.html");
+  BOOST_REQUIRE(last != index.npos);
+  BOOST_TEST(first < last);
+  BOOST_TEST(last < index.find("math/README.html"));
+  const std::string page = contents(written_book().out / "course/number.html");
+  BOOST_TEST(contains(page, "<a href=\"neuron.html\">next"));
+}
+
+BOOST_AUTO_TEST_CASE(a_search_for_backpropagation_finds_the_tape_and_the_course) {
+  std::string file = contents(written_book().out / "search.js");
+  const std::size_t begin = file.find('['), end = file.rfind(']');
+  const auto pages = longhand::Json::parse(file.substr(begin, end + 1 - begin));
+  BOOST_REQUIRE(pages.has_value());
+  std::string found;
+  for (const longhand::Json& page : pages->elements()) {
+    const std::string title = page["title"].string(), text = page["text"].string();
+    if (contains(title, "backpropagation")) found += "in the title of ";
+    if (contains(text, "backpropagation")) found += page["page"].string() + "\n";
+  }
+  BOOST_TEST(contains(found, "in the title of math/tape.html\n"));
+  BOOST_TEST(contains(found, "course/number.html\n"));
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_with_other_files_is_refused_and_not_changed) {

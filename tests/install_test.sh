@@ -66,13 +66,19 @@ for header in $(cd "$work/prefix/include" && find longhand -name '*.h'); do
 done > "$work/all.cpp"
 "$compiler" -std=c++20 -fsyntax-only -I"$work/prefix/include" "$work/all.cpp"
 
-# An example can be built with the flags of pkg-config.
+# A page of the course is built and run as docs/course/README.md describes: its blocks of code are
+# written into the frame on that page, and the flags are those of pkg-config.
+code_of() { awk '/^```/ { if (fence) fence = code = 0; else { fence = 1; code = $0 == "```cpp" } next } code' "$1"; }
+{
+  code_of "$source/docs/course/README.md" | sed '/the blocks of the page/,$d'
+  code_of "$source/docs/course/gpt.md"
+  echo '}'
+} > page.cpp
 if command -v pkg-config >/dev/null; then
   where=$(dirname "$(find "$work/prefix" -name longhand.pc)")
   # shellcheck disable=SC2046  # flags are words
-  "$compiler" -std=c++20 $flags "$source/examples/two_layer.cpp" -o "$work/by_pkg_config" \
-    $(PKG_CONFIG_PATH=$where pkg-config --cflags --libs longhand)
-  "$work/by_pkg_config" > /dev/null
+  "$compiler" -std=c++20 $flags page.cpp -o page $(PKG_CONFIG_PATH=$where pkg-config --cflags --libs longhand)
+  ./page | grep "^peter piper picked" > /dev/null || { echo "docs/course/gpt.md: it did not learn its text"; exit 1; }
 else
   echo "pkg-config is not installed: longhand.pc is not tried"
 fi

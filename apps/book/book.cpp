@@ -95,8 +95,10 @@ class Book {
   BookFacts write() {
     prepare_folder();
     if (options_.checks) check_operations();
-    chapters_ = reading_order();
-    for (std::size_t i = 0; i < chapters_.size(); ++i) chapter(i);
+    for (const char* part : {"course", "math"}) {
+      chapters_[part] = reading_order(part);
+      for (std::size_t i = 0; i < chapters_[part].size(); ++i) chapter(part, i);
+    }
     mechanism_pages();
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
@@ -105,7 +107,7 @@ class Book {
     // which listings are needed. A listing does not link to further listings.
     for (const std::string& file : sources_) source_page(file);
     contents();
-    for (const char* file : {"book.css", "book.js"}) {
+    for (const char* file : {"book.css", "book.js", "math_font.css"}) {
       save(file, read(fs::path("apps/book") / file));
     }
     save("colours.css", std::string(html::page_colours()));
@@ -164,11 +166,11 @@ class Book {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  /// The chapters in the order in which the index of docs/math lists them.
-  std::vector<std::string> reading_order() {
+  /// The chapters of a part of the book, in the order in which the index of docs/PART lists them.
+  std::vector<std::string> reading_order(const fs::path& part) {
     std::vector<std::string> order{"README"};
-    const MarkdownPage index =
-        markdown_page(read("docs/math/README.md"), [](const std::string& link) { return link; });
+    const MarkdownPage index = markdown_page(read("docs" / part / "README.md"),
+                                             [](const std::string& link) { return link; });
     for (const std::string& link : index.links) {
       if (!link.ends_with(".md") || link.find('/') != link.npos) continue;
       const std::string name = link.substr(0, link.size() - 3);
@@ -190,13 +192,18 @@ class Book {
     return there.lexically_relative(page.parent_path()).generic_string() + anchor;
   }
 
+  /// True for a folder of documents that are chapters of the book.
+  static bool is_part(std::string_view folder) {
+    return folder == "docs/course" || folder == "docs/math";
+  }
+
   /// The book's page for a file of the repository; empty if the file has no page.
   fs::path page_of(const fs::path& file) {
     const std::string name = file.generic_string();
-    if (name == "docs/math") return "math/README.html";
+    if (is_part(name)) return name.substr(5) + "/README.html";
     if (name.starts_with("docs/") && file.extension() == ".md") {
       const std::string inside = name.substr(5, name.size() - 8) + ".html";
-      return inside.starts_with("math/") ? inside : "more/" + inside;
+      return is_part(file.parent_path().generic_string()) ? inside : "more/" + inside;
     }
     if (file.extension() == ".svg" && name.starts_with("docs/")) return "more/" + name.substr(5);
     if (!fs::is_regular_file(options_.source / file)) return {};
@@ -227,6 +234,7 @@ class Book {
               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
               title, "</title>\n<link rel=\"stylesheet\" href=\"", top,
               "colours.css\">\n<link rel=\"stylesheet\" href=\"", top,
+              "math_font.css\">\n<link rel=\"stylesheet\" href=\"", top,
               "book.css\">\n</head>\n<body data-top=\"", top, "\">\n<header><a href=\"", top,
               "index.html\">longhand: the book</a><label>search <input type=\"search\" "
               "id=\"search\" autocomplete=\"off\"></label></header>\n<div id=\"found\" "
@@ -245,16 +253,18 @@ class Book {
         Json{{"page", file.generic_string()}, {"title", place.title}, {"text", searched}});
   }
 
-  void chapter(std::size_t number) {
-    const std::string& name = chapters_[number];
-    const fs::path from = fs::path("docs/math") / (name + ".md"), file = "math/" + name + ".html";
+  void chapter(const fs::path& part, std::size_t number) {
+    const std::vector<std::string>& names = chapters_.at(part.string());
+    const std::string& name = names[number];
+    const fs::path from = "docs" / part / (name + ".md"), file = part / (name + ".html");
     const MarkdownPage document = markdown_page(
         read(from), [&](const std::string& link) { return resolve(link, from, file); });
-    std::string content = document.html + audit_section(name) + side_by_side(document, from, file);
+    std::string content = document.html;
+    if (part == "math") content += audit_section(name) + side_by_side(document, from, file);
     Place place{.title = document.title};
-    if (number > 0) place.previous = chapters_[number - 1] + ".html";
-    if (number + 1 < chapters_.size()) place.next = chapters_[number + 1] + ".html";
-    titles_[name] = document.title;
+    if (number > 0) place.previous = names[number - 1] + ".html";
+    if (number + 1 < names.size()) place.next = names[number + 1] + ".html";
+    titles_[(part / name).generic_string()] = document.title;
     page(file, place, content, document.plain);
   }
 
@@ -345,7 +355,7 @@ class Book {
           html::paragraph("What each query reads of the tokens before it: twelve tokens, the same "
                           "queries and keys for every mechanism of this book. Choose a query."),
           steps_picture(one, i), "<p>The mathematics: <a href=\"../math/", one.chapter, ".html\">",
-          html::escape(titles_[std::string(one.chapter)]), "</a>. A model with such heads:</p>\n",
+          html::escape(titles_[text("math/", one.chapter)]), "</a>. A model with such heads:</p>\n",
           html::code(
               text("longhand train --task flip-flop --heads ", one.heads, ":4 --steps 300")));
       page(text("mechanisms/", one.name, ".html"), place, content, text(one.title, "\n", one.says));
@@ -380,6 +390,25 @@ class Book {
     return html + "</ul>\n";
   }
 
+  /// The chapters of a part as an ordered list, each with the operations that it derives.
+  std::string chapter_list(const std::string& part) const {
+    std::string html = "<ol>\n";
+    for (const std::string& name : chapters_.at(part)) {
+      const std::string page = text(part, "/", name);
+      html += text("<li><a href=\"", page, ".html\">", html::escape(titles_.at(page)), "</a>");
+      const auto found = checked_.find(name);
+      if (part == "math" && found != checked_.end()) {
+        html += "<br><small class=\"subtitle\">";
+        for (const Checked& checked : found->second) {
+          html += "<code>" + html::escape(checked.operation->name) + "</code> ";
+        }
+        html += "</small>";
+      }
+      html += "</li>\n";
+    }
+    return html + "</ol>\n";
+  }
+
   void contents() {
     std::string content =
         "<h1>longhand: the book</h1>\n" +
@@ -387,22 +416,10 @@ class Book {
             "Every operation that longhand trains with: its formula, how its derivative follows, "
             "the "
             "plain loop that computes it and what this machine found when it checked both.");
-    content += "<h2>The mathematics</h2>\n<ol>\n";
-    for (const std::string& name : chapters_) {
-      content += text("<li><a href=\"math/", name, ".html\">", html::escape(titles_[name]), "</a>");
-      const auto found = checked_.find(name);
-      if (found != checked_.end()) {
-        content += "<br><small class=\"subtitle\">";
-        for (const Checked& checked : found->second) {
-          content += "<code>" + html::escape(checked.operation->name) + "</code> ";
-        }
-        content += "</small>";
-      }
-      content += "</li>\n";
-    }
-    content +=
-        "</ol>\n<p><a href=\"more/exercises.html\">Exercises</a>, with a command that says "
-        "whether an answer is right.</p>\n<h2>What a head sees</h2>\n";
+    content += "<h2>A course for students</h2>\n" + chapter_list("course") +
+               "<h2>The mathematics</h2>\n" + chapter_list("math") +
+               "<p><a href=\"more/exercises.html\">Exercises</a>, with a command that says "
+               "whether an answer is right.</p>\n<h2>What a head sees</h2>\n";
     std::vector<std::pair<std::string, std::string>> links;
     for (const Mechanism& one : mechanisms_) {
       links.emplace_back(text("mechanisms/", one.name, ".html"), one.title);
@@ -429,9 +446,9 @@ class Book {
 
   BookOptions options_;
   BookFacts facts_;
-  std::map<std::string, std::vector<Checked>> checked_;  // key: chapter
-  std::vector<std::string> chapters_;
-  std::map<std::string, std::string> titles_;  // key: chapter; value: its title
+  std::map<std::string, std::vector<Checked>> checked_;       // key: chapter
+  std::map<std::string, std::vector<std::string>> chapters_;  // key: part, "course" or "math"
+  std::map<std::string, std::string> titles_;  // key: "PART/CHAPTER"; value: the chapter's title
   std::vector<Mechanism> mechanisms_;
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
   std::set<std::string> sources_;

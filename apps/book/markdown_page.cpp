@@ -101,6 +101,7 @@ class Converter {
  private:
   using Lines = std::vector<std::string_view>;
   static constexpr int deepest = 16;
+  static constexpr std::string_view details_mark = "<details><summary>";
 
   std::string blocks(const Lines& lines, int depth) {
     LONGHAND_CHECK(depth < deepest, "a list is nested too deep");
@@ -118,6 +119,8 @@ class Converter {
       } else if (line.starts_with("<!--")) {
         while (i < lines.size() && lines[i].find("-->") == line.npos) ++i;
         ++i;
+      } else if (line.starts_with(details_mark)) {
+        html += details(lines, i, depth);
       } else if (line.starts_with("|")) {
         html += table(lines, i);
       } else if (line.starts_with("> ")) {
@@ -129,6 +132,18 @@ class Converter {
       }
     }
     return html;
+  }
+
+  /// Text that is hidden until the reader opens it, between "<details><summary>TITLE</summary>" and
+  /// "</details>" on lines of their own.
+  std::string details(const Lines& lines, std::size_t& i, int depth) {
+    const std::string_view title = lines[i].substr(details_mark.size());
+    Lines inside;
+    for (++i; i < lines.size() && lines[i] != "</details>"; ++i) inside.push_back(lines[i]);
+    LONGHAND_CHECK(i < lines.size(), "a line ", details_mark, " has no line </details> after it");
+    ++i;
+    return text(details_mark, inline_html(title.substr(0, title.find('<'))), "</summary>\n",
+                blocks(inside, depth + 1), "</details>\n");
   }
 
   static std::string code_block(const Lines& lines, std::size_t& i) {

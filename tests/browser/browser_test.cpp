@@ -152,14 +152,20 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
 
 void look_at_book(Chromium& browser, const View& view, const fs::path& book, const char* page) {
   browser.open("file://" + (book / page).string(), view.width, 800, view.dark);
-  const bool formulas = std::string_view(page).starts_with("math/");
+  const bool formulas = std::string_view(page) != "index.html";
   const Json count = browser.evaluate("document.querySelectorAll('math').length");
   expect(!formulas || count.number() >= 3, view, "formulas: " + count.dump());
+  expect(!formulas || browser.wait_for("[...document.fonts].some(font => font.family.includes("
+                                       "'Longhand Math') && font.status === 'loaded')"),
+         view, "the font of the formulas is not loaded");
   browser.evaluate(
-      "(() => { const s = document.getElementById('search'); s.value = 'softmax'; "
+      "(() => { const s = document.getElementById('search'); s.value = 'backpropagation'; "
       "s.dispatchEvent(new Event('input')); })()");
-  expect(browser.wait_for("document.querySelectorAll('#found a').length >= 3"), view,
-         "the search finds nothing");
+  expect(browser.wait_for("(() => { const found = [...document.querySelectorAll('#found a')]"
+                          ".map(a => a.getAttribute('href')); return found.length >= 3 && "
+                          "found[0].endsWith('math/tape.html') && "
+                          "found.some(f => f.endsWith('course/number.html')); })()"),
+         view, "a search for backpropagation does not find the tape first and the course");
   look_over(browser, view, "file://" + book.string());
 }
 
@@ -220,13 +226,13 @@ int run(const std::string& program, const std::string& source) {
     for (const bool dark : {false, true}) {
       look_at_report(*browser, {"report.html", width, dark}, runs / "one");
       look_at_live_page(*browser, {"the live page", width, dark}, address);
-      for (const char* page : {"index.html", "math/attention.html"}) {
+      for (const char* page : {"index.html", "math/attention.html", "course/attention.html"}) {
         if (!fs::exists(book / page)) fail("the book has no page ", page);
         look_at_book(*browser, {page, width, dark}, book, page);
       }
     }
   }
-  if (wrong == 0) std::puts("browser: 16 views are right");
+  if (wrong == 0) std::puts("browser: 20 views are right");
   return wrong > 0;
 }
 
