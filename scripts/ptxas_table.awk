@@ -1,6 +1,7 @@
 # Reads what `nvcc -Xptxas -v` prints and prints a table with a row per kernel and architecture: the number
 # of template instances, and the maximum of registers of a thread, of bytes spilled by a thread, and of bytes
 # of static shared memory. Reports rows that exceed a limit; exit status 1 if there is one, or no row.
+# The input may also contain rows of such a table. They are checked and printed again.
 #
 # A thread has at most 255 registers, and static shared memory at most 48 KiB on every architecture. A few
 # bytes spilled cost little; more than 64 mean that a kernel has grown too large.
@@ -26,6 +27,13 @@ function larger(a, b) { return a > b ? a : b }
   sub(/^sm_/, "", sm)
   row = name_of(quoted[2]) "\t" sm
   instances[row]++
+}
+/^[a-z_]+\t[0-9]+\t/ {
+  row = $1 "\t" $2
+  instances[row] = $3
+  registers[row] = $4
+  spilled[row] = $5
+  shared[row] = $6
 }
 # ptxas also prints the properties of device functions that are not inlined.
 /Function properties for/ { of_kernel = $NF == quoted[2] }

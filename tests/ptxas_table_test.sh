@@ -52,3 +52,28 @@ kernel "$ours" 90 0 40 49153 |
   refused "norm, sm_90: expected at most 49152, got 49153 bytes of static shared memory"
 kernel "$ours" 90 0 256 0 | refused "norm, sm_90: expected at most 255, got 256 registers"
 echo "nvcc fatal" | refused "expected the output of ptxas -v, got no kernel"
+
+# The committed table is within the limits and has a row for each kernel and architecture. The name of
+# a kernel follows __global__ void and, in most cases, __launch_bounds__(...).
+names() {
+  cat "$@" | awk 'BEGIN { RS = "__global__" }
+       NR > 1 {
+         sub(/^[ \n]*void[ \n]*/, "")
+         if (/^__launch_bounds__/) {
+           sub(/^__launch_bounds__/, "")
+           depth = 0
+           do {
+             if (substr($0, 1, 1) == "(") depth++
+             if (substr($0, 1, 1) == ")") depth--
+             $0 = substr($0, 2)
+           } while (depth > 0)
+         }
+         sub(/^[ \n]*/, "")
+         print substr($0, 1, index($0, "(") - 1)
+       }' | sort -u
+}
+committed=docs/results/cuda-registers.tsv
+expect "$(cat $committed)" "$(table <$committed)"
+expect "$(for name in $(names cuda/*.cu cuda/*.h cuda/attention/*); do
+            for sm in 80 86 89 90 100 120; do echo "$name $sm"; done
+          done)" "$(sed 1d $committed | cut -f1,2 | tr '\t' ' ')"
