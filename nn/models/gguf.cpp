@@ -12,7 +12,7 @@
 #include "core/quote.h"
 #include "core/utf8.h"
 #include "nn/models/gguf_names.h"
-#include "nn/text/word_scanner.h"
+#include "nn/text/tokenizer.h"
 
 namespace longhand::nn {
 namespace {
@@ -296,7 +296,7 @@ Pipeline byte_level_pipeline(const GgufFile& file, const std::vector<std::string
 }
 
 Pipeline gemma_pipeline(const GgufFile& file, const std::vector<std::string_view>& tokens) {
-  const std::string mark = json_string(gguf_space_mark);
+  const std::string mark = json_string(space_mark);
   return {
       .normalizer = text(R"({"type":"Replace","pattern":{"String":" "},"content":)", mark, '}'),
       .words = R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious",)"
@@ -410,14 +410,8 @@ std::string gguf_tokenizer(const GgufFile& file) {
     // which takes time quadratic in the token's length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
-    // In user-defined tokens, GGUF files contain a space where tokenizer.json has gguf_space_mark
-    // (U+2581).
-    if (gemma && type == gguf_token::by_user) {
-      std::string marked;
-      for (const char c : content)
-        marked += c == ' ' ? std::string(gguf_space_mark) : std::string(1, c);
-      content = marked;
-    }
+    // User-defined tokens of GGUF files contain a space where tokenizer.json has space_mark.
+    if (gemma && type == gguf_token::by_user) content = replaced_all(content, " ", space_mark);
     vocabulary += text(id ? "," : "", json_string(content), ':', id);
     if (type == gguf_token::control || type == gguf_token::by_user) {
       added +=

@@ -116,23 +116,14 @@ void put_options(GgufWriter& writer, const DecoderConfig& config, GgufKind kind)
   put("attention.value_length", heads.width);
   put_number("attention.layer_norm_rms_epsilon", config.epsilon);
   put("rope.dimension_count", heads.width);
-  // In a Gemma, this is the base of the layers with full attention. If the model is too shallow for
-  // such a layer, no layer uses it.
+  // A Gemma stores the base of its layers with full attention. If the model is too shallow for such
+  // a layer, no layer uses the stored base.
   double base = kind == GgufKind::gemma3 ? 1e6 : heads.rope.base;
   for (std::int64_t i = 0; i < config.layers; ++i) {
     if (heads_of(config, i).window == 0) base = heads_of(config, i).rope.base;
   }
   put_number("rope.freq_base", base);
   if (kind == GgufKind::gemma3) put("attention.sliding_window", heads.window);
-}
-
-std::string replaced_all(std::string_view in, std::string_view from, std::string_view to) {
-  std::string all;
-  for (std::size_t at = 0; (at = in.find(from)) != std::string_view::npos;) {
-    all.append(in.substr(0, at)).append(to);
-    in.remove_prefix(at + from.size());
-  }
-  return all.append(in);
 }
 
 /// Throws an Error unless the tokenizer encodes texts as readers do, which encode a word that is a
@@ -208,7 +199,7 @@ void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t 
     const bool known = parts.tokens.has(id);
     const std::string_view bytes = known ? parts.tokens.bytes(id) : std::string_view();
     texts.push_back(!known   ? text("[PAD", id, ']')
-                    : spaces ? replaced_all(bytes, " ", gguf_space_mark)
+                    : spaces ? replaced_all(bytes, " ", space_mark)
                              : byte_map.text(bytes));
     types.push_back(known ? gguf_token::normal : gguf_token::unused);
   }
@@ -221,8 +212,9 @@ void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t 
     for (const AddedToken& token : *list) {
       if (!below(token.id)) continue;
       types[token.id] = token.special ? gguf_token::control : gguf_token::by_user;
-      texts[token.id] = spaces && !token.special ? replaced_all(token.content, gguf_space_mark, " ")
-                                                 : token.content;
+      // User-defined tokens contain a space and not the mark.
+      texts[token.id] =
+          spaces && !token.special ? replaced_all(token.content, space_mark, " ") : token.content;
     }
   }
   writer.text("tokenizer.ggml.model", spaces ? "llama" : "gpt2");

@@ -19,17 +19,18 @@ std::string_view architecture_of(GgufKind kind);
 /// The name of a tensor in a GGUF file, and how the file's values differ from Hugging Face's.
 struct GgufTensorName {
   std::string name;
-  bool paired = false;      // in the file, rows of the two halves of each head alternate
+  bool paired = false;      // rows of the two halves of each head alternate in the file
   bool plus_one = false;    // the file contains the weights plus 1
   bool transposed = false;  // Hugging Face's matrix is [in, out], and the file's is [out, in]
 };
 /// Converts Hugging Face's name of a tensor. No value if files of this family have no such tensor.
 std::optional<GgufTensorName> gguf_tensor_name(std::string_view theirs, GgufKind kind);
 
-/// Of a tensor with `paired`, the row of the file that is row `row` of Hugging Face's tensor. Each
-/// head has 2 * half rows. In Hugging Face's order, the first half of them (s = 0) comes before the
-/// second half (s = 1), so row i of half s has the index s * half + i in the head. In the file, the
-/// rows of the two halves alternate, so the same row has the index 2 * i + s in the head.
+/// Returns the row of the file that contains row `row` of Hugging Face's tensor, if the tensor is
+/// `paired`. Each head has 2 * half rows. In Hugging Face's order, the first half of them (s = 0)
+/// comes before the second half (s = 1), so row i of half s has the index s * half + i in the head.
+/// In the file, the rows of the two halves alternate, so the same row has the index 2 * i + s in
+/// the head.
 inline std::int64_t paired_row(std::int64_t row, std::int64_t half) {
   const std::int64_t head = row / (2 * half), s = row % (2 * half) / half, i = row % half;
   return head * 2 * half + 2 * i + s;
@@ -43,10 +44,6 @@ inline constexpr std::array<const char*, 3> gguf_end_keys{
 namespace gguf_token {
 inline constexpr std::int32_t normal = 1, control = 3, by_user = 4, unused = 5, byte = 6;
 }
-
-/// The character that represents a space in the tokens of Gemma. In user-defined tokens, GGUF files
-/// contain a space in its place.
-inline constexpr std::string_view gguf_space_mark = "\u2581";
 
 /// The value of tokenizer.ggml.model in files without a tokenizer.
 inline constexpr std::string_view gguf_no_tokenizer = "no_vocab";

@@ -122,7 +122,7 @@ std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) cons
     return text.size();
   }
   for (++at; at < text.size(); ++at) {
-    const bool after_mark = at >= 3 && text.substr(at - 3, 3) == "\xe2\x96\x81";
+    const bool after_mark = text.substr(0, at).ends_with(space_mark);
     if (text[at] == ' ' && !after_mark && !tokenizer_.parts().joined(text[at - 1], ' ')) return at;
   }
   return text.size();
@@ -413,7 +413,7 @@ void Encoder::add_symbols(std::string_view word) {
     if (const auto id = tokenizer_.character_token(character)) {
       add(*id, i);
     } else {
-      const std::string_view spelled = character == " " ? "\xe2\x96\x81" : character;
+      const std::string_view spelled = character == " " ? space_mark : character;
       for (std::size_t k = 0; k < spelled.size(); ++k) {
         add(tokenizer_.byte_token(static_cast<unsigned char>(spelled[k])),
             i + std::min(k, length - 1));

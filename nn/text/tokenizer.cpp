@@ -18,23 +18,31 @@ std::string byte_token_text(unsigned byte) {
 
 }  // namespace
 
+std::string replaced_all(std::string_view text, std::string_view from, std::string_view to) {
+  std::string all;
+  for (std::size_t at = 0; (at = text.find(from)) != std::string_view::npos;) {
+    all.append(text.substr(0, at)).append(to);
+    text.remove_prefix(at + from.size());
+  }
+  return all.append(text);
+}
+
 std::string_view TokenizerParts::normalize(std::string_view text, std::string& buffer,
                                            std::vector<Rewritten>* changes) const {
   if (nfc) return to_nfc(text, buffer, changes);
   if (changes) changes->clear();
   if (pattern != WordPattern::spaces) return text;
-  constexpr std::string_view mark = "\xe2\x96\x81";
-  std::size_t found = text.find(mark);
+  std::size_t found = text.find(space_mark);
   if (found == std::string_view::npos) return text;
   buffer.clear();
   std::size_t copied = 0;
-  for (; found != std::string_view::npos; found = text.find(mark, copied)) {
+  for (; found != std::string_view::npos; found = text.find(space_mark, copied)) {
     buffer += text.substr(copied, found - copied);
     if (changes) {
-      changes->push_back({buffer.size(), buffer.size() + 1, found, found + mark.size()});
+      changes->push_back({buffer.size(), buffer.size() + 1, found, found + space_mark.size()});
     }
     buffer += ' ';
-    copied = found + mark.size();
+    copied = found + space_mark.size();
   }
   buffer += text.substr(copied);
   return buffer;

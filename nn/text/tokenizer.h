@@ -16,6 +16,11 @@
 
 namespace longhand::nn {
 
+/// U+2581, which represents a space in the texts of tokens with WordPattern::spaces.
+inline constexpr std::string_view space_mark = "\u2581";
+/// Returns `text` with every occurrence of `from` replaced by `to`.
+std::string replaced_all(std::string_view text, std::string_view from, std::string_view to);
+
 /// The parts of a tokenizer. They do not depend on the file format from which they were read.
 ///
 /// With WordPattern::spaces, a token's bytes are its text with a space in place of each U+2581. A

@@ -17,8 +17,6 @@
 namespace longhand::nn {
 namespace {
 
-constexpr std::string_view space_mark = "\xe2\x96\x81";  // U+2581, which represents a space
-
 std::string_view chars(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
@@ -277,11 +275,7 @@ class Reader {
       // Gemma's normalizer replaces each space by U+2581, so a token that contains a space can
       // never be found.
       const bool found = text.find(' ') == std::string_view::npos;
-      for (std::size_t mark = 0; (mark = text.find(space_mark)) != std::string_view::npos;) {
-        out.append(text.substr(0, mark)) += ' ';
-        text.remove_prefix(mark + space_mark.size());
-      }
-      out += text;
+      out += replaced_all(text, space_mark, " ");
       return found ? TokenTable::Found::yes : TokenTable::Found::no;
     }
     const auto bytes = byte_map.bytes(text);
