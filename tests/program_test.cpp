@@ -228,9 +228,11 @@ BOOST_AUTO_TEST_CASE(info_names_the_commit_and_the_instruction_set_in_use) {
 BOOST_AUTO_TEST_CASE(longhand_cpu_forces_an_instruction_set) {
   const Outcome forced = (*this)("info --json", "LONGHAND_CPU=portable");
   BOOST_TEST(Json::parse(forced.out).value()["instruction_set"] == "portable");
-  const Outcome unknown = (*this)("info", "LONGHAND_CPU=mmx");
-  BOOST_TEST(unknown.status == 1);
-  BOOST_TEST(contains(unknown.err, "mmx"));
+  for (const std::string name : {"mmx", "fused"}) {
+    const Outcome unknown = (*this)("info", "LONGHAND_CPU=" + name);
+    BOOST_TEST(unknown.status == 1);
+    BOOST_TEST(contains(unknown.err, "got '" + name + "'"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(failed_writes_to_standard_output_are_errors) {

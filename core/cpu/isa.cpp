@@ -116,7 +116,9 @@ Isa choose_isa() {
     known += known.empty() ? "" : between;
     known += name_of(i);
   }
-  LONGHAND_CHECK(isa, "LONGHAND_CPU: expected ", known, ", got '", wanted, "'");
+  // fused is not in the list: Math::portable selects it.
+  LONGHAND_CHECK(isa && *isa != Isa::fused, "LONGHAND_CPU: expected ", known, ", got '", wanted,
+                 "'");
   std::string_view reason;
   LONGHAND_CHECK(supports(*isa, &reason), "LONGHAND_CPU=", wanted, ": ", reason);
   return *isa;
