@@ -131,7 +131,7 @@ double power(double base, double exponent) { return exp(exponent * log(base)); }
 
 double erfc(double x) {
   const double size = std::abs(x), root = std::sqrt(std::numbers::pi);
-  double value;  // of erfc |x|
+  double value;  // erfc |x|
   if (size < 1.5) {
     double term = size, sum = size;
     for (int k = 1; k < 60; ++k) sum += term *= 2 * size * size / (2 * k + 1);

@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
 }
 
 // All queries and keys are 1, so each of the n keys that a query sees has the weight 1 / n. The
-// second segment has more keys than queries, the third has fewer.
+// second segment has more keys than queries. The third segment has fewer keys than queries.
 BOOST_AUTO_TEST_CASE(without_a_causal_mask_every_query_sees_every_key_of_its_segment) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);

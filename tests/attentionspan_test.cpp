@@ -231,7 +231,8 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const double second = at(result, "String Reversal", "OOD partial after, run 2").value;
   BOOST_TEST(mean.value == (first + second) / 2, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(mean.low.has_value());
-  BOOST_TEST(pieces[0].make());  // trains nothing, because the runs already exist
+  // The runs already exist, so make() trains none of them again.
+  BOOST_TEST(pieces[0].make());
 
   options.out = folder / "attentionspan-fig1-smoke";
   const RecipeResult head = recipes().at("attentionspan/fig1").run(options);

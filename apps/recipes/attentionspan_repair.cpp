@@ -115,7 +115,7 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// How a scored run is named in the table. The table row is named after the task, followed by
+/// The names of a scored run in the table. The table row is named after the task, followed by
 /// `row`. The column names of this run end in `when`.
 struct ScoredRun {
   const char *row, *when;

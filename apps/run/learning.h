@@ -16,7 +16,8 @@ struct ChosenOptimizer {
   nn::OptimizerOptions options;
   std::vector<nn::ParameterGroup> groups = {};
 };
-/// With Muon, AdamW updates the embedding, learned positions and output layers of the model.
+/// Returns the optimizer of a run. If it is Muon, AdamW updates the embedding, learned positions
+/// and output layers of the model.
 ChosenOptimizer optimizer_of(const TrainingSettings& settings, const nn::Decoder& model);
 
 /// The options on which the results of a training depend.

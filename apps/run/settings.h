@@ -46,7 +46,7 @@ struct TrainingSettings {
   WarmUp warm_up;
   nn::AdamOptions adam;
   bool by_muon = false;  // the optimizer is Muon, with AdamW for parameters other than matrices
-  nn::MuonOptions muon;  // without its member `adam`
+  nn::MuonOptions muon;  // optimizer_of() replaces its member `adam` by `adam` above
   std::int64_t batch = 32, batch_tokens = 0;
   std::int64_t set = 0;
   std::int64_t parts = 1, accumulation = 1;

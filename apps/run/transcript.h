@@ -61,8 +61,8 @@ class TranscriptReader {
   const Line& line() const { return line_; }
   std::int64_t number() const { return number_; }    // number of the line that was read last
   const std::string& hash() const { return hash_; }  // hash of the line that was read last
-  /// After next() returned false: true if the last line of the file is incomplete, because the
-  /// process that wrote it was killed.
+  /// True if the last line of the file is incomplete, because the process that wrote it was killed.
+  /// Known only after next() has returned false.
   bool cut() const { return lines_ && lines_->cut(); }
   /// Throws an Error that begins with the file and the number of the line that was read last.
   template <class... Parts>

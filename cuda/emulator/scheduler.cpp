@@ -395,7 +395,8 @@ void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
   block_size = launch.block;
   LONGHAND_CHECK(launch.shared_bytes <= most_shared, "emulator: expected at most ", most_shared,
                  " bytes of shared memory per block, got ", launch.shared_bytes);
-  for (const auto& b : m.blocks) b->resident = false;  // a failed launch leaves `resident` true
+  // A launch that failed did not reset `resident`.
+  for (const auto& b : m.blocks) b->resident = false;
   watch::begin_launch(launch.shared_bytes, launch.kernel);
   arrange(m, m.pending, std::uint64_t{grid_size.x} * grid_size.y * grid_size.z);
   std::ranges::reverse(m.pending);

@@ -10,7 +10,7 @@
 
 namespace longhand::nn {
 
-/// What a GGUF file contains besides the model's weights.
+/// The contents of a GGUF file besides the model's weights.
 struct GgufContents {
   const GgufType* type = nullptr;        // type of the matrices; vectors and positions are F32
   const Tokenizer* tokenizer = nullptr;  // null: the tokens of the model are numbers

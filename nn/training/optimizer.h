@@ -41,7 +41,8 @@ struct MuonOptions {
   /// columns)).
   enum class Scale { adam, original };
 
-  AdamOptions adam = {};  // of all other parameters; its decay and clip apply to matrices too
+  AdamOptions adam =
+      {};  // options of AdamW for all other parameters; decay and clip also apply to matrices
   double momentum = 0.95;
   bool nesterov = true;
   std::int64_t steps = 5;  // steps of the Newton-Schulz iteration
@@ -62,7 +63,8 @@ struct ParameterGroup {
   /// Weight decay of the parameters whose decays() is true; default: the optimizer's weight decay.
   std::optional<double> decay = {};
   bool frozen = false;  // true: the parameters have no gradient and are not updated
-  /// With Muon, true: AdamW updates the matrices of this group too, such as embeddings.
+  /// True if AdamW updates the matrices of this group too, such as embeddings. Only Muon reads
+  /// this.
   bool adam = false;
 };
 
@@ -132,7 +134,8 @@ class Optimizer {
     std::vector<std::string_view> state = {};  // suffixes of the state tensors of a parameter
     std::int64_t numbers = 1;                  // size of Update::now
     bool short_state = false;                  // store the state in bf16 if parameters are f32
-    /// True for parameters that have only the first state tensor. Empty: all have every one.
+    /// Returns true for a parameter that has only the first of the state tensors. If the function
+    /// is empty, every parameter has all state tensors.
     std::function<bool(const Parameter&, const ParameterGroup*)> has_one_state = {};
   };
   /// If `ranks` is not null, its ranks share the state. Otherwise each rank stores the whole state.
@@ -140,7 +143,7 @@ class Optimizer {
 
   /// Parameters that are updated together.
   struct Update {
-    std::vector<Tensor> parameters = {};  // to be replaced
+    std::vector<Tensor> parameters = {};  // the parameters that apply() replaces
     std::vector<Tensor> gradients = {};   // before clipping
     // state[k][i] is state tensor k of parameter i; empty if the parameter does not have it.
     std::vector<std::vector<Tensor>> state = {};
