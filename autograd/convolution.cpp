@@ -19,12 +19,12 @@ Var short_convolution(const HeadVars& x, const Segments& segments, const Var& we
                                .y = y,
                                .after = options.after});
   return record("short_convolution", {&x.data, &weight}, y,
-                [x, segments, weight, alone = options.alone](const Tensor& dy) {
+                [x, segments, weight, sole_reader = options.sole_reader](const Tensor& dy) {
                   dy.backend()(ShortConvolutionBackward{.x = x.value(),
                                                         .segments = segments,
                                                         .weight = weight.value(),
                                                         .dy = dy,
-                                                        .dx = targets(x, {}, {}, alone).q,
+                                                        .dx = targets(x, {}, {}, sole_reader).q,
                                                         .dweight = weight.sink().target()});
                 });
 }

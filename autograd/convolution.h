@@ -12,7 +12,7 @@ struct ConvolutionOptions {
   Tensor before = {}, after = {};
   /// True if no other operation uses the columns of x that this operation reads. The gradient of
   /// these columns is then assigned instead of added.
-  bool alone = false;
+  bool sole_reader = false;
 };
 
 /// A weighted sum of the last `taps` tokens, separately for each column. Returns

@@ -28,16 +28,17 @@ Var lstm(const HeadVars& x, const Segments& segments, const Var& u, const LstmOp
                         .gates = gates,
                         .cells = cells,
                         .after = options.after});
-  return record_heads("lstm", {&x.data, &u}, y,
-                      [x, segments, u, gates, cells, alone = options.alone](const Heads& dy, bool) {
-                        dy.data.backend()(LstmBackward{.segments = segments,
-                                                       .u = u.value(),
-                                                       .gates = gates,
-                                                       .cells = cells,
-                                                       .dy = dy,
-                                                       .dx = targets(x, {}, {}, alone).q,
-                                                       .du = u.sink().target()});
-                      });
+  return record_heads(
+      "lstm", {&x.data, &u}, y,
+      [x, segments, u, gates, cells, sole_reader = options.sole_reader](const Heads& dy, bool) {
+        dy.data.backend()(LstmBackward{.segments = segments,
+                                       .u = u.value(),
+                                       .gates = gates,
+                                       .cells = cells,
+                                       .dy = dy,
+                                       .dx = targets(x, {}, {}, sole_reader).q,
+                                       .du = u.sink().target()});
+      });
 }
 
 Var composed_lstm(const HeadVars& x, const Segments& segments, const Var& u) {

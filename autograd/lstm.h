@@ -12,7 +12,7 @@ struct LstmOptions {
   Tensor before = {}, after = {};
   /// True if lstm() is the only operation that reads the columns of x in which its heads are
   /// stored. The gradient of these columns is then assigned instead of added.
-  bool alone = false;
+  bool sole_reader = false;
 };
 
 /// Returns y, [tokens, heads * n], where n is the number of hidden units of a head. Each head of x

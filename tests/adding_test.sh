@@ -16,7 +16,7 @@ awk '/^```cpp file=nn\/mixers\/mean.cpp$/ { inside = 1; next } /^```$/ { inside 
   "$source/docs/adding.md" > "$work/mixers/mean.cpp"
 [ -s "$work/mixers/mean.cpp" ]
 cmake -DFOLDER="$work/mixers" -DTYPE=MixerKind -DSUFFIX=mixer -DFUNCTION=mixer_kinds \
-  -DHEADER=nn/mixing/mixer.h -DNAMESPACE=longhand::nn -DOUTPUT="$work/list.cpp" -P "$source/cmake/parts_list.cmake"
+  -DHEADER=nn/mixer_core/mixer.h -DNAMESPACE=longhand::nn -DOUTPUT="$work/list.cpp" -P "$source/cmake/parts_list.cmake"
 
 for file in "$work/mixers/mean.cpp" "$work/list.cpp"; do
   "$compiler" -std=c++20 -O1 -Wall -Wextra -Werror -I"$source" -c "$file" -o "$file.o"

@@ -16,7 +16,7 @@ namespace {
 
 RecipeOptions tiny(const std::filesystem::path& out) {
   RecipeOptions options{.out = out};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   options.settings = {{"model.width", "16"},
                       {"model.inner", "16"},
                       {"model.layers", "1"},

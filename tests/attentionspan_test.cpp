@@ -23,7 +23,7 @@ namespace {
 
 RecipeOptions tiny(const fs::path& out) {
   RecipeOptions options{.out = out};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   options.settings = {{"training.steps", "2"},
                       {"training.warm_up", "0"},
                       {"training.batch", "2"},

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(all_runs_of_a_grid_have_different_names_and_valid_settings)
 BOOST_AUTO_TEST_CASE(a_finished_run_is_reused_for_any_number_of_threads) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   const auto with = [](const char* threads, const char* steps) {
     Config config("chains");
     config.set("model.width", "16");
@@ -146,7 +146,7 @@ GridRun tiny_run(const std::string& steps) {
 BOOST_AUTO_TEST_CASE(a_recipe_continues_runs_of_an_older_version) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   const std::vector<GridRun> runs{tiny_run("2")};
   BOOST_TEST(train_runs(runs, options));
   std::string older = contents(folder / "grid/run/config.ini");
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_recipe_continues_runs_of_an_older_version) {
 BOOST_AUTO_TEST_CASE(a_finished_run_of_another_backend_is_evaluated_on_the_requested_one) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   GridRun run = tiny_run("2");
   run.config.set("compute.backend", "reference");
   BOOST_TEST(train_runs(std::span(&run, 1), options));
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_finished_run_of_another_backend_is_evaluated_on_the_reque
 BOOST_AUTO_TEST_CASE(steps_that_the_metrics_lack_count_with_the_mean_duration_of_the_others) {
   const TemporaryFolder folder;
   RecipeOptions options{.out = folder / "grid"};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   const GridRun run = tiny_run("4");
   BOOST_TEST(train_runs(std::span(&run, 1), options));
   double all = 0;
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(chacal_recipes_produce_their_rows_and_share_runs) {
   std::map<std::string, RecipeResult> results;
   for (const std::string id : {"chacal/table1", "chacal/fig3", "chacal/fig5", "chacal/theorem1"}) {
     RecipeOptions options{.out = folder / ("chacal-" + id.substr(7) + "-smoke")};
-    options.manner.quiet = true;
+    options.control.quiet = true;
     options.settings = {{"model.width", "16"},
                         {"model.inner", "16"},
                         {"training.steps", "2"},
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
   }
   const Recipe& recipe = recipes().at("chacal/table3");
   RecipeOptions options{.out = folder / "table3"};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   options.text = (folder / "text.txt").string();
   options.settings = {
       {"model.width", "16"},     {"model.inner", "16"},    {"training.steps", "6"},
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
   const TemporaryFolder folder;
   const auto make = [&](const std::string& id, std::int64_t seeds) {
     RecipeOptions options{.seeds = seeds, .out = folder / ("fal-" + id.substr(4) + "-smoke")};
-    options.manner.quiet = true;
+    options.control.quiet = true;
     options.settings = {{"task.instructions", "8"}, {"model.width", "16"},
                         {"training.steps", "2"},    {"training.warm_up", "1"},
                         {"training.batch", "2"},    {"training.evaluate_samples", "4"},

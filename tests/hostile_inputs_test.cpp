@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "core/safetensors.h"
 #include "core/safetensors_index.h"
-#include "nn/mixing/mixer_list.h"
+#include "nn/mixer_core/mixer_list.h"
 #include "nn/models/gguf.h"
 #include "nn/models/hugging_face.h"
 #include "nn/text/bpe_trainer.h"

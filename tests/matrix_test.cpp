@@ -27,7 +27,7 @@ constexpr app::Scale all_scales[] = {app::Scale::smoke, app::Scale::laptop, app:
 
 RecipeOptions small_matrix(const fs::path& out, app::Scale scale) {
   RecipeOptions options{.scale = scale, .out = out};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   options.settings = {{"training.steps", "8"},  {"training.batch_tokens", "64"},
                       {"model.width", "16"},    {"model.layers", "1"},
                       {"compute.threads", "1"}, {"training.checkpoint_every", "0"}};
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_trained_once_and_then_reused) {
   const auto before = fs::last_write_time(options.out / "flip-flop-rope.json");
   RecipeOptions again = options;
   again.settings["compute.threads"] = "2";
-  again.manner.until = std::chrono::steady_clock::now();
+  again.control.until = std::chrono::steady_clock::now();
   const RecipeResult second = recipe.run(again);
   BOOST_TEST(!second.stopped);
   BOOST_TEST(second.rows.size() == result.rows.size());
@@ -264,12 +264,12 @@ BOOST_AUTO_TEST_CASE(cells_that_do_not_learn_end_early_and_interrupted_cells_con
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::laptop);
   options.tasks = "parity";
   options.mechanisms = "rope";
-  options.manner.until = std::chrono::steady_clock::now();
+  options.control.until = std::chrono::steady_clock::now();
   const Recipe& recipe = recipes().at("matrix");
   const RecipeResult nothing = recipe.run(options);
   BOOST_TEST(nothing.stopped);
   BOOST_TEST(!nothing.partial);
-  options.manner.until.reset();
+  options.control.until.reset();
   BOOST_TEST(!recipe.run(options).stopped);
   const Cell parity{&mechanism_of("rope"), &matrix_task_of("parity")};
   const auto made = read_cell(parity, options);
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(parts_of_the_cells_can_be_trained_separately) {
   BOOST_TEST(pieces[1].name == "flip-flop-fal");
   BOOST_TEST(pieces[1].make());
   // The time limit has passed, so the recipe trains no other cell.
-  options.manner.until = std::chrono::steady_clock::now();
+  options.control.until = std::chrono::steady_clock::now();
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.stopped);
   BOOST_TEST(result.partial);

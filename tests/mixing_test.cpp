@@ -1,4 +1,4 @@
-#include "nn/mixing/mixing.h"
+#include "nn/mixer_core/mixing.h"
 
 #include <cmath>
 #include "tests/check.h"

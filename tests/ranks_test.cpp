@@ -34,7 +34,7 @@ using Numbers = std::vector<float>;
 /// Calls rank(communicator) on each of `size` ranks and returns the results.
 template <class F>
 auto on_ranks(int size, F&& rank) {
-  std::vector<decltype(rank(alone()))> all(static_cast<std::size_t>(size));
+  std::vector<decltype(rank(single_rank()))> all(static_cast<std::size_t>(size));
   run_ranks(size, [&](Communicator& ranks) {
     all[static_cast<std::size_t>(ranks.rank())] = rank(ranks);
   });
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
     for (const std::int64_t accumulation : {1, 3}) {
       TrainerOptions options = cut_in(8, accumulation, 6);
       options.bucket_bytes = accumulation == 3 ? 2048 : GradientExchange::bucket_bytes;
-      const RankRun one = trained(config, options, alone());
+      const RankRun one = trained(config, options, single_rank());
       BOOST_TEST(one.losses.size() == 6u);
       for (const int size : {2, 4, 8}) {
         const auto runs = on_ranks(size, [&](Communicator& ranks) {
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(sharing_state_changes_no_bit_and_checkpoints_load_on_any_nu
     const TemporaryFolder whole_folder;
     TrainerOptions options = cut_in(8, 1, 7);
     options.checkpoints.folder = whole_folder.path();
-    const RankRun whole = trained(config, options, alone());
+    const RankRun whole = trained(config, options, single_rank());
     for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
       const TemporaryFolder folder;
       options.sharing = sharing;
@@ -541,7 +541,7 @@ RankRun trained_on_device(Communicator& ranks, Backend& backend, const TrainerOp
 BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
   TrainerOptions options = cut_in(4, 1, 3);
   const auto backend = make_emulated_cuda_backend();
-  const RankRun one = trained_on_device(alone(), *backend, options);
+  const RankRun one = trained_on_device(single_rank(), *backend, options);
   BOOST_TEST(one.losses.size() == 3u);
   for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
     for (const int size : {2, 4}) {
@@ -590,7 +590,7 @@ BOOST_AUTO_TEST_CASE(a_run_on_devices_resumes_on_another_number_of_devices) {
   const auto backend = make_emulated_cuda_backend();
   const TemporaryFolder whole_folder;
   options.checkpoints.folder = whole_folder.path();
-  const RankRun one = trained_on_device(alone(), *backend, options);
+  const RankRun one = trained_on_device(single_rank(), *backend, options);
   for (const Sharing sharing : {Sharing::moments, Sharing::gradients}) {
     const TemporaryFolder folder;
     options.sharing = sharing;
@@ -695,8 +695,8 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
 BOOST_AUTO_TEST_CASE(the_division_of_a_step_into_parts_determines_the_bits) {
   // Dividing the same batches into other parts changes the order of additions and therefore the
   // bits. This shows that the tests of equal bits are able to fail.
-  const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), alone());
-  const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), alone());
+  const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), single_rank());
+  const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), single_rank());
   BOOST_CHECK(eight.values != four.values);
   for (std::size_t i = 0; i < 6; ++i) {
     BOOST_TEST(eight.losses[i] == four.losses[i], boost::test_tools::tolerance(1e-4));
@@ -704,7 +704,7 @@ BOOST_AUTO_TEST_CASE(the_division_of_a_step_into_parts_determines_the_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_resumes_on_another_number_of_ranks) {
-  const RankRun whole = trained(softmax_fal(), cut_in(4, 1, 9), alone());
+  const RankRun whole = trained(softmax_fal(), cut_in(4, 1, 9), single_rank());
   const TemporaryFolder folder;
   TrainerOptions options = cut_in(4, 1, 9);
   options.checkpoints.folder = folder.path();
@@ -723,7 +723,7 @@ BOOST_AUTO_TEST_CASE(ranks_save_an_optimizer_without_state) {
   const TemporaryFolder folder;
   TrainerOptions options = cut_in(4, 1, 6);
   options.optimizer = Descent::make;
-  const RankRun whole = trained(softmax_fal(), options, alone());
+  const RankRun whole = trained(softmax_fal(), options, single_rank());
   options.sharing = Sharing::moments;
   options.checkpoints.folder = folder.path();
   const auto until = [&](std::int64_t steps, int size) {

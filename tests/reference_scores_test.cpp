@@ -4,7 +4,7 @@
 #include "tests/check.h"
 
 #include "apps/run/inspection.h"
-#include "nn/mixing/head_weights.h"
+#include "nn/mixer_core/head_weights.h"
 #include "tests/make_task.h"
 
 BOOST_AUTO_TEST_SUITE(reference_scores_test)

@@ -30,7 +30,7 @@ std::string told(const RecipeResult& result) {
 
 RecipeResult make(const std::string& id, const TemporaryFolder& folder, Settings settings) {
   RecipeOptions options{.seeds = 1, .out = folder / id.substr(8)};
-  options.manner.quiet = true;
+  options.control.quiet = true;
   settings.insert({{"model.inner", "8"}, {"training.batch", "1"}, {"compute.threads", "1"}});
   options.settings = std::move(settings);
   return recipes().at(id).run(options);

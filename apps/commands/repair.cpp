@@ -252,7 +252,7 @@ void run(const Arguments& arguments) {
   const Repair method = method_from(arguments);
   const bool reinforces = method == Repair::reinforce;
   const Reading reading = reading_from(arguments);
-  const TrainingManner manner = manner_from(arguments);
+  const RunControl control = run_control(arguments);
 
   const Start start = start_from(arguments);
   const Config& theirs = start.folder.config();
@@ -284,7 +284,7 @@ void run(const Arguments& arguments) {
   }
   if (!reinforces) {
     RunFolder folder = RunFolder::create(to, config, start.checkpoint);
-    const bool finished = train(folder, manner).finished;
+    const bool finished = train(folder, control).finished;
     report.set("finished", finished);
     if (!finished) {
       if (arguments.json()) report.print(std::cout, true);
@@ -323,7 +323,7 @@ const Register command{
           {"rank-on", "NAME", "reinforce: distribution on which heads are ranked", "train"},
           {"search-on", "NAME", "reinforce: distribution on which settings are compared", "train"},
           {"search-samples", "N", "reinforce: samples of each of these two distributions", "200"}},
-         join(join(scoring_options(), manner_options()),
+         join(join(scoring_options(), run_control_options()),
               join(config_options({"steps", "batch", "rate", "train_on", "columns", "seed"}),
                    {json_option()}))),
      .examples =

@@ -196,7 +196,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
                 quote(arguments.word("scale")));
   }
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
-  options.manner = manner_from(arguments);
+  options.control = run_control(arguments);
   options.seeds = arguments.integer("seeds", 0, 1000);
   const auto require_runs = [&](const char* flag) {
     if (recipe.runs || recipe.pieces) return;
@@ -345,9 +345,9 @@ void present(const Reproduction& made, const std::filesystem::path& results_page
 /// them.
 void prepare_ranks(nn::Communicator& ranks, const Arguments& arguments, Chosen& chosen) {
   require_same(ranks, facts_of(chosen.recipe->id, arguments, chosen.options));
-  TrainingManner& manner = chosen.options.manner;
-  manner.threads = threads_of_rank(ranks, static_cast<int>(arguments.integer("threads", 0, 1024)));
-  manner.quiet = manner.quiet || ranks.rank() != 0;
+  RunControl& control = chosen.options.control;
+  control.threads = threads_of_rank(ranks, static_cast<int>(arguments.integer("threads", 0, 1024)));
+  control.quiet = control.quiet || ranks.rank() != 0;
 }
 
 void run_among(nn::Communicator& ranks, const Arguments& arguments) {
@@ -405,7 +405,7 @@ const Register command{
      .usage = {"list", "RECIPE [--scale smoke|laptop|extended|paper] [--out DIR]",
                "RECIPE --list-runs", "RECIPE --page FILE.md", "RECIPE --only K/N|NAME [--out DIR]"},
      .options = join(
-         join(compute_options(), manner_options()),
+         join(compute_options(), run_control_options()),
          {{"scale", "NAME",
            "size of the experiment: smoke, laptop or paper; some recipes also have extended",
            "smoke"},

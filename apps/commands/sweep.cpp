@@ -122,10 +122,10 @@ std::optional<double> score_of(const fs::path& path, const GridStages& stages, s
 /// Trains those runs of one stage of the sweep that have not finished it. Returns false if a signal
 /// or the time limit stopped the training.
 bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridPart part,
-                 const GridStages& stages, std::size_t stage, TrainingManner manner) {
+                 const GridStages& stages, std::size_t stage, RunControl control) {
   if (!stages.is_last(stage)) {
-    manner.to_step = stages.all[stage].steps;
-    manner.scores_there = true;
+    control.to_step = stages.all[stage].steps;
+    control.scores_there = true;
   }
   std::vector<std::pair<const Config*, fs::path>> all;
   for (const GridCell* cell : cells) {
@@ -138,8 +138,8 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
     // Throws an Error if the folder contains another run.
     std::optional<RunFolder> folder = open_or_create(path, *config);
     if (score_of(path, stages, stage)) continue;
-    if (manner.is_over()) return false;
-    if (!manner.quiet) {
+    if (control.is_over()) return false;
+    if (!control.quiet) {
       if (stages.all.size() > 1) {
         std::cerr << "stage " << stage + 1 << " of " << stages.all.size() << ", "
                   << stages.all[stage].steps << " steps, ";
@@ -149,7 +149,7 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
     LONGHAND_CHECK(stages.is_last(stage) || !is_finished(path), path.string(),
                    ": the run is finished but has no score at step ", stages.all[stage].steps,
                    "; use a folder that no other sweep writes to");
-    train(*folder, manner);
+    train(*folder, control);
     folder.reset();  // releases the folder's lock
     if (nn::StopSignals::raised() != 0 || !score_of(path, stages, stage)) return false;
   }
@@ -160,13 +160,13 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
 /// finished it and drops the cells (combinations of settings) with the worst scores. Returns false
 /// if runs are left to another process or to a later call.
 bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const fs::path& out,
-                  GridPart part, const GridStages& stages, const TrainingManner& manner) {
+                  GridPart part, const GridStages& stages, const RunControl& control) {
   const bool less = tasks::lower_is_better(metric_of(stages.score));
   std::vector<GridCell*> left;
   for (GridCell& cell : cells) left.push_back(&cell);
   for (std::size_t stage = 0; stage < stages.all.size(); ++stage) {
     bool done = false;
-    ranks.together([&] { done = train_stage(left, out, part, stages, stage, manner); });
+    ranks.together([&] { done = train_stage(left, out, part, stages, stage, control); });
     if (ranks.any(!done)) return false;
     std::vector<HalvingScore> judged;
     for (GridCell* cell : left) {
@@ -265,7 +265,7 @@ RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
 
 void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   std::optional<Sweep> made;
-  TrainingManner manner;
+  RunControl control;
   ranks.together([&] {
     if (ranks.size() > 1 && arguments.given("only")) {
       wrong_usage(
@@ -273,7 +273,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
           "themselves");
     }
     made.emplace(sweep_of(arguments));
-    manner = manner_from(arguments);
+    control = run_control(arguments);
   });
   Sweep& sweep = *made;
   const bool first = ranks.rank() == 0;
@@ -289,12 +289,12 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
     require_same(ranks, facts_of(arguments, sweep));
     sweep.part = {.part = static_cast<std::size_t>(ranks.rank()) + 1,
                   .parts = static_cast<std::size_t>(ranks.size())};
-    manner.threads = threads_of_rank(ranks, manner.threads.value_or(0));
-    manner.quiet = manner.quiet || !first;
+    control.threads = threads_of_rank(ranks, control.threads.value_or(0));
+    control.quiet = control.quiet || !first;
   }
   ranks.together([&] { Folder::make(sweep.out); });
   const bool finished =
-      train_stages(ranks, sweep.cells, sweep.out, sweep.part, sweep.stages, manner);
+      train_stages(ranks, sweep.cells, sweep.out, sweep.part, sweep.stages, control);
   if (!first) return;
   if (finished) {
     return report_sweep(sweep.base, sweep.axes, std::move(sweep.cells), sweep.stages, sweep.out,
@@ -328,7 +328,7 @@ const Register command{
           {"config", "FILE", "a config.ini; options override its settings"},
           {"only", "K/N", "train only part K of N of the runs"},
           {"list-runs", "", "print the runs' folders without training"}},
-         join(manner_options(), join(config_options(), {json_option()}))),
+         join(run_control_options(), join(config_options(), {json_option()}))),
      .examples =
          {"sweep --task sorting --steps 300 --grid rate=1e-3,3e-3 --grid layers=2,4 --seeds 3 "
           "--out runs/sorting-sweep",

@@ -107,10 +107,10 @@ RunFolder folder_of(const Arguments& arguments, nn::Communicator& ranks) {
   return std::move(*folder);
 }
 
-void train_on(nn::Communicator& ranks, const Arguments& arguments, TrainingManner manner) {
-  manner.ranks = &ranks;
+void train_on(nn::Communicator& ranks, const Arguments& arguments, RunControl control) {
+  control.ranks = &ranks;
   RunFolder folder = folder_of(arguments, ranks);
-  const TrainingResult result = train(folder, manner);
+  const TrainingResult result = train(folder, control);
   if (arguments.json() && ranks.rank() == 0) {
     std::cout << Json{{"run", result.folder.string()},
                       {"step", result.step},
@@ -120,42 +120,42 @@ void train_on(nn::Communicator& ranks, const Arguments& arguments, TrainingManne
   }
 }
 
-TrainingManner manner_of(const Arguments& arguments) {
+RunControl train_control(const Arguments& arguments) {
   if (arguments.empty()) {
     wrong_usage(
         "expected --task NAME, --config FILE, --from RUN or --resume DIR; see `longhand train "
         "--help`");
   }
-  TrainingManner manner = manner_from(arguments);
+  RunControl control = run_control(arguments);
   if (arguments.given("from-step") && !arguments.given("resume") && !arguments.given("from")) {
     wrong_usage("--from-step needs --resume or --from");
   }
-  if (arguments.given("resume")) manner.from_step = from_step(arguments);
-  manner.transcript = arguments.flag("transcript");
+  if (arguments.given("resume")) control.from_step = from_step(arguments);
+  control.transcript = arguments.flag("transcript");
   if (arguments.given("transcript-every")) {
-    if (!manner.transcript) wrong_usage("--transcript-every needs --transcript");
-    manner.transcript_every = arguments.integer("transcript-every", 0, longest_training);
+    if (!control.transcript) wrong_usage("--transcript-every needs --transcript");
+    control.transcript_every = arguments.integer("transcript-every", 0, longest_training);
   }
   if (arguments.given("dump-step")) {
-    manner.dump_step = arguments.integer("dump-step", 1, longest_training);
+    control.dump_step = arguments.integer("dump-step", 1, longest_training);
   }
   if (arguments.given("dump-out")) {
-    if (!manner.dump_step) wrong_usage("--dump-out needs --dump-step");
-    manner.dump_out = arguments.word("dump-out");
-    const std::string form = manner.dump_out.extension();
+    if (!control.dump_step) wrong_usage("--dump-out needs --dump-step");
+    control.dump_out = arguments.word("dump-out");
+    const std::string form = control.dump_out.extension();
     if (form != ".npz" && form != ".safetensors") {
       wrong_usage("--dump-out: expected a name that ends in .npz or .safetensors, got ",
-                  quote(manner.dump_out.string()));
+                  quote(control.dump_out.string()));
     }
   }
-  return manner;
+  return control;
 }
 
 void run(const Arguments& arguments) {
   on_ranks([&](nn::Communicator& ranks) {
-    TrainingManner manner;
-    ranks.together([&] { manner = manner_of(arguments); });
-    train_on(ranks, arguments, manner);
+    RunControl control;
+    ranks.together([&] { control = train_control(arguments); });
+    train_on(ranks, arguments, control);
   });
 }
 
@@ -179,7 +179,7 @@ const Register command{
           rarely({"dump-step", "N", "write data, activations, gradients and moments of step N"}),
           rarely({"dump-out", "FILE",
                   "file for --dump-step: .npz or .safetensors; default: RUN/step-N.npz"})},
-         join(manner_options(), join(config_options(), {json_option()}))),
+         join(run_control_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},

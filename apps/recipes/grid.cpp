@@ -172,9 +172,9 @@ bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
   for (const GridRun& run : runs) {
     const fs::path path = run_path(run, options, reuse_from);
     if (finished(path, run)) continue;
-    if (options.manner.is_over()) return false;
+    if (options.control.is_over()) return false;
     RunFolder folder = open_or_create(path, run.config, run.start, run.start_step);
-    if (!train(folder, options.manner).finished || nn::StopSignals::raised()) return false;
+    if (!train(folder, options.control).finished || nn::StopSignals::raised()) return false;
   }
   return true;
 }

@@ -243,13 +243,13 @@ RecipeResult run(const RecipeOptions& options) {
     std::iota(single.lengths.begin(), single.lengths.end(), 2);
   }
   save_as_run(*single.model, construction, options.out / "construction");
-  sort_all(single, options.seed, options.manner.quiet);
+  sort_all(single, options.seed, options.control.quiet);
   add_sorted(single, result);
 
   Trial twice = make_trial(make_reference_backend({.threads = on.threads, .math = Math::exact}),
                            "f64 on reference", construction, DType::f64);
   twice.lengths = sizes.in_f64;
-  sort_all(twice, options.seed, options.manner.quiet);
+  sort_all(twice, options.seed, options.control.quiet);
   add_sorted(twice, result);
 
   const html::LineChart chart = add_characteristics(single, sizes.at, options.seed, result);
@@ -259,7 +259,7 @@ RecipeResult run(const RecipeOptions& options) {
   Trial printed = make_trial(make_backend(name, on), "as printed, " + f32, as_printed, DType::f32);
   printed.lengths = {2, 3, 4, 5, 10, 20, 50, 100};
   printed.each = 20;
-  sort_all(printed, options.seed, options.manner.quiet);
+  sort_all(printed, options.seed, options.control.quiet);
   add_sorted(printed, result);
 
   result.sections.emplace_back("Characteristics against length",

@@ -131,12 +131,12 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
       open_or_create(path, run.config);
       return true;
     }
-    if (options.manner.is_over()) return false;
+    if (options.control.is_over()) return false;
     RunFolder folder = open_or_create(path, run.config);
-    TrainingManner manner = options.manner;
-    manner.quiet = true;
-    if (step < run.last_step()) manner.to_step = step;
-    return train(folder, manner).step >= step && nn::StopSignals::raised() == 0;
+    RunControl control = options.control;
+    control.quiet = true;
+    if (step < run.last_step()) control.to_step = step;
+    return train(folder, control).step >= step && nn::StopSignals::raised() == 0;
   };
   try {
     if (half > 0) {
@@ -183,7 +183,7 @@ std::optional<CellRun> make_run(const GridRun& run, const Guess& guess,
     const auto task = selecting_task(loaded.config);
     result->loss = evaluate_loss(*loaded.model, *task, validation(options));
   }
-  if (!options.manner.quiet) {
+  if (!options.control.quiet) {
     std::fprintf(stderr, "%s  %s, step %lld, loss %.4f\n", run.name.c_str(), result->end.c_str(),
                  static_cast<long long>(result->step), result->loss.value_or(NAN));
   }

@@ -51,7 +51,7 @@ struct RecipeOptions {
   std::int64_t seeds = 0;     // runs per model; 0: the default of the scale
   std::filesystem::path out;  // folder of the runs and the report
   Settings settings = {};     // settings that replace the recipe's own in every run
-  TrainingManner manner = {};
+  RunControl control = {};
   /// Options that only some recipes have. `model` is the run to start from, `text` the file to
   /// train on, `heads` the kind of heads that the recipe inserts into the model, and `optimizer`
   /// selects one of a paper's two optimizers.

@@ -9,7 +9,7 @@
 #include "autograd/reduce.h"
 #include "core/contract/combine.h"
 #include "core/error.h"
-#include "nn/mixing/head_weights.h"
+#include "nn/mixer_core/head_weights.h"
 #include "nn/models/decode.h"
 
 namespace longhand::app {

@@ -36,7 +36,7 @@ struct EvaluationOptions {
       told = {};
   /// Ranks that all have the model and call evaluate() together. Each rank reads some of the
   /// samples. All ranks return the tally that a single rank would return.
-  nn::Communicator* ranks = &nn::alone();
+  nn::Communicator* ranks = &nn::single_rank();
 };
 
 /// Calls `body` with the test samples, several at a time. Sample i is drawn from the random stream

@@ -13,8 +13,8 @@
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/rng.h"
+#include "nn/mixer_core/head_weights.h"
 #include "nn/mixers/fal.h"
-#include "nn/mixing/head_weights.h"
 
 namespace longhand::app {
 namespace {

@@ -54,7 +54,7 @@ int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 }  // namespace
 
 void on_ranks(const std::function<void(nn::Communicator&)>& work) {
-  if (!nn::ranks_asked_for()) return work(nn::alone());
+  if (!nn::ranks_asked_for()) return work(nn::single_rank());
   std::unique_ptr<nn::Transport> transport = nn::connect_mpi();
   const int rank = transport->rank();
   if (const int size = transport->size(); (size & (size - 1)) != 0) {

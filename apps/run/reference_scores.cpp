@@ -6,7 +6,7 @@
 #include "autograd/combine.h"
 #include "autograd/reduce.h"
 #include "core/error.h"
-#include "nn/mixing/head_weights.h"
+#include "nn/mixer_core/head_weights.h"
 
 namespace longhand::app {
 

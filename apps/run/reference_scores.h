@@ -44,7 +44,7 @@ struct HeadScore {
 
 /// The scores of all heads, from highest to lowest. Heads with equal scores stay in order. Uses
 /// teacher forcing. Throws an Error if the task has no reference attention or a mixer has no
-/// attention weights (nn/mixing/head_weights.h).
+/// attention weights (nn/mixer_core/head_weights.h).
 std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
                                   const EvaluationOptions& options);
 

@@ -23,7 +23,7 @@ std::string unreadable(const nn::DecoderConfig& model, const tasks::Task& task);
 class TestScores {
  public:
   /// `ranks` evaluate together, so all of them must call of().
-  explicit TestScores(const Config& config, nn::Communicator& ranks = nn::alone());
+  explicit TestScores(const Config& config, nn::Communicator& ranks = nn::single_rank());
 
   /// The results of an evaluation, as a line of metrics.jsonl: "step"; the value of each
   /// "distribution/metric"; "intervals", the 95% intervals of shares; and "too_long", the skipped

@@ -30,20 +30,20 @@
 
 namespace longhand::app {
 
-TrainingManner manner_from(const Arguments& arguments) {
-  TrainingManner manner{.quiet = arguments.flag("quiet"),
-                        .show_config = arguments.flag("show-config")};
+RunControl run_control(const Arguments& arguments) {
+  RunControl control{.quiet = arguments.flag("quiet"),
+                     .show_config = arguments.flag("show-config")};
   if (arguments.given("max-minutes")) {
     const std::chrono::minutes minutes(arguments.integer("max-minutes", 0, 1'000'000));
-    manner.until = std::chrono::steady_clock::now() + minutes;
+    control.until = std::chrono::steady_clock::now() + minutes;
   }
   if (arguments.given("threads")) {
-    manner.threads = static_cast<int>(arguments.integer("threads", 0, 1024));
+    control.threads = static_cast<int>(arguments.integer("threads", 0, 1024));
   }
-  return manner;
+  return control;
 }
 
-std::vector<CliFlag> manner_options() {
+std::vector<CliFlag> run_control_options() {
   return {{"max-minutes", "N", "stop after N minutes with a checkpoint to resume from"},
           {"quiet", "", "do not show progress"},
           rarely({"show-config", "", "print all settings, including those with default values"})};
@@ -53,12 +53,12 @@ namespace {
 
 /// Resumes from the given checkpoint, or from the latest one. If the latest checkpoint is damaged,
 /// the Error names an undamaged one.
-void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner& manner) {
+void resume(nn::Trainer& trainer, const RunFolder& folder, const RunControl& control) {
   nn::CheckpointStore store(folder.checkpoints(), 1);
-  if (manner.from_step) {
-    LONGHAND_CHECK(std::ranges::count(store.steps(), *manner.from_step), folder.path().string(),
-                   ": the run has no checkpoint of step ", *manner.from_step);
-    trainer.resume(store.path(*manner.from_step));
+  if (control.from_step) {
+    LONGHAND_CHECK(std::ranges::count(store.steps(), *control.from_step), folder.path().string(),
+                   ": the run has no checkpoint of step ", *control.from_step);
+    trainer.resume(store.path(*control.from_step));
     return;
   }
   try {
@@ -172,12 +172,12 @@ Json without_samples(const Json& evaluation) {
 /// reported so far.
 class Training {
  public:
-  Training(RunFolder& folder, const TrainingManner& manner, int threads)
+  Training(RunFolder& folder, const RunControl& control, int threads)
       : folder_(folder),
         config_(folder.config()),
         settings_(config_.training()),
-        manner_(manner),
-        ranks_(*manner.ranks),
+        control_(control),
+        ranks_(*control.ranks),
         backend_(made_backend(config_, threads)),
         task_(config_.task()),
         learned_(config_.learned()),
@@ -199,8 +199,8 @@ class Training {
       return std::filesystem::exists(folder_.path() / name);
     };
     const bool resumes = writes_ && is_there("config.ini") && is_there(transcript_file);
-    transcribes_ = ranks_.any(resumes || manner_.transcript);
-    const bool quiet = manner_.quiet || !writes_;
+    transcribes_ = ranks_.any(resumes || control_.transcript);
+    const bool quiet = control_.quiet || !writes_;
     const double peak = quiet ? 0 : measure_peak(*backend_);
     progress_ = Progress(steps_, quiet, peak);
     ranks_.together([&] { trainer_.emplace(model_, batches_, options(), hooks(), ranks_); });
@@ -225,9 +225,9 @@ class Training {
 
   /// Checks the options of a dump before any file is created.
   void check_dump() const {
-    if (!manner_.dump_step) return;
-    if (*manner_.dump_step > steps_) {
-      wrong_usage("--dump-step: expected a step from 1 to ", steps_, ", got ", *manner_.dump_step);
+    if (!control_.dump_step) return;
+    if (*control_.dump_step > steps_) {
+      wrong_usage("--dump-step: expected a step from 1 to ", steps_, ", got ", *control_.dump_step);
     }
     LONGHAND_CHECK(ranks_.size() == 1,
                    "--dump-step: expected one rank (several ranks compute the same values), got ",
@@ -238,14 +238,14 @@ class Training {
     nn::TrainerOptions options = trainer_options(settings_, model_);
     options.evaluate_every = settings_.evaluate_every;
     options.evaluate_seconds = 60 * settings_.evaluate_minutes;
-    if (manner_.scores_there) options.evaluate_at = manner_.to_step;
+    if (control_.scores_there) options.evaluate_at = control_.to_step;
     options.checkpoint_every = settings_.checkpoint_every;
     options.checkpoint_seconds = 60 * settings_.checkpoint_minutes;
     options.checkpoints = {.folder = folder_.checkpoints(),
                            .keep = settings_.keep,
                            .most_file_bytes = settings_.most_file_bytes()};
     options.look_every = model_.learned_numbers().empty() ? 0 : numbers_every_;
-    options.traced = manner_.dump_step;
+    options.traced = control_.dump_step;
     return options;
   }
 
@@ -264,9 +264,9 @@ class Training {
     }
     hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
     hooks.stop = [this] {
-      return nn::StopSignals::raised() != 0 || manner_.is_over() ||
+      return nn::StopSignals::raised() != 0 || control_.is_over() ||
              (writes_ && !folder_.in_place()) ||
-             (manner_.to_step && trainer_->step() >= *manner_.to_step);
+             (control_.to_step && trainer_->step() >= *control_.to_step);
     };
     return hooks;
   }
@@ -302,8 +302,8 @@ class Training {
   }
 
   void dump(const nn::StepTrace& trace) {
-    const auto file = manner_.dump_out.empty() ? folder_.path() / text("step-", trace.step, ".npz")
-                                               : manner_.dump_out;
+    const auto file = control_.dump_out.empty() ? folder_.path() / text("step-", trace.step, ".npz")
+                                                : control_.dump_out;
     save_arrays(file, trace.tensors);
     progress_.say(text("step ", trace.step, ": all of it is in ", file.string()));
     dumped_ = true;
@@ -315,18 +315,18 @@ class Training {
       if (writes_)
         folder_.open(folder_.start() ? &model_.parameters() : nullptr, data, transcribes_);
     });
-    ranks_.together([&] { resume(*trainer_, folder_, manner_); });
-    LONGHAND_CHECK(!manner_.dump_step || *manner_.dump_step > trainer_->step(),
+    ranks_.together([&] { resume(*trainer_, folder_, control_); });
+    LONGHAND_CHECK(!control_.dump_step || *control_.dump_step > trainer_->step(),
                    "--dump-step: expected a step after ", trainer_->step(), ", got ",
-                   manner_.dump_step.value_or(0));
+                   control_.dump_step.value_or(0));
     if (ranks_.size() > 1) {
       require_same(ranks_, {{"step to resume from", std::to_string(trainer_->step())},
                             {"checksum of all parameters", checksum_of(model_.parameters())}});
     }
     ranks_.together([&] {
       if (!writes_) return;
-      if (manner_.from_step) {
-        nn::CheckpointStore(folder_.checkpoints(), 1).set_aside_after(*manner_.from_step);
+      if (control_.from_step) {
+        nn::CheckpointStore(folder_.checkpoints(), 1).set_aside_after(*control_.from_step);
       }
       folder_.open_logs(trainer_->step(), trainer_->evaluated());
       if (transcribes_) open_transcript();
@@ -342,7 +342,7 @@ class Training {
     const bool from_seed = nn::CheckpointStore(folder_.checkpoints(), 1).steps().empty();
     const Json header =
         header_line(folder_, *backend_, trainer_->step(), from_seed ? "seed" : "checkpoint",
-                    manner_.transcript_every.value_or(settings_.checkpoint_every));
+                    control_.transcript_every.value_or(settings_.checkpoint_every));
     transcript_.emplace(folder_.opened(), trainer_->step(), header);
   }
 
@@ -365,7 +365,7 @@ class Training {
                           " parts of a step\n"),
         folder_.former_steps() ? extension_line(settings_, *folder_.former_steps(), step) : "",
         warm_up_line(settings_.schedule), learning.empty() ? "" : "# " + learning + "\n",
-        manner_.show_config ? config_.ini() : changes_line(config_));
+        control_.show_config ? config_.ini() : changes_line(config_));
   }
 
   /// Writes the run's report and prints how the training ended.
@@ -380,9 +380,9 @@ class Training {
       }
       folder_.write_report(run_report(folder_));
     }
-    if (manner_.dump_step && !dumped_) {
+    if (control_.dump_step && !dumped_) {
       progress_.say(
-          text("step ", *manner_.dump_step, " was not computed, so nothing is written for it"));
+          text("step ", *control_.dump_step, " was not computed, so nothing is written for it"));
     }
     if (skipped_ > 0)
       progress_.say(text(skipped_, " steps were skipped, because none of their targets is scored"));
@@ -400,7 +400,7 @@ class Training {
   RunFolder& folder_;
   const Config& config_;
   const TrainingSettings settings_;
-  const TrainingManner& manner_;
+  const RunControl& control_;
   nn::Communicator& ranks_;
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<const tasks::Task> task_, learned_;
@@ -426,15 +426,15 @@ class Training {
 
 }  // namespace
 
-TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
+TrainingResult train(RunFolder& folder, const RunControl& control) {
   const nn::StopSignals signals;
-  nn::Communicator& ranks = *manner.ranks;
+  nn::Communicator& ranks = *control.ranks;
   try {
     const std::vector<RunData> data = checked_data(folder, ranks);
     const int threads =
-        threads_of_rank(ranks, manner.threads.value_or(folder.config().compute().options.threads));
+        threads_of_rank(ranks, control.threads.value_or(folder.config().compute().options.threads));
     std::optional<Training> training;
-    ranks.together([&] { training.emplace(folder, manner, threads); });
+    ranks.together([&] { training.emplace(folder, control, threads); });
     return training->run(data);
   } catch (const nn::Interrupted&) {  // interrupted while the batch was generated
     return {.folder = folder.path(),

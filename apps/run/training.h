@@ -13,7 +13,7 @@
 namespace longhand::app {
 
 /// Options that do not affect the results of a training.
-struct TrainingManner {
+struct RunControl {
   bool quiet = false;
   bool show_config = false;  // print all settings, not only those that differ from their defaults
   std::optional<std::chrono::steady_clock::time_point> until = {};  // time at which to stop
@@ -30,14 +30,15 @@ struct TrainingManner {
   /// Number of steps between the states of a new transcript; 0: only at checkpoints. Default: the
   /// checkpoint interval.
   std::optional<std::int64_t> transcript_every = {};
-  nn::Communicator* ranks = &nn::alone();  // ranks that train together; only rank 0 writes files
+  // The ranks that train together. Only rank 0 writes files.
+  nn::Communicator* ranks = &nn::single_rank();
 
   bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }
 };
 
 /// Reads --quiet, --max-minutes and --threads. The minutes are counted from this call.
-TrainingManner manner_from(const Arguments& arguments);
-std::vector<CliFlag> manner_options();
+RunControl run_control(const Arguments& arguments);
+std::vector<CliFlag> run_control_options();
 
 struct TrainingResult {
   std::filesystem::path folder;
@@ -49,6 +50,6 @@ struct TrainingResult {
 /// Trains as the folder's config.ini describes, and writes metrics, events and checkpoints. If
 /// there is a checkpoint, starts from the latest one. A signal such as SIGINT stops the training
 /// after a step (nn/training/stop_signals.h).
-TrainingResult train(RunFolder& folder, const TrainingManner& manner);
+TrainingResult train(RunFolder& folder, const RunControl& control);
 
 }  // namespace longhand::app

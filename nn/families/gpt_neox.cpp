@@ -4,8 +4,8 @@
 #include "nn/released_names.h"
 
 /// GPT-NeoX. In the file, the matrix query_key_value contains one head after another. Each head has
-/// the rows of its query, then its key, then its value. nn/mixing/attention_heads.h describes the
-/// layout of this library.
+/// the rows of its query, then its key, then its value. nn/mixer_core/attention_heads.h describes
+/// the layout of this library.
 namespace longhand::nn {
 namespace {
 

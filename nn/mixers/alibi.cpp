@@ -1,7 +1,7 @@
 #include "autograd/combine.h"
 #include "autograd/cumulate.h"
 #include "core/elementary.h"
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 namespace longhand::nn {
 namespace {

@@ -82,7 +82,7 @@ HeadsBackward BiasedHeads::forward(const MixerPass& pass) const {
   const Segments& rows = pass.input.segments;
   Operands operand = operands(pass);
   if (!pass.cache) {
-    for (HeadVars* const x : {&operand.q, &operand.k, &operand.v}) *x = alone(*x, rows);
+    for (HeadVars* const x : {&operand.q, &operand.k, &operand.v}) *x = copy_heads(*x, rows);
   }
   ScoreVars vars = scores.scores(operand.q, operand.k, pass, beta_);
   vars.window = window;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 namespace longhand::nn {
 

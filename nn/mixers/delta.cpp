@@ -7,7 +7,7 @@
 #include "core/contract/convolution.h"
 #include "core/contract/delta.h"
 #include "core/elementary.h"
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 namespace longhand::nn {
 namespace {
@@ -72,9 +72,9 @@ class DeltaHeads final : public AttentionHeads {
     Var x;
     if (convolution > 0) {
       const Tensor tail = convolution > 1 ? memory(1) : Tensor();
-      x = short_convolution(all, rows, taps_, {.before = tail, .after = tail, .alone = true});
+      x = short_convolution(all, rows, taps_, {.before = tail, .after = tail, .sole_reader = true});
     } else {
-      x = alone(all, rows).data;
+      x = copy_heads(all, rows).data;
     }
     x = activate(Activation::silu, x);
     const auto normed = [&](std::int64_t first, std::int64_t count) {
@@ -99,7 +99,7 @@ class DeltaHeads final : public AttentionHeads {
     }
     const Var y = delta(in, {.before = memory(0), .after = memory(0)});
     const Var each = norm_(reshape(y, {tokens * heads, width}));
-    return put_into({reshape(each, {tokens, queries}), 0, heads, width}, rows, output(pass));
+    return write_output({reshape(each, {tokens, queries}), 0, heads, width}, rows, output(pass));
   }
 
   std::vector<Var> learned() const override {

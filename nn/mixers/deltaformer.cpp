@@ -1,7 +1,7 @@
 #include "autograd/deltaformer.h"
 #include "autograd/matmul.h"
 #include "autograd/operators.h"
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 namespace longhand::nn {
 namespace {
@@ -41,12 +41,12 @@ class DeltaformerHeads final : public AttentionHeads {
                  matmul(*pass.x, weight_, {.transpose_b = true, .out = master}) + bias_);
     // The correction of values uses the keys twice, as queries and as keys. The keys are copied,
     // because each use needs a gradient tensor of its own.
-    if (!pass.cache) operand.k = alone(operand.k, rows);
+    if (!pass.cache) operand.k = copy_heads(operand.k, rows);
     const HeadVars own_keys =
         pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};
     const DeltaFormerVars among_keys{.q = own_keys,
                                      .k = operand.k,
-                                     .v = pass.cache ? operand.v : alone(operand.v, rows),
+                                     .v = pass.cache ? operand.v : copy_heads(operand.v, rows),
                                      .gain = -part,
                                      .queries = rows,
                                      .keys = cached_segments(pass)};

@@ -3,7 +3,7 @@
 #include "autograd/matmul.h"
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
-#include "nn/mixing/forgetting.h"
+#include "nn/mixer_core/forgetting.h"
 
 namespace longhand::nn {
 namespace {

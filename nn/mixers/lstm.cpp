@@ -4,7 +4,7 @@
 #include "autograd/elementwise.h"
 #include "autograd/lstm.h"
 #include "core/error.h"
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 namespace longhand::nn {
 namespace {
@@ -44,10 +44,10 @@ class LstmHeads final : public Mixer {
   HeadsBackward forward(const MixerPass& pass) const override {
     const Segments& rows = pass.input.segments;
     const HeadVars all{pass.projection, place_.projection, heads, 4 * width};
-    const Var x = add_bias(alone(all, rows).data, bias_);
+    const Var x = add_bias(copy_heads(all, rows).data, bias_);
     const Tensor state = pass.cache ? pass.cache->memories[0] : Tensor();
     const Var y = lstm({x, 0, heads, 4 * width}, rows, u_, {.before = state, .after = state});
-    return put_into({y, 0, heads, width}, rows, {pass.y, place_.output, heads, width});
+    return write_output({y, 0, heads, width}, rows, {pass.y, place_.output, heads, width});
   }
 
   std::vector<Var> learned() const override { return {u_, bias_}; }

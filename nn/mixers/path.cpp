@@ -7,7 +7,7 @@
 #include "autograd/rearrange.h"
 #include "core/contract/convolution.h"
 #include "core/error.h"
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 namespace longhand::nn {
 namespace {
@@ -97,11 +97,11 @@ class PathHeads final : public AttentionHeads {
       in.k = operand.k;
       in.v = operand.v;
     } else {
-      in.q = alone(operand.q, rows);
-      in.k = alone(operand.k, rows);
-      in.v = alone(operand.v, rows);
+      in.q = copy_heads(operand.q, rows);
+      in.k = copy_heads(operand.k, rows);
+      in.v = copy_heads(operand.v, rows);
     }
-    return put_into(all_heads(composed_path(in)), rows, output(pass));
+    return write_output(all_heads(composed_path(in)), rows, output(pass));
   }
 
   std::vector<Var> learned() const override { return {down_, up_, taps_, weight_, bias_}; }

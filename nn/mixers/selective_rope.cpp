@@ -9,7 +9,7 @@
 #include "autograd/rope.h"
 #include "core/contract/convolution.h"
 #include "core/error.h"
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 namespace longhand::nn {
 namespace {
@@ -86,7 +86,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
   HeadsBackward forward(const MixerPass& pass) const override {
     const Segments& rows = pass.input.segments;
     const std::int64_t first = place().projection, queries = heads * width;
-    const HeadVars both = alone({pass.projection, first, 2 * heads, width}, rows);
+    const HeadVars both = copy_heads({pass.projection, first, 2 * heads, width}, rows);
     const Var turned =
         rotate_in_place(both.data, angles_of(pass), {.heads = 2 * heads, .width = width});
     const Operands operand = with_cache({{turned, 0, heads, width},

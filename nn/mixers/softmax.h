@@ -1,7 +1,7 @@
 #pragma once
 
-#include "nn/mixing/attention_heads.h"
-#include "nn/mixing/mixer_list.h"
+#include "nn/mixer_core/attention_heads.h"
+#include "nn/mixer_core/mixer_list.h"
 
 namespace longhand::nn {
 

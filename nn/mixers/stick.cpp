@@ -1,4 +1,4 @@
-#include "nn/mixing/forgetting.h"
+#include "nn/mixer_core/forgetting.h"
 
 namespace longhand::nn {
 namespace {

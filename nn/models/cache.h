@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/segments.h"
-#include "nn/mixing/mixing.h"
+#include "nn/mixer_core/mixing.h"
 
 namespace longhand::nn {
 

@@ -10,7 +10,7 @@
 #include "nn/layers/embedding.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/sinusoids.h"
-#include "nn/mixing/mixing.h"
+#include "nn/mixer_core/mixing.h"
 #include "nn/model.h"
 #include "nn/models/cache.h"
 #include "nn/models/decoder_config.h"

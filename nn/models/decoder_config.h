@@ -6,7 +6,7 @@
 
 #include "core/formulas.h"
 #include "nn/layers/norm.h"
-#include "nn/mixing/mixer_list.h"
+#include "nn/mixer_core/mixer_list.h"
 #include "nn/options.h"
 
 namespace longhand::nn {

@@ -499,7 +499,7 @@ void Communicator::share_some(std::span<const Tensor> tensors, std::span<const i
   }
 }
 
-Communicator& alone() {
+Communicator& single_rank() {
   static Communicator one;
   return one;
 }

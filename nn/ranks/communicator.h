@@ -122,6 +122,6 @@ class Communicator {
 };
 
 /// The communicator of a single rank.
-Communicator& alone();
+Communicator& single_rank();
 
 }  // namespace longhand::nn

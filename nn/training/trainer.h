@@ -101,7 +101,7 @@ enum class Outcome { finished, stopped };
 class Trainer {
  public:
   Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
-          Communicator& ranks = alone());
+          Communicator& ranks = single_rank());
 
   /// Loads a checkpoint. The next step is the step after the checkpoint's step.
   void resume(const std::filesystem::path& checkpoint);

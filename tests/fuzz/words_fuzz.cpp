@@ -3,7 +3,7 @@
 // heads must be the same after it is written as text and parsed again.
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
-#include "nn/mixing/mixer_list.h"
+#include "nn/mixer_core/mixer_list.h"
 #include "tests/fuzz/promise.h"
 
 using namespace longhand;

@@ -48,9 +48,9 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
 template <class T>
 class BackwardPass {
  public:
-  BackwardPass(const Crew& crew, const Backward& b, const AttentionGradientKernels<T>& kernels,
-               bool solves)
-      : crew_(crew),
+  BackwardPass(const ExecContext& exec, const Backward& b,
+               const AttentionGradientKernels<T>& kernels, bool solves)
+      : exec_(exec),
         b_(b),
         scores_(b.scores),
         kernels_(kernels),
@@ -65,9 +65,9 @@ class BackwardPass {
     divide();
     allocate();
     Progress progress(list_.items.size());
-    const Scratch scratch(scores_.q.data.backend(), crew_.threads.threads(),
+    const Scratch scratch(scores_.q.data.backend(), exec_.threads.threads(),
                           kernels_.scratch(width_, value_width_, range_));
-    list_.run(crew_.threads, [&](const WorkItem& item, int worker) {
+    list_.run(exec_.threads, [&](const WorkItem& item, int worker) {
       for (std::int64_t h = item.head; h < item.head_end; ++h) {
         head(item, h, progress, scratch.of(worker));
       }
@@ -254,7 +254,7 @@ class BackwardPass {
     for (std::int64_t i = 0; i < gammas; ++i) put(b_.dgamma, i, by_head[i]);
   }
 
-  const Crew& crew_;
+  const ExecContext& exec_;
   const Backward& b_;
   const Scores& scores_;
   const Kernels& kernels_;
@@ -276,13 +276,13 @@ class BackwardPass {
 }  // namespace
 
 template <class T>
-void run_backward(const Crew& crew, const Backward& b, const AttentionGradientKernels<T>& kernels,
-                  bool solves) {
-  BackwardPass<T>(crew, b, kernels, solves).run();
+void run_backward(const ExecContext& exec, const Backward& b,
+                  const AttentionGradientKernels<T>& kernels, bool solves) {
+  BackwardPass<T>(exec, b, kernels, solves).run();
 }
-template void run_backward(const Crew&, const Backward&, const AttentionGradientKernels<float>&,
-                           bool);
-template void run_backward(const Crew&, const Backward&, const AttentionGradientKernels<bf16>&,
-                           bool);
+template void run_backward(const ExecContext&, const Backward&,
+                           const AttentionGradientKernels<float>&, bool);
+template void run_backward(const ExecContext&, const Backward&,
+                           const AttentionGradientKernels<bf16>&, bool);
 
 }  // namespace longhand::cpu

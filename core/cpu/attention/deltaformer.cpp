@@ -6,7 +6,7 @@ namespace longhand::cpu {
 
 void run(CpuBackend& backend, const DeltaFormer& op) {
   const Math math = backend.math(op.math);
-  const Crew crew = crew_of(backend);
+  const ExecContext exec = exec_of(backend);
   const Scores scores = plain_scores(op);
   const Forward pass{.scores = scores,
                      .v = op.v,
@@ -16,14 +16,14 @@ void run(CpuBackend& backend, const DeltaFormer& op) {
                      .gain = op.gain,
                      .read = op.read};
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    const auto& solving = by_math(kernels_of<DeltaFormer, T>(crew).forward, math);
-    run_forward<T>(crew, math, pass, {solving, &solving});
+    const auto& solving = by_math(kernels_of<DeltaFormer, T>(exec).forward, math);
+    run_forward<T>(exec, math, pass, {solving, &solving});
   });
 }
 
 void run(CpuBackend& backend, const DeltaFormerBackward& op) {
   const Math math = backend.math(op.math);
-  const Crew crew = crew_of(backend);
+  const ExecContext exec = exec_of(backend);
   const Scores scores = plain_scores(op);
   const Backward pass{.scores = scores,
                       .v = op.y,
@@ -37,7 +37,7 @@ void run(CpuBackend& backend, const DeltaFormerBackward& op) {
                       .read = op.read,
                       .dgain = op.dgain};
   visit_activation(op.dy.data.dtype(), [&]<class T>(T) {
-    run_backward<T>(crew, pass, by_math(kernels_of<DeltaFormer, T>(crew).backward, math), true);
+    run_backward<T>(exec, pass, by_math(kernels_of<DeltaFormer, T>(exec).backward, math), true);
   });
 }
 

@@ -47,15 +47,15 @@ Store store_to_heads(const Heads& y, bool add) {
 }
 
 template <class T>
-void attend(const Crew& crew, const Fal& op) {
-  const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
+void attend(const ExecContext& exec, const Fal& op) {
+  const auto& kernels = kernels_for<FalKernels<T>>(exec.isa);
   const std::int64_t heads = op.q.heads, group = heads / op.k.heads;
   const WorkList list = items(
       op.queries.count(), heads, query_rows,
       [&](std::int64_t s) { return op.queries.lengths()[s]; }, 64.0 * double(op.q.width));
-  const Scratch scratch(op.y.data.backend(), crew.threads.threads(), kernels.scratch(op.q.width));
+  const Scratch scratch(op.y.data.backend(), exec.threads.threads(), kernels.scratch(op.q.width));
   const Store how = store_to_heads(op.y, false);
-  list.run(crew.threads, [&](const WorkItem& item, int worker) {
+  list.run(exec.threads, [&](const WorkItem& item, int worker) {
     const SegmentRows at = segment_rows(op.queries, op.keys, item.segment);
     for (std::int64_t h = item.head; h < item.head_end; ++h) {
       const FalRows<T> task{
@@ -72,8 +72,8 @@ void attend(const Crew& crew, const Fal& op) {
 }
 
 template <class T>
-void attend(const Crew& crew, const FalBackward& op) {
-  const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
+void attend(const ExecContext& exec, const FalBackward& op) {
+  const auto& kernels = kernels_for<FalKernels<T>>(exec.isa);
   const std::int64_t heads = op.k.heads, group = op.q.heads / heads;
   LONGHAND_CHECK(
       op.queries.longest() * group < std::int64_t{1} << 31,
@@ -83,13 +83,13 @@ void attend(const Crew& crew, const FalBackward& op) {
       op.queries.count(), heads, key_range, [&](std::int64_t s) { return op.keys.lengths()[s]; },
       8.0 * double(op.q.width + op.v.width) * double(group));
   const Scratch scratch(
-      op.q.data.backend(), crew.threads.threads(),
+      op.q.data.backend(), exec.threads.threads(),
       kernels.gradient_scratch(op.q.width, op.v.width, std::min(key_range, op.keys.longest()),
                                op.queries.longest() * group));
   const Store to_dq = store_to_heads(op.dq.heads, op.dq.add),
               to_dk = store_to_heads(op.dk.heads, op.dk.add),
               to_dv = store_to_heads(op.dv.heads, op.dv.add);
-  list.run(crew.threads, [&](const WorkItem& item, int worker) {
+  list.run(exec.threads, [&](const WorkItem& item, int worker) {
     const SegmentRows at = segment_rows(op.queries, op.keys, item.segment);
     for (std::int64_t h = item.head; h < item.head_end; ++h) {
       const FalGradients<T> task{
@@ -114,11 +114,11 @@ void attend(const Crew& crew, const FalBackward& op) {
 }  // namespace
 
 void run(CpuBackend& backend, const Fal& op) {
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) { attend<T>(crew_of(backend), op); });
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) { attend<T>(exec_of(backend), op); });
 }
 
 void run(CpuBackend& backend, const FalBackward& op) {
-  visit_activation(op.q.data.dtype(), [&]<class T>(T) { attend<T>(crew_of(backend), op); });
+  visit_activation(op.q.data.dtype(), [&]<class T>(T) { attend<T>(exec_of(backend), op); });
 }
 
 }  // namespace longhand::cpu

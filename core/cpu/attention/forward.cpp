@@ -15,8 +15,9 @@ constexpr std::int64_t rows = 4 * attention_panel;
 template <class T>
 class ForwardPass {
  public:
-  ForwardPass(const Crew& crew, Math math, const Forward& f, const ForwardKernels<T>& kernels)
-      : crew_(crew),
+  ForwardPass(const ExecContext& exec, Math math, const Forward& f,
+              const ForwardKernels<T>& kernels)
+      : exec_(exec),
         f_(f),
         scores_(f.scores),
         kernels_(kernels.plain),
@@ -36,10 +37,10 @@ class ForwardPass {
 
   void run() {
     divide();
-    const Scratch scratch(f_.y.data.backend(), crew_.threads.threads(),
+    const Scratch scratch(f_.y.data.backend(), exec_.threads.threads(),
                           kernels_.scratch(width_, value_width_, rows, scores_.keys.longest()));
     Progress done(solving_ ? static_cast<std::size_t>(scores_.queries.count() * heads_) : 0);
-    list_.run(crew_.threads, [&](const WorkItem& item, int worker) {
+    list_.run(exec_.threads, [&](const WorkItem& item, int worker) {
       for (std::int64_t h = item.head; h < item.head_end; ++h) {
         head(item, h, done, scratch.of(worker));
       }
@@ -129,7 +130,7 @@ class ForwardPass {
     done.reach(number, item.end);
   }
 
-  const Crew& crew_;
+  const ExecContext& exec_;
   const Forward& f_;
   const Scores& scores_;
   const Kernels& kernels_;
@@ -142,10 +143,11 @@ class ForwardPass {
 }  // namespace
 
 template <class T>
-void run_forward(const Crew& crew, Math math, const Forward& f, const ForwardKernels<T>& kernels) {
-  ForwardPass<T>(crew, math, f, kernels).run();
+void run_forward(const ExecContext& exec, Math math, const Forward& f,
+                 const ForwardKernels<T>& kernels) {
+  ForwardPass<T>(exec, math, f, kernels).run();
 }
-template void run_forward(const Crew&, Math, const Forward&, const ForwardKernels<float>&);
-template void run_forward(const Crew&, Math, const Forward&, const ForwardKernels<bf16>&);
+template void run_forward(const ExecContext&, Math, const Forward&, const ForwardKernels<float>&);
+template void run_forward(const ExecContext&, Math, const Forward&, const ForwardKernels<bf16>&);
 
 }  // namespace longhand::cpu

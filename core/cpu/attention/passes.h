@@ -77,10 +77,11 @@ struct ForwardKernels {
 // run_forward and run_backward are defined for f32 and bf16. `solves` is true for ChaCAL and
 // DeltaFormer, whose outputs depend on the outputs of earlier rows.
 template <class T>
-void run_forward(const Crew& crew, Math math, const Forward& f, const ForwardKernels<T>& kernels);
+void run_forward(const ExecContext& exec, Math math, const Forward& f,
+                 const ForwardKernels<T>& kernels);
 template <class T>
-void run_backward(const Crew& crew, const Backward& b, const AttentionGradientKernels<T>& kernels,
-                  bool solves);
+void run_backward(const ExecContext& exec, const Backward& b,
+                  const AttentionGradientKernels<T>& kernels, bool solves);
 
 /// Returns the kernels for a math mode.
 template <class Kernels>
@@ -88,8 +89,8 @@ const Kernels& by_math(const ByProduct<Kernels>& all, Math math) {
   return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
 }
 template <class Mechanism, class T>
-const PassKernels<T>& kernels_of(const Crew& crew) {
-  const auto& all = kernels_for<KernelsOf<Mechanism>>(crew.isa);
+const PassKernels<T>& kernels_of(const ExecContext& exec) {
+  const auto& all = kernels_for<KernelsOf<Mechanism>>(exec.isa);
   if constexpr (std::is_same_v<T, float>) {
     return all.of_f32;
   } else {
@@ -97,33 +98,33 @@ const PassKernels<T>& kernels_of(const Crew& crew) {
   }
 }
 
-inline Crew crew_of(CpuBackend& backend) { return {backend.threads(), backend.isa()}; }
+inline ExecContext exec_of(CpuBackend& backend) { return {backend.threads(), backend.isa()}; }
 
 /// Runs the forward or backward pass of a rule, with the kernels for the type of its tensors.
 template <class Mechanism>
-void attend(const Crew& crew, Math math, const Forward& f) {
+void attend(const ExecContext& exec, Math math, const Forward& f) {
   visit_activation(f.y.data.dtype(), [&]<class T>(T) {
-    run_forward<T>(crew, math, f, {by_math(kernels_of<Mechanism, T>(crew).forward, math)});
+    run_forward<T>(exec, math, f, {by_math(kernels_of<Mechanism, T>(exec).forward, math)});
   });
 }
 template <class Mechanism>
-void attend(const Crew& crew, Math math, const Backward& b) {
+void attend(const ExecContext& exec, Math math, const Backward& b) {
   visit_activation(b.dy.data.dtype(), [&]<class T>(T) {
-    run_backward<T>(crew, b, by_math(kernels_of<Mechanism, T>(crew).backward, math), false);
+    run_backward<T>(exec, b, by_math(kernels_of<Mechanism, T>(exec).backward, math), false);
   });
 }
 
 template <class Mechanism, class Pass>
 void attend(CpuBackend& backend, const Pass& pass) {
-  attend<Mechanism>(crew_of(backend), backend.math(pass.scores.math), pass);
+  attend<Mechanism>(exec_of(backend), backend.math(pass.scores.math), pass);
 }
 
-/// Returns the threads of `crew` and the instruction set for a softmax pass. The instruction set
+/// Returns the threads of `exec` and the instruction set for a softmax pass. The instruction set
 /// includes tile registers only if matrix products on them save time, which depends on `math` and
 /// `longest`, the length of the longest sequence.
-Crew softmax_crew(const Crew& crew, Math math, std::int64_t longest);
+ExecContext softmax_exec(const ExecContext& exec, Math math, std::int64_t longest);
 /// Returns the same threads with an instruction set that has no tile registers.
-Crew without_tiles(const Crew& crew);
+ExecContext without_tiles(const ExecContext& exec);
 
 /// A function that replaces a row of scores by its weights. `row` contains only the scores of keys
 /// that the query sees. `query` is the index of the query's row in the tensors.

@@ -23,11 +23,13 @@ float left_by(float sink, std::span<const float> scores) {
 
 }  // namespace
 
-Crew without_tiles(const Crew& crew) { return {crew.threads, std::min(crew.isa, Isa::avx512bf16)}; }
+ExecContext without_tiles(const ExecContext& exec) {
+  return {exec.threads, std::min(exec.isa, Isa::avx512bf16)};
+}
 
-Crew softmax_crew(const Crew& crew, Math math, std::int64_t longest) {
+ExecContext softmax_exec(const ExecContext& exec, Math math, std::int64_t longest) {
   const bool tiles = math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);
-  return tiles ? crew : without_tiles(crew);
+  return tiles ? exec : without_tiles(exec);
 }
 
 void run(CpuBackend& backend, const Attention& op, const SoftmaxRule& rule) {
@@ -35,7 +37,7 @@ void run(CpuBackend& backend, const Attention& op, const SoftmaxRule& rule) {
   pass.sink = rule.sink;
   pass.log_sum = rule.log_denominator;
   const Math math = backend.math(op.scores.math);
-  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math, pass);
+  attend<SoftmaxRule>(softmax_exec(exec_of(backend), math, op.scores.keys.longest()), math, pass);
 }
 
 void run(CpuBackend& backend, const AttentionBackward& op, const SoftmaxGradient& rule) {
@@ -45,7 +47,7 @@ void run(CpuBackend& backend, const AttentionBackward& op, const SoftmaxGradient
   pass.sink = rule.sink;
   pass.dsink = rule.dsink;
   const Math math = backend.math(op.scores.math);
-  attend<SoftmaxRule>(softmax_crew(crew_of(backend), math, op.scores.keys.longest()), math, pass);
+  attend<SoftmaxRule>(softmax_exec(exec_of(backend), math, op.scores.keys.longest()), math, pass);
 }
 
 void run(CpuBackend& backend, const AttentionWeights& op, const SoftmaxRule& rule) {

@@ -2,8 +2,8 @@
 
 #include <type_traits>
 
+#include "core/cpu/attention/backward_kernel.h"
 #include "core/cpu/attention/forward_rows.h"
-#include "core/cpu/attention/gradient_work.h"
 #include "core/cpu/attention/single.h"
 
 /// The tables of kernels of a mechanism, such as softmax or ChaCAL. A rule is a struct with the
@@ -50,17 +50,21 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
       return GradientSpace<Product>(width, value_width, range, nullptr).floats;
     },
     packed_width,
-    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).begin(); },
+    [](const AttentionGradients<T>& task, float* at) {
+      BackwardKernel<T, Product, Rule>(task, at).begin();
+    },
     [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
-      Work<T, Product, Rule>(task, at).begin_head(head);
+      BackwardKernel<T, Product, Rule>(task, at).begin_head(head);
     },
     [](const AttentionGradients<T>& task, std::int64_t head, std::int64_t row, float* at) {
-      Work<T, Product, Rule>(task, at).panel_of(head, row);
+      BackwardKernel<T, Product, Rule>(task, at).panel_of(head, row);
     },
     [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
-      Work<T, Product, Rule>(task, at).end_head(head);
+      BackwardKernel<T, Product, Rule>(task, at).end_head(head);
     },
-    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, Rule>(task, at).end(); }};
+    [](const AttentionGradients<T>& task, float* at) {
+      BackwardKernel<T, Product, Rule>(task, at).end();
+    }};
 
 /// Kernels with products on SIMD vectors and not on tile registers: forward_on_vectors for the
 /// forward pass of a rule, gradients_on_vectors for its backward pass. They use f32 products for

@@ -15,7 +15,7 @@
 namespace longhand::cpu {
 
 /// The thread pool and the instruction set of the kernels.
-struct Crew {
+struct ExecContext {
   ThreadPool& threads;
   Isa isa;
 };

@@ -1,4 +1,4 @@
-#include "nn/mixing/mixer_list.h"
+#include "nn/mixer_core/mixer_list.h"
 
 #include <algorithm>
 #include <charconv>

@@ -26,7 +26,7 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T, class Product, class Rule>
-class Work : GradientRows<T, Product, Rule> {
+class BackwardKernel : GradientRows<T, Product, Rule> {
   using Base = GradientRows<T, Product, Rule>;
   using Panel = typename Base::Panel;
   using Formula = typename Rule::Formula;

@@ -2,7 +2,7 @@
 
 #include "autograd/attention.h"
 #include "nn/layers/norm.h"
-#include "nn/mixing/mixer.h"
+#include "nn/mixer_core/mixer.h"
 
 namespace longhand::nn {
 
@@ -112,10 +112,10 @@ struct ScoreOptions {
 void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to);
 /// Copies the heads x to a separate tensor. No other operation may use the columns of these heads
 /// in x.data, because the gradient of the copy overwrites the gradient of these columns.
-HeadVars alone(const HeadVars& x, const Segments& rows);
+HeadVars copy_heads(const HeadVars& x, const Segments& rows);
 /// Copies the computed heads x to y, the output of a mixer. x.data must have no columns other than
 /// those of the heads. Returns the backward function, which is empty if no gradient is required.
-HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
+HeadsBackward write_output(const HeadVars& x, const Segments& rows, const Heads& y);
 
 /// ln n for each token of a pass, [tokens, heads]. n is the number of keys that the token sees or,
 /// if `whole`, the number of keys of its sequence.

@@ -1,4 +1,4 @@
-#include "nn/mixing/head_weights.h"
+#include "nn/mixer_core/head_weights.h"
 
 #include "autograd/attention.h"
 #include "autograd/composed_attention.h"
@@ -8,12 +8,12 @@ namespace longhand::nn {
 namespace {
 
 /// Selects one head of x and the rows [begin, begin + length).
-Heads alone(const Heads& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
+Heads one_head(const Heads& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
   return {x.data.slice(begin, length), x.first_column + head * x.width, 1, x.width};
 }
 
 /// Selects column `head` of x [rows, heads] and the rows [begin, begin + length). x may be empty.
-Tensor alone(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
+Tensor one_head(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
   return x ? columns(Var(x.slice(begin, length)), head, 1).value() : x;
 }
 
@@ -25,7 +25,7 @@ struct SelectHead {
   void of_head(std::string_view, Tensor& x) const {
     if (x) x = x.slice(head, 1);
   }
-  void input(std::string_view, Tensor& x) const { x = alone(x, head, begin, length); }
+  void input(std::string_view, Tensor& x) const { x = one_head(x, head, begin, length); }
   void saved(std::string_view, auto&) const {}
   void residue(std::string_view, Heads&) const {}
 };
@@ -33,10 +33,10 @@ struct SelectHead {
 Tensor rule_weights(Scores scores, AttentionRule rule, std::int64_t head, std::int32_t begin,
                     std::int32_t length) {
   const std::int64_t group = scores.q.heads / scores.k.heads;
-  scores.q = alone(scores.q, head, begin, length);
-  scores.k = alone(scores.k, head / group, begin, length);
-  scores.multiplier = alone(scores.multiplier, head, begin, length);
-  scores.decay = alone(scores.decay, head, begin, length);
+  scores.q = one_head(scores.q, head, begin, length);
+  scores.k = one_head(scores.k, head / group, begin, length);
+  scores.multiplier = one_head(scores.multiplier, head, begin, length);
+  scores.decay = one_head(scores.decay, head, begin, length);
   scores.queries = scores.keys = Segments(scores.q.data.backend(), {&length, 1});
   const SelectHead selected{head, begin, length};
   std::visit([&]<class Rule>(Rule& r) { Rule::list(r, selected); }, rule);

@@ -1,4 +1,4 @@
-#include "nn/mixing/mixer.h"
+#include "nn/mixer_core/mixer.h"
 
 #include "autograd/attention.h"
 

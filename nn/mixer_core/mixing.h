@@ -5,7 +5,7 @@
 #include "core/segments.h"
 #include "nn/input.h"
 #include "nn/layers/linear.h"
-#include "nn/mixing/mixer_list.h"
+#include "nn/mixer_core/mixer_list.h"
 
 namespace longhand::nn {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/mixing/mixer.h"
+#include "nn/mixer_core/mixer.h"
 
 namespace longhand::nn {
 

@@ -1,4 +1,4 @@
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixer_core/attention_heads.h"
 
 #include <utility>
 
@@ -17,7 +17,7 @@ void put(const Heads& x, const Segments& from, const Heads& y, const Segments& t
   x.data.backend()(Append{x, from, y, to});
 }
 
-HeadVars alone(const HeadVars& x, const Segments& rows) {
+HeadVars copy_heads(const HeadVars& x, const Segments& rows) {
   const Tensor& data = x.data.value();
   const auto side_by_side = [heads = x.heads, width = x.width](const Tensor& all) {
     return Heads{all, 0, heads, width};
@@ -33,7 +33,7 @@ HeadVars alone(const HeadVars& x, const Segments& rows) {
   return {copy, 0, x.heads, x.width};
 }
 
-HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y) {
+HeadsBackward write_output(const HeadVars& x, const Segments& rows, const Heads& y) {
   put(x.value(), rows, y, rows);
   if (!recorded({&x.data})) return {};
   return [sink = x.data.sink(), columns = x.data.value().columns(), rows](const Heads& dy, bool) {
@@ -103,7 +103,8 @@ Var AttentionHeads::turn(Var projection, const Input& input, RopeTables& tables)
 
 HeadVars AttentionHeads::normed(const MixerPass& pass, std::int64_t first_column,
                                 std::int64_t count, const RmsNorm& norm) const {
-  const Var copy = alone({pass.projection, first_column, count, width}, pass.input.segments).data;
+  const Var copy =
+      copy_heads({pass.projection, first_column, count, width}, pass.input.segments).data;
   const std::int64_t tokens = copy.value().rows();
   const Var each = norm(reshape(copy, {tokens * count, width}));
   const Var y = reshape(each, {tokens, count * width});

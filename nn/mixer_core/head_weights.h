@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/mixing/mixer.h"
+#include "nn/mixer_core/mixer.h"
 
 namespace longhand::nn {
 
