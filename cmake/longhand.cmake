@@ -33,12 +33,12 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# longhand_unity(TARGET [APART files...]): compiles the target's files eight at a time if LONGHAND_UNITY
-# is ON. APART files are compiled separately, because they define names that other files define too.
+# longhand_unity(TARGET [APART files...]): compiles the target's files in batches if LONGHAND_UNITY is ON.
+# APART files are compiled separately, because they define names that other files define too.
 function(longhand_unity target)
   cmake_parse_arguments(arg "" "" "APART" ${ARGN})
   if(LONGHAND_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${LONGHAND_UNITY_FILES})
     # This warning would appear for the unnamed namespace of every included file.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -94,6 +94,9 @@ set(longhand_isa_optimization -O3)
 if(LONGHAND_SANITIZE)
   set(longhand_isa_optimization -O1)
 endif()
+# `fused` computes the bits of --math portable on processors without fused multiply-add. It calls a
+# function for each of them, so further optimization would double the time to compile and gain little.
+set(longhand_isa_optimization_fused -O1)
 
 # Builds that are not timed may omit instruction sets. LONGHAND_STRONGEST_ISA is the last one to build.
 if(LONGHAND_STRONGEST_ISA)
@@ -134,7 +137,7 @@ function(longhand_simd target)
     target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(${target}_${isa} PRIVATE LONGHAND_ISA=${isa} LONGHAND_ISA_IS_${upper})
     target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}}
-                           ${longhand_isa_optimization}
+                           ${longhand_isa_optimization} ${longhand_isa_optimization_${isa}}
                            -fno-math-errno -fno-trapping-math
                            # Only calls of fma() are fused, so that all instruction sets round alike.
                            -ffp-contract=off
