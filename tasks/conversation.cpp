@@ -7,14 +7,6 @@
 #include "tasks/text_vocabulary.h"
 
 namespace longhand::tasks {
-namespace {
-
-void append(std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& more) {
-  tokens.insert(tokens.end(), more.begin(), more.end());
-}
-
-}  // namespace
-
 std::string chat_template_name(const OptionValues& options) {
   std::string name = options.text("template");
   if (name == "auto") {

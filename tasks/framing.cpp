@@ -66,10 +66,6 @@ std::optional<std::int32_t> named_token(const std::filesystem::path& folder, std
   return field && field->is_string() ? tokens.find(field->string()) : std::nullopt;
 }
 
-void append(std::vector<std::int32_t>& all, const std::vector<std::int32_t>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 }  // namespace
 
 std::vector<TaskOption> Framing::options() {

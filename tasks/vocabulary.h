@@ -69,4 +69,9 @@ class WordVocabulary final : public Vocabulary {
   std::size_t longest_ = 0;
 };
 
+/// Adds the tokens `more` at the end of `tokens`.
+inline void append(std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
 }  // namespace longhand::tasks
