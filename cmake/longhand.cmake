@@ -98,16 +98,23 @@ endif()
 # function for each of them, so further optimization would double the time to compile and gain little.
 set(longhand_isa_optimization_fused -O1)
 
-# Builds that are not timed may omit instruction sets. LONGHAND_STRONGEST_ISA is the last one to build.
-if(LONGHAND_STRONGEST_ISA)
-  list(FIND longhand_isas ${LONGHAND_STRONGEST_ISA} last)
-  if(last LESS 0)
-    message(FATAL_ERROR "LONGHAND_STRONGEST_ISA: expected one of ${longhand_isas}")
+# Builds that are not timed may omit instruction sets: those before LONGHAND_WEAKEST_ISA, and those after
+# LONGHAND_STRONGEST_ISA.
+foreach(end WEAKEST STRONGEST)
+  if(LONGHAND_${end}_ISA)
+    list(FIND longhand_isas ${LONGHAND_${end}_ISA} place)
+    if(place LESS 0)
+      message(FATAL_ERROR "LONGHAND_${end}_ISA: expected one of ${longhand_isas}, got '${LONGHAND_${end}_ISA}'")
+    endif()
+    if(end STREQUAL "WEAKEST")
+      list(SUBLIST longhand_isas ${place} -1 longhand_isas)
+    else()
+      math(EXPR place "${place} + 1")
+      list(SUBLIST longhand_isas 0 ${place} longhand_isas)
+    endif()
+    add_compile_definitions(LONGHAND_${end}_ISA=${LONGHAND_${end}_ISA})
   endif()
-  math(EXPR last "${last} + 1")
-  list(SUBLIST longhand_isas 0 ${last} longhand_isas)
-  add_compile_definitions(LONGHAND_STRONGEST_ISA=${LONGHAND_STRONGEST_ISA})
-endif()
+endforeach()
 
 # longhand_simd(TARGET): adds the folder's *.simd.cpp and *.op.cpp files to TARGET once per instruction
 # set up to avx512. For stronger sets, only the following files are compiled, whose tables declare

@@ -64,6 +64,8 @@ namespace longhand {
 
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa) {
   if (options.math == Math::portable && isa == cpu::Isa::portable) isa = cpu::Isa::fused;
+  std::string_view reason;
+  LONGHAND_CHECK(cpu::supports(isa, &reason), "cpu: instruction set ", name_of(isa), ": ", reason);
   return std::make_shared<Forwarding<cpu::CpuBackend>>(options, isa);
 }
 

@@ -61,6 +61,7 @@ bool supports(Isa isa, std::string_view* reason) {
     return false;
   };
   if (reason) *reason = {};
+  if (isa < weakest_built) return no("this build has no kernels for it");
   if (isa == Isa::fused || isa == Isa::portable) return true;
   if (std::ranges::find(isas_of_this_processor(), isa) == isas_of_this_processor().end()) {
     return no(isa == Isa::neon ? "not an arm64 processor" : "not an x86-64 processor");

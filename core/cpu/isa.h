@@ -68,7 +68,13 @@ constexpr bool is_arm64 = true;
 constexpr bool is_arm64 = false;
 #endif
 
-/// The strongest instruction set in this build. cmake/longhand.cmake may exclude stronger sets.
+/// The weakest and the strongest instruction set in this build. cmake/longhand.cmake may exclude
+/// other sets.
+#if defined(LONGHAND_WEAKEST_ISA)
+constexpr Isa weakest_built = Isa::LONGHAND_WEAKEST_ISA;
+#else
+constexpr Isa weakest_built = Isa::fused;
+#endif
 #if defined(LONGHAND_STRONGEST_ISA)
 constexpr Isa strongest_built = Isa::LONGHAND_STRONGEST_ISA;
 #elif defined(__x86_64__)
@@ -82,7 +88,8 @@ constexpr Isa strongest_built = Isa::portable;
 template <class Table>
 const Table& kernels_for(Isa isa) {
   constexpr auto built = [](Isa i) {
-    return strongest_built >= i && strongest<Table>() >= i && (i == Isa::neon) == is_arm64;
+    return weakest_built <= i && strongest_built >= i && strongest<Table>() >= i &&
+           (i <= Isa::portable || (i == Isa::neon) == is_arm64);
   };
   if constexpr (built(Isa::amx)) {
     if (isa >= Isa::amx) return kernels<Table, Isa::amx>();
@@ -99,7 +106,10 @@ const Table& kernels_for(Isa isa) {
   if constexpr (built(Isa::neon)) {
     if (isa >= Isa::neon) return kernels<Table, Isa::neon>();
   }
-  return isa == Isa::fused ? kernels<Table, Isa::fused>() : kernels<Table, Isa::portable>();
+  if constexpr (built(Isa::portable)) {
+    if (isa >= Isa::portable) return kernels<Table, Isa::portable>();
+  }
+  return kernels<Table, weakest_built>();  // supports() is false for weaker sets
 }
 
 }  // namespace longhand::cpu
