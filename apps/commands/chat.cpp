@@ -96,14 +96,8 @@ class Chat {
 
   Chat(const LoadedRun& loaded, tasks::ConversationFormat format, Settings settings)
       : loaded_(loaded), format_(std::move(format)), settings_(std::move(settings)) {
-    Tokens& stops = settings_.generate.stops;
-    stops = loaded.task->ends();
-    const Tokens& end = format_.end();
-    if (end.size() == 1) {
-      stops.push_back(end[0]);
-    } else {
-      cut_ = loaded.task->vocabulary().decode(end);
-    }
+    ends_ = ends_of(*loaded.task, format_.end());
+    settings_.generate.stops = ends_.tokens;
     reset();
   }
 
@@ -125,22 +119,20 @@ class Chat {
       messages_ = before;
       throw;
     }
-    Continuation said(loaded_.task->vocabulary(), prompt);
+    Continuation said(loaded_.task->vocabulary(), prompt, ends_);
     nn::GenerateOptions options = settings_.generate;
     options.most = std::min(options.most, settings_.context - std::ssize(prompt));
     options.seed += static_cast<std::uint64_t>(answers_++);
     bool ended = false;
     options.said = [&](std::size_t, const nn::Choice& choice) {
-      said.add(choice, std::ranges::count(options.stops, choice.token) == 0);
-      const bool goes_on = !said.cut_at(cut_) && !interrupted;
-      ended = !goes_on || std::ranges::count(options.stops, choice.token) > 0;
-      std::cout << said.fresh(cut_, false) << std::flush;
-      return goes_on;
+      ended = said.add(choice) || interrupted;
+      std::cout << said.fresh(false) << std::flush;
+      return !ended;
     };
     options.positions = given_positions(*loaded_.model, *loaded_.task, options.seed);
     interrupted = false;
     nn::generate(*loaded_.model, {&prompt, 1}, options);
-    std::cout << said.fresh(cut_, true) << std::endl;
+    std::cout << said.fresh(true) << std::endl;
     if (!ended && options.most < settings_.generate.most) {
       std::cerr << "(the answer ends here, because the model reads at most " << settings_.context
                 << " tokens)\n";
@@ -180,18 +172,11 @@ class Chat {
   const LoadedRun& loaded_;
   tasks::ConversationFormat format_;
   Settings settings_;
-  std::string cut_;  // an answer ends before this text; if this text is empty, only at an end token
+  Ends ends_;
   std::vector<nn::ChatMessage> messages_;
   std::size_t first_ = 0;  // index of the first message that may be dropped
   std::int64_t answers_ = 0;
 };
-
-tasks::ConversationFormat format_of(const LoadedRun& loaded, const Arguments& arguments) {
-  tasks::OptionValues values = loaded.config.task_values();
-  if (arguments.given("template")) values.set("template", arguments.word("template"));
-  const auto make = [&] { return tasks::TextSettings(values).format(loaded.task->vocabulary()); };
-  return arguments.given("template") ? as_usage("template", make) : make();
-}
 
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder or GGUF file");
@@ -204,14 +189,12 @@ void run(const Arguments& arguments) {
     settings.generate.sampling.temperature = text_temperature;
   }
   const LoadedRun loaded = load_for_prompts(folder, load_options(arguments));
-  LONGHAND_CHECK(loaded.config.kind().name == "text", folder,
-                 ": expected a run of the task \"text\", got a run of the task ",
-                 loaded.config.kind().name);
+  tasks::ConversationFormat format = conversation_format(loaded, arguments);
   settings.context = loaded.model->config().longest;
   if (arguments.given("context")) {
     settings.context = arguments.integer("context", 2, settings.context);
   }
-  Chat chat(loaded, format_of(loaded, arguments), std::move(settings));
+  Chat chat(loaded, std::move(format), std::move(settings));
 
   Input input;
   catch_interrupts();
@@ -243,9 +226,7 @@ const Register command{
      .options = join(
          run_options(),
          join(sampling_options(),
-              {{"template", "NAME",
-                "chat template: none, auto, or one of " + nn::ChatTemplate::names() +
-                    "; default: the run's"},
+              {template_option(),
                {"system", "TEXT", "the system message"},
                {"tokens", "N", "maximum number of tokens of an answer", "512"},
                {"context", "N",

@@ -129,24 +129,19 @@ Prompts read_prompts(std::vector<std::string> texts, const tasks::Vocabulary& vo
   return prompts;
 }
 
-/// The tokens and texts that end a continuation, which is the generated text after a prompt.
-struct Ends {
-  Tokens hidden;         // end tokens that are not part of the text
-  Tokens stops;          // all end tokens
-  std::string cut = {};  // text models: a continuation ends before this text
-};
-
-Ends ends_from(const Arguments& arguments, const LoadedRun& loaded) {
+/// Applies --stop to `options` and returns the ends of the continuations. For tasks whose tokens
+/// are words, the token --stop belongs to the text.
+Ends ends_from(const Arguments& arguments, const LoadedRun& loaded, nn::GenerateOptions& options) {
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
   const std::string stop = arguments.given("stop") ? arguments.word("stop") : "";
-  const Tokens end = arguments.given("stop") ? Tokens{} : end_of_text(loaded.config, vocabulary);
-  Tokens hidden = loaded.task->ends();
-  if (end.size() == 1) hidden.push_back(end[0]);
-  Ends ends{.hidden = hidden, .stops = hidden};
+  Ends ends = ends_of(*loaded.task,
+                      arguments.given("stop") ? Tokens{} : end_of_text(loaded.config, vocabulary));
+  options.stops = ends.tokens;
+  if (stop.empty()) return ends;
   if (is_text(loaded)) {
-    ends.cut = end.size() > 1 ? vocabulary.decode(end) : stop;
-  } else if (!stop.empty()) {
-    ends.stops.push_back(as_usage("stop", [&] { return vocabulary.at(stop); }));
+    ends.texts.push_back(stop);
+  } else {
+    options.stops.push_back(as_usage("stop", [&] { return vocabulary.at(stop); }));
   }
   return ends;
 }
@@ -156,8 +151,8 @@ Ends ends_from(const Arguments& arguments, const LoadedRun& loaded) {
 class Printer {
  public:
   Printer(const LoadedRun& loaded, const Prompts& prompts, const Ends& ends, bool streams)
-      : loaded_(loaded), prompts_(prompts), ends_(ends), streams_(streams) {
-    for (const Tokens& tokens : prompts.tokens) all_.emplace_back(vocabulary_, tokens);
+      : loaded_(loaded), prompts_(prompts), streams_(streams) {
+    for (const Tokens& tokens : prompts.tokens) all_.emplace_back(vocabulary_, tokens, ends);
     if (streams) std::cout << shown(0) << std::flush;
   }
 
@@ -166,18 +161,17 @@ class Printer {
   /// Adds a token to continuation i. Returns false if the continuation ends.
   bool add(std::size_t i, const nn::Choice& choice) {
     Continuation& continuation = all_[i];
-    continuation.add(choice, std::ranges::count(ends_.hidden, choice.token) == 0);
-    const bool goes_on = !continuation.cut_at(ends_.cut);
+    const bool goes_on = !continuation.add(choice);
     if (streams_) {
       if (continuation.choices().size() == 1) std::cout << vocabulary_.separator();
-      std::cout << continuation.fresh(ends_.cut, !goes_on) << std::flush;
+      std::cout << continuation.fresh(!goes_on) << std::flush;
     }
     return goes_on;
   }
 
   void print_texts() {
     if (streams_) {
-      std::cout << all_[0].fresh(ends_.cut, true) << '\n';
+      std::cout << all_[0].fresh(true) << '\n';
       return;
     }
     for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -211,7 +205,6 @@ class Printer {
   const LoadedRun& loaded_;
   const tasks::Vocabulary& vocabulary_ = loaded_.task->vocabulary();
   const Prompts& prompts_;
-  const Ends& ends_;
   bool streams_;
   std::vector<Continuation> all_;
 };
@@ -237,8 +230,7 @@ void run(const Arguments& arguments) {
   if (is_text(loaded) && !arguments.given("temperature")) {
     options.sampling.temperature = text_temperature;
   }
-  const Ends ends = ends_from(arguments, loaded);
-  options.stops = ends.stops;
+  const Ends ends = ends_from(arguments, loaded, options);
   const Prompts prompts = read_prompts(std::move(texts), loaded.task->vocabulary(), arguments);
   if (arguments.given("logits")) {
     if (prompts.tokens.size() != 1) wrong_usage("--logits: expected one prompt");

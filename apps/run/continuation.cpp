@@ -16,30 +16,39 @@ decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& mode
   };
 }
 
-void Continuation::add(const nn::Choice& choice, bool is_shown) {
+Ends ends_of(const tasks::Task& task, const std::vector<std::int32_t>& end) {
+  Ends ends{.tokens = task.ends()};
+  if (end.size() == 1) ends.tokens.push_back(end[0]);
+  if (end.size() > 1) ends.texts.push_back(task.vocabulary().decode(end));
+  return ends;
+}
+
+bool Continuation::add(const nn::Choice& choice) {
   choices_.push_back(choice);
-  if (!is_shown) return;
+  if (std::ranges::count(ends_.tokens, choice.token) > 0) return true;
   if (!text_.empty()) text_ += vocabulary_.separator();
   text_ += vocabulary_.text(choice.token);
+  std::size_t place = std::string::npos;
+  for (const std::string& end : ends_.texts) place = std::min(place, text_.find(end));
+  if (place == std::string::npos) return false;
+  text_.resize(place);
+  return true;
 }
 
-bool Continuation::cut_at(const std::string& end) {
-  const std::size_t place = end.empty() ? std::string::npos : text_.find(end);
-  if (place != std::string::npos) text_.resize(place);
-  return place != std::string::npos;
-}
-
-std::string_view Continuation::fresh(const std::string& end, bool is_last) {
-  std::size_t until = text_.size();
+std::string_view Continuation::fresh(bool is_last) {
+  const std::string_view all(text_);
+  std::size_t until = all.size();
   if (!is_last) {
-    while (until > shown_ && until + 4 > text_.size() && !is_whole(until)) --until;
-    for (std::size_t n = std::min(end.size(), until - shown_); n > 0; --n) {
-      if (!std::string_view(text_).substr(0, until).ends_with(end.substr(0, n))) continue;
-      until -= n;
-      break;
+    while (until > shown_ && until + 4 > all.size() && !is_whole(until)) --until;
+    std::size_t held = 0;  // bytes at the end that may be the beginning of an end text
+    for (const std::string& end : ends_.texts) {
+      for (std::size_t n = std::min(end.size(), until - shown_); n > held; --n) {
+        if (all.substr(0, until).ends_with(end.substr(0, n))) held = n;
+      }
     }
+    until -= held;
   }
-  const std::string_view piece = std::string_view(text_).substr(shown_, until - shown_);
+  const std::string_view piece = all.substr(shown_, until - shown_);
   shown_ = until;
   return piece;
 }
@@ -68,6 +77,22 @@ std::vector<std::int32_t> end_of_text(const Config& config, const tasks::Vocabul
     return settings.format(vocabulary).end();
   }
   return settings.end_of_document(vocabulary);
+}
+
+tasks::ConversationFormat conversation_format(const LoadedRun& loaded, const Arguments& arguments) {
+  LONGHAND_CHECK(loaded.config.kind().name == "text",
+                 "conversations need a run of the task \"text\", got a run of the task ",
+                 loaded.config.kind().name);
+  tasks::OptionValues values = loaded.config.task_values();
+  if (arguments.given("template")) values.set("template", arguments.word("template"));
+  const auto make = [&] { return tasks::TextSettings(values).format(loaded.task->vocabulary()); };
+  return arguments.given("template") ? as_usage("template", make) : make();
+}
+
+CliFlag template_option() {
+  return {
+      "template", "NAME",
+      "chat template: none, auto, or one of " + nn::ChatTemplate::names() + "; default: the run's"};
 }
 
 nn::Sampling sampling_from(const Arguments& arguments) {

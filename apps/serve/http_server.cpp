@@ -8,6 +8,7 @@
 #include <boost/beast/http.hpp>
 #include <list>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "core/error.h"
@@ -68,7 +69,9 @@ HttpResponse answer(const http::request<http::string_body>& request,
   HttpRequest asked{.method = reads ? "GET" : "POST",
                     .path = std::string(target.substr(0, mark)),
                     .query = {},
-                    .token = std::string(view(request["X-Longhand-Token"]))};
+                    .token = std::string(view(request["X-Longhand-Token"])),
+                    .authorization = std::string(view(request[http::field::authorization])),
+                    .body = request.body()};
   if (!parse_query(target.substr(std::min(mark + 1, target.size())), asked.query)) {
     return {.status = 400, .body = "the query is malformed\n"};
   }
@@ -100,6 +103,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection() {
     if (open_) shared_.connections.erase(place_);
     shared_.waiting_bytes -= waiting_;
+    if (body_) body_->cancel();
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -107,6 +111,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read() {
     shared_.waiting_bytes -= std::exchange(waiting_, 0);
     response_ = {};
+    body_ = nullptr;
     parser_.emplace();
     parser_->header_limit(shared_.limits.header_bytes);
     parser_->body_limit(shared_.limits.body_bytes);
@@ -188,6 +193,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.set("X-Content-Type-Options", "nosniff");
     response_.set("Referrer-Policy", "no-referrer");
     response_.set("Cross-Origin-Resource-Policy", "same-origin");
+    if (made.stream) return start_stream(std::move(made.stream), keep && version >= 11);
     response_.keep_alive(keep);
     const std::size_t size = made.body.size();
     if (!only_head) response_.body() = std::move(made.body);
@@ -195,11 +201,65 @@ class Connection : public std::enable_shared_from_this<Connection> {
     wait_anew();
     http::async_write(stream_, response_,
                       [self = shared_from_this(), keep](beast::error_code failed, std::size_t) {
-                        if (failed) return;
-                        if (keep) return self->read();
-                        beast::error_code ignored;
-                        self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+                        if (!failed) self->finish(keep);
                       });
+  }
+
+  void finish(bool keep) {
+    if (keep) return read();
+    beast::error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  }
+
+  /// Sends the parts of `body` while another thread writes them. Without `chunked`, which HTTP/1.0
+  /// does not know, the end of the connection is the end of the body.
+  void start_stream(std::shared_ptr<HttpStream> body, bool chunked) {
+    body_ = std::move(body);
+    chunked_ = chunked;
+    response_.keep_alive(chunked);
+    response_.chunked(chunked);
+    head_sent_ = false;
+    send_parts();
+  }
+
+  /// Sends what was written since the last call. Parts that are written within 5 ms are sent
+  /// together.
+  void send_parts() {
+    if (!open_) return;
+    const HttpStream::Parts parts = body_->take();
+    if (parts.bytes.empty() && !parts.is_last) {
+      if (has_disconnected()) return close();
+      stream_.expires_never();
+      pause_.expires_after(std::chrono::milliseconds(5));
+      pause_.async_wait([self = shared_from_this()](beast::error_code aborted) {
+        if (!aborted) self->send_parts();
+      });
+      return;
+    }
+    std::ostringstream out;
+    if (!std::exchange(head_sent_, true)) {
+      response_.result(static_cast<unsigned>(parts.status));
+      out << response_.base();
+    }
+    if (!chunked_) out << parts.bytes;
+    if (chunked_ && !parts.bytes.empty()) {
+      out << std::hex << parts.bytes.size() << "\r\n" << parts.bytes << "\r\n";
+    }
+    if (chunked_ && parts.is_last) out << "0\r\n\r\n";
+    out_ = out.str();
+    wait_anew();
+    asio::async_write(stream_, asio::buffer(out_),
+                      [self = shared_from_this(), is_last = parts.is_last](beast::error_code failed,
+                                                                           std::size_t) {
+                        if (failed) return;
+                        is_last ? self->finish(self->chunked_) : self->send_parts();
+                      });
+  }
+
+  /// True if the client has closed the connection.
+  bool has_disconnected() {
+    char byte = 0;
+    return ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
   }
 
   beast::tcp_stream stream_;
@@ -211,9 +271,46 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::list<Connection*>::iterator place_;
   bool open_ = true, expectation_failed_ = false;
   std::uint64_t waiting_ = 0;  // bytes of this connection's unsent responses
+  // The members below are used while the body of a response comes from an HttpStream.
+  std::shared_ptr<HttpStream> body_;
+  asio::steady_timer pause_{stream_.get_executor()};
+  std::string out_;  // the bytes that are being sent
+  bool chunked_ = false, head_sent_ = false;
 };
 
 }  // namespace
+
+void HttpStream::set_status(int status) {
+  const std::lock_guard lock(mutex_);
+  waiting_.status = status;
+}
+
+void HttpStream::write(std::string_view part) {
+  const std::lock_guard lock(mutex_);
+  waiting_.bytes += part;
+}
+
+void HttpStream::end() {
+  const std::lock_guard lock(mutex_);
+  waiting_.is_last = true;
+}
+
+bool HttpStream::is_cancelled() const {
+  const std::lock_guard lock(mutex_);
+  return cancelled_;
+}
+
+HttpStream::Parts HttpStream::take() {
+  const std::lock_guard lock(mutex_);
+  Parts parts = waiting_;
+  waiting_.bytes.clear();
+  return parts;
+}
+
+void HttpStream::cancel() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+}
 
 bool parse_query(std::string_view text, std::map<std::string, std::string, std::less<>>& query) {
   while (!text.empty()) {

@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,14 +17,43 @@ struct HttpRequest {
   std::string method;                                          // GET or POST
   std::string path;                                            // path without the query
   std::map<std::string, std::string, std::less<>> query = {};  // decoded query parameters
-  std::string token = {};  // value of the header X-Longhand-Token
+  std::string token = {};          // value of the header X-Longhand-Token
+  std::string authorization = {};  // value of the header Authorization
+  std::string body = {};
+};
+
+/// The body of a response that another thread computes while the first parts are already sent.
+/// Every function may be called from any thread.
+class HttpStream {
+ public:
+  /// Sets the status of the response, which is 200 otherwise. Has no effect after the first write.
+  void set_status(int status);
+  void write(std::string_view part);
+  void end();  // no write follows
+  /// True if the client has disconnected or the server has closed the connection.
+  bool is_cancelled() const;
+
+  /// For the server: the parts that were written since the last call.
+  struct Parts {
+    int status = 200;
+    std::string bytes;
+    bool is_last = false;
+  };
+  Parts take();
+  void cancel();
+
+ private:
+  mutable std::mutex mutex_;
+  Parts waiting_;
+  bool cancelled_ = false;
 };
 
 struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
-  std::string body;
+  std::string body = {};
   std::string policy = {};  // Content-Security-Policy; empty: the server's default policy
+  std::shared_ptr<HttpStream> stream = {};  // if set, the body comes from here instead of `body`
 };
 
 /// Splits "a=1&b=2" and decodes %XX and +. Returns false if the text is malformed.
@@ -40,7 +71,7 @@ struct HttpLimits {
   std::size_t connections = 64;  // a further connection replaces the one that has waited longest
   /// Total bytes of responses that clients have not received.
   std::uint64_t waiting_bytes = 256u << 20;
-  /// Time limit for receiving a request, and also for sending its response.
+  /// Time limit for receiving a request, and also for sending its response or a part of it.
   std::chrono::seconds idle{20};
 };
 

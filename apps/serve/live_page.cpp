@@ -1,6 +1,5 @@
 #include "apps/serve/live_page.h"
 
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "apps/machine.h"
 #include "apps/serve/page_files.h"
+#include "apps/serve/token.h"
 #include "core/commas.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -113,13 +113,6 @@ Json machine_facts() {
   return facts;
 }
 
-bool is_same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;  // all characters are compared, so that the time reveals nothing
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
 std::vector<std::string> pages_of(const LiveRun& run) {
   std::vector<std::string> names;
   for (const char* name : page_names) {
@@ -147,17 +140,6 @@ HttpResponse page_of(const LiveRun& run, const std::string& name) {
 }
 
 }  // namespace
-
-std::string make_token() {
-  std::array<unsigned char, 16> bytes;
-  LONGHAND_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-                 "the system provides no random numbers");
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    for (const int digit : {byte >> 4, byte & 15}) token += "0123456789abcdef"[digit];
-  }
-  return token;
-}
 
 LivePage::LivePage(std::vector<fs::path> folders, std::string token)
     : runs_(folders), token_(std::move(token)) {
@@ -191,7 +173,7 @@ HttpResponse LivePage::get(const HttpRequest& request) {
 }
 
 HttpResponse LivePage::post(const HttpRequest& request) {
-  if (!is_same(request.token, token_)) {
+  if (!is_token(request, token_)) {
     return refused_answer(403, "open the page by the address that `longhand serve` printed");
   }
   LiveRun& run = runs_.at(parameter(request, "run"));

@@ -37,7 +37,4 @@ class LivePage {
   std::string folder_, token_;
 };
 
-/// A random token of 128 bits, in hexadecimal.
-std::string make_token();
-
 }  // namespace longhand::app
