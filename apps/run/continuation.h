@@ -28,8 +28,8 @@ class Continuation {
   /// `end` is never found.
   bool cut_at(const std::string& end);
   /// Returns the part of the text that can be shown and was not shown before. It ends with a whole
-  /// character. If the text ends with a beginning of `end`, this beginning is held back. If
-  /// `is_last`, the whole rest of the text is returned.
+  /// character. If the last characters of the text may be the beginning of `end`, they are held
+  /// back. If `is_last`, the whole rest of the text is returned.
   std::string_view fresh(const std::string& end, bool is_last);
 
  private:
