@@ -100,9 +100,9 @@ struct Command {
   std::function<void(const Arguments&)> run;
 
   Arguments parse(const std::vector<std::string>& words) const;
-  /// The text of --help. `beside` are the arguments given together with --help. The options of the
-  /// task named in them are listed besides the common ones, and the word `all` lists every option.
-  /// Headings are bold if `rich`.
+  /// The text of --help. `beside` are the other arguments on the command line. If they name a task,
+  /// the options of this task are listed too. If they contain the word `all`, every option is
+  /// listed. Headings are bold if `rich`.
   std::string help(const Arguments& beside = {}, bool rich = false) const;
   /// Names that other programs use for options of this command and that are accepted here, each
   /// paired with the option's own name.

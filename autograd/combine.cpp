@@ -30,8 +30,9 @@ Tensor negative(const Tensor& x) {
   return y;
 }
 
-/// Records y, whose entries were chosen from a where the mask is not 0 and from b elsewhere. In the
-/// backward pass, each entry of dy is added to the gradient of the operand that was chosen there.
+/// Records y, whose entries are those of `a` where the mask is not 0 and those of `b` elsewhere. In
+/// the backward pass, each entry of dy is added to the gradient of the operand that was chosen
+/// there.
 Var chosen(std::string_view op, const Var& a, const Var& b, const Tensor& y, const Tensor& mask) {
   return record(op, {&a, &b}, y, [da = a.sink(), db = b.sink(), mask](const Tensor& dy) {
     if (da) da.add_repeated(combined(Combination::kept, dy, mask));
@@ -68,7 +69,7 @@ Var multiply(const Var& a, const Var& b) {
 Var divide(const Var& a, const Var& b) {
   const Tensor y = combined(Combination::quotient, a.value(), b.value());
   return record("divide", {&a, &b}, y, [da = a.sink(), b, y](const Tensor& dy) {
-    // dy / b: the contribution to the gradient of a
+    // dy / b is added to the gradient of `a`.
     const Tensor share = combined(Combination::quotient, dy, b.value());
     da.add_repeated(share);
     if (b.wants_grad()) {

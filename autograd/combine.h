@@ -20,7 +20,8 @@ Var less(const Var& a, const Var& b);
 Var less_or_equal(const Var& a, const Var& b);
 Var equal(const Var& a, const Var& b);
 
-/// a where the mask is not 0, otherwise b. The mask has the type of a and b, and no gradient.
+/// Selects the entry of `a` where the mask is not 0, otherwise the entry of `b`. The mask has the
+/// type of `a` and `b`, and no gradient.
 Var where(const Var& mask, const Var& a, const Var& b);
 
 }  // namespace longhand

@@ -9,8 +9,8 @@
 namespace longhand {
 namespace {
 
-/// Multiplies a by b. Before that, a is transposed if `ta` is set, and b if `tb` is set. The
-/// product replaces the values of `into` or, if into.add is set, is added to them.
+/// Multiplies `a` by `b`. Before that, `a` is transposed if `ta` is set, and `b` if `tb` is set.
+/// The product replaces the values of `into` or, if into.add is set, is added to them.
 void product(const Tensor& a, bool ta, const Tensor& b, bool tb, const Target& into) {
   a.backend()(Matmul{.a = a,
                      .b = b,

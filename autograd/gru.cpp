@@ -20,7 +20,7 @@ struct TokenOrder {
   std::vector<std::int64_t> counts;  // number of sequences that have a token t
 
   explicit TokenOrder(const Segments& segments) : places(segments.tokens()) {
-    // From the longest to the shortest, so that the sequences with a token t are the first ones.
+    // Sequences are sorted from longest to shortest, so that those with a token t come first.
     std::vector<std::size_t> order(segments.lengths().size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {

@@ -6,8 +6,9 @@
 namespace longhand {
 
 /// A gated recurrent unit (docs/math/gru.md). x [tokens, 3 n] contains the parts [r | z | n] of
-/// each token, u [3 n, n] the matrices of these parts, one after the other, and bias [n] the bias
-/// of U_n. u and bias have the master type. With h_0 = 0 in each sequence and the sigmoid s,
+/// each token. u [3 n, n] contains the matrices U_r, U_z and U_n of these parts, one after the
+/// other. bias [n] is added to the product with U_n. u and bias have the master type. With h_0 = 0
+/// in each sequence and the sigmoid s,
 ///   r = s(x_r + U_r h_(t-1));  z = s(x_z + U_z h_(t-1))
 ///   n = tanh(x_n + r (U_n h_(t-1) + bias));  h_t = (1 - z) n + z h_(t-1);  y_t = h_t
 /// Returns y, [tokens, n]. The sequences cover all rows.

@@ -41,8 +41,8 @@ void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const T
                .beta = into.add ? 1.0 : 0.0,
                .math = o.math});
   };
-  // dz is the gradient of the activation's argument. op(a) is a or, if transpose_a is set, its
-  // transpose, and op(b) likewise. The gradient of a is
+  // dz is the gradient of the activation's argument. op(a) is `a` or, if transpose_a is set, its
+  // transpose, and op(b) likewise. The gradient of `a` is
   //   da = alpha dz op(b)^T if op(a) = a;  da = alpha op(b) dz^T if op(a) = a^T.
   if (a.wants_grad()) {
     const Target da = a.sink().target();
@@ -52,8 +52,8 @@ void matmul_backward(const Var& a, const Var& b, const MatmulOptions& o, const T
       product(dz, false, right, !o.transpose_b, da);
     }
   }
-  // dz is the gradient of the activation's argument. op(b) is b or, if transpose_b is set, its
-  // transpose, and op(a) likewise. The gradient of b is
+  // dz is the gradient of the activation's argument. op(b) is `b` or, if transpose_b is set, its
+  // transpose, and op(a) likewise. The gradient of `b` is
   //   db = alpha op(a)^T dz if op(b) = b;  db = alpha dz^T op(a) if op(b) = b^T.
   if (b.wants_grad()) {
     const Target db = b.sink().target();

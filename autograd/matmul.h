@@ -13,7 +13,7 @@ struct MatmulOptions {
   Var bias = {};
   std::optional<Activation> f = {};
   Var residual = {};
-  std::optional<DType> out = {};  // type of the result; default: the type of a
+  std::optional<DType> out = {};  // type of the result; default: the type of `a`
   std::optional<Math> math = {};  // default: the backend's math mode
 };
 

@@ -8,7 +8,8 @@ namespace longhand {
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, double epsilon = 1e-5);
 Var rms_norm(const Var& x, const Var& gain, double offset = 0, double epsilon = 1e-6);
 
-/// The mean and the biased variance of each column of x. [columns] of the master type
+/// The mean and the biased variance of each column of x. Both tensors have the shape [columns] and
+/// the master type.
 struct ColumnMoments {
   Var mean, variance;
 };

@@ -12,13 +12,11 @@
 namespace longhand {
 namespace {
 
-/// The patches along one axis of an image that contain a given pixel row (or column). The row is
-/// described by its index `offset` within a patch. In some patches this row is in the padding
-/// outside the image. It is inside the image in `count` consecutive patches, of which the first has
-/// the number `first`.
+/// The patches along one axis whose pixel row (or column) number `offset` is inside the image and
+/// not in the padding. These are `count` consecutive patches, from patch number `first` on.
 struct Inside {
   std::int64_t first = 0, count = 0;
-  /// Index in the image of the pixel row that is row `offset` of patch number `first`.
+  /// The row of the image that is row `offset` of the patch `first`.
   std::int64_t pixel = 0;
 };
 

@@ -65,7 +65,7 @@ void exchange(const Tensor& x, const std::vector<int>& axes, const Target& y) {
 Var permute(const Var& x, const std::vector<int>& axes) {
   LONGHAND_CHECK(std::ssize(axes) == x.shape().rank(), "permute: expected ", x.shape().rank(),
                  " axes, got ", axes.size());
-  // Axis k of the result is axis there[k] of x, and axis a of x is axis back[a] of the result.
+  // Axis k of the result is axis there[k] of x, and axis i of x is axis back[i] of the result.
   std::vector<int> there, back(axes.size(), -1);
   std::vector<std::int64_t> extents;
   for (const int axis : axes) {

@@ -7,7 +7,8 @@ namespace longhand {
 /// The attention weights to be increased, and by how much. The weight of a listed pair of a query
 /// and a key is increased if it exceeds `threshold`. See core/contract/reinforce.h.
 struct Reinforcement {
-  /// i32 [n, 2]: row of the query, position of the key. If empty, no weight is increased.
+  /// The n pairs of a query and a key whose weights may be increased, i32 [n, 2]: the row of the
+  /// query and the position of the key. May be empty.
   Tensor pairs;
   /// [q.heads], of the master type: for each head, the number by which its weights are increased.
   Tensor amounts;

@@ -28,9 +28,9 @@ class Tape {
   /// gradient is complete. It is not called for leaves that no recorded operation uses. watch()
   /// must be called before anything is recorded.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// Used if the records of this tape are discarded and its operations are later repeated in the
-  /// backward pass of one record of the tape `other` (recompute.cpp). This record is the next one
-  /// of `other`. Each leaf that the discarded operations read counts as read by it.
+  /// For a tape whose records are discarded: its operations run again in the backward pass of one
+  /// record of the tape `other` (recompute.cpp). That record is the next one of `other`. Each leaf
+  /// that the discarded operations read counts as read by that record.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }

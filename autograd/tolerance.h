@@ -162,8 +162,8 @@ class Comparison {
     const Values& got;
     const std::vector<Values>& all;
     const std::vector<Values>& operands;
-    /// The part of an entry's standard deviation that comes from rounding what the forward pass
-    /// saves.
+    /// The part of an entry's standard deviation that comes from the rounding of the tensors that
+    /// the forward pass saves.
     double floor;
     Values sigma;
   };

@@ -26,7 +26,7 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                               .y = y});
   return record("solve_triangular", {&a, &b}, y, [a, db = b.sink(), o, y](const Tensor& dy) {
     Backend& run = dy.backend();
-    // The gradient of b is the solution w of op(a)^T w = dy, where op(a) is a or its transpose.
+    // The gradient of `b` is the solution w of op(a)^T w = dy. Here op(a) is `a` or its transpose.
     const Tensor w = empty_like(dy);
     run(SolveTriangular{.a = a.value(),
                         .b = dy,
@@ -36,9 +36,9 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                         .y = w});
     db.add(w);
     if (!a.wants_grad()) return;
-    // The gradient of op(a), which is a or its transpose, is -w y^T, where w is the gradient of b.
-    // It is added only in the triangle of a that the forward pass read. If `unit` is set, the
-    // diagonal is not part of this triangle.
+    // Let op(a) be `a` or its transpose, and w the gradient of `b`. The gradient of op(a) is
+    // -w y^T. It is added only in the triangle of `a` that the forward pass read. If `unit` is set,
+    // the diagonal is not part of this triangle.
     const Tensor product = empty_like(a.value());
     run(Matmul{.a = o.transpose ? y : w,
                .b = o.transpose ? w : y,

@@ -98,7 +98,9 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
 
   const std::string& name() const { return name_; }
   const BackendOptions& options() const { return options_; }
-  /// The math mode of a product. The products of Math::portable are those of Math::exact.
+  /// Returns the math mode of a product: `wanted` or, by default, the mode of the backend's
+  /// options. Math::portable becomes Math::exact, because the products of both modes are f32
+  /// products.
   Math math(const std::optional<Math>& wanted) const {
     const Math math = wanted.value_or(options_.math);
     return math == Math::portable ? Math::exact : math;

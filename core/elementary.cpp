@@ -56,8 +56,9 @@ Reduced reduce(double x) {
   return {static_cast<int>(static_cast<std::int64_t>(n) & 3), r};
 }
 
-/// Like reduce(), for 2^31 <= x < 2^128. x is an integer m times 2^e. The bits of 2/pi that make
-/// m 2^e 2/pi a multiple of 4 are skipped, and the next 128 bits give the result.
+/// Like reduce(), for 2^31 <= x < 2^128. x = m 2^e with an integer m. The leading bits of 2/pi only
+/// add multiples of 4 to x 2/pi, the number of quarter turns, so these bits are skipped. The result
+/// is computed from the next 128 bits.
 Reduced reduce_large(double x) {
   static constexpr std::array<std::uint64_t, 5> two_over_pi{0xa2f9836e4e441529, 0xfc2757d1f534ddc0,
                                                             0xdb6295993c439041, 0xfe5163abdebbc561,
@@ -82,7 +83,7 @@ Reduced reduce_large(double x) {
   return {n, static_cast<double>(rest) * 0x1p-62 * (std::numbers::pi / 2)};
 }
 
-/// The sine of x plus a number of quarter turns.
+/// Returns sin(x + quarters * pi / 2).
 double sine(double x, int quarters) {
   if (!(std::abs(x) < 0x1p128)) return x - x;
   Reduced reduced = std::abs(x) < 0x1p31 ? reduce(x) : reduce_large(std::abs(x));
@@ -123,7 +124,8 @@ double log(double x) {
                                             1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17,
                                             1.0 / 19, 1.0 / 21, 1.0 / 23};
   const double series = square * polynomial(c, square);
-  // 2 s = f - s f, and f is exact. The difference is computed last, because it is the largest term.
+  // 2 s is computed as f - s f, where f = m - 1 is exact. The smaller terms are summed first, and
+  // their sum is subtracted from f.
   return e * ln2_high + (f - (s * (f - 2 * series) - e * ln2_low));
 }
 

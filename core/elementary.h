@@ -9,10 +9,10 @@
 namespace longhand::elementary {
 
 double exp(double x);
-double expm1(double x);  // e^x - 1, to 5 units in the last place
+double expm1(double x);  // e^x - 1, with an error of at most 5 units in the last place
 double log(double x);
 double power(double base, double exponent);  // for base > 0; the error grows with |ln result|
-double erfc(double x);                       // 1 - erf(x), to 200 units in the last place
+double erfc(double x);  // 1 - erf(x), with an error of at most 200 units in the last place
 /// The absolute error of the sine and cosine is at most 2^-52 if |x| < 2^31, and 2^-50 for larger x
 /// up to the largest f32.
 double sin(double x);

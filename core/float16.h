@@ -33,8 +33,9 @@ inline std::uint16_t to_f16(float x) {
   } else if (size < 0x38800000u) {  // below 2^-14, numbers are multiples of 2^-24
     half = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(size), 24)));
   } else {
-    // Removes 13 bits of the fraction. Adding almost half of their range, or half of it if the last
-    // kept bit is 1, carries into the kept bits when the number must be rounded up.
+    // Removes the low 13 bits of the fraction, whose range is 2^13. First adds 2^12 - 1, or 2^12 if
+    // the last kept bit is 1. The addition carries into the kept bits exactly when the number must
+    // be rounded up.
     const std::uint32_t rebiased = size - (std::uint32_t{127 - 15} << 23);
     half = (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13;
   }

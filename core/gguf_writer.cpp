@@ -13,7 +13,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are stored as in memory");
 
-constexpr std::uint64_t gguf_alignment = 32;  // the default; tensors begin at multiples of it
+// GGUF's default: tensors begin at multiples of 32 bytes.
+constexpr std::uint64_t gguf_alignment = 32;
 constexpr std::array<std::byte, gguf_alignment> gguf_padding{};
 
 std::uint64_t bytes_to_align(std::uint64_t place) {

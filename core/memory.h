@@ -74,20 +74,21 @@ class CachingAllocator {
   Idle free_, free_reserved_;
   /// Sizes of the blocks in use that are larger than the size class of their request.
   std::map<void*, std::size_t> larger_;
-  /// For each block in a set of class ReservedBlocks, the number of such sets that contain it.
+  /// Reference counts: the number of ReservedBlocks objects that contain a block. Blocks that
+  /// belong to no such object have no entry.
   std::map<void*, int> reserved_;
-  std::set<void*> reserved_live_;  // blocks in use that belong to a set of class ReservedBlocks
-  // The set to which every allocated block is added while a ReservedBlocks::Use exists.
+  std::set<void*> reserved_live_;  // blocks in use that belong to a ReservedBlocks object
+  // Null unless a ReservedBlocks::Use exists. Every allocated block is then added to this set.
   std::set<void*>* joining_ = nullptr;
   MemoryUse use_;
 };
 
 /// A set of memory blocks with which a computation can be repeated without new allocations. While
-/// an object of class Use exists, every allocated block is added to the set. Afterwards, the block
-/// may be lent again only while a Use of this set or of another set exists. Computations with a Use
-/// run one after another, so they may share blocks. The block is not lent to other tensors, because
-/// the next repetition of the computation would overwrite them. When the set is destroyed, its
-/// blocks become available to all requests, except those that are also in another set.
+/// an object of the class Use exists, every allocated block is added to the set. Afterwards, the
+/// block may be lent again only while a Use of this set or of another set exists. Computations with
+/// a Use run one after another, so they may share blocks. The block is not lent to other tensors,
+/// because the next repetition of the computation would overwrite them. When the set is destroyed,
+/// its blocks become available to all requests, except those that are also in another set.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}
@@ -103,8 +104,9 @@ class ReservedBlocks {
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    /// Throws an Error if a block that was allocated during a Use is still in use, because the next
-    /// repetition of the computation would overwrite it.
+    /// Must be called at the end of the computation that is to be repeated. Throws an Error if a
+    /// block that was allocated during the computation is still in use, because the next repetition
+    /// would overwrite the block.
     void check() const;
 
    private:

@@ -39,7 +39,8 @@ class ArrayFile {
   const SafetensorsFile& arrays() const { return arrays_; }
 
  private:
-  // If the file has NumPy's format, the file converted to the safetensors format. Otherwise empty.
+  // The contents of a NumPy file, converted to the safetensors format. Empty if the file is a
+  // safetensors file.
   std::vector<std::byte> bytes_;
   SafetensorsFile arrays_;
 };

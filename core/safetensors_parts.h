@@ -54,7 +54,8 @@ class SafetensorsParts {
 
   std::string name_;
   std::vector<SafetensorsFile> files_;
-  // For each tensor, the position of its file in files_. Empty if there is a single file.
+  // Maps the name of a tensor to the position of its file in files_. Empty if there is a single
+  // file.
   std::map<std::string, std::size_t, std::less<>> part_;
   std::optional<std::int64_t> total_;  // size of all tensors in bytes, as stated in the index
 };

@@ -148,7 +148,8 @@ void Sha256::add(std::span<const std::byte> bytes) {
 
 std::string Sha256::finish() {
   const std::uint64_t bits = 8 * size_;
-  // One bit, then zeros until 8 bytes of a block are left, then the number of bits.
+  // The padding: a bit 1, then zeros until 8 bytes of a block are left, then the length of the
+  // message in bits.
   std::array<std::byte, 2 * block_bytes> end{std::byte{0x80}};
   const auto held = static_cast<std::size_t>(size_ % block_bytes);
   const std::size_t zeros_end = (held < 56 ? 56 : 120) - held;

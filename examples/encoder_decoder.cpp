@@ -46,7 +46,8 @@ class Reverser final : public nn::Model {
   nn::Linear last{scope() / "last", width, symbols};
 };
 
-/// 64 sources of 1 to 10 digits. The decoder reads start 3 2 1 and must write 3 2 1 end.
+/// 64 sources of 1 to 10 random digits. For the source 1 2 3, the decoder reads start 3 2 1 and
+/// must write 3 2 1 end.
 nn::Batch reversals(Rng& rng) {
   nn::Batch batch;
   for (int i = 0; i < 64; ++i) {

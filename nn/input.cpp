@@ -25,8 +25,9 @@ std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
-/// Returns the contents of Input::reference: for each pair, the row of its token and the position
-/// of its reference token. `places` contains the index of each row's token within its sequence.
+/// Returns the contents of Input::reference: for each pair of tokens, the row of the first token
+/// and the position of the second, to which the first should attend. `places` contains the index of
+/// each row's token within its sequence.
 std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
                                   std::span<const std::int32_t> places) {
   std::vector<std::int32_t> numbers;

@@ -17,7 +17,7 @@ struct Input {
   /// True if the caller passed the position ids; false if each is the token's index within its
   /// sequence.
   bool gives_positions = false;
-  /// Row and position of each ReferencePair, i32 [pairs, 2]; may be empty.
+  /// ReferencePair::row and ReferencePair::position of each pair, i32 [pairs, 2]; may be empty.
   Tensor reference = {};
 
   /// Overwrites this input with other tokens. The arguments are those of make_input(). The numbers
@@ -28,8 +28,9 @@ struct Input {
 };
 /// Makes an input of new tokens. Sequence i has totals[i] tokens: the last lengths[i] are new, and
 /// the others are in a cache. Without `totals`, all tokens are new. Without `given_positions`, the
-/// position of a token is its index within its sequence. Throws an Error if the position of a
-/// reference pair is after the token at the pair's row.
+/// position of a token is its index within its sequence. A reference pair consists of two tokens,
+/// of which the first should attend to the second. Throws an Error if the second token comes after
+/// the first.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {},
                  std::span<const ReferencePair> reference = {},

@@ -11,7 +11,7 @@ struct ChoiceOptions {
 
 /// Cross entropy of the batch's targets. The shape of the logits is [rows, groups * classes].
 Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOptions& options = {});
-/// Cross entropy of the logits x weight^T. They are computed for one block of rows at a time
+/// Cross entropy of the logits x weight^T. The logits are computed for one block of rows at a time
 /// (autograd/linear_cross_entropy.h). If the batch lists the rows that have a scored target, all
 /// other rows are skipped. For at least many_classes classes, this function is faster than
 /// cross_entropy().

@@ -85,8 +85,8 @@ class Buffer {
   explicit operator bool() const { return state_ != nullptr; }
   const std::string& name() const { return state_->name; }
   const Tensor& value() const { return state_->value; }
-  /// The value proposed last in this step. If there is none, value(). The next batch of the step
-  /// continues from it.
+  /// Returns the value that was proposed last in this step, or value() if none was proposed. The
+  /// next batch of the step computes its proposal from the returned value.
   const Tensor& latest() const { return state_->next ? state_->next : state_->value; }
   void propose(const Tensor& next) const { state_->next = next; }
   void drop_proposed() const { state_->next = {}; }
@@ -146,8 +146,8 @@ class Parameters {
 
   Backend& backend() const { return *backend_; }
   DType type() const { return storage_.type; }
-  /// The random numbers that layers use in training, for example for dropout. They also tell layers
-  /// whether the model is trained.
+  /// The random numbers that layers use in training, for example for dropout. Layers also read from
+  /// this object whether the current pass is part of training.
   const std::shared_ptr<Noise>& noise() const { return noise_; }
 
  private:

@@ -18,8 +18,8 @@ struct NormalStream {
 // Number of random numbers that a thread generates at a time.
 inline constexpr std::int64_t normal_chunk = 1 << 14;
 
-/// Fills `values` with the numbers first, first + 1, ... of the random stream. `first` must be a
-/// multiple of normal_chunk.
+/// Fills `values` with consecutive numbers of the random stream, beginning with the number at index
+/// `first`. `first` must be a multiple of normal_chunk.
 void fill_normal(const NormalStream& numbers, ThreadPool& pool, std::int64_t first,
                  std::span<float> values);
 /// Fills x with the first x.size() numbers of the stream. The numbers are computed in f32 and

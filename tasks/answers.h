@@ -17,15 +17,15 @@ struct RecordMarks {
   /// {"pairs": [[i, j], ...]}: token i depends on the earlier token j. The tokens of the prompt and
   /// the answer are numbered together, from 0.
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
-  /// {"scored": [i, ...]}: ascending indices of those tokens of the answer that are trained and
-  /// scored. If the member is missing, all tokens of the answer are.
+  /// {"scored": [i, ...]}: ascending indices of those tokens of the answer that count in the loss
+  /// and in the scores. Without this member, all tokens of the answer count.
   std::optional<std::vector<std::int32_t>> scored;
   struct Label {
     std::int32_t token = 0, group = 0;
     std::string text;
   };
   /// {"labels": [[i, "label"], ...]}: the right label of token i of the prompt, in ascending order.
-  /// If a token has several labels, [i, g, "label"] is label g.
+  /// If a token has several labels, [i, g, "label"] is label number g of token i.
   std::optional<std::vector<Label>> labels;
 };
 

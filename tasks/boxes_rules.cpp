@@ -102,12 +102,14 @@ std::int64_t BoxesRules::longest_prompt() const {
   // L,".
   const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
   const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
-  // Upper bound on the tokens of a sentence that describes an operation. "Move the contents of Box
-  // A to Box B." has 10 tokens. "Put the x and the y into Box A." has 3k + 4 tokens for k objects.
-  // If the number of occupied boxes must not change, objects are never put into an empty box, so k
-  // is at most most_items - 1. "Move the x and the y from Box A to Box B." has 3k + 7 tokens. It is
-  // used only if Box A contains more than these k objects. Then k is at most most_items - 1, so the
-  // sentence has at most 3 * most_items + 4 tokens.
+  // Sentences that describe an operation on k objects have one of three lengths:
+  //   "Move the contents of Box A to Box B." has 10 tokens;
+  //   "Put the x and the y into Box A." has 3k + 4 tokens, as has a sentence with "Remove";
+  //   "Move the x and the y from Box A to Box B." has 3k + 7 tokens.
+  // In the third form, which only the version `default` uses, another object remains in Box A.
+  // Therefore k is at most most_items - 1, and this form has at most 3 * most_items + 4 tokens.
+  // `named` is the maximum k of the second form. It is most_items - 1 if the number of occupied
+  // boxes must not change: the box then contains another object before a put or after a removal.
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

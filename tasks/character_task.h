@@ -54,9 +54,9 @@ class CharacterTask : public Task {
   /// Index of the answer's first character in the text of a sample; npos if there is no answer.
   virtual std::size_t answer_in(std::string_view sample) const;
 
-  /// coupled() returns the couplings() of a text, and places_of_digits() its digit_places(), with
-  /// one number per character. The text may include its end. The result is empty if the task does
-  /// not define such numbers.
+  /// coupled() and places_of_digits() compute Task::couplings() and Task::digit_places() of a text,
+  /// with one number per character. The text may include its end. The result is empty if the task
+  /// does not define such numbers.
   virtual std::vector<std::int32_t> coupled(std::string_view) const { return {}; }
   virtual std::vector<std::int32_t> places_of_digits(std::string_view) const { return {}; }
 

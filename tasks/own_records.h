@@ -65,11 +65,12 @@ class OwnRecords {
   Sample sample_at(std::uint64_t number) const;
 
  private:
-  /// Returns the tokens that `encode` makes. An Error begins with the record's place.
+  /// Returns the tokens that `encode` returns. If `encode` throws an Error, the record's place is
+  /// put before its message.
   std::vector<std::int32_t> encoded(const std::string& place,
                                     const std::function<std::vector<std::int32_t>()>& encode) const;
   std::vector<std::int32_t> prompt_tokens(const Answer& record, const std::string& place) const;
-  /// Makes a sample of the prompt, in which tokens have labels.
+  /// Makes a sample whose tokens are the prompt and whose targets are the labels of these tokens.
   Sample labelled(const Answer& record, const RecordMarks& marks, const std::string& place) const;
   void check_tokens(const Sample& sample, const std::string& place) const;
   /// Converts the pairs of a record, which are indices of tokens, to reference attention. A sample

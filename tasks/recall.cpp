@@ -222,8 +222,8 @@ class Recall final : public Task {
   /// the table.
   struct Prompt {
     std::map<std::int32_t, Tokens> values;
-    // Tokens after the table are asked in pairs. For each pair whose first token is a key: the
-    // index of this token, and the key.
+    // The tokens after the table form pairs. If the first token of a pair is a key, `slots`
+    // contains the index of this token and the key.
     std::map<std::int64_t, std::int32_t> slots;
   };
 
@@ -242,7 +242,7 @@ class Recall final : public Task {
                   tokens_.most, ", got ", length);
     }
     const auto table = static_cast<std::size_t>(2 * pairs_of(length) * repeats_);
-    std::map<std::int32_t, std::size_t> owners;  // for each value, its index in the table
+    std::map<std::int32_t, std::size_t> owners;  // for each value, the index of its token
     for (std::size_t i = 0; i < table; i += 2) {
       const std::int32_t key = tokens[i], value = tokens[i + 1];
       if (key < 1 || key >= first_value_) {

@@ -32,7 +32,7 @@ std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size)
 /// one sequence into the other.
 std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   if (std::ranges::equal(a, b)) return 0;
-  // Edit distances between a prefix of a, which the loop extends, and every prefix of b.
+  // Edit distances between a prefix of `a`, which the loop extends, and every prefix of `b`.
   std::vector<std::int64_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -71,8 +71,8 @@ double incomplete_beta(double a, double b, double x) {
                  b, ", ", x);
   if (x == 0 || x == 1) return x;
   // The continued fraction of the incomplete beta function I_x(a, b) converges fast if x is at most
-  // (a + 1) / (a + b + 2). Otherwise, that of I_{1-x}(b, a) does, and I_x(a, b) = 1 - I_{1-x}(b,
-  // a).
+  // (a + 1) / (a + b + 2). For larger x, the fraction of I_{1-x}(b, a) converges fast, and
+  // I_x(a, b) = 1 - I_{1-x}(b, a).
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
   const double log_factor =
       a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
@@ -162,9 +162,10 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
     const auto bends = static_cast<double>(at.size() - 2);
     const double bent = std::max(0.0, squares - within);
     // F test of the hypothesis that the mean of ln(error) at each size lies on the fitted line.
-    // `within` is the sum of squares around the mean of each size, and `bent` is the sum of squares
-    // of these means around the line. F = (bent / bends) / (within / repeats) has `bends` and
-    // `repeats` degrees of freedom, and `share` is repeats / (repeats + bends F).
+    // `within`, with `repeats` degrees of freedom, is the sum of squared deviations of the points
+    // from the mean at their size. `bent`, with `bends` degrees of freedom, is the sum of squared
+    // deviations of these means from the line. With F = (bent / bends) / (within / repeats), the
+    // argument of the incomplete beta function is share = repeats / (repeats + bends F).
     const double share = within + bent > 0 ? within / (within + bent) : 1;
     law.straight = incomplete_beta(repeats / 2, bends / 2, share);
   }

@@ -6,7 +6,8 @@
 
 #include "tasks/tally.h"
 
-/// Statistics of means (docs/math/statistics.md). For shares, see wilson() in tasks/tally.h.
+/// Statistics of means (docs/math/statistics.md). For proportions, such as the share of right
+/// answers, see wilson() in tasks/tally.h.
 namespace longhand::tasks {
 
 /// Count, mean and spread of values, updated by Welford's recurrence.

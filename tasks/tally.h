@@ -36,7 +36,7 @@ bool lower_is_better(std::string_view metric);
 /// Metrics in the order in which they were first added.
 class Tally {
  public:
-  /// Adds `hits` right results in `trials` trials to a share.
+  /// Adds `trials` trials, of which `hits` have the right result, to a share.
   void add_share(std::string_view name, std::int64_t hits, std::int64_t trials);
   /// Adds a value of a quantity that is not a share, such as an edit distance.
   void add_value(std::string_view name, double value);

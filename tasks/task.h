@@ -109,16 +109,16 @@ class Task {
                      Tally& tally) const = 0;
   /// The name of the metric by which models are compared.
   virtual std::string_view main_metric() const = 0;
-  /// Number of bytes of text that a sample's targets represent; 0 unless the task is text. Loss,
-  /// perplexity and bits_per_byte are reported for text as well.
+  /// Number of bytes of text that a sample's targets represent; 0 unless the task is text. For
+  /// text, reports also contain the loss, the perplexity and bits_per_byte.
   virtual std::int64_t target_bytes(const Sample&) const { return 0; }
 
   /// The reference attention: for each scored output, the tokens to which a perfect model must
   /// attend. Rows are in ascending order.
   virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
 
-  /// Number of tokens that precede every prompt, such as those of an instruction. Attention to
-  /// these tokens is not compared with the reference attention.
+  /// Number of tokens that precede every prompt, such as those of an instruction. When attention is
+  /// compared with reference(), attention to these tokens does not count.
   virtual std::int64_t instruction_tokens() const { return 0; }
 
   /// The sample as two texts, prompt and answer. If outputs predict the next token, these two texts

@@ -35,7 +35,8 @@ class Text final : public Task {
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   std::int64_t longest() const override {
     // If the text is cut into windows, settings_.length does not include the tokens that the
-    // tokenizer adds before a text. If the text consists of records, it includes them.
+    // tokenizer adds before a text. If the text consists of records, settings_.length includes
+    // them.
     const bool begins = !settings_.of_records;
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }

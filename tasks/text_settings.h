@@ -21,7 +21,9 @@ struct TextSettings {
   std::filesystem::path text, validation;
   std::string tokenizer;  // "bytes", or a path to be passed to read_tokenizer()
   double held_out = 0;
-  std::int64_t length = 0;  // maximum number of trained tokens per sample
+  // Maximum number of tokens of a sample. The last token, which is only predicted, and the tokens
+  // that a tokenizer adds before a window are not counted.
+  std::int64_t length = 0;
   bool lossy = false;
   bool validates = false;  // true: the samples are for validation
   std::string separator;   // text between two documents; empty: the text is a single document
@@ -51,7 +53,8 @@ struct TextSettings {
   ConversationFormat format(const Vocabulary& vocabulary) const;
   /// Samples are made from the part [begin, end) of a file that has `count` tokens or records. If
   /// training and validation use the same file, validation uses the end of the file. The size of
-  /// this end is the share `held_out` of the file, but at least one record or two tokens.
+  /// this end is the share `held_out` of the file, but at least one record or, without records, two
+  /// tokens.
   struct FilePart {
     std::uint64_t begin, end;
   };

@@ -330,8 +330,9 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
         const Data d(*backend, p);
         run_all(on(isa), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
-        // Math::fast has a larger bound than exact math: on processors with tile registers (AMX),
-        // it uses only 16 significant bits of each operand, the sum of two bf16 numbers.
+        // Math::fast has a larger bound than exact math. On processors with tile registers (AMX),
+        // it replaces each operand by the sum of two bf16 numbers, which has only 16 significant
+        // bits.
         const Data fast(*backend, p);
         run_all(on(isa, Math::fast), p, fast);
         check_close(fast, expected, 5e-5 * p.gain * p.gain);

@@ -242,8 +242,8 @@ BOOST_AUTO_TEST_CASE(counts_by_position_and_length_add_up_to_the_totals) {
   std::int64_t asked = 0, wrong = 0, samples = 0, exact = 0, outputs = 0, right = 0, before = 0;
   for (const PlaceErrors& place : measures.places) {
     BOOST_TEST(place.place == &place - measures.places.data());
-    // Answers have different lengths, so an index within the answers is never counted more often
-    // than the index before it.
+    // Answers have different lengths. Place k exists only in answers with more than k scored
+    // outputs, so no place has more predictions than the place before it.
     BOOST_TEST(place.count <= (before == 0 ? place.count : before));
     before = place.count;
     asked += place.count;

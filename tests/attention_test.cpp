@@ -220,8 +220,8 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
       BOOST_TEST(std::abs(sum - 1) < 1e-14);
     }
   }
-  // composed_attention() is given a function. It must call the function with every matrix of
-  // weights and use the matrices that the function returns.
+  // The last argument of composed_attention() is a function. It must be called with every matrix of
+  // weights, and the matrices that it returns must be used as the weights.
   at = 0;
   const Var y = composed_attention(s, p.values(), SoftmaxVars{}, [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {

@@ -41,7 +41,7 @@ BOOST_FIXTURE_TEST_CASE(a_gradient_that_two_values_share_is_copied_before_adding
   Tape tape;
   {
     const Recording recording(tape);
-    const Var late = scale(x, 10);  // backward processes this operation after all others
+    const Var late = scale(x, 10);  // recorded first, so backward processes it last
     tape.backward(sum(add(late, add(x, y))));
   }
   BOOST_TEST(grad(x) == Doubles({11}));

@@ -21,8 +21,8 @@ constexpr TaskMaker make{chains};
 BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
   const auto task = make();
   BOOST_TEST(task->longest() == 128);
-  // The vocabulary has 8 values and 120 positions: a token may refer to any of the 128 positions
-  // except the last 8.
+  // The vocabulary has 128 tokens: 8 values, and 120 positions to which a token may refer. The last
+  // 8 of the 128 positions are excluded.
   BOOST_TEST(task->vocabulary().size() == 128);
   BOOST_TEST(task->outputs().groups * task->outputs().classes == 128);
   BOOST_TEST(draw(*task, 0).asked.size() == 136u * 8);

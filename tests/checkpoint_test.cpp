@@ -140,7 +140,7 @@ BOOST_FIXTURE_TEST_CASE(leftovers_of_an_interrupted_save_are_removed_and_never_l
   fs::create_directories(folder / ".unfinished-1-step-9");
   std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
   fs::create_directories(folder / "step-x");
-  fs::create_directories(folder / "step-999");  // the folder of a checkpoint without files
+  fs::create_directories(folder / "step-999");  // an empty checkpoint folder
   std::ofstream(folder / "step-999" / ".longhand-1-2.tmp") << "half a score";
   BOOST_TEST(!store.latest());
   store.open();
@@ -303,7 +303,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
     expect_refusal(look, "step: expected 3900, the step in the folder's name, got 4000");
   }
   BOOST_TEST(saved.all()[1].value().to_doubles() != loaded.all()[1].value().to_doubles());
-  // Only a folder that is named step-N must contain the checkpoint of step N.
+  // In a folder with another name than step-N, a checkpoint of any step is accepted.
   fs::rename(renamed, folder / "kept");
   BOOST_TEST(load_checkpoint(folder / "kept", loaded, &other).step == 4000);
 }
@@ -361,7 +361,8 @@ BOOST_FIXTURE_TEST_CASE(the_file_best_names_the_best_checkpoint_or_is_refused, F
        {"", "step-", "step-2x\n", "2\n", "step-7\n", "step-99999999999999999999"}) {
     std::ofstream(folder / "best") << damage;
     BOOST_TEST(contains(refusal([&] { store.best(); }), "/best: "));
-    store.save({.step = 4, .score = 0.4}, parameters, &adam);  // must remove no checkpoint
+    // This call must remove no checkpoint.
+    store.save({.step = 4, .score = 0.4}, parameters, &adam);
     BOOST_TEST(store.steps().size() == 4u);
   }
   // If set_aside_after() removes the best checkpoint from the list, the best of the others takes

@@ -47,14 +47,15 @@ BOOST_AUTO_TEST_CASE(an_order_is_shown_if_all_runs_agree_and_intervals_do_not_ov
   const auto a_above_b = [](const std::vector<double>& x, const std::vector<double>& y,
                             double half = 0.01) { return verdict(above(a, b), page(x, y, half)); };
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}) == Verdict::shown));
-  // The run 0.55 of model a is below the run 0.6 of model b, so the order is shown only in part.
+  // The run of model a with the value 0.55 is below the run of model b with the value 0.6, so the
+  // order is shown only in part.
   BOOST_TEST((a_above_b({0.9, 0.8, 0.55}, {0.5, 0.6, 0.4}) == Verdict::part));
   // Each run of model a is above each run of model b. But the intervals 0.7 +- 0.06 and 0.6 +- 0.06
   // overlap.
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}, 0.06) == Verdict::part));
   BOOST_TEST((a_above_b({0.5, 0.6, 0.4}, {0.9, 0.8, 0.7}) == Verdict::not_yet));
   BOOST_TEST((a_above_b({0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}) == Verdict::not_yet));
-  // An order is shown only by three or more runs of each model. Here are only two.
+  // An order counts as shown only if each model has at least three runs. Here each model has two.
   BOOST_TEST((a_above_b({0.9, 0.8}, {0.5, 0.6}) == Verdict::part));
 }
 

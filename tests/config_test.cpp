@@ -383,8 +383,8 @@ BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
   BOOST_TEST(refused({"--learned_gamma", "head"}).starts_with("--learned-gamma: "));
   BOOST_TEST(refused({"--heads", "softmax:4;softmax:4"}).starts_with("--heads: heads: expected"));
   BOOST_TEST(refused({"--rope_in_fal", "yes"}).starts_with("--rope-in-fal: "));
-  // If two settings are invalid, the message describes one of them and names where that setting was
-  // set.
+  // If two settings are invalid, the message describes one of them and begins with the flag that
+  // set it.
   const std::string two = refused({"--steps", "x", "--clip", "y"});
   BOOST_TEST(
       (two.starts_with("--steps: training.steps") || two.starts_with("--clip: training.clip")));

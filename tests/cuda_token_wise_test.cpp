@@ -443,7 +443,7 @@ BOOST_AUTO_TEST_CASE(reads_of_16_bytes_are_aligned_to_16) {
   Rng rng(9, Purpose::test);
   const Tensor whole =
       Tensor::from(*backend, {9, 4}, DType::bf16, catalog::normals(rng, {9, 4}).values);
-  const Tensor x = whole.slice(1, 8).reshape({4, 8});  // begins 8 bytes after a 16-byte boundary
+  const Tensor x = whole.slice(1, 8).reshape({4, 8});  // x begins 8 bytes after a 16-byte boundary
   const Tensor apart = empty_like(x);
   (*backend)(Copy{.x = x, .y = apart});
   const auto softmax = [&](const Tensor& from) {

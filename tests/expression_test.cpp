@@ -59,7 +59,8 @@ BOOST_AUTO_TEST_CASE(a_broken_formula_is_refused_with_the_position) {
   says(std::string(2000, '('), "expected a nesting of at most 100 levels");
   says(std::string(2000, '-') + "x", "expected a nesting of at most 100 levels");
   BOOST_TEST(value_of(std::string(300, '1')) > 1e299);
-  says(std::string(400, '1'), "expected a number at character 1");  // exceeds the range of double
+  // This number exceeds the range of double.
+  says(std::string(400, '1'), "expected a number at character 1");
 }
 
 BOOST_AUTO_TEST_CASE(random_text_is_parsed_or_refused) {

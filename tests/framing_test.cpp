@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(parts_are_in_the_published_order) {
   BOOST_TEST(instruction.size() < 16u);
   const Ids examples = one_by_one("ab=ba\nxyz=zyx\n");
   const Ids prompt = one_by_one("the="), answer = one_by_one("eht");
-  // In a text, the tokenizer merges these characters. In a prompt, each one has its own token.
+  // In a text, the tokenizer merges the characters of "the". In a prompt, each character has its
+  // own token.
   BOOST_TEST(encoded("the").size() < 3u);
   const auto tokens = [&](const std::string& tokenizer, const std::string& chat) {
     return make_task("reversal", with(tokenizer, chat, told))->sample_of("the=eht").tokens;

@@ -340,8 +340,8 @@ BOOST_AUTO_TEST_CASE(fal_recipes_train_every_seed_and_share_runs) {
     const Row mean = at(two, row.row, row.column);
     const Row first = at(two, row.row, row.column + ", run 1");
     const Row second = at(two, row.row, row.column + ", run 2");
-    BOOST_TEST(first.value ==
-               row.value);  // with one or two seeds, the first run has the same score
+    // With two seeds, the first run has the same score as the only run with one seed.
+    BOOST_TEST(first.value == row.value);
     BOOST_TEST(!first.in_table);
     BOOST_TEST(!first.paper.has_value());
     BOOST_TEST(mean.value == (first.value + second.value) / 2);

@@ -32,8 +32,8 @@ std::set<std::string> grids() {
 
 }  // namespace
 
-// These tests check the lists of runs of the hinting recipes. That the settings of all runs are
-// valid is tested in grid_test.cpp.
+// These tests check the lists of runs of the hinting recipes. grid_test.cpp tests that the settings
+// of all runs are valid.
 BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
   const std::set<std::string> expected{"hinting/fig3.11",  "hinting/fig3.2",    "hinting/fig3.3",
                                        "hinting/fig3.5",   "hinting/fig3.6",    "hinting/fig3.8",

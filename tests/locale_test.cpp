@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(files_and_figures_do_not_depend_on_the_locale) {
     for (const char* file : {"run/report.html", "run/inspect.html"}) {
       std::string page = contents(longhand.path(file));
       BOOST_TEST(contains(page, "<svg"));
-      // Removes the figure of the speed, which differs between runs.
+      // Removes the chart of tokens per second, which differs between runs.
       if (const auto speed = page.find("Tokens per second"); speed != page.npos) {
         const auto begin = page.rfind("<figure", speed);
         page.erase(begin, page.find("</figure>", speed) - begin);

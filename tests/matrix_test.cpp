@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size)
   const auto backend = make_backend("cpu", {.threads = 1});
   for (const app::Scale scale : {app::Scale::smoke, app::Scale::paper}) {
     const RecipeOptions options{.scale = scale, .out = "unused"};
-    const MatrixTask& task = matrix_task_of("parity");  // this task has the smallest vocabulary
+    const MatrixTask& task = matrix_task_of("parity");  // the task with the smallest vocabulary
     const auto size = [&](const Mechanism& mechanism) {
       const Config config = cell_run({&mechanism, &task}, "1e-3", 0, options).config;
       return static_cast<double>(

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(initial_bf16_matrices_equal_rounded_f32_matrices) {
   const auto backend = make_cpu_backend({.threads = 2});
   Parameters wide(*backend, {DType::f32}, 7), narrow(*backend, {.matrices = DType::bf16}, 7);
   for (Parameters* each : {&wide, &narrow}) {
-    // So many numbers are uploaded in several pieces.
+    // A matrix of this size is uploaded in several pieces.
     each->add("w", {700, 400}, normal(0.02), true);
     each->add("adds", {3, 4}, normal(1), true, true);
   }

@@ -36,8 +36,8 @@ BOOST_AUTO_TEST_CASE(the_training_distribution_is_the_last_choice_of_every_task)
              "length-50/sequences length-100/sequences train/sequences ");
   BOOST_TEST(joined(ranking_scores(Config("text"))) ==
              "validation/bits_per_byte train/bits_per_byte ");
-  // Scores on the test set `drift` do not help to select the best checkpoint, so `drift` follows
-  // the other test sets.
+  // Scores on the test set `drift` are not used to select the best checkpoint, so `drift` is listed
+  // after the other test sets.
   BOOST_TEST(joined(Config("flip-flop").ranking_distributions()) == "sparse 2x 4x drift train ");
   BOOST_TEST(joined(ranking_scores(Config("reversal"), "train")) == "train/sequences ");
   BOOST_TEST(joined(ranking_scores(Config("reversal"), "ood/tokens")) == "ood/tokens ");

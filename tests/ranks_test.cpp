@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   for (const int size : {2, 4, 8}) {
     const auto right = on_ranks(size, [&](Communicator& ranks) {
       const auto backend = make_cpu_backend({.threads = 1});
-      const std::int64_t n = 2'500'001;  // so many values are sent in several pieces
+      const std::int64_t n = 2'500'001;  // a tensor of this size is sent in several pieces
       std::vector<double> values(static_cast<std::size_t>(n));
       Rng rng(9, Purpose::test, 0, static_cast<std::uint32_t>(ranks.rank()));
       for (double& x : values) x = rng.normal() * std::exp(4 * rng.normal());

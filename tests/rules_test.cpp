@@ -76,8 +76,10 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   const Var y = recorded(tape, [&] { return attention(s, v, rule); });
   check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // dy . y = 4, so dS = P (dP - 4) is 8/12, 0, 0 and -2/3. The gradient of the count bias is the
-  // sum over keys of dS times the number of positive scores from that key on.
+  // For the last query, dy . y = 4, so dS = P (dP - 4) is 8/12, 0, 0 and -2/3. The gradient of
+  // entry i of the count bias is a sum over the keys of query i: dS of each key times the number of
+  // positive scores from this key on. For the last query, this number is 3 for the first key and 1
+  // for the last key.
   check_close(rule.count_bias.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
   check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
 
@@ -152,8 +154,9 @@ BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   }
 }
 
-// Under every rule, a shift c adds c_i - c_j to the score of query i and key j. For the last query,
-// keys that are changed by these differences must have the same effect as the shift.
+// Under every rule, a shift c adds c_i - c_j to the score of query i and key j. In this test, the
+// score of key j is the key itself. For the last query, adding c_i - c_j to key j must therefore
+// have the same effect as the shift.
 BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   const Doubles keys{0.7, -0.2, 1.5, 0.4, 0.9}, c{0.3, 0.1, -0.4, -0.5, -1.1};
   Doubles lower = keys;

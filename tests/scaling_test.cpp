@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_study_reports_every_size_the_fit_and_the_papers_figures) 
     BOOST_TEST(rows.contains(text("ChaCAL L=1: choices, wrong at ", width, " columns")), width);
   }
   BOOST_TEST(contains(all, "paper: Standard L=1</text>"));
-  // The paper prints an accuracy of 1.00 and a loss of 0.00, so its errors are below 0.005.
+  // The paper prints an accuracy of 1.00 and a loss of 0.00, so the paper's errors are below 0.005.
   BOOST_TEST(contains(all, "paper: ChaCAL L=1, below</text>"));
   BOOST_TEST(contains(all, "&lt; 0.005"));
   BOOST_TEST(contains(all, ">0.501<"));

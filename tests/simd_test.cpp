@@ -140,8 +140,9 @@ BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_every_sum_to_nearest) {
   Rng rng(1, Purpose::test);
   if (!supports(Isa::fused)) return;  // this build omits it (LONGHAND_WEAKEST_ISA)
   const SimdProbe& fused = kernels_for<SimdProbe>(Isa::fused);
-  // A number with few significant bits at either end, so that sums are often near the middle of two
-  // floats, or any bits, which include subnormal numbers, infinities and NaN.
+  // Returns a number with at most two bits in its significand. Sums of products of such numbers are
+  // often near the middle of two floats. The function any() below returns any bits, which include
+  // subnormal numbers, infinities and NaN.
   const auto sparse = [&](int largest) {
     const auto bit = [&](int i) { return std::ldexp(1.0f, -static_cast<int>(rng.below(i))); };
     const float x = (1 + bit(24)) * std::ldexp(1.0f, static_cast<int>(rng.below(largest)) - 30);

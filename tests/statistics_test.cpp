@@ -163,8 +163,8 @@ BOOST_AUTO_TEST_CASE(intervals_of_a_noisy_power_law_are_students) {
   BOOST_TEST(std::abs(std::log(law->next(n).low) - (1.0 / 6 - 2 - half)) < 1e-6);
 }
 
-// For power laws with normal noise, 95% of the intervals contain the exponent, and 95% contain a
-// further point.
+// For a power law with normal noise, the interval of the exponent must contain the exponent in 95%
+// of the trials, and the interval of a further point must contain this point in 95% of the trials.
 BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_the_stated_coverage) {
   Rng rng(7, Purpose::test);
   int holds_exponent = 0, holds_next = 0, bent = 0;

@@ -35,10 +35,10 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   const Batch batch = batch_of({6, 6, 6});
   const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
   BOOST_TEST(same(batch));
-  BOOST_TEST(same(batch_of({5, 6, 7})));      // the lengths are data, not part of the shape
-  BOOST_TEST(!same(batch_of({3, 3, 12})));    // the longest length is rounded up to 16, not to 8
-  BOOST_TEST(!same(batch_of({6, 6})));        // there are fewer tokens
-  BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // there are more sequences
+  BOOST_TEST(same(batch_of({5, 6, 7})));      // the longest lengths, 6 and 7, both count as 8
+  BOOST_TEST(!same(batch_of({3, 3, 12})));    // the longest length 12 counts as 16, and 6 as 8
+  BOOST_TEST(!same(batch_of({6, 6})));        // fewer tokens and sequences
+  BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // one more sequence, which is empty
   BOOST_TEST(!same(batch_of({6, 6, 6}, true)));
   BOOST_TEST(!same(batch_of({6, 6, 6}, false, 2)));
   Batch other = batch;

@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_trains_a_grid_and_writes_a_report) {
   double before = 1;
   for (const Json& row : told["rows"]) {
     BOOST_TEST(row["scores"].size() == 2u);
-    BOOST_TEST(row["value"].number() <= before);  // sorted with the best first
+    BOOST_TEST(row["value"].number() <= before);  // the best row is first
     before = row["value"].number();
     for (const Json& run : row["runs"]) {
       const std::string config = contents(folder / "s" / run.string() / "config.ini");
@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(a_score_that_the_runs_will_not_have_is_refused_before_train
   std::string unscored = grid;
   unscored.replace(unscored.find("samples 4"), 9, "samples 0");
   refuses(2, unscored, "--evaluate-samples: expected a number above 0");
-  // The samples of `ood` are longer than the learned positions allow. So the default is a
-  // distribution that every run of the grid can read.
+  // The samples of the distribution `ood` are longer than the learned positions allow. So the runs
+  // are ranked by another distribution, whose samples every run of the grid can read.
   const std::string learned = small + "--grid positions='learned|rotary' ";
   refuses(2, learned + "--by ood", "--by: ood: samples of up to");
   BOOST_TEST(!std::filesystem::exists(folder / "s"));

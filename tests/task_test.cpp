@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_answers_less) {
 BOOST_AUTO_TEST_CASE(text_is_the_tokens_and_passes_the_check) {
   for_samples([](const Task& task, const Sample& sample) {
     const auto [prompt, answer] = task.as_text(sample);
-    const bool apart = !task.outputs().says_next;  // true if the answer is not part of the tokens
+    const bool apart = !task.outputs().says_next;  // the answer is not part of the tokens
     BOOST_TEST(task.vocabulary().encode(apart ? prompt : prompt + answer) == sample.tokens);
     BOOST_TEST(!task.check(prompt, answer, sample.head).has_value());
     BOOST_TEST(answer.empty() == sample.asked.empty());

@@ -45,7 +45,8 @@ BOOST_FIXTURE_TEST_CASE(a_slice_is_a_view_of_its_rows, Fixture) {
 
 BOOST_FIXTURE_TEST_CASE(a_view_keeps_its_memory_alive, Fixture) {
   Tensor view = counting({4, 3}).slice(2, 1).reshape({3, 1});
-  const Tensor other = counting({4, 3});  // would reuse the memory of the view if it had been freed
+  // If the memory of the view had been freed, this tensor would reuse it.
+  const Tensor other = counting({4, 3});
   BOOST_TEST(view.to_doubles() == Doubles({6, 7, 8}));
   BOOST_TEST(!view.same_memory(other));
 }

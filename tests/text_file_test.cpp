@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(lines_are_returned_without_line_breaks) {
   BOOST_TEST((lines("abc\n", 3) == Lines{"abc"}));
   Lines many;
   std::string text;
-  for (std::size_t i = 0; i < 3000; ++i) {  // so much text is read in several pieces
+  for (std::size_t i = 0; i < 3000; ++i) {  // a text of 3000 lines is read in several pieces
     many.emplace_back(i % 97, 'x');
     text += many.back() + '\n';
   }

@@ -143,9 +143,9 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
       BOOST_REQUIRE(task->target_bytes(sample) == learned);
     }
   }
-  // Samples for training reach byte 199, the last one of their part.
+  // Byte 199 is the last one of the training part of the text, and samples for training reach it.
   BOOST_TEST(most == 199);
-  // Samples for validation begin with byte 200, the first one of their part.
+  // Byte 200 is the first one of the validation part, and a sample for validation begins with it.
   BOOST_TEST(least == 200);
 }
 
@@ -257,7 +257,8 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_epoch_has_other_
   BOOST_TEST(offsets.size() > 3u);  // each epoch has one of 11 possible offsets
   BOOST_TEST(*offsets.rbegin() <= 10);
   BOOST_TEST(std::set(epochs.begin(), epochs.end()).size() == 10u);
-  // The windows of a step depend on the seed, but not on the number of parts.
+  // A step reads the same windows of the text whether its batch is one part or is cut into two
+  // parts. With another seed, it reads other windows.
   auto halves = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 0);
   const auto second = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 1);
   halves.insert(halves.end(), second.begin(), second.end());

@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
     BOOST_TEST(first.step() == 3);
     BOOST_TEST(scored.empty());
   }
-  scored = {0};  // the evaluation is interrupted only if `scored` is empty
+  scored = {0};  // not empty, so that the evaluation is not interrupted
   Trainer second(model, source, o, hooks);
   BOOST_TEST(second.resume_latest());
   BOOST_TEST(!second.evaluated());

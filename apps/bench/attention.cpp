@@ -56,9 +56,9 @@ struct Tensors {
     dq = heads(empty_like(q.data));
     dk = heads(empty_like(q.data));
     dv = heads(empty_like(q.data));
-    // `positive` has no negative entry and `against` no positive one. If they are used as queries
-    // and keys, no product of a query and a key is positive. A FAL head looks for a key with a
-    // positive product and then reads every key in vain.
+    // `positive` has no negative entry, and `against` has no positive entry. If they are used as
+    // queries and keys, no product of a query and a key is positive. A FAL head searches for a key
+    // with a positive product, so it reads every key and finds none.
     against = heads(empty_like(q.data));
     b(Activate{Activation::relu, q.data, against.data});
     positive = against;
@@ -161,8 +161,8 @@ struct Tensors {
       wanted.*gradient = empty_like(more.*part);
       return attend(name, own, softmax, softmax_gradient, wanted);
     };
-    // No score is positive; on average, scores are about -0.16 times the width of a head. The rule
-    // stick-breaking then assigns little weight to every key.
+    // With these queries and keys, no score is positive. On average, scores are about -0.16 times
+    // the width of a head. Stick-breaking attention then assigns little weight to every key.
     Scores opposed = scores;
     opposed.q = positive;
     opposed.k = against;

@@ -18,7 +18,8 @@ struct Timing {
   int rounds = 0;
 };
 
-/// Times `body` after one warm-up call, at least three times and until `budget` seconds are used.
+/// Calls `body` once to warm up. Then times calls of `body` until `budget` seconds are used, but at
+/// least three calls and at most 1,000.
 Timing measure(Backend& backend, double budget, FunctionRef<void()> body);
 
 /// Bytes per second when copying `bytes` between two blocks of the backend's memory. Each byte

@@ -30,7 +30,7 @@ struct LineChart {
   std::vector<Series> series;
   bool log_x = false, log_y = false;
   std::vector<double> x_marks = {};               // default: round numbers
-  std::optional<double> y_low = {}, y_high = {};  // default: from the data
+  std::optional<double> y_low = {}, y_high = {};  // default: the range of the data
 };
 /// Draws a chart as SVG. A line has a gap where a point is not finite, is not positive on a
 /// logarithmic axis, or is outside [y_low, y_high]. Bands are clipped to this range.

@@ -89,8 +89,8 @@ const Size& size_of(std::string_view task, Scale scale) {
 }
 
 /// Settings for fine-tuning a pretrained model on a task, with their values at the scales smoke,
-/// laptop and paper. The last are the published values. The smaller scales have a higher learning
-/// rate, because smaller models need it.
+/// laptop and paper. The values at the paper scale are the published ones. The smaller scales have
+/// a higher learning rate, because smaller models need it.
 constexpr ScaledSetting tuning[] = {
     {"training.steps", "20", "300", "1500"},
     {"training.rate", "1e-4", "1e-4", "5e-6"},

@@ -65,8 +65,8 @@ std::span<const std::string_view> beside_attentionspan();
 /// last column of every head's W_Q and W_K, on out-of-distribution samples.
 GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
 
-/// The runs of one task for every seed: runs that train a model, and runs that start from the
-/// checkpoints of those runs.
+/// For every seed, the runs of one task: runs that train a model, and runs that start from the
+/// checkpoints of this model.
 struct Lineage {
   AlgorithmicTask task;
   std::vector<std::vector<GridRun>> seeds;  // For each seed, the runs in the order of training.

@@ -114,8 +114,9 @@ Row mean_row(const std::string& row, const std::string& column, const tasks::Mom
 
 struct PaperScores {
   std::string_view model, task;
-  // Attention on the reference tokens, in percent: mean and spread over the right and over the
-  // wrong predictions.
+  // The paper's attention on the reference tokens, in percent. `right` is the mean over right
+  // predictions and `wrong` the mean over wrong predictions. Each has the spread that the paper
+  // prints.
   double right, right_spread, wrong, wrong_spread;
 };
 constexpr PaperScores table3_of_paper[] = {

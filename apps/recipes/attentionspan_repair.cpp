@@ -313,7 +313,7 @@ const RegisterRecipe recipe62{
 /// reports. `outside_settings` are further settings out of distribution, such as longer strings.
 struct Drawn {
   std::string_view task, inside, outside;
-  double gain;  // in percentage points
+  double gain;  // gain in accuracy, in percentage points
   Settings outside_settings = {};
 
   /// The values of the varied option at which a model with this configuration is scored, in

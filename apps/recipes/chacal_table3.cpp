@@ -55,10 +55,12 @@ std::string with_heads(std::string heads, const std::string& wanted) {
   return heads;
 }
 
-/// The runs of one seed: two continued trainings, and the run from which both start.
+/// The runs of one seed. `base` is the folder of a run whose model is trained further in two other
+/// runs: with unchanged heads in `standard`, and with replaced heads in `changed`.
 struct Runs {
-  std::filesystem::path base;  // the run from which `standard` and `changed` start
-  std::vector<GridRun> first;  // the run `base` if this recipe trains it, otherwise empty
+  std::filesystem::path base;
+  // The run in the folder `base` if this recipe trains it, otherwise empty.
+  std::vector<GridRun> first;
   GridRun standard, changed;
   // The heads of the run `changed`: a kind that replaces the softmax heads, such as "chacal", or a
   // complete list of heads.

@@ -157,9 +157,9 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
 
 constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"};
 
-/// The results page to which a claim's verdict links. The parts of a claim have alternative lists
-/// of conditions. Of the first list whose pages all exist, the result is the page of the first
-/// figure. Empty if there is no such list.
+/// The results page to which the verdict on a claim links. Each part of a claim has alternative
+/// lists of conditions. The first list whose pages all exist is used: the link leads to the page of
+/// its first condition. Empty if there is no such list.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {

@@ -47,8 +47,8 @@ ClaimCondition at_least(const ClaimFigure& left, double bound);
 ClaimCondition at_most(const ClaimFigure& left, double bound);
 ClaimCondition within(const ClaimFigure& left, const ClaimFigure& right, double bound);
 
-/// A part of a claim. `settings` are alternative lists of conditions: the first list whose pages
-/// and figures all exist is used. The part is shown if all conditions of that list hold.
+/// A part of a claim. `settings` are alternative lists of conditions. The first list whose numbers
+/// are all on results pages is used. The part is shown if all conditions of that list hold.
 struct ClaimPart {
   std::string_view what;
   std::vector<std::vector<ClaimCondition>> settings;

@@ -15,8 +15,8 @@ struct Experiment {
     std::string distribution, title;
     double paper_baseline = 0, paper_fal = 0;
   };
-  std::string name;                         // name of the task
-  std::string baseline, fal;                // heads of a layer in the plain and in the FAL model
+  std::string name;           // name of the task
+  std::string baseline, fal;  // heads of a layer: in the plain model, and in the FAL model
   std::span<const ScaledSetting> settings;  // settings of both models
   std::string metric;                       // metric shown in the table
   /// A second metric, over parts of a sample, such as "reads". The table shows it next to `metric`.

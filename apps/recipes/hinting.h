@@ -77,7 +77,7 @@ void add_share(RecipeResult& result, const std::string& row, const std::string& 
 std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& models,
                         const std::vector<SweepAxis>& axes, std::string_view metric);
 
-/// A sentence for the results page that describes the intervals of its figures.
+/// A sentence for the results page that describes the confidence intervals in its table and charts.
 std::string how_intervals(const RecipeOptions& options);
 /// A paragraph for the results page that describes how answers are scored.
 std::string how_scored(const RecipeOptions& options);

@@ -73,8 +73,8 @@ struct Product {
   StreamPlace place;
   bool encoder;  // true: the vector is a row of the embedding; false: of the output layer
 
-  /// At the position, layer and place of this product, the stream has one product with each token's
-  /// vector. Returns the rank of this one among them, where the largest has rank 1.
+  /// Returns the rank of this product among the products of the stream, at the same position, layer
+  /// and place, with the vectors of all tokens. The largest product has rank 1.
   double rank_in(const std::vector<Projection>& projections) const {
     const Projection& projection =
         projections[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];

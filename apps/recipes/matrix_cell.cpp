@@ -68,7 +68,7 @@ fs::path file_of(const Cell& cell, const RecipeOptions& options) {
   return options.out / (cell.name() + ".json");
 }
 
-/// Checksum of everything on which a cell's figures depend, except the program itself. The number
+/// Checksum of everything on which a cell's results depend, except the program itself. The number
 /// of threads is excluded, because it does not change the results.
 std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   std::uint32_t sum = 0;

@@ -107,7 +107,7 @@ std::string hours_text(double hours) {
                    : text(html::decimals(hours, 1), " h");
 }
 
-/// Returns the hand-written block of a page, including the markers at its begin and end. If the
+/// Returns the hand-written block of a page, including the markers at its beginning and end. If the
 /// page has no such block, returns only the two markers.
 std::string notes_of(const fs::path& page) {
   const std::string empty = text(notes_begin, notes_end);

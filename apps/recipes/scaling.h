@@ -29,8 +29,8 @@ struct Measure {
   bool is_share() const { return !metric.empty(); }
 };
 
-/// A scaling study. Each of its models is trained with several numbers of samples at one width, and
-/// at several widths with the middle number of samples.
+/// A scaling study. Each of its models is trained in two ways: at one width with several numbers of
+/// samples, and with the middle number of samples at several widths.
 struct Study {
   std::string task;
   Settings settings;  // settings shared by all runs

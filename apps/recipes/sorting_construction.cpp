@@ -122,7 +122,7 @@ class Builder {
   /// precedes the token. In head 1, a number attends to itself, and ⊥ attends to the smallest
   /// number.
   void first_attention() const {
-    // The score of a number's query with the key of the delimiter ⊥; C in
+    // The score of a number's query with the key of the delimiter ⊥. It is called C in
     // docs/math/sorting_construction.md.
     constexpr double delimiter_first = 3;
     Weights in = projection(0);

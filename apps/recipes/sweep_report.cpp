@@ -71,8 +71,9 @@ std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<
   return html::line_chart(chart);
 }
 
-/// The mean score over the runs of a cell (a combination of settings), with its interval. If higher
-/// scores are better, scores are shares, so the interval is clipped to [0, 1].
+/// The mean score over the runs of a cell (a combination of settings), with its interval. `less` is
+/// true if lower scores are better. Otherwise the scores are shares, so the interval is clipped to
+/// [0, 1].
 MeanOverRuns mean_score(const GridCell& cell, bool less) {
   MeanOverRuns mean = mean_over(cell.scores);
   if (!less && mean.low) {

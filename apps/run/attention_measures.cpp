@@ -36,9 +36,9 @@ double entropy_of(const Tensor& weights) {
   return sum;
 }
 
-/// The weight of each token's value in each output of a layer's heads (nn::value_weights), averaged
-/// over the heads, in one sequence: [tokens, tokens]. Calls `visit` with the attention weights of
-/// each head.
+/// Returns a matrix [tokens, tokens] for one sequence. Entry (i, j) is the weight of the value of
+/// token j in output i of a layer's heads (nn::value_weights), averaged over these heads. Calls
+/// `visit` with the attention weights of each head.
 template <class F>
 Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
                      const std::vector<nn::MixerView>& views, const Segments& sequences,

@@ -36,8 +36,10 @@ struct PlaceErrors {
 /// `longest`.
 struct LengthScores {
   std::int64_t shortest = 0, longest = 0;
-  std::int64_t samples = 0, exact = 0;  // exact: samples whose whole answer is right
-  std::int64_t asked = 0, right = 0;    // asked: scored outputs; right: right predictions
+  // Number of samples, and number of samples whose whole answer is right.
+  std::int64_t samples = 0, exact = 0;
+  // Number of scored outputs, and number of right predictions.
+  std::int64_t asked = 0, right = 0;
   tasks::Moments attention_score = {};
 };
 

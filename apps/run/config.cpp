@@ -156,7 +156,8 @@ Config Config::parse(std::string_view ini, const std::string& source) {
       continue;
     }
     const auto equals = line.find('=');
-    // The message does not quote the line, because the user may have named any file.
+    // The message does not quote the line. The user may have named a file of another kind, whose
+    // lines may have any contents.
     LONGHAND_CHECK(equals != std::string::npos && !section.empty(), source, ':', number,
                    ": expected \"[section]\" or \"key = value\"");
     lines.push_back({number, section + "." + std::string(trimmed(line.substr(0, equals))),
@@ -370,8 +371,9 @@ std::vector<std::string> Config::ranking_distributions() const {
   const std::vector<tasks::Distribution> all = distributions();
   std::array<std::vector<std::string>, 5> groups;
   for (const tasks::Distribution& d : all) {
-    // The first distribution is ranked last. So is the distribution train_on if its samples come
-    // from files. Without files, scores of this distribution use new samples.
+    // The training distribution, which is the first one, is ranked last. If the task reads files,
+    // the distribution training.train_on is ranked last too, because a run is trained on the
+    // samples of its file. Without files, scores of train_on use new samples.
     const bool is_trained = &d == &all.front() || (kind().files && d.name == training().train_on);
     const bool validates = d.name == "validation" || d.name == tasks::held_out_name;
     const bool is_ood = d.name.starts_with("ood");
@@ -443,8 +445,8 @@ void Config::check() const {
     if (setting.origin.empty()) continue;
     Config without = *this;
     without.set(setting.key, defaults.text(setting.key));
-    if (without.contradiction() == message)
-      continue;  // the message does not depend on this setting
+    // If the contradiction remains without this setting, another setting causes it.
+    if (without.contradiction() == message) continue;
     refuse(setting.origin, message);
   }
   fail(message);

@@ -15,8 +15,8 @@
 
 namespace longhand::app {
 
-/// The number of positions from which random position ids are drawn, as in the paper that published
-/// them (arXiv:2305.16843).
+/// The number of positions from which random position ids are drawn. It is that of the paper that
+/// introduced these ids (arXiv:2305.16843).
 constexpr std::int64_t random_positions = 2048;
 
 /// Everything on which a training run depends, as text values with keys "section.key". Values come

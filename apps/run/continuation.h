@@ -38,7 +38,7 @@ class Continuation {
   /// contains an end text. The text is then cut before its first end text.
   bool add(const nn::Choice& choice);
   /// Returns the part of the text that can be shown and was not shown before. It ends with a whole
-  /// character. If the text ends with a beginning of an end text, this beginning is held back. If
+  /// character. If the last characters may be the beginning of an end text, they are held back. If
   /// `is_last`, the whole rest of the text is returned.
   std::string_view fresh(bool is_last);
 

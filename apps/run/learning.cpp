@@ -51,7 +51,9 @@ ChosenOptimizer optimizer_of(const TrainingSettings& settings, const nn::Decoder
   muon.adam = settings.adam;
   nn::ParameterGroup outer{.parameters = {}, .adam = true};
   const auto add = [&](const nn::Parameter& parameter) {
-    const bool known = std::ranges::count(outer.parameters, parameter) > 0;  // a tied output layer
+    // An output layer may be tied: its weight is then that of the embedding, which is already
+    // listed.
+    const bool known = std::ranges::count(outer.parameters, parameter) > 0;
     if (parameter && !known) outer.parameters.push_back(parameter);
   };
   add(model.embedding().weight);

@@ -16,8 +16,8 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
 
 /// The work of a training: the number of parameters, the number of steps, and the number of
 /// multiplications and additions in all steps, as counted by nn/models/work.h. Evaluations are not
-/// counted, and every step is assumed to cost as much as the first one. The model computes nothing
-/// and allocates no memory.
+/// counted, and every step is assumed to cost as much as the first one. To determine these numbers,
+/// no memory is allocated for the model and nothing is computed with it.
 struct TrainingWork {
   std::int64_t parameters = 0, steps = 0;
   double operations = 0;

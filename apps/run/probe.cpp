@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view place_names[] = {"before the MLP", "after the MLP"};
 
-/// x B^T in the data type of B.
+/// The product of x and the transpose of `basis`, in the data type of `basis`.
 Tensor products(const Tensor& x, const Tensor& basis) {
   return matmul(Var(x), Var(basis), {.transpose_b = true, .out = basis.dtype()}).value();
 }
@@ -88,7 +88,8 @@ std::pair<std::size_t, std::size_t> two_largest(std::span<const double> values) 
   return {first, second};
 }
 
-/// Counts both mechanisms in samples that are read as one batch.
+/// Counts how often the two mechanisms of struct Mechanisms, `minimum` and `successor`, are found
+/// in samples that are read as one batch.
 void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor& decoder,
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);

@@ -55,12 +55,13 @@ struct Mechanisms {
 Mechanisms sorting_mechanisms(nn::Decoder& model, const tasks::Task& task,
                               const EvaluationOptions& options);
 
-/// Charts, as HTML, of the products of one token's stream with both bases, at every layer and
-/// place. The `named` largest products are labelled with their tokens.
+/// Charts, as HTML, of the products of one token's stream with the vectors of the embedding and of
+/// the output layer, at every layer and place. The `named` largest products are labelled with their
+/// tokens.
 std::string projection_pictures(nn::Decoder& model, const tasks::Task& task,
                                 std::span<const std::int32_t> tokens, std::int64_t position,
                                 std::int64_t named = 3);
-/// A table, as HTML, of the angles and lengths of the bases.
+/// A table, as HTML, of the angles between the vectors of the bases, and of the vectors' lengths.
 std::string bases_table(const Bases& bases);
 
 }  // namespace longhand::app

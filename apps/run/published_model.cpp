@@ -122,7 +122,8 @@ PublishedModel open_published(const fs::path& path) {
                  ": expected a folder with a config.json, or a GGUF file, ",
                  fs::exists(path) ? "got another file" : "but there is no such file or folder");
   PublishedModel model{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
-  // Only files written by longhand contain checksums. They are compared here.
+  // Compares the contents of the files with their checksums. Only files written by longhand have
+  // checksums.
   SafetensorsParts::open(path, "model").check_sums();
   return model;
 }

@@ -26,7 +26,7 @@ constexpr std::int64_t usual_parts = 8;
 /// waits, so that the rank with the message can print it first.
 void let_others_speak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
-/// Longer than any rank needs to notice that another rank was lost.
+/// A time in which every rank notices that another rank was lost.
 constexpr std::chrono::seconds until_all_saw{1};
 
 /// Reports lost ranks and ends the process. The main thread is blocked in MPI and cannot be
@@ -86,8 +86,8 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     let_others_speak();
     throw;
   } catch (const nn::RankLost& error) {
-    // MPI may notice a lost rank before the watch notices it. Wait for the watch, which names the
-    // rank and then ends this process.
+    // MPI may report a lost rank before `watch` does. Wait for `watch`, which names the lost rank
+    // and then ends this process.
     std::this_thread::sleep_for(3 * until_all_saw);
     leave();
     throw Error(named(error.what()));

@@ -38,7 +38,8 @@ struct HeadScore {
   tasks::Moments rows = {};
 
   double score() const { return rows.mean; }
-  /// The sum over all counted rows (AttentionSpan, equation 3).
+  /// The head's attention to the reference, summed over all counted rows (AttentionSpan, equation
+  /// 3).
   double sum() const { return rows.mean * static_cast<double>(rows.count); }
 };
 

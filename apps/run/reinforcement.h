@@ -14,17 +14,17 @@
 namespace longhand::app {
 
 struct ReinforcementSetting {
-  std::int64_t heads = 1;  // N: number of reinforced heads, the first ones of a ranking
-  double amount = 1;       // delta, which is added to their weights on reference tokens
-  double threshold = 0;    // C: only weights above this threshold are increased
+  std::int64_t heads = 1;  // number of reinforced heads: those that are ranked first
+  double amount = 1;       // number that is added to weights on reference tokens
+  double threshold = 0;    // only weights above this threshold are increased
 };
 
 /// The configuration of `run` with reinforced heads. `task` is the task of the run, or another task
 /// with the same vocabulary.
 Config reinforced(const Config& run, std::string_view task, double threshold);
 
-/// The model of such a configuration. Its parameters come from a checkpoint of the run, and all
-/// amounts are 0.
+/// The model of a configuration that reinforced() returned. Its parameters come from a checkpoint
+/// of the run. No head is reinforced yet: all amounts are 0.
 std::unique_ptr<nn::Decoder> reinforced_model(const Config& config, Backend& backend,
                                               const std::filesystem::path& checkpoint);
 
@@ -36,7 +36,7 @@ std::vector<HeadScore> softmax_heads(const nn::Decoder& model, std::span<const H
 void reinforce(const nn::Decoder& model, std::span<const HeadScore> ranking, std::int64_t count,
                double amount);
 
-/// The values that the search tries, in all combinations.
+/// The values of each member of ReinforcementSetting that a search tries, in all combinations.
 struct ReinforcementGrid {
   std::vector<std::int64_t> heads;
   std::vector<double> amounts, thresholds;

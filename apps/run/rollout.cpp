@@ -35,11 +35,12 @@ void Rollout::add_earlier_layer(const Tensor& attention) {
   for (Panel& panel : panels_) {
     panel.entries = panel.entries / slice(sums, panel.begin, panel.end - panel.begin);
   }
-  // A column panel of the product depends only on the same panel of R and on later panels. So the
-  // old entries of a panel are released as soon as its new entries exist.
+  // A column panel of the new rollout depends only on the same panel of the old rollout and on
+  // later panels. So the old entries of a panel are released as soon as its new entries exist.
   for (auto to = panels_.begin(); to != panels_.end(); ++to) {
     const Tensor product = empty_like(to->entries.value());
-    // R (A + I) contains the term R I = R.
+    // The new rollout is R (A + I) = R A + R, where A is the layer's attention and R is the old
+    // rollout after the division above.
     product.backend()(Copy{.x = to->entries.value(), .y = product});
     for (auto from = to; from != panels_.end(); ++from) {
       const Var rows = slice(attention, from->begin, from->end - from->begin);

@@ -25,12 +25,12 @@ class Rollout {
   /// Adds the layer that precedes those added so far. `attention` is the mean over the layer's
   /// heads, [tokens, tokens], and zero above the diagonal.
   void add_earlier_layer(const Tensor& attention);
-  /// R, [rows, tokens].
+  /// The rollout R, [rows, tokens].
   Tensor matrix() const;
 
  private:
-  /// The columns [begin, end) of R, in the rows from `row` on. In the rows before `row`, these
-  /// columns are zero.
+  /// The columns [begin, end) of the rollout R, in its rows from `row` on. In the rows before
+  /// `row`, these columns are zero.
   struct Panel {
     std::int64_t begin, end, row;
     Var entries;

@@ -121,7 +121,8 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
          content;
 }
 
-/// A chart of one figure of the training steps. Empty if the figure has fewer than two values.
+/// A chart of one number in metrics.jsonl, whose key is `key`, over the training steps. Empty if
+/// fewer than two steps have this number.
 std::string step_figure(const std::vector<Json>& metrics, std::string_view key, std::string label,
                         std::string_view caption, bool log = false) {
   html::LineChart chart{.x_label = "step", .y_label = std::move(label), .series = {}};
@@ -151,7 +152,8 @@ std::string files_beside(const RunFolder& folder) {
   return links.empty() ? "" : "<p>Other files of this run: " + links + "</p>\n";
 }
 
-/// Charts of gammas and betas. Empty if the model trained none.
+/// Charts of the trained numbers gamma (ChaCAL heads) and beta (tempered softmax) over the steps.
+/// Empty if the model trained neither.
 std::string learned_numbers(const std::vector<Json>& metrics) {
   std::string content;
   for (const char* kind : {"gamma", "beta"}) {

@@ -10,8 +10,9 @@
 
 namespace longhand::app {
 
-/// A figure of metrics.jsonl against the step, averaged to a few hundred points. If `head` is
-/// given, only the steps of that output head are used.
+/// The curve of one number in metrics.jsonl, whose key is `figure`, over the steps. Successive
+/// steps are averaged, so that the curve has at most a few hundred points. If `head` is given, only
+/// the steps that train this output head are used.
 html::Series curve(const std::string& name, const std::vector<Json>& metrics,
                    std::string_view figure, std::string_view head = {});
 

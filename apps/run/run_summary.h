@@ -25,8 +25,8 @@ struct RunSummary {
 RunSummary summarize(const std::filesystem::path& run, std::string_view by = {});
 
 /// True if `train --resume` has nothing left to do. The checkpoint of the last step must exist. If
-/// the configuration requires evaluations, that step must also have a score. After this score, only
-/// the report is written.
+/// the configuration requires evaluations, this checkpoint must also have a score. The report is
+/// not checked, because it is written after the score.
 bool is_finished(const std::filesystem::path& run, std::int64_t steps,
                  std::int64_t evaluate_samples);
 bool is_finished(const std::filesystem::path& run, const Config& config);

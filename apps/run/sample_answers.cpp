@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t samples_shown = 3;
 constexpr std::size_t longest_shown = 400;  // maximum bytes of each shown text
 
-/// The text. If it is too long, "..." and its end.
+/// Returns the text or, if the text is too long, "..." and the end of the text.
 std::string shortened(std::string whole) {
   if (whole.size() <= longest_shown) return whole;
   std::size_t begin = whole.size() - longest_shown;

@@ -28,8 +28,8 @@ std::vector<std::int32_t> places_of(const tasks::Vocabulary& vocabulary,
   return places;
 }
 
-/// The reference attention as pairs [i, j]. Token i is `ahead` tokens after the token at which the
-/// prediction is made.
+/// The reference attention as pairs [i, j]: the prediction for token i should attend to token j.
+/// This prediction is made `ahead` tokens before token i.
 Json pairs_of(const tasks::Task& task, const tasks::Sample& sample, std::int32_t ahead) {
   Json pairs = Json::array();
   for (const tasks::ReferenceRow& row : task.reference(sample)) {

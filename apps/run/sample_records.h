@@ -17,11 +17,13 @@ namespace longhand::app {
 Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs);
 
 struct RecordCounts {
-  std::int64_t train = 0, test = 0;  // samples of the training file, and of each other file
+  // Numbers of samples in the training file, and in each other file.
+  std::int64_t train = 0, test = 0;
   bool with_pairs = false;
 };
 struct WrittenTask {
-  std::vector<std::pair<std::filesystem::path, std::int64_t>> files;  // with numbers of samples
+  // Each written file with its number of samples.
+  std::vector<std::pair<std::filesystem::path, std::int64_t>> files;
   std::string flags;  // flags with which `train` obtains the task's samples from the files
 };
 /// Writes the task of a configuration as files: train.jsonl, id.jsonl with other samples of the
@@ -42,8 +44,9 @@ struct TableSplit {
   std::uint64_t seed = 1;
 };
 struct SplitTable {
-  std::vector<std::pair<std::filesystem::path, std::int64_t>> files;  // with numbers of rows
-  std::int64_t left = 0;                                              // rows longer than all limits
+  // Each written file with its number of rows.
+  std::vector<std::pair<std::filesystem::path, std::int64_t>> files;
+  std::int64_t left = 0;  // number of rows that are longer than all limits
 };
 /// Writes the rows of a CSV or TSV file as train.jsonl, id.jsonl and one file per further limit N,
 /// len-N.jsonl. Rows with the same prompt that do not exceed the first limit are in the same file.

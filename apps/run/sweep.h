@@ -22,7 +22,7 @@ SweepAxis parse_axis(std::string_view text);
 
 /// The flags that select what a command scores: --on, --sweep, --figure, --samples and --reading.
 std::vector<CliFlag> scoring_options();
-/// The axes given with --sweep. Refuses --on beside --sweep and --figure without it.
+/// The axes given with --sweep. Refuses --on together with --sweep, and --figure without --sweep.
 std::vector<SweepAxis> axes_from(const Arguments& arguments);
 /// The value of --reading.
 Reading reading_from(const Arguments& arguments);
@@ -44,9 +44,9 @@ void sweep(nn::Decoder& model, std::vector<SweepPoint>& points, const Evaluation
 /// The name of a point: "length=50 repeat=3".
 std::string name_of(const SweepPoint& point, const std::vector<SweepAxis>& axes);
 
-/// Series of a chart: a metric, with Wilson's intervals, against the first axis, whose values must
-/// be numbers. There is one series for each combination of the other axes' values. The names of the
-/// series start with `name`.
+/// The curves of a chart. They show a metric, with Wilson's intervals, over the values of the first
+/// axis, which must be numbers. There is one curve for each combination of the other axes' values.
+/// The names of the curves start with `name`.
 std::vector<html::Series> sweep_series(const std::string& name,
                                        const std::vector<SweepPoint>& points,
                                        const std::vector<SweepAxis>& axes, std::string_view metric);

@@ -17,7 +17,7 @@ class TextSamples {
  public:
   explicit TextSamples(const Config& config);
 
-  /// [{"prompt": ..., "text": ...}]. Every call uses the same prompts and random numbers.
+  /// Returns [{"prompt": ..., "text": ...}]. Every call uses the same prompts and random numbers.
   Json of(nn::Decoder& model) const;
   /// True if the run's task is text.
   static bool wanted(const Config& config) { return config.kind().name == "text"; }

@@ -81,7 +81,8 @@ std::string changes_line(const Config& config) {
   return line + "; --show-config prints all settings";
 }
 
-/// Describes how the rate continues in a run whose number of steps was changed after `step` steps.
+/// Describes how the learning rate continues in a run whose number of steps was changed after
+/// `step` steps.
 std::string extension_line(const TrainingSettings& settings, std::int64_t former,
                            std::int64_t step) {
   const nn::Schedule& schedule = settings.schedule;
@@ -100,7 +101,7 @@ std::string extension_line(const TrainingSettings& settings, std::int64_t former
               " steps: the rate is ", rates);
 }
 
-/// Reports a warm-up that is longer than the run; otherwise empty.
+/// A line that warns of a warm-up that is longer than the run. Empty if the warm-up is not longer.
 std::string warm_up_line(const nn::Schedule& schedule) {
   if (schedule.steps == 0 || schedule.warm_up <= schedule.steps || schedule.peak == 0) return {};
   return text("# the run ends during the warm-up of ", schedule.warm_up, " steps, at ",
@@ -159,7 +160,7 @@ Json line_of(const nn::StepReport& r) {
   return line;
 }
 
-/// The figures of an evaluation without its sample texts.
+/// The numbers of an evaluation, without its sample texts.
 Json without_samples(const Json& evaluation) {
   Json figures = Json::object();
   for (const auto& [name, value] : evaluation.members()) {
@@ -411,7 +412,7 @@ class Training {
   const nn::BatchSource batches_ = config_.batches(learned_);
 
   const std::int64_t steps_ = settings_.schedule.steps;
-  /// Number of steps between steps whose learned numbers are logged.
+  /// Learned numbers, such as ChaCAL's gamma, are logged each time after this many steps.
   const std::int64_t numbers_every_ = std::max<std::int64_t>(1, steps_ / 200);
   const bool writes_ = ranks_.rank() == 0;
   Progress progress_{steps_, true, 0};
@@ -436,7 +437,7 @@ TrainingResult train(RunFolder& folder, const RunControl& control) {
     std::optional<Training> training;
     ranks.together([&] { training.emplace(folder, control, threads); });
     return training->run(data);
-  } catch (const nn::Interrupted&) {  // interrupted while the batch was generated
+  } catch (const nn::Interrupted&) {  // the training was stopped while a batch was generated
     return {.folder = folder.path(),
             .step = nn::CheckpointStore(folder.checkpoints(), 1).latest().value_or(0)};
   }

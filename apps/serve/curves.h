@@ -16,7 +16,8 @@
 
 namespace longhand::app {
 
-/// Several successive values of a figure, combined into one entry.
+/// Several successive values of a figure (a number that metrics.jsonl contains for many steps),
+/// combined into one entry.
 struct Bucket {
   std::int64_t first = 0, last = 0;  // range of steps
   double sum = 0;
@@ -28,8 +29,8 @@ struct Bucket {
   double mean() const;  // the middle of [low, high] if `sum` has overflowed
 };
 
-/// The values of a figure in bounded memory. When there are `most` buckets, pairs of neighbouring
-/// buckets are combined.
+/// The values of one figure (a number that metrics.jsonl contains for many steps) in bounded
+/// memory. When there are `most` buckets, pairs of neighbouring buckets are combined.
 class Course {
  public:
   static constexpr std::size_t most = 4096;
@@ -44,10 +45,10 @@ class Course {
 /// Combines neighbouring buckets until at most `points` buckets are left.
 std::vector<Bucket> thinned(const std::vector<Bucket>& buckets, std::size_t points);
 
-/// The figures of a run's metrics.jsonl. The file is read incrementally while it grows. Memory does
-/// not grow with the file, except for one entry per 256 lines. Damaged lines are skipped, and
-/// reading stops after 1,000 damaged lines. "tokens_per_second" is computed from the "tokens" and
-/// "seconds" of a line.
+/// The curves of all figures (the numbers in the lines of metrics.jsonl) of a run. The file is read
+/// incrementally while it grows. Memory does not grow with the file, except for one entry per 256
+/// lines. Damaged lines are skipped, and reading stops after 1,000 damaged lines.
+/// "tokens_per_second" is computed from the "tokens" and "seconds" of a line.
 class Curves {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -330,7 +330,8 @@ bool parse_query(std::string_view text, std::map<std::string, std::string, std::
 bool is_plain_host(std::string_view host) {
   std::string name(host);
   if (name.find('\0') != std::string::npos || name.find('%') != std::string::npos) return false;
-  const auto is_port = [](std::string_view rest) {  // empty, or a colon and a port
+  // True if `rest` is empty, or a colon and a port.
+  const auto is_port = [](std::string_view rest) {
     return rest.empty() ||
            (rest.front() == ':' && rest.find_first_not_of("0123456789", 1) == rest.npos);
   };

@@ -234,7 +234,7 @@ std::optional<Writer> LiveRuns::writer(const LiveRun& run) {
     lock = run.open("lock");
     if (lock.valid()) holder = writer_of(run.folder());
   } catch (const Error&) {
-    return std::nullopt;  // removed since the last scan, or not a regular file
+    return std::nullopt;  // the run was removed since the last scan, or its lock is no regular file
   }
   if (!holder) return std::nullopt;
   Writer writer{.process = process_here(*holder)};

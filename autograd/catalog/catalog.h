@@ -101,9 +101,8 @@ struct Operation {
   /// large for difference quotients.
   std::function<std::vector<Case>(Rng&)> large = {};
   /// The backward pass may read rounded sums that the forward pass saved, such as y. The rounding
-  /// error of one such sum may enter one entry of a gradient several times. In total the entry
-  /// changes by at most `error_terms` times the error of the sum. Tolerances (autograd/tolerance.h)
-  /// include this.
+  /// error of one such sum changes an entry of a gradient by at most `error_terms` times this
+  /// error. Tolerances (autograd/tolerance.h) allow for this change.
   double error_terms = 1;
   /// Only for ops with attention heads: returns a case with one sequence of `tokens` tokens and
   /// normally distributed q, k and v. If `gate` is above 0 and the op has forget gates, every

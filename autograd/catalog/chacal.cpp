@@ -41,10 +41,10 @@ std::vector<Case> small_cases(Rng& rng) {
   add_scored(cases, rng, small_heads()[2]);
   return cases;
 }
-/// ChaCAL has one gamma per head, the weight of earlier outputs. The gradient of gamma is a single
-/// number, so one case contains little information about rounding errors. There are therefore 16
-/// further cases. Their gammas are small, because ChaCAL multiplies rounding errors by up to
-/// 1 / (1 - gamma).
+/// In ChaCAL, each head multiplies earlier outputs by one number, gamma. The gradient of gamma is
+/// also one number per head, so one case contains little information about rounding errors.
+/// Therefore there are 16 further cases. Their gammas are small, because ChaCAL multiplies rounding
+/// errors by up to 1 / (1 - gamma).
 std::vector<Case> medium_cases(Rng& rng) {
   std::vector<Case> cases = varied(rng, medium_heads());
   const HeadShape four{.lengths = {12, 20}, .heads = 4, .key_heads = 2, .width = 8, .v_width = 8};

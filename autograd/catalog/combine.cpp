@@ -29,8 +29,8 @@ std::vector<ShapePair> shape_pairs() {
           {{2, 3, 2, 4}, {3, 1, 4}}};
 }
 
-/// Cases with two operands. An entry of b is never near 0, because a / b would be large. It is also
-/// never near the entry of a with which it is combined, because max(a, b) has a kink at a = b.
+/// Cases with two operands `a` and `b`. No entry of `b` is near 0, because a / b would be large. No
+/// two entries that are combined are near each other, because max(a, b) has a kink at a = b.
 std::vector<Case> pairs(Rng& rng) {
   std::vector<Case> cases;
   for (const ShapePair& s : shape_pairs()) {

@@ -14,8 +14,10 @@ ScoreVars key_call(const Call& call, bool grouped = true);
 // query, and the shift (see shift_call()).
 ScoreVars score_call(const Call& call, bool grouped = true);
 SoftmaxVars softmax_call(const Call& call);  // returns the softmax rule with the call's sink
-ScoreVars windowed_call(const Call& call);   // returns score_call() with the call's window
-ScoreVars masked_call(const Call& call);     // returns windowed_call() with the call's causal mask
+// Like score_call(), with the call's attribute `window`, the number of keys that a query sees.
+ScoreVars windowed_call(const Call& call);
+// Like windowed_call(), with the call's attribute `causal`, which is 1 if there is a causal mask.
+ScoreVars masked_call(const Call& call);
 /// Returns c, whose difference c_i - c_j is added to the score of query i and key j. c is the
 /// argument `shift`, the running sums of the argument `gates`, or the sum of the two. The result is
 /// empty if the call has neither argument.
@@ -29,8 +31,8 @@ std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values 
 /// The attributes of an op that requires as many key heads as query heads, followed by `more`.
 std::vector<Attribute> ungrouped_attributes(std::vector<Attribute> more);
 std::vector<Attribute> score_attributes();
-std::vector<Attribute> windowed_attributes();  // score_attributes(), followed by the window
-std::vector<Attribute> masked_attributes();    // windowed_attributes(), followed by `causal`
+std::vector<Attribute> windowed_attributes();  // score_attributes() and the attribute `window`
+std::vector<Attribute> masked_attributes();    // windowed_attributes() and the attribute `causal`
 Argument gates_argument();
 /// The optional arguments tau, shift, gates and sink of scores, followed by `more`.
 std::vector<Argument> score_arguments(std::vector<Argument> more = {});
@@ -87,12 +89,12 @@ Case without_values(Case c);
 Case balanced(Rng& rng);
 /// Two cases like those of balanced(), but without the values v.
 std::vector<Case> balanced_weights(Rng& rng);
-/// Changes a case with one long sequence: values v near 6, a window of 3 keys and forget gates near
-/// 1. In the gradients of scores, dS_ij = P_ij (dP_ij - D_i), the term D_i = dy_i . y_i is then
-/// much larger than the difference dP_ij - D_i. The gate of a token affects only the scores of
-/// later queries with earlier keys. Because of the window, there are few such scores. If a kernel
-/// also added the dS of other scores, their rounding errors would dominate the gradient of the
-/// gate.
+/// Changes a case with one long sequence so that it reveals kernels that add the gradients dS of
+/// wrong scores to the gradient of a forget gate. A gate affects only the scores of later queries
+/// with earlier keys, and a window of 3 keys leaves few such scores. The case has values v near 6
+/// and gates near 1. In dS_ij = P_ij (dP_ij - D_i), the term D_i = dy_i . y_i is then much larger
+/// than the difference, so dS has large rounding errors. If a kernel added the dS of other scores
+/// too, these errors would dominate the gradient of the gate.
 Case narrow(Rng& rng, Case c);
 /// The shape for Operation::of_length: two heads and one sequence of `tokens` tokens.
 HeadShape of_tokens(std::int64_t tokens);

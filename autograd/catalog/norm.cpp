@@ -101,7 +101,7 @@ std::vector<Operation> norm_operations() {
                  cases.push_back(std::move(c));
                }
              }
-             // Epsilon affects the result.
+             // In this case, epsilon is large enough to affect the result.
              cases.push_back({{{"x", normals(rng, {24, 9}, 0.5)},
                                {"gain", normals(rng, {9})},
                                {"bias", normals(rng, {9})}},

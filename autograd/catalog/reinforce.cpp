@@ -10,15 +10,15 @@
 namespace longhand::catalog {
 namespace {
 
-/// True if the attention weight is not so near the threshold that rounding could move it across.
+/// True if rounding cannot move the attention weight across the threshold.
 bool is_clear(double weight, double threshold) {
   return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
 }
 
 /// Adds the arguments `pairs` and `amounts` to a case. A pair consists of a query and a key. If the
 /// attention weight of a pair exceeds `threshold`, the op increases it by the amount of the head.
-/// No weight of a pair is so near the threshold that rounding could decide. Each query has about
-/// `wanted` pairs in ascending order of keys, or all of its keys if it has fewer.
+/// Rounding cannot move the weight of a pair across the threshold. Each query has about `wanted`
+/// pairs in ascending order of keys, or a pair for each of its keys if it has fewer keys.
 Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const std::shared_ptr<Backend> reference = make_reference_backend();
   c.inputs["pairs"] = {{0, 2}, {}};

@@ -99,10 +99,10 @@ std::vector<Case> large_cases(Rng& rng, const DescribedRule& rule) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
   // With the scale 0.01, all scores are nearly 0. Most rules then spread the weight over all 300
-  // keys, so a kernel that omits a block of keys is found. 300 keys are also so many that the CPU's
-  // backward pass with vector instructions processes them in two parts. Stick-breaking assigns
-  // nearly all weight to the nearest keys if scores are 0. It spreads the weight in the second
-  // case, in which all scores are negative.
+  // keys, so tests detect a kernel that omits a block of keys. The CPU's backward pass with vector
+  // instructions processes 300 keys in two parts. If scores are 0, stick-breaking assigns nearly
+  // all weight to the nearest keys. In the second case all scores are negative, so stick-breaking
+  // also spreads the weight.
   const HeadShape many{.lengths = {300}, .width = 8, .v_width = 8};
   cases.push_back(ruled(rng, many, rule));
   cases.back().attributes["scale"] = "0.01";

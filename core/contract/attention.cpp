@@ -5,9 +5,10 @@
 namespace longhand {
 namespace {
 
-/// Checks the tensors of an attention rule, such as SoftmaxRule. in() and out() require the shape
-/// [query tokens, q.heads] for a Tensor. For Heads, they require one row per query token and
-/// v_width entries per head, where v_width is the width of the values.
+/// Checks the tensors of an attention rule, such as SoftmaxRule. The functions in() and out() check
+/// one input or output of the rule. A Tensor must have the shape [query tokens, q.heads]. Heads
+/// must have one row per query token and v_width entries per head, where v_width is the width of
+/// the values.
 struct RuleCheck {
   HeadArguments& are;
   const Scores& s;
@@ -71,7 +72,8 @@ struct CheckTargets : CheckInputs {
   }
 };
 
-/// Passes every tensor of an attention rule to `visitor`. The variant `rule` contains the rule.
+/// Passes every tensor of an attention rule to `visitor`. `rule` is a std::variant that contains
+/// the rule.
 template <class Variant>
 void each_tensor(const Variant& rule, const auto& visitor) {
   std::visit([&]<class Rule>(const Rule& r) { Rule::list(r, visitor); }, rule);

@@ -36,9 +36,9 @@ struct Chacal {
   Tensor log_denominator = {};
 };
 
-/// Requires the same segments for queries and keys. P are the softmax weights, P- is the part of P
-/// below the diagonal, and g is the head's gamma. W = (I - g P-)^-T dy is computed from the last
-/// row to the first:
+/// The backward pass of Chacal. It requires the same segments for queries and keys. P are the
+/// softmax weights, P- is the part of P below the diagonal, and g is the head's gamma.
+/// W = (I - g P-)^-T dy is computed from the last row to the first:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j.
 /// The gradients of the values, gamma and the scores are
 ///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j);

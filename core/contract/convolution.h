@@ -10,8 +10,7 @@ namespace longhand {
 ///   y_tc = sum over i < taps of weight_ic x_(t-i)c.
 /// For tokens before the start of the sequence, x is read from the tensor `before`, or is 0 if this
 /// tensor is empty. `after` receives x of the last taps - 1 tokens, which the next call reads as
-/// `before`. `before` and `after` may be the same tensor. n is the number of columns of all heads
-/// of x.
+/// `before`. `before` and `after` may be the same tensor.
 struct ShortConvolution {
   static constexpr std::string_view name = "short_convolution";
   static constexpr std::int64_t most_taps = 8;
@@ -19,7 +18,7 @@ struct ShortConvolution {
   Segments segments;  // must cover all rows of x
   Tensor weight;      // [taps, columns of all heads], f64 if x is f64, otherwise f32
   // x of the taps - 1 tokens before each sequence, from the oldest to the newest. The shape is
-  // [sequences, (taps - 1) n] with n columns per token, and the type is that of `weight`.
+  // [sequences, (taps - 1) * columns of all heads], and the type is that of `weight`.
   Tensor before = {};
   Tensor y;  // [tokens, columns of all heads]
   Tensor after = {};

@@ -32,8 +32,9 @@ struct Gather {
   Tensor y;
 };
 
-/// For each i, and for each j in ascending order, adds dy_ij to the entry of row i of dx in column
-/// index_ij. Before that, dx is set to zero unless Target::add is true.
+/// The backward pass of Gather. For each row i, and for each j in ascending order, adds dy_ij to
+/// the entry of dx in row i and column index_ij. Before that, dx is set to zero unless Target::add
+/// is true.
 struct GatherBackward {
   static constexpr std::string_view name = "gather_backward";
   Tensor index, dy;

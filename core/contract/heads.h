@@ -35,13 +35,13 @@ struct HeadsTarget {
 /// and the query sees the keys at the positions 0 .. p of its own sequence. length_s is the length
 /// of segment s. In training, queries and keys have the same segments. In decoding, the keys are in
 /// a cache, and the queries are the new tokens. Without a causal mask (Scores::causal is false), a
-/// query sees every key of its segment, and a segment may have fewer keys than queries, but not 0
-/// keys unless it has no queries. The segments of queries cover all rows of q. In backward passes
-/// the segments of keys also cover all rows of k, so each row of a gradient belongs to exactly one
-/// segment.
+/// query sees every key of its segment. A segment may then have fewer keys than queries, but if it
+/// has queries, it must have at least one key. The segments of queries cover all rows of q. In
+/// backward passes the segments of keys also cover all rows of k, so each row of a gradient belongs
+/// to exactly one segment.
 ///
-/// With grouped keys, q has G times as many heads as k and v. Query head h reads the key head
-/// h / G.
+/// With grouped keys, q has G times as many heads as k and v. Query head h reads the key head h /
+/// G.
 
 /// Copies heads x into a cache y. `from` contains the segments of x, and `to` those of y. The rows
 /// of each segment of x are written to the last positions of the same segment of y:

@@ -10,10 +10,11 @@
 /// 1. If all weights are 0, the loss and its gradient are 0.
 namespace longhand {
 
-/// logits [rows, groups * classes]: each row contains `groups` independent choices among `classes`.
-/// targets and weights are [rows, groups]. The target t of row i and group g is a class, and w_ig
-/// is its weight. A negative target is not counted (w_ig = 0). A target >= classes is an Error on
-/// host backends and gives a loss of NaN on a device.
+/// Cross entropy. logits has the shape [rows, groups * classes]: each row contains `groups`
+/// independent choices among `classes` classes. targets and weights have the shape [rows, groups].
+/// The target t of row i and group g is a class, and w_ig is its weight. A negative target is not
+/// counted (w_ig = 0). A target >= classes is an Error on host backends and gives a loss of NaN on
+/// a device.
 ///   log_sum_ig = log sum_c exp logits_igc;
 ///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t);
 ///   hits = 1/total sum w_ig hit_ig.
@@ -27,7 +28,7 @@ struct CrossEntropy {
   Tensor loss, hits = {}, log_sum, total;
 };
 
-/// For row i, group g and class c,
+/// The gradient of CrossEntropy. For row i, group g and class c,
 ///   dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - one_igc),
 /// where one_igc is 1 if c is the target, otherwise 0, w_ig is the weight of the target, and total
 /// is the sum of all weights. dlogits may share the memory of logits.
@@ -39,8 +40,8 @@ struct CrossEntropyBackward {
   Target dlogits;
 };
 
-/// Each logit x_i has a weight w_i and a target t_i in [0, 1]. The weights and targets have the
-/// same type as the loss.
+/// Binary cross entropy. Each logit x_i has a weight w_i and a target t_i in [0, 1]. The weights
+/// and targets have the same type as the loss.
 ///   total = sum w_i;  loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))).
 /// Saves total.
 struct BinaryCrossEntropy {

@@ -70,8 +70,8 @@ class Arguments {
   std::size_t arguments_ = 0;
 };
 
-/// For host backends: every index must be in [0, bound). The error message names the first invalid
-/// index ("embedding: ids: expected 0 to 99, got 100 at index 7").
+/// Throws an Error unless every index is in [0, bound). Used by host backends. The error message
+/// names the first invalid index ("embedding: ids: expected 0 to 99, got 100 at index 7").
 void require_indices(std::string_view op, std::string_view argument, const Tensor& indices,
                      std::int64_t bound);
 

@@ -19,10 +19,11 @@ struct ConvolutionRows {
 
 template <class T>
 struct ConvolutionKernels {
-  /// Forward pass: computes the rows of y for the tokens [begin, end).
+  /// The kernel of the forward pass. Computes the rows of y for the tokens [begin, end).
   void (*forward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, T* y);
-  /// Backward pass: computes dx and dweight in the columns [begin, end) for all tokens. dx or
-  /// dweight may be null. The gradient of the weight is added to the contents of dweight.
+  /// The kernel of the backward pass. Computes dx and dweight in the columns [begin, end) for all
+  /// tokens. dx or dweight may be null. The gradient of the weight is added to the contents of
+  /// dweight.
   void (*backward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, const T* dy,
                    T* dx, std::int64_t dx_stride, Store dx_how, float* dweight);
 };

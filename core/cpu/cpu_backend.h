@@ -44,9 +44,9 @@ class CpuBackend : public Backend {
 
 namespace longhand {
 
-/// Makes a backend with the kernels of the given instruction set. make_cpu_backend(options) without
-/// this argument uses choose_isa(). If the math mode is portable, Isa::fused replaces
-/// Isa::portable, which has no fused multiply-add.
+/// Makes a backend with the kernels of the instruction set `isa`. The overload
+/// make_cpu_backend(options) uses the instruction set that choose_isa() returns. In the mode
+/// Math::portable, Isa::fused replaces Isa::portable, which has no fused multiply-add.
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa);
 
 }  // namespace longhand

@@ -29,8 +29,7 @@ struct SplitLanes {
 [[gnu::always_inline]] inline SplitLanes split(Vec x) {
   const Vec high = rounded(x);
   const Vec rest = x - high;
-  // If x is infinite or rounds to infinity, the remainder is NaN or infinite. The low part is set
-  // to 0 in this case.
+  // If x is infinite or rounds to infinity, `rest` is NaN or infinite. The low part is then 0.
   const Vec finite = select(abs(high) < Vec(__builtin_inff()), rest, Vec(0.0));
   return {high, rounded(finite)};
 }

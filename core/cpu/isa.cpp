@@ -117,7 +117,7 @@ Isa choose_isa() {
     known += known.empty() ? "" : between;
     known += name_of(i);
   }
-  // fused is not in the list: Math::portable selects it.
+  // The list `known` does not contain Isa::fused, because only Math::portable selects this set.
   LONGHAND_CHECK(isa && *isa != Isa::fused, "LONGHAND_CPU: expected ", known, ", got '", wanted,
                  "'");
   std::string_view reason;

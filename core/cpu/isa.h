@@ -30,9 +30,10 @@ namespace longhand::cpu {
 
 /// The instruction sets from weakest to strongest. neon is for arm64, and the sets after it are for
 /// x86-64. avx512bf16 and amx differ from avx512 in matrix products, in the products of attention
-/// and in bf16 conversions. fused and portable have four lanes and run on every processor. portable
-/// rounds every multiplication and addition separately, and all other sets fuse them. fused does so
-/// without a fused multiply-add instruction, which is slow. It replaces portable in Math::portable.
+/// and in bf16 conversions. The sets `fused` and `portable` have four lanes and run on every
+/// processor. The set `portable` rounds every multiplication and addition separately. All other
+/// sets use fused multiply-add. The set `fused` computes it without the processor's instruction,
+/// which is slow. In the math mode Math::portable, the set `fused` is used in place of `portable`.
 enum class Isa { fused, portable, neon, avx2, avx512, avx512bf16, amx };
 
 std::string_view name_of(Isa isa);

@@ -20,7 +20,7 @@ struct LstmSequence {
   // The gates and the cell states c of all tokens. The forward pass saves them, unless these
   // pointers are null. The backward pass reads them.
   HeadRows<float> gates = {}, cells = {};
-  // For the backward pass only, in f32: row t of `da` receives dx of token t, and row t of
+  // Used only in the backward pass. Row t of `da` receives dx of token t in f32, and row t of
   // `earlier` receives the state h before token t.
   HeadRows<float> da = {}, earlier = {};
   const float* before = nullptr;

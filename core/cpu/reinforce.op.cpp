@@ -47,8 +47,8 @@ bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   return (log_weight < 0 ? log_weight : 0) > task.log_threshold;
 }
 
-/// Processes 64 (query, key) pairs at a time: first sets a bit for every pair whose weight exceeds
-/// the threshold, then sums the values of the keys in these pairs and adds task.amount times the
+/// Processes 64 (query, key) pairs at a time. First sets a bit for every pair whose weight exceeds
+/// the threshold. Then sums the values of the keys in these pairs, and adds task.amount times the
 /// sum to y.
 template <class T>
 void query(const ReinforcedQuery<T>& task) {
@@ -146,8 +146,8 @@ void run(CpuBackend& backend, const Reinforce& op) {
   const std::int64_t chunk = rows_per_chunk(op.y.heads * (op.scores.q.width + op.v.width));
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     const auto& kernels = kernels_for<ReinforceKernels<T> >(backend.isa());
-    // A chunk is a range of the list of (query, key) pairs. It processes all pairs of every query
-    // whose first pair is in the range, even if later pairs of the query are not.
+    // Each chunk of work is a range of the list of (query, key) pairs. If the first pair of a query
+    // is in the range, the chunk processes all pairs of this query, even those after the range.
     parallel_for(backend.threads(), count, chunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
         if (!begins(n)) continue;

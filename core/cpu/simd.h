@@ -118,11 +118,12 @@ inline Vec from_bits(IntVec a) { return reinterpret_cast<FloatLanes>(a.v); }
 inline Vec to_float(IntVec a) { return __builtin_convertvector(a.v, FloatLanes); }
 
 #if defined(LONGHAND_ISA_IS_FUSED)
-/// a * b + c, rounded once, on processors without such an instruction. The product of two floats is
-/// exact in double. If the double nearest to the sum is not the sum itself, it is replaced by the
-/// neighbouring double with an odd last bit on the other side of the sum, unless its own last bit
-/// is odd. Such a double is never halfway between two floats, so rounding it to f32 gives the float
-/// nearest to the sum (rounding to odd: Boldo and Melquiond, 2008).
+/// Returns a * b + c, rounded once, on processors without such an instruction. The product of two
+/// floats is exact in double, but adding c may round. The rounded sum is then changed by rounding
+/// to odd (Boldo and Melquiond, 2008). If its last bit is 1, it is kept. If its last bit is 0, it
+/// is replaced by the next double in the direction of the exact sum, whose last bit is 1. A double
+/// with a last bit of 1 is never halfway between two floats. Rounding it to f32 therefore gives the
+/// float nearest to the exact sum.
 [[gnu::always_inline]] inline Vec fma_without_instruction(Vec a, Vec b, Vec c) {
   using Doubles [[gnu::vector_size(lanes * 8)]] = double;
   using Longs [[gnu::vector_size(lanes * 8)]] = std::int64_t;
@@ -132,9 +133,10 @@ inline Vec to_float(IntVec a) { return __builtin_convertvector(a.v, FloatLanes);
   const Doubles added = sum - product;
   const Doubles error = (product - (sum - added)) + (addend - added);  // sum + error is exact
   const Longs bits = reinterpret_cast<Longs>(sum);
-  const Longs below = error < 0.0, inexact = below | (error > 0.0);  // no bit is set for NaN
-  const Longs even = (bits & 1) - 1;                                 // all bits are set if even
-  const Longs step = (below ^ (sum < 0.0)) | 1;  // 1 if the exact sum is larger in magnitude, or -1
+  const Longs below = error < 0.0, inexact = below | (error > 0.0);  // `inexact` is 0 for NaN
+  const Longs even = (bits & 1) - 1;  // all bits are set if the last bit of `sum` is 0
+  // 1 if the exact sum has a larger magnitude than `sum`, otherwise -1.
+  const Longs step = (below ^ (sum < 0.0)) | 1;
   return __builtin_convertvector(reinterpret_cast<Doubles>(bits + (step & inexact & even)),
                                  FloatLanes);
 }

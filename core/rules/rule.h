@@ -4,8 +4,8 @@
 
 /// The attention rules (docs/math/rules.md). A rule computes the weights of the keys from the
 /// scores of a query. Each file of this folder defines one rule as a struct of function templates.
-/// They are used with double (the reference backend), with float (CUDA) and with SIMD vectors of
-/// queries (the CPU backend). For SIMD vectors, exp2, min and select are found by
+/// These templates are used with double (the reference backend), with float (CUDA) and with SIMD
+/// vectors of queries (the CPU backend). For SIMD vectors, exp2, min and select are found by
 /// argument-dependent lookup. Each rule has the members
 ///   own_key: false if a query does not see the key at its own position;
 ///   leftward: true if the keys of a query are processed from the last to the first;

@@ -15,8 +15,9 @@ class Gru {
 
   Var operator()(const Var& x, const Segments& segments) const;
 
-  Linear input;       // makes the parts [r | z | n], [tokens, 3 width]
-  Parameter u, bias;  // [3 width, width]; [width], the bias of U_n
+  Linear input;  // computes x_r, x_z and x_n of autograd/gru.h side by side, [tokens, 3 width]
+  // u: the matrices U_r, U_z and U_n, [3 width, width]; bias: the bias of U_n, [width].
+  Parameter u, bias;
 };
 
 }  // namespace longhand::nn

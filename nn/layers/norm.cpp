@@ -54,7 +54,8 @@ Var BatchNorm::operator()(const Var& x) const {
   return batch_norm(x, batch, weight, bias, epsilon);
 }
 
-/// The moment of the batch is `moment` times `factor`.
+/// Proposes the next value of a running moment (mean or variance): running + momentum * (factor *
+/// moment - running), where factor * moment is the moment of the batch.
 void BatchNorm::propose(const Buffer& running, const Tensor& moment, double factor) const {
   const Var old = running.latest();
   running.propose((old + momentum * (factor * Var(moment) - old)).value());

@@ -43,8 +43,8 @@ Tensor rule_weights(Scores scores, AttentionRule rule, std::int64_t head, std::i
   return attention_weights(scores, rule).reshape({length, length});
 }
 
-/// For each reference pair (query, key) of the sequence, adds the head's amount, an entry of
-/// Reinforcement::amounts, to the weight of the pair if this weight exceeds the threshold.
+/// Increases the weights of the reference pairs (query, key) of the sequence by the head's amount,
+/// an entry of Reinforcement::amounts. Only weights that exceed the threshold are increased.
 Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
                   std::int32_t begin, std::int32_t length) {
   const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];

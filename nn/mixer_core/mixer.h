@@ -34,7 +34,9 @@ struct MixerPlace {
 struct MixerCache {
   Tensor keys_values = {};  // [rows, columns of keys and values]
   Tensor outputs = {};      // [rows, columns()], for mixers whose outputs depend on earlier outputs
-  Tensor numbers = {};      // further values, [rows, cached_numbers()], of the parameters' type
+  // Numbers other than keys, values and outputs, such as the logarithms of forget gates: [rows,
+  // cached_numbers()], of the parameters' type.
+  Tensor numbers = {};
   // States of fixed size: [sequences, n] for each n in cached_memories(), initially 0.
   std::vector<Tensor> memories = {};
 };
@@ -69,7 +71,8 @@ struct MixerPass {
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
   MixerView* view = nullptr;  // unless null, receives the mixer's intermediate results
-  const Var* x = nullptr;  // input of the projection; some mixers multiply it by further matrices
+  // Input of the projection; some mixers also multiply it by matrices of their own.
+  const Var* x = nullptr;
 };
 
 /// The scope (prefix of parameter names) of a layer, and parameters that several mixers of the
@@ -134,7 +137,7 @@ class Mixer {
   /// Number of further entries that are cached per token, in addition to keys, values and outputs.
   /// These entries have the type of the parameters.
   virtual std::int64_t cached_numbers() const { return 0; }
-  /// For each state of fixed size that is cached, the number of its entries per sequence.
+  /// The number of entries per sequence of each cached state of fixed size.
   virtual std::vector<std::int64_t> cached_memories() const { return {}; }
   /// Throws an Error if decoding is impossible because a token's output depends on later tokens.
   virtual void check_decoding() const {}

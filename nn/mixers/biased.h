@@ -54,7 +54,7 @@ class BiasedHeads final : public AttentionHeads {
   Parameter beta_;
   /// The bias of ScoreBias::matrix, [heads, longest, longest]; otherwise empty.
   Parameter matrix_;
-  /// For ScoreBias::heads, the matrices that compute the queries and keys of the additional heads;
+  /// The matrices that compute the queries and keys of the additional heads of ScoreBias::heads;
   /// otherwise empty. Their shape is [heads * width, width of the residual stream].
   Parameter query_, key_;
 };

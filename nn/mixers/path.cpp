@@ -45,7 +45,8 @@ class PathHeads final : public AttentionHeads {
     return static_cast<std::int64_t>(
         std::sqrt(static_cast<double>(most_path_scores) / static_cast<double>(heads)));
   }
-  // The shapes of tensors depend on the lengths of the sequences, so steps cannot be replayed.
+  // The shapes of tensors depend on the lengths of the sequences, so training steps cannot be
+  // recorded and replayed.
   bool repeats() const override { return false; }
 
   void build(MixerScope& layer, const MixerPlace& place) override {

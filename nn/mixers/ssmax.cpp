@@ -9,8 +9,9 @@ namespace {
 /// from becoming flatter as n grows.
 class SsmaxHeads final : public AttentionHeads {
  public:
-  // Scores are multiplied by s ln n for n visible keys. This is the initial value of the trained
-  // number s. It is 1 / (mean of ln n for n up to 1024), so the heads start close to plain softmax.
+  // Initial value of the trained number s. Scores are multiplied by s ln n for n visible keys. The
+  // initial value is 1 / (mean of ln n for n up to 1024), so the heads start close to plain
+  // softmax.
   double first = 0.168;
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SsmaxHeads>(*this); }

@@ -115,8 +115,8 @@ void add_ending_tokens(Json& config, const GgufFile& file) {
   config["eos_token_id"] = std::move(ends);
 }
 
-/// Returns the config.json of a GPT-2. Its GGUF files have no fields for the activation and for the
-/// scale of scores.
+/// Returns the config.json of a GPT-2 model. GGUF files of such models have no fields for the
+/// activation and for the scale of scores.
 Json gpt2_config(const GgufFile& file, const Values& values, std::int64_t vocabulary) {
   const std::int64_t heads = values.size("attention.head_count");
   LONGHAND_CHECK(values.size("attention.head_count_kv", heads) == heads, file.name(),

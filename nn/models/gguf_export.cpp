@@ -35,9 +35,9 @@ GgufKind exported_kind(const Family& family) {
   return *kind;
 }
 
-/// Throws an Error if the model has an option for which GGUF files of this family have no field,
-/// and which differs from the value that readers of these files assume. The family's form has been
-/// checked before.
+/// GGUF files of a family have no fields for some options. Programs that read such a file assume a
+/// fixed value for each of these options. Throws an Error if the model's value differs from it. The
+/// family's form has been checked before.
 void check_options(const DecoderConfig& config, GgufKind kind) {
   const std::string_view name = architecture_of(kind);
   const bool gelu = kind == GgufKind::gemma3 || kind == GgufKind::gpt2;
@@ -116,8 +116,8 @@ void put_options(GgufWriter& writer, const DecoderConfig& config, GgufKind kind)
   put("attention.value_length", heads.width);
   put_number("attention.layer_norm_rms_epsilon", config.epsilon);
   put("rope.dimension_count", heads.width);
-  // A Gemma stores the base of its layers with full attention. If the model is too shallow for such
-  // a layer, no layer uses the stored base.
+  // The file of a Gemma model contains the base of the rotary frequencies for layers with full
+  // attention. If the model has no such layer, no layer uses this base.
   double base = kind == GgufKind::gemma3 ? 1e6 : heads.rope.base;
   for (std::int64_t i = 0; i < config.layers; ++i) {
     if (heads_of(config, i).window == 0) base = heads_of(config, i).rope.base;
@@ -126,8 +126,9 @@ void put_options(GgufWriter& writer, const DecoderConfig& config, GgufKind kind)
   if (kind == GgufKind::gemma3) put("attention.sliding_window", heads.window);
 }
 
-/// Throws an Error unless the tokenizer encodes texts as readers do, which encode a word that is a
-/// token as this token only for Llama 3's words.
+/// Programs that read GGUF files may encode a word that is a token as this token, without merging.
+/// They do so only if words are split as in Llama 3. Throws an Error unless the tokenizer gives the
+/// same tokens.
 void check_whole_words(const Tokenizer& tokenizer) {
   TokenizerParts parts = tokenizer.parts();
   const bool theirs = parts.pattern == WordPattern::llama3;
@@ -144,7 +145,8 @@ void check_whole_words(const Tokenizer& tokenizer) {
   }
 }
 
-/// The value of tokenizer.ggml.pre: the name of a byte-level tokenizer's words.
+/// The value of tokenizer.ggml.pre: the name of the pattern that splits a text into words, for a
+/// byte-level tokenizer.
 std::string_view name_of_words(WordPattern pattern) {
   switch (pattern) {
     case WordPattern::gpt2:
@@ -212,7 +214,7 @@ void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t 
     for (const AddedToken& token : *list) {
       if (!below(token.id)) continue;
       types[token.id] = token.special ? gguf_token::control : gguf_token::by_user;
-      // User-defined tokens contain a space and not the mark.
+      // In GGUF files, user-defined tokens contain a space in place of space_mark.
       texts[token.id] =
           spaces && !token.special ? replaced_all(token.content, space_mark, " ") : token.content;
     }
@@ -353,7 +355,8 @@ void put_tensor(GgufWriter& writer, Laid tensor, const std::string& file) {
                 });
 }
 
-/// Writes the divisors of the rotary frequencies of a stretched Llama.
+/// Writes the divisors of the rotary frequencies of a Llama model whose long wavelengths are
+/// lengthened (RopeOptions::factor).
 void put_divisors(GgufWriter& writer, const SoftmaxHeads& heads) {
   RopeOptions plain = heads.rope;
   plain.factor = 1;
@@ -362,7 +365,8 @@ void put_divisors(GgufWriter& writer, const SoftmaxHeads& heads) {
   std::vector<float> divisors;
   for (std::size_t p = 0; p < full.size(); ++p) {
     const double ratio = full[p] / stretched[p];
-    // Frequencies are rounded to f32. The factor itself is exact.
+    // Frequencies are rounded to f32, so their ratio may differ slightly from the factor. In this
+    // case, the exact factor is written.
     const bool is_factor = std::abs(ratio - heads.rope.factor) < 1e-6 * heads.rope.factor;
     divisors.push_back(static_cast<float>(is_factor ? heads.rope.factor : ratio));
   }

@@ -10,7 +10,8 @@
 namespace longhand::nn {
 namespace {
 
-using NamePair = std::pair<std::string_view, std::string_view>;  // Hugging Face's name, GGUF's name
+// Hugging Face's name of a tensor, and GGUF's name of the same tensor.
+using NamePair = std::pair<std::string_view, std::string_view>;
 
 constexpr std::array<NamePair, 13> llama_parts{{
     {"input_layernorm", "attn_norm"},

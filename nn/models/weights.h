@@ -18,7 +18,7 @@ namespace longhand::nn {
 struct StoredTensor {
   std::string place;  // start of error messages about the tensor: `FILE: tensor "NAME": `
   Shape shape;
-  /// Reads entries first, first + 1, ... until `numbers` is full.
+  /// Fills `numbers` with consecutive entries, beginning with the entry at index `first`.
   std::function<void(std::int64_t first, std::span<double> numbers)> read;
 };
 

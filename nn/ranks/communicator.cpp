@@ -304,7 +304,7 @@ void Communicator::together(const std::function<void()>& work) {
   try {
     work();
   } catch (const RankLost&) {
-    throw;  // without gather(), which would need the lost rank
+    throw;  // gather() is not called, because it would need the lost rank
   } catch (...) {
     failed = std::current_exception();
   }

@@ -46,8 +46,8 @@ std::optional<AddedTokenFinder::Match> AddedTokenFinder::find(std::string_view t
 std::optional<AddedTokenFinder::Match> AddedTokenFinder::match_at(std::string_view text,
                                                                   std::size_t place) const {
   std::optional<Match> longest;
-  // The tokens in [low, high) begin with the bytes of the text, from `place` on, that have been
-  // compared so far.
+  // The bytes of the text from `place` on are compared one after another. All tokens in [low, high)
+  // begin with the bytes compared so far.
   const auto first = static_cast<unsigned char>(text[place]);
   auto low = tokens_.begin() + first_[first], high = tokens_.begin() + first_[first + 1u];
   if (low != high && low->content.size() == 1) longest = {place, place + 1, low->id};

@@ -103,8 +103,8 @@ void Encoder::encode_normalized(std::string_view text, std::size_t begin) {
   }
 }
 
-/// The end of the block of text that starts at `begin`. The text can be split here, because no
-/// word, merge or normalization crosses this place.
+/// Returns the end of the block of text that starts at `begin`. The text can be split at this end,
+/// because no word, merge or normalization crosses it.
 std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) const {
   if (text.size() - begin <= 2 * block_size) return text.size();
   std::size_t at = begin + block_size;
@@ -136,9 +136,9 @@ std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
 }
 
 ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
-  // original() maps a place in the normalized text to the original text. A place inside a part that
-  // normalization rewrote is mapped to the start of this part in the original text or, if `is_end`,
-  // to the end of this part.
+  // original() maps a place in the normalized text to the original text. If normalization rewrote a
+  // part of the text, every place inside this part is mapped to the start of the part in the
+  // original text or, if `is_end` is true, to its end.
   std::size_t next = next_rewritten_;
   const auto original = [&](std::size_t place, bool is_end) {
     while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
@@ -179,8 +179,9 @@ void Encoder::encode_block(std::string_view text, std::size_t begin) {
 
 template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
-  // Splits off up to 32 words before the first of them is encoded. In the meantime, the CPU fetches
-  // the entries of these words in known_, the cache of encoded words.
+  // Splits off up to 32 words before the first of them is encoded. set() prefetches the entry of
+  // each word in known_, the cache of encoded words, so that the entries arrive before they are
+  // read.
   std::array<Word, 32> words;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {

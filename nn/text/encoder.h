@@ -120,8 +120,7 @@ class Encoder {
   // normalized_: the result of the last normalization; rewritten_: the parts that it changed.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
-  /// normalized_ is the normal form of a part of the text that is being encoded. This is the
-  /// position of that part in the text.
+  /// Position, in the text that is being encoded, of the part whose normal form is normalized_.
   std::size_t original_begin_ = 0;
   /// Index of the entry of rewritten_ at which original_range() starts its next search. All earlier
   /// entries end before the start of the last range that was passed to original_range().

@@ -81,8 +81,9 @@ void sort_marks(std::vector<char32_t>& points) {
   }
 }
 
-/// Composes each code point with the last base character before it, if Unicode has a composition of
-/// the two, and if all remaining marks between them have lower combining classes.
+/// Composes each code point with the last base character before it. The two are composed only if
+/// Unicode has a composition of them, and if all remaining marks between them have lower combining
+/// classes.
 void compose_all(std::vector<char32_t>& points) {
   std::size_t kept = 0, base = 0;
   bool has_base = false;

@@ -31,8 +31,8 @@ struct Header {
   std::uint32_t version = 1;
   std::uint32_t width = 0;  // bytes per id
   std::uint64_t count = 0;  // number of ids
-  // text_size, text_changed, tokenizer and lossy identify the text, the tokenizer and the option
-  // from which the ids were made.
+  // The members from text_size to `lossy` identify the text, the tokenizer and the option from
+  // which the ids were made.
   std::uint64_t text_size = 0;
   std::int64_t text_changed = 0;  // time of the last change of the text, in nanoseconds since 1970
   std::uint32_t tokenizer = 0;

@@ -94,7 +94,8 @@ class Tokenizer {
   std::array<TokenId, 256> byte_tokens_, ascii_tokens_;
   std::vector<MergeTable::Merge> ascii_merges_;
   std::vector<bool> special_;
-  // For WordPattern::spaces: the byte NN of each token <0xNN>; -1 for all other tokens.
+  // The byte NN of each token <0xNN>, and -1 for all other tokens. Empty unless the pattern is
+  // WordPattern::spaces.
   std::vector<std::int16_t> byte_of_;
 };
 

@@ -47,8 +47,8 @@ void GradientExchange::close(Bucket bucket) {
     const std::int64_t gap = -at & 3;  // each f32 member begins at a multiple of 16 bytes
     if (gap > 0) bucket.gaps = true;
     at += gap;
-    // Members are sorted by share, so each later share begins at `at` or after further members of
-    // the current share.
+    // Members are sorted by share. All shares after this member's share begin at `at`, unless the
+    // next member belongs to the same share. In that case, the next iteration overwrites them.
     if (!owners_.empty()) {
       for (std::size_t s = share(i) + 1; s < bucket.shares.size(); ++s) {
         bucket.shares[s] = static_cast<std::size_t>(at);

@@ -40,12 +40,13 @@ class GradientExchange {
   /// losses over the ranks.
   Tensor finish(const Tensor& losses);
 
-  /// For each parameter: true if it had a gradient on any rank in the last step.
+  /// Contains true for each parameter that had a gradient on any rank in the last step.
   const std::vector<bool>& reached() const { return reached_; }
   /// Seconds that the sums of the last step took, and seconds in which this rank waited for them.
   double seconds() const { return seconds_; }
   double exposed() const { return exposed_; }
-  /// The seconds for which add() waited for other ranks. They are part of exposed().
+  /// The seconds for which add() waited for other ranks. They are a part of the seconds for which
+  /// this rank waited for sums (exposed()).
   double waited() const { return waited_; }
 
  private:
@@ -56,8 +57,8 @@ class GradientExchange {
     /// index in `flat` of the start of each member, and of the end of the last one
     std::vector<std::int64_t> at = {};
     bool gaps = false;  // true if there is padding between members
-    std::vector<std::size_t> shares =
-        {};  // argument of begin_sum(); empty: every rank receives all sums of the bucket
+    // The argument `shares` of begin_sum(). Empty: every rank receives all sums of the bucket.
+    std::vector<std::size_t> shares = {};
     std::size_t missing = 0;  // number of members whose gradients are not complete
     Tensor flat = {};
     std::uint64_t ticket = 0;  // the number that begin_sum() returned

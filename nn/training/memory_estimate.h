@@ -26,13 +26,14 @@ struct MemoryEstimate {
 /// How a step is distributed over ranks and batches.
 struct StepSpread {
   std::int64_t ranks = 1;
-  std::int64_t parts = 1, accumulation = 1;  // as in TrainerOptions
+  std::int64_t parts = 1, accumulation = 1;  // number of parts of a step, and of batches per part
   Sharing sharing = Sharing::nothing;
   std::size_t bucket_bytes = GradientExchange::bucket_bytes;
   bool keeps_panels = false;  // true for the cpu backend, which caches packed panels
 };
 
-/// Makes the optimizer of a model. If ranks share its state, they are given.
+/// Makes the optimizer of a model. The second argument is the communicator of the ranks that share
+/// the optimizer's state, or null if each rank stores the whole state.
 using OptimizerOf = std::function<std::unique_ptr<Optimizer>(const Model&, Communicator*)>;
 
 /// Estimates the memory that one rank needs for a step with this batch and optimizer (default:

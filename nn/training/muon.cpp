@@ -10,7 +10,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The square root of the sum of all squares. [1]
+/// Returns the square root of the sum of the squares of all entries of x, [1].
 Var frobenius_norm(const Var& x) {
   Backend& backend = x.backend();
   const DType type = x.value().dtype();

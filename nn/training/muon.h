@@ -25,7 +25,7 @@ class MuonOptimizer final : public Optimizer {
   MuonOptimizer(const Parameters& parameters, const MuonOptions& options, Groups groups = {},
                 Communicator* ranks = nullptr);
   std::string_view kind() const override { return "muon"; }
-  /// The factor of a step of a matrix with this shape.
+  /// The factor that multiplies the update of a matrix with this shape.
   static double scale_of(MuonOptions::Scale scale, const Shape& shape);
 
  private:

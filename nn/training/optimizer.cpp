@@ -152,10 +152,10 @@ std::vector<int> Optimizer::owners() const {
   return owners;
 }
 
-/// Computes the norm of all gradients. If `over_ranks`, each rank has only some of the gradients:
-/// it computes their sums of squares, and all ranks add all sums in the same order. `sizes`
-/// contains the sizes of all gradients. `gradients` has the same order; a gradient on another rank
-/// is empty.
+/// Computes the norm of all gradients. If `over_ranks` is true, each rank has only some of the
+/// gradients. It computes the sums of squares of these gradients, and all ranks add all sums in the
+/// same order. `sizes` contains the sizes of all gradients. `gradients` has the same order; a
+/// gradient on another rank is empty.
 void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
                          const Tensor& losses, bool over_ranks) {
   std::int64_t count = 0;

@@ -33,21 +33,22 @@ struct SgdOptions {
   double clip = 0;
 };
 
-/// Options of Muon; see nn/training/muon.h. Its own rule updates matrices, and AdamW updates all
+/// Options of Muon; see nn/training/muon.h. Muon's own rule updates matrices, and AdamW updates all
 /// other parameters.
 struct MuonOptions {
-  /// The factor of a step of a matrix. adam: 0.2 sqrt(max(rows, columns)), with which entries move
-  /// as far as with AdamW, so that both use one learning rate. original: sqrt(max(1, rows /
-  /// columns)).
+  /// The factor that multiplies the update of a matrix. adam: 0.2 sqrt(max(rows, columns)). With
+  /// this factor, entries move as far as with AdamW, so that both rules can use one learning rate.
+  /// original: sqrt(max(1, rows / columns)).
   enum class Scale { adam, original };
 
-  AdamOptions adam =
-      {};  // options of AdamW for all other parameters; decay and clip also apply to matrices
+  /// Options of AdamW, which updates all parameters that Muon's own rule does not update. The
+  /// options `decay` and `clip` also apply to Muon's own rule.
+  AdamOptions adam = {};
   double momentum = 0.95;
   bool nesterov = true;
   std::int64_t steps = 5;  // steps of the Newton-Schulz iteration
   Scale scale = Scale::adam;
-  double rate = 1;  // learning rate of matrices, as a factor of the schedule's
+  double rate = 1;  // learning rate of matrices, as a multiple of the schedule's learning rate
 
   friend bool operator==(const MuonOptions&, const MuonOptions&) = default;
 };
@@ -90,13 +91,13 @@ class Optimizer {
 
   /// Writes the values that change from step to step to the backend's memory. Steps count from 1.
   void prepare(double rate, std::int64_t step);
-  /// Executes the prepared step and clears the gradients. The host reads no result. losses [n]. If
-  /// each rank has only the gradients of its own parameters, `reached` is true for parameters that
-  /// have a gradient on any rank.
+  /// Executes the prepared step and clears the gradients. The host reads no result. `losses` is a
+  /// vector of all losses of the step. If each rank has only the gradients of its own parameters,
+  /// `reached` must be given: it contains true for each parameter that has a gradient on any rank.
   void step(const Tensor& losses, const std::vector<bool>* reached = nullptr);
-  /// Global norm of the last step's gradients before clipping. [1]
+  /// Global norm of the last step's gradients before clipping, a tensor [1].
   const Tensor& norm() const { return norm_; }
-  /// Factor by which the last step multiplied the gradients for clipping. [1]
+  /// Factor by which the last step multiplied the gradients for clipping, a tensor [1].
   const Tensor& factor() const { return factor_; }
   void go_on();
 
@@ -121,8 +122,8 @@ class Optimizer {
   /// The rank that stores the state of each parameter; 0 for frozen parameters.
   std::vector<int> owners() const;
 
-  /// If ranks share the state: makes this rank store the whole state, so that it can be loaded from
-  /// a file.
+  /// Makes this rank store the whole state even if ranks share it, so that the state can be loaded
+  /// from a file.
   void hold_all();
   void hold_own();  // undoes hold_all(): removes the state of other ranks' parameters
   bool holds_all() const;
@@ -130,7 +131,7 @@ class Optimizer {
  protected:
   using Groups = std::span<const ParameterGroup>;
   struct Shared {
-    double decay = 0, clip = 0;                // as in AdamOptions
+    double decay = 0, clip = 0;                // weight decay, and maximum norm of the gradients
     std::vector<std::string_view> state = {};  // suffixes of the state tensors of a parameter
     std::int64_t numbers = 1;                  // size of Update::now
     bool short_state = false;                  // store the state in bf16 if parameters are f32
@@ -152,11 +153,13 @@ class Optimizer {
     /// Factor of the gradients for clipping, [1]. If it is 0, apply() must change nothing.
     Tensor factor;
 
-    /// Sets a parameter or state tensor to `value`, unless factor is 0.
+    /// Sets a parameter or state tensor to `value`. If the member `factor` is 0, the tensor does
+    /// not change.
     void assign(const Tensor& to, const Var& value) const;
   };
   /// The values that change from step to step, for step `step` with this rate. They are tensors, so
-  /// that recorded steps can be replayed with other values. By default, the learning rate.
+  /// that recorded steps can be replayed with other values. The default implementation returns only
+  /// the learning rate.
   virtual std::vector<double> now(double rate, std::int64_t step) const;
   /// The constants of the formula, for numbers().
   virtual Numbers constants() const { return {}; }

@@ -64,15 +64,17 @@ void PlacedStep::add_gradients(Model& model, const GradientTree::Summed& summed)
   }
 }
 
-/// Adds the gradients of one batch. `tree` is the tree for the last batch of a part, and null for
-/// all other batches.
+/// Computes the gradients of one batch and adds them to the parameters' gradients. A step consists
+/// of parts, and a part of batches. For the last batch of a part, `tree` is the tree that adds the
+/// gradients of all parts. For all other batches, `tree` is null.
 void PlacedStep::add_gradients(Model& model, std::size_t batch, GradientTree* tree) {
   if (begins) begins(places[batch]);
   const auto at = static_cast<std::int64_t>(batch);
   Tape tape;
   if (tree) tree->watch(tape);
   Loss loss;
-  // Blocks that are recomputed in the backward pass draw the same numbers again.
+  // Selects the random numbers of this batch. Blocks that are recomputed in the backward pass draw
+  // the same numbers again.
   const Noise::Drawing noise(*model.parameters().noise(), places[batch]);
   {
     const Recording recording(tape);

@@ -61,7 +61,8 @@ struct StepCut {
 
   std::int64_t batches() const { return parts * each; }
   std::int64_t first_batch() const { return first * each; }
-  /// For the batch with index `place` in the step: the index of its part among this rank's parts.
+  /// Returns the part of the batch with index `place` in the step, as an index among this rank's
+  /// parts.
   std::size_t part_of(std::int64_t place) const {
     return static_cast<std::size_t>(place / each - first);
   }
@@ -79,7 +80,7 @@ struct Step {
   std::vector<double> shares;        // share of each batch in the total weight of the step
   Clock::time_point start;
   double own_seconds = 0;  // seconds that this rank computed; set only with several ranks
-  Tensor numbers = {};     // as in PlacedStep
+  Tensor numbers = {};     // losses and other results, laid out as in PlacedStep::numbers
   bool choices = true;
 
   double seconds() const {  // seconds since the step began

@@ -26,7 +26,7 @@ struct BatchShape {
   std::map<std::string, Shape> named_features = {};
   struct TokenShape {
     std::int64_t tokens = 0, sequences = 0;
-    std::int64_t longest = 0;  // rounded up like BatchShape::longest
+    std::int64_t longest = 0;  // Input::longest of the input, rounded up to a power of two
     bool operator==(const TokenShape&) const = default;
   };
   std::map<std::string, TokenShape> named_tokens = {};

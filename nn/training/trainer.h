@@ -45,7 +45,8 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;
   double checkpoint_seconds = 0;  // maximum seconds between checkpoints; 0: no limit
   CheckpointOptions checkpoints = {};
-  // Every look_every-th step is reported before a later step changes the model; 0: no step is.
+  // Interval of steps, for example 10: every 10th step is reported before a later step changes the
+  // model. 0: no step is reported so early.
   std::int64_t look_every = 0;
   /// The step that is passed to hooks.traced; allowed only with a single rank.
   std::optional<std::int64_t> traced = {};
@@ -73,10 +74,11 @@ struct TrainerHooks {
   /// evaluation, writes a checkpoint of the last finished step and returns. It is not called while
   /// recorded work is replayed. With several ranks, only evaluations can be abandoned.
   std::function<bool()> interrupt = {};
-  /// If set, StepReport::batches is computed, and this hook is called with the hashes of the state
-  /// before the first step, after each step for which `hashes_after` returns true, and before each
-  /// checkpoint. It must be set on all ranks or on none, and is called on the ranks that store the
-  /// whole state. It is called at most once per step, after `report`.
+  /// If set, StepReport::batches is computed, and this hook is called with the hashes of the
+  /// training state. It is called before the first step, after each step for which `hashes_after`
+  /// returns true, and before each checkpoint. It must be set on all ranks or on none, and is
+  /// called on the ranks that store the whole state. It is called at most once per step, after
+  /// `report`.
   std::function<void(std::int64_t step, const StateHashes&)> hashed = {};
   std::function<bool(std::int64_t step)> hashes_after = {};
 };

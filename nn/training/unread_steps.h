@@ -15,9 +15,8 @@ class UnreadSteps {
   explicit UnreadSteps(double seconds) : seconds_(seconds) {}
 
   void add(Step step) { steps_.push_back(std::move(step)); }
-  bool enough() const {
-    return steps_.size() >= together_;
-  }  // true if the results should be read now
+  /// True if there are enough unread steps, so that their results should be read now.
+  bool enough() const { return steps_.size() >= together_; }
   /// Waits for all unread steps and returns them with complete reports.
   std::vector<Step> read(Communicator& ranks);
 

@@ -80,8 +80,8 @@ class BackwardPass {
  private:
   using Kernels = AttentionGradientKernels<T>;
   struct Segment {
-    // The work list contains the segment's items one after another. This is the index of the first
-    // one. It is used only if the keys of the segment are divided into several ranges.
+    // Index in the work list of the segment's first item. The segment's other items follow it. The
+    // index is used only if the keys of the segment are divided into several ranges.
     std::size_t first_item;
     std::int64_t parts, parts_before;
     std::int64_t sums, solved_rows;  // offsets of the segment in all_sums_ and all_solved_rows_
@@ -110,7 +110,8 @@ class BackwardPass {
                  std::int64_t parts) {
     const std::int64_t begin = part * range_, end = std::min(at.keys, begin + range_);
     const std::int64_t unseeing = std::max<std::int64_t>(0, begin - first_position(scores_, at));
-    const std::int64_t queries = at.queries - unseeing;  // queries that see a key of the range
+    // Number of queries that see a key of the range.
+    const std::int64_t queries = at.queries - unseeing;
     const double cost = static_cast<double>((end - begin) * queries * group_) * 2.5 *
                         static_cast<double>(width_ + value_width_);
     const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads_);
@@ -268,8 +269,8 @@ class BackwardPass {
   std::int64_t parts_ = 0, sums_ = 0, solved_rows_ = 0;
 
   Tensor all_sums_, all_solved_rows_, all_walked_, dots_, row_sums_;
-  // For each segment, range of keys and query head, a partial sum of the gradient of gamma. At the
-  // end, the partial sums are added in a fixed order.
+  // Partial sums of the gradient of gamma, one for each segment, range of keys and query head. At
+  // the end, they are added in a fixed order.
   std::vector<float> dgamma_;
 };
 

@@ -266,9 +266,9 @@ class BackwardKernel : GradientRows<T, Product, Rule> {
   /// Computes W, which replaces dy, for the rows of a panel, from the last to the first. The
   /// formulas are in chacal_gradients.h and deltaformer_gradients.h. W_j depends on
   /// B_j = sum_(i>j) P_ij W_i. Before the call, value_sums contains the terms of B_j for rows i of
-  /// later panels. After the call, value_sums contains the sums from which the rule computes dv,
-  /// and `gradients` contains W. For DeltaFormer, each row of W is multiplied by the gain of the
-  /// row here.
+  /// later panels. After the call, `gradients` contains W, and value_sums contains the sums from
+  /// which the rule computes dv. For DeltaFormer, `gradients` contains g_j W_j in place of W_j,
+  /// where g_j is the gain of row j (DeltaFormer::gain).
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;

@@ -145,8 +145,8 @@ class Search {
     IntVec match = load(space_.match + t);
     Vec highest = load(scores + r * panel);
     for (std::int64_t j = r + 1; j < end; ++j) highest = max(load(scores + j * panel), highest);
-    // Returns if no score of a query without a match is positive. If the maximum is NaN, a score
-    // may still be positive, so the keys are tested one by one.
+    // Nothing remains to be done if no score of a query without a match is positive. If the maximum
+    // is NaN, a score may still be positive, so the keys are tested one by one.
     if (!any(~(highest <= Vec(0.0f)) & (match < IntVec(0)))) return;
     Vec found = load(space_.found + t);
     const std::int64_t all = sight.keys_of_all(t, lanes).end;

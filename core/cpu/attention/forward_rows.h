@@ -213,8 +213,8 @@ class Rows {
   }
 
   /// Packs the vectors that ChaCAL and DeltaFormer multiply by the weights instead of v, for
-  /// `count` keys beginning at key j. They are computed from the outputs at these keys. Outputs at
-  /// positions before the first query are read from `earlier`, all others from y.
+  /// `count` keys beginning at key j. The vectors are computed from the outputs at these keys.
+  /// Outputs at positions before the first query are read from `earlier`, all others from y.
   void pack_solved(std::int64_t j, std::int64_t count) {
     const std::int64_t width = shape_.value_width;
     const HeadRows<const T> y{task_.y.at, task_.y.stride};

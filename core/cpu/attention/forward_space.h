@@ -22,8 +22,8 @@ struct Space {
   // scores: the scores of a block of 64 keys and a panel of 64 queries, f32 [block][panel]. p: the
   // weights of these keys as packed words (product.h), [block / Product::depth][panel].
   float *scores, *p;
-  // ChaCAL and DeltaFormer only: the vectors that later rows read instead of v (forward_rows.h).
-  // There is one for each query of a panel, f32 [panel][value_stride].
+  // The vectors that later rows of ChaCAL and DeltaFormer read instead of v (forward_rows.h), one
+  // for each query of a panel, f32 [panel][value_stride]. Other rules do not use this buffer.
   float* solved;
   // queries: the packed queries of each panel of the chunk, [depth][panel]. outputs: for each
   // query, the sum of weight times value over the keys processed so far.
@@ -73,7 +73,8 @@ struct Space {
   }
 };
 
-/// For one panel of queries, pointers into the arrays of Space that have one number per query.
+/// Pointers to the numbers of one panel of queries, in those arrays of Space that have one number
+/// per query.
 struct Running {
   float *times, *shifts;
   float *maxima, *sums, *shrink;

@@ -25,7 +25,8 @@ struct GradientSpace {
   // f32. query_sums: dq, summed over the keys so far. ChaCAL and DeltaFormer replace dy by W, the
   // solution of their triangular system.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  // Products on tile registers only: query_sums, transposed so that each query has one row.
+  // A transposed copy of query_sums, with one row per query. Only products on tile registers use
+  // it.
   float* query_rows;
   // Two blocks of 64 by 64 f32 numbers, [key][query]. p contains first the scores and later P. ds
   // contains first dP and later dS. If P or dS is stored only as packed words, it does not replace
@@ -49,8 +50,9 @@ struct GradientSpace {
   // log_sums: for TRA, the logarithm of the softmax denominator. walked: for stick-breaking and
   // TRA, the numbers that are updated at every key (see walked_numbers).
   float *pulls, *log_sums, *walked[walked_numbers];
-  // For each key of the range: its shift (Scores::decay), and a SIMD vector of partial sums of dS
-  // over queries, for the gradient of the shift.
+  // key_shifts: the shift (Scores::decay) of each key of the range. key_shift_sums: for each key, a
+  // SIMD vector of partial sums of dS over queries, from which the gradient of the shift is
+  // computed.
   float *key_shifts, *key_shift_sums;
   std::int64_t depth, value_depth;  // number of packed words per row of k, and per row of v
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;

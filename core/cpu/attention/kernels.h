@@ -147,8 +147,8 @@ struct AttentionKernels {
 /// panel to the first.
 template <class T>
 struct AttentionGradientKernels {
-  // True for stick-breaking and TRA. If a segment has several ranges of keys, they require the
-  // buffer AttentionGradients::walked.
+  // True for stick-breaking and TRA. If a segment has several ranges of keys, these two rules
+  // require the buffer AttentionGradients::walked.
   bool leftward;
   std::int64_t range;  // maximum number of keys in a range
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);

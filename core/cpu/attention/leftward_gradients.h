@@ -5,8 +5,10 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The state of stick-breaking or TRA for a SIMD vector of queries. Keys are processed from the
-/// last to the first. `known` and `sum` are the two numbers that each key updates (walked_numbers
-/// in kernels.h). The other members do not change.
+/// last to the first, and each key updates `known` and `sum`. For stick-breaking, `known` is the
+/// weight not yet assigned, and `sum` is the sum of P dP over the remaining keys. For TRA, `known`
+/// is the number of positive scores so far, and `sum` is the gradient of the count bias so far. The
+/// other members do not change.
 struct Walk {
   Vec known, sum;
   Vec pull, log, log_sum, d;

@@ -162,10 +162,10 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   pack_right<Product>(x, rows, width, to, packed_width(width));
 }
 
-/// Packs the transpose of x: to[c][t] is word c of row t of x. A row of `to` has `panel` words. If
-/// `times` is not null and the product does not round operands to bf16, row t of x is multiplied by
-/// times[t]. Words for t beyond the last row of x are 0 up to the end of a SIMD vector. Words after
-/// this vector are not written.
+/// Packs the transpose of x: to[c][t] is word c of row t of x. A row of `to` has `panel` words. Row
+/// t of x is multiplied by times[t] unless `times` is null. If the product rounds operands to bf16,
+/// `times` is ignored: the caller multiplies the results of the product instead. Words for t beyond
+/// the last row of x are 0 up to the end of a SIMD vector. Words after this vector are not written.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

@@ -123,7 +123,7 @@ void attend(CpuBackend& backend, const Pass& pass) {
 /// includes tile registers only if matrix products on them save time, which depends on `math` and
 /// `longest`, the length of the longest sequence.
 ExecContext softmax_exec(const ExecContext& exec, Math math, std::int64_t longest);
-/// Returns the same threads with an instruction set that has no tile registers.
+/// Returns the threads of `exec` with an instruction set that has no tile registers.
 ExecContext without_tiles(const ExecContext& exec);
 
 /// A function that replaces a row of scores by its weights. `row` contains only the scores of keys

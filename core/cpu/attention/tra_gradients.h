@@ -37,8 +37,8 @@ struct TraGradients : SoftmaxGradients {
     return ds;
   }
 
-  /// Computes space.bounds, from which spent() decides whether earlier keys can have a weight. For
-  /// each row, it is Tra::bound(highest, ...) - log_sum, where `highest` is an upper bound of the
+  /// Computes space.bounds, from which spent() decides whether earlier keys can have a weight. The
+  /// bound of a row is Tra::bound(highest, ...) - log_sum. Here `highest` is an upper bound of the
   /// row's scores with earlier keys, and log_sum is the logarithm of the row's softmax denominator.
   template <class T, class Product>
   static void bound(const GradientPanel<T, Product>& rows) {

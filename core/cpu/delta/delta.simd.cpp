@@ -172,10 +172,10 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Computes y = c.between * (a b) like the other weighed(). Also adds sign scores * (a b) to
-/// `flow`. Here a b is a matrix product, and * is the elementwise product. flow_ij becomes the
-/// gradient with respect to the sum of the decays between tokens j and i, as far as it comes from
-/// the score of these two tokens.
+/// Computes y = c.between * (a b) like the other weighed(). Also adds sign * scores * (a b) to
+/// `flow`. Here a b is a matrix product, `sign` is a number, and * is the elementwise product.
+/// flow_ij is a gradient with respect to the sum of the decays between tokens j and i. This
+/// function adds the part that comes from the score of these two tokens.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);

@@ -53,9 +53,10 @@ struct MicroJob {
 };
 
 /// Computes c = alpha a b + beta c for a tile of M rows and job.cols columns of c. The columns fill
-/// V vectors, of which only the last may be partly empty. If Rows is true, the units of each row of
-/// A are contiguous (a_unit = 1). Otherwise, the units of consecutive rows at the same index of k
-/// are contiguous (a_row = 1).
+/// V vectors, of which only the last may be partly empty. A unit is one f32 value or two bf16
+/// values that are adjacent along k. If Rows is true, the next unit in memory is the next unit of
+/// the same row of A (a_unit = 1). Otherwise, it is the unit of the next row of A at the same k
+/// (a_row = 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
   // The loops are fully unrolled, because indexing the accumulators at run time would spill all of

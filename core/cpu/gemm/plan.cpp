@@ -23,8 +23,9 @@ constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task that computes dot products
 constexpr double task_flops = 2e6;  // about 20 us of work per task, far longer than its overhead
 constexpr std::int64_t enough_tasks = 32;
-// Rows and columns of c in the smallest tasks that divide_k expects, and rows in a task if B is
-// packed once for all tasks. They are those of AVX-512.
+// The sizes of tasks from which divide_k() computes the number of tasks. finest_rows, finest_cols:
+// rows and columns of c in the smallest task. shared_rows: rows of a task if B is packed once for
+// all tasks. These are the sizes for AVX-512, but divide_k() uses them for every instruction set.
 constexpr std::int64_t finest_rows = 56, finest_cols = 256, shared_rows = 112;
 constexpr double many_turns = 256;
 
@@ -77,8 +78,8 @@ void choose_tasks(const Gemm& g, GemmPlan& plan) {
 }
 
 /// Divides not only c but also the sum over k among tasks, if k is long and even the finest
-/// division of c gives few tasks. The division determines the order of sums, so it must not depend
-/// on the instruction set, as the sizes of tasks do.
+/// division of c gives few tasks. The division determines the order of sums. Unlike the sizes of
+/// tasks, it must therefore not depend on the instruction set.
 void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   const std::int64_t finest = g.batch * divide_up(g.m, finest_rows) * divide_up(g.n, finest_cols);
   const std::int64_t blocks = blocks_of_k(g, plan);

@@ -56,9 +56,8 @@ template <class T>
                        : Vec(0.0);
 }
 
-/// Copies elements of a PackJob to floats: of each of the rows (or columns) `first` to first + 31,
-/// the elements k to k + 31. Row (or column) first + i becomes row i of `block`. Entries beyond the
-/// end of the operand are 0.
+/// Copies the elements k to k + 31 of each of the 32 rows (or columns) from `first` on to floats.
+/// Row (or column) first + i becomes row i of `block`. Entries beyond the end of the operand are 0.
 template <class T>
 void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
                     float (&block)[32][32]) {
