@@ -64,13 +64,13 @@ void seed_gradients(const Operation& operation, const AuditFile& file, Backend& 
     const bool found = given != file.output_gradients.end();
     if (!has_gradient(output)) {
       LONGHAND_CHECK(!found, operation.name, ": output '", output.name,
-                     "' has no gradient; remove the tensor d", output.name);
+                     "' has no gradient; remove the tensor d", output.name, " from the file");
       continue;
     }
     const Tensor& y = output.value.value();
     if (!found) {
-      LONGHAND_CHECK(output.name == "loss", operation.name, ": gradients need the tensor d",
-                     output.name, ' ', y.shape(), " in addition to the inputs");
+      LONGHAND_CHECK(output.name == "loss", operation.name, ": expected a tensor d", output.name,
+                     " of shape ", y.shape(), ", which the gradients need, got none");
       output.value.sink().add(Tensor::from(backend, y.shape(), y.dtype(), std::vector{1.0}));
       continue;
     }

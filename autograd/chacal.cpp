@@ -14,7 +14,7 @@ HeadsBackward chacal_into(const ScoreVars& s, const HeadVars& v, const Var& gamm
   if (recorded({&s.q.data, &s.k.data, &v.data, &s.multiplier, &s.decay, &sink, &gamma})) {
     LONGHAND_CHECK(
         !earlier,
-        "chacal: keys and values from a cache have no gradient; run chacal without a Recording");
+        "chacal: keys and values from a cache have no gradient; run chacal without a `Recording`");
     log_denominator = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
   }
   backend(Chacal{.scores = scores,

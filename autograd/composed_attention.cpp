@@ -112,7 +112,7 @@ Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
                     const EditWeights& edit, const Var& sink) {
   const Segments keys = s.keys ? s.keys : s.queries;
   LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
-                 "composed_chacal: expected as many queries as keys in every sequence");
+                 "composed_chacal: expected equal numbers of queries and keys in every sequence");
   HeadArguments("composed_chacal", s.q.value()).causal(s.value());
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
     Var p = weight_matrices(s, at, SoftmaxVars{sink});
@@ -129,8 +129,9 @@ Var composed_deltaformer(const DeltaFormerVars& in) {
                     .keys = keys,
                     .scale = in.scale,
                     .math = in.math};
-  LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
-                 "composed_deltaformer: expected as many queries as keys in every sequence");
+  LONGHAND_CHECK(
+      std::ranges::equal(s.queries.lengths(), keys.lengths()),
+      "composed_deltaformer: expected equal numbers of queries and keys in every sequence");
   const DType master = in.gain.value().dtype();
   return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;

@@ -11,7 +11,7 @@ Var short_convolution(const HeadVars& x, const Segments& segments, const Var& we
   const Tensor y = output_heads(x, x.width).data;
   LONGHAND_CHECK((!options.before && !options.after) || !recorded({&x.data, &weight}),
                  "short_convolution: tokens from a cache have no gradient; run short_convolution "
-                 "without a Recording");
+                 "without a `Recording`");
   y.backend()(ShortConvolution{.x = x.value(),
                                .segments = segments,
                                .weight = weight.value(),

@@ -14,8 +14,9 @@ Var cumulate(const Var& x, const Segments& segments, bool reverse) {
 }
 
 Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory) {
-  LONGHAND_CHECK(!x.wants_grad(),
-                 "cumulate: a sum from a cache has no gradient; run cumulate without a Recording");
+  LONGHAND_CHECK(
+      !x.wants_grad(),
+      "cumulate: a sum from a cache has no gradient; run cumulate without a `Recording`");
   const Tensor y = empty_like(x.value());
   y.backend()(
       Cumulate{.x = x.value(), .segments = segments, .before = memory, .y = y, .after = memory});

@@ -14,7 +14,7 @@ Var delta(const DeltaVars& in, const DeltaMemories& memories) {
   Tensor error;
   if (recorded({&in.q.data, &in.k.data, &in.v.data, &in.beta, &in.decay})) {
     LONGHAND_CHECK(!memories.before && !memories.after,
-                   "delta: a memory from a cache has no gradient; run delta without a Recording");
+                   "delta: a memory from a cache has no gradient; run delta without a `Recording`");
     error = Tensor(y.data.backend(), {y.data.rows(), in.k.heads * in.v.width},
                    master_type(y.data.dtype()));
   }

@@ -20,7 +20,7 @@ Var deltaformer(const DeltaFormerVars& in, const Heads& earlier) {
   if (recorded({&in.q.data, &in.k.data, &in.v.data, &in.gain})) {
     LONGHAND_CHECK(!earlier,
                    "deltaformer: keys and values from a cache have no gradient; run deltaformer "
-                   "without a Recording");
+                   "without a `Recording`");
     log_denominator =
         Tensor(y.data.backend(), {y.data.rows(), y.heads}, master_type(y.data.dtype()));
     read = output_heads(in.q, in.v.width);

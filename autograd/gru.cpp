@@ -39,9 +39,10 @@ struct TokenOrder {
 
 void check_gru(const Var& x, const Segments& segments, const Var& u, const Var& bias) {
   const std::int64_t n = x.value().columns() / 3;
-  LONGHAND_CHECK(x.shape().rank() == 2 && n > 0 && x.value().columns() == 3 * n,
-                 "gru: x: expected a matrix with 3 n columns for an n of at least 1, got ",
-                 x.shape());
+  LONGHAND_CHECK(
+      x.shape().rank() == 2 && n > 0 && x.value().columns() == 3 * n,
+      "gru: x: expected a matrix whose number of columns is a positive multiple of 3, got ",
+      x.shape());
   LONGHAND_CHECK(u.shape() == Shape({3 * n, n}), "gru: u: expected ", Shape({3 * n, n}), ", got ",
                  u.shape());
   LONGHAND_CHECK(bias.shape() == Shape({n}), "gru: bias: expected ", Shape({n}), ", got ",

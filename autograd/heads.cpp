@@ -8,9 +8,10 @@
 namespace longhand {
 
 HeadVars all_columns(const Var& x, std::int64_t heads) {
-  LONGHAND_CHECK(heads >= 1 && x.shape().rank() == 2 && x.shape()[1] % heads == 0,
-                 "heads: expected a number of heads that divides the columns of the matrix ",
-                 x.shape(), ", got ", heads);
+  LONGHAND_CHECK(
+      heads >= 1 && x.shape().rank() == 2 && x.shape()[1] % heads == 0,
+      "heads: expected a number of heads that divides the number of columns of the matrix ",
+      x.shape(), ", got ", heads, " heads");
   return {x, 0, heads, x.shape()[1] / heads};
 }
 

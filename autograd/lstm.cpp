@@ -16,7 +16,7 @@ Var lstm(const HeadVars& x, const Segments& segments, const Var& u, const LstmOp
   Tensor gates, cells;
   if (recorded({&x.data, &u})) {
     LONGHAND_CHECK(!options.before && !options.after,
-                   "lstm: a state from a cache has no gradient; run lstm without a Recording");
+                   "lstm: a state from a cache has no gradient; run lstm without a `Recording`");
     gates = Tensor(y.data.backend(), {tokens, x.heads * x.width}, master);
     cells = Tensor(y.data.backend(), {tokens, x.heads * x.width / 4}, master);
   }

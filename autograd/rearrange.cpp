@@ -12,8 +12,8 @@ namespace {
 
 int axis_of(std::string_view op, const Var& x, int axis) {
   const int rank = x.shape().rank();
-  LONGHAND_CHECK(axis >= -rank && axis < rank, op, ": expected an axis of shape ", x.shape(),
-                 ", got ", axis);
+  LONGHAND_CHECK(axis >= -rank && axis < rank, op, ": expected the index of an axis of the shape ",
+                 x.shape(), ", got ", axis);
   return axis < 0 ? axis + rank : axis;
 }
 

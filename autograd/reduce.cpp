@@ -30,8 +30,9 @@ void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shap
 /// Reduces x along any axis: moves this axis to the end and applies the row reduction `of`.
 Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
   const int rank = x.shape().rank();
-  LONGHAND_CHECK(axis >= -rank && axis < rank, "reduction: expected an axis of the shape ",
-                 x.shape(), ", got ", axis);
+  LONGHAND_CHECK(axis >= -rank && axis < rank,
+                 "reduction: expected the index of an axis of the shape ", x.shape(), ", got ",
+                 axis);
   std::vector<int> axes;
   std::vector<std::int64_t> left;
   for (int a = 0; a < rank; ++a) {

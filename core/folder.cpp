@@ -82,7 +82,7 @@ Folder Folder::below(const fs::path& relative) const {
   Folder folder = *this;
   for (const fs::path& name : relative) {
     LONGHAND_CHECK(relative.is_relative() && name != "..", relative.native(),
-                   ": expected a folder below ", path_.native());
+                   ": expected a relative path without \"..\" to a folder inside ", path_.native());
     if (name.empty() || name == ".") continue;
     FileDescriptor inner = folder.open(name.native(), folder_flags | O_NOFOLLOW);
     const int reason = errno;

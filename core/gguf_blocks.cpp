@@ -248,8 +248,8 @@ void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::i
   const std::int64_t last = first + std::ssize(numbers);
   LONGHAND_CHECK(
       first >= 0 && last <= std::ssize(blocks) / static_cast<std::int64_t>(type.bytes) * type.block,
-      "GGUF: expected a range of the numbers that are stored in ", blocks.size(),
-      " bytes, got numbers ", first, " to ", last);
+      "GGUF: expected a range of numbers that lies within ", blocks.size(),
+      " bytes of blocks, got numbers ", first, " to ", last);
   std::array<float, largest_block> decoded;
   for (std::int64_t i = first; i < last;) {
     type.decode(blocks.data() + static_cast<std::size_t>(i / type.block) * type.bytes,
@@ -266,7 +266,8 @@ void encode_gguf(const GgufType& type, std::span<const double> numbers,
   const std::size_t count = numbers.size() / static_cast<std::size_t>(type.block);
   LONGHAND_CHECK(
       type.encode && std::ssize(numbers) % type.block == 0 && blocks.size() == count * type.bytes,
-      "GGUF: expected numbers that make up whole blocks of ", type.name, ", got ", numbers.size());
+      "GGUF: expected a count of numbers that is a multiple of ", type.block,
+      ", the block size of ", type.name, ", got ", numbers.size());
   const bool finite_only = type.block > 1;  // a factor of a block cannot represent NaN
   std::array<float, largest_block> rounded;
   for (std::size_t b = 0; b < count; ++b) {

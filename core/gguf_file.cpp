@@ -278,7 +278,7 @@ bool GgufFile::boolean(std::string_view key) const { return as<bool>(key, "true 
 
 std::vector<std::string_view> GgufFile::strings(std::string_view key) const {
   const Array& array = as<Array>(key, "an array of texts");
-  LONGHAND_CHECK(array.type == string_type, name_, ": ", key, ": expected texts, got numbers");
+  LONGHAND_CHECK(array.type == string_type, name_, ": ", key, ": expected strings, got numbers");
   Cursor cursor(array.bytes, name_);
   std::vector<std::string_view> all;
   all.reserve(static_cast<std::size_t>(array.count));

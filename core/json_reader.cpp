@@ -338,7 +338,7 @@ Json JsonReader::value() {
 }
 
 Json JsonReader::read_value(std::size_t& values) {
-  if (++values > most_values) fail(file_, ": expected at most ", most_values, " values of JSON");
+  if (++values > most_values) fail(file_, ": expected at most ", most_values, " JSON values");
   switch (peek()) {
     case '{': {
       Json::Object members;

@@ -154,13 +154,13 @@ Numbers::Numbers(const Shape& shape, Type type, std::string bytes)
 std::int64_t Numbers::row_size() const { return count() == 0 ? 0 : size() / count(); }
 
 double Numbers::operator[](std::int64_t entry) const {
-  LONGHAND_CHECK(entry >= 0 && entry < size(), "numbers: expected an entry from 0 to ", size() - 1,
-                 ", got ", entry);
+  LONGHAND_CHECK(entry >= 0 && entry < size(), "numbers: expected an entry index from 0 to ",
+                 size() - 1, ", got ", entry);
   return entry_at(type_, bytes_->data() + static_cast<std::size_t>(entry) * size_of(type_));
 }
 
 void Numbers::append_row(std::int64_t row, std::vector<double>& out) const {
-  LONGHAND_CHECK(row >= 0 && row < count(), "numbers: expected a row from 0 to ", count() - 1,
+  LONGHAND_CHECK(row >= 0 && row < count(), "numbers: expected a row index from 0 to ", count() - 1,
                  ", got ", row);
   const std::size_t each = size_of(type_);
   const char* at = bytes_->data() + static_cast<std::size_t>(row * row_size()) * each;
@@ -171,8 +171,8 @@ Numbers Numbers::select(std::span<const std::int64_t> rows) const {
   const std::size_t each = static_cast<std::size_t>(row_size()) * size_of(type_);
   std::string bytes;
   for (const std::int64_t row : rows) {
-    LONGHAND_CHECK(row >= 0 && row < count(), "numbers: expected a row from 0 to ", count() - 1,
-                   ", got ", row);
+    LONGHAND_CHECK(row >= 0 && row < count(), "numbers: expected a row index from 0 to ",
+                   count() - 1, ", got ", row);
     bytes.append(*bytes_, static_cast<std::size_t>(row) * each, each);
   }
   return {shape_.with_front(std::ssize(rows)), type_, std::move(bytes)};

@@ -42,15 +42,15 @@ void Segments::assign_lengths(std::span<const std::int32_t> lengths) {
 std::shared_ptr<const Segments::Host> Segments::host_of(std::span<const std::int32_t> begins,
                                                         std::span<const std::int32_t> lengths) {
   LONGHAND_CHECK(begins.size() == lengths.size(),
-                 "segments: expected as many begins as lengths, got ", begins.size(),
-                 " begins and ", lengths.size(), " lengths");
+                 "segments: expected a first row and a length for each segment, got ",
+                 begins.size(), " first rows and ", lengths.size(), " lengths");
   auto host = std::make_shared<Host>();
   host->begins.assign(begins.begin(), begins.end());
   host->lengths.assign(lengths.begin(), lengths.end());
   for (std::size_t s = 0; s < lengths.size(); ++s) {
     LONGHAND_CHECK(begins[s] >= 0 && lengths[s] >= 0, "segments: segment ", s,
-                   ": expected a begin and a length of at least 0, got ", begins[s], " and ",
-                   lengths[s]);
+                   ": expected a first row and a length of at least 0, got the first row ",
+                   begins[s], " and the length ", lengths[s]);
     host->tile = host->tile && begins[s] == host->tokens;
     host->tokens += lengths[s];
     host->longest = std::max<std::int64_t>(host->longest, lengths[s]);

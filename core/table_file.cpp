@@ -58,7 +58,8 @@ std::optional<std::vector<std::string>> TableFile::read_row() {
   std::size_t bytes = 0;
   for (bool is_quoted = false; line; line = read_line()) {
     LONGHAND_CHECK(find_broken_utf8(*line) == std::string::npos, name_, ':', lines_.number(),
-                   ": expected UTF-8, got invalid byte ", find_broken_utf8(*line) + 1);
+                   ": expected UTF-8, got an invalid byte at position ",
+                   find_broken_utf8(*line) + 1);
     bytes += line->size() + 1;
     LONGHAND_CHECK(bytes <= longest_row, place(), ": expected a row of at most ", longest_row,
                    " bytes; a quote may be missing");

@@ -85,7 +85,7 @@ void Tensor::require(DType expected) const {
 
 Tensor Tensor::reshape(const Shape& shape) const {
   LONGHAND_CHECK(shape.size() == size(), "reshape: expected a shape of ", size(),
-                 " elements, like ", shape_, ", got ", shape, " with ", shape.size());
+                 " elements, like ", shape_, ", got ", shape, " with ", shape.size(), " elements");
   Tensor view = *this;
   view.shape_ = shape;
   return view;

@@ -347,7 +347,8 @@ void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t lines)
       std::int64_t{sizeof(float)} * (rows * lanes * each + columns * block_lines + 2);
   const std::int64_t together = std::min<std::int64_t>(delta_together, delta_shared / token);
   LONGHAND_CHECK(together > 0,
-                 "delta: cuda: expected fewer query heads per key head at this head width, got ",
+                 "delta: cuda: expected fewer query heads for each key head, because the shared "
+                 "memory of a block is too small, got ",
                  task.group);
   launch(backend.stream(),
          {task.segments.count, task.heads, (lines + block_lines - 1) / block_lines}, delta_threads,

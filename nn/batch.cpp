@@ -50,7 +50,8 @@ void check_floats(std::string_view name, const Floats& floats) {
 /// an Error that contains `name`, the name of the array.
 void check_count(std::string_view name, std::int64_t count, std::int64_t rows, std::int64_t each) {
   LONGHAND_CHECK(count == 0 || (count % each == 0 && count / each == rows), "batch: ", name,
-                 ": expected ", each, " per row for ", rows, " rows, got ", count, " in total");
+                 ": expected entries for ", rows, " rows (", each, " per row), got ", count,
+                 " entries");
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ Batch Examples::batch(std::int64_t first, std::int64_t count) const {
 std::pair<Examples, Examples> Examples::split(double share, std::uint64_t seed) const {
   check(*this);
   require_some(*this);
-  LONGHAND_CHECK(share >= 0 && share <= 1, "examples: expected a share from 0 to 1, got ", share);
+  LONGHAND_CHECK(share >= 0 && share <= 1,
+                 "examples: expected a share of the examples from 0 to 1, got ", share);
   const auto part = [&](std::int64_t first, std::int64_t end) {
     const RandomOrder order(static_cast<std::uint64_t>(count()), seed, Purpose::split, 0);
     std::vector<std::int64_t> rows;

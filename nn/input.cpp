@@ -58,9 +58,9 @@ void give_positions(Input& input, std::span<const std::int32_t> given,
     return;
   }
   const auto [least, most] = std::ranges::minmax(given);
-  LONGHAND_CHECK(given.size() == places.size() && least >= 0,
-                 "input: expected a position of at least 0 for each of ", places.size(),
-                 " tokens, got ", given.size(), " positions, the lowest ", least);
+  LONGHAND_CHECK(given.size() == places.size(), "input: expected ", places.size(),
+                 " positions, one for each token, got ", given.size());
+  LONGHAND_CHECK(least >= 0, "input: expected positions of at least 0, got ", least);
   input.positions.assign(given);
   input.longest = std::int64_t{most} + 1;
 }
@@ -116,8 +116,9 @@ void Input::assign(std::span<const std::int32_t> tokens, std::span<const std::in
   ids.assign(tokens);
   give_positions(*this, given_positions, places, largest(totals));
   if (!std::ranges::equal(lengths, segments.lengths())) segments.assign(lengths);
-  LONGHAND_CHECK(std::ssize(pairs) == (reference ? reference.rows() : 0),
-                 "input: expected as many reference pairs as before, got ", pairs.size());
+  LONGHAND_CHECK(std::ssize(pairs) == (reference ? reference.rows() : 0), "input: expected ",
+                 reference ? reference.rows() : 0,
+                 " reference pairs, as when the input was created, got ", pairs.size());
   if (reference) reference.assign(in_rows(pairs, places));
 }
 

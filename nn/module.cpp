@@ -44,11 +44,12 @@ void Parameter::learn_only(std::vector<Rows> rows) const {
   std::int64_t end = 0;
   for (const Rows& some : rows) {
     LONGHAND_CHECK(some.count > 0 && some.first >= end && some.count <= all - some.first, name(),
-                   ": expected ranges of rows in ascending order, within the ", all, " rows, got ",
+                   ": expected ascending ranges within the ", all, " rows of the parameter, got ",
                    some.count, " rows from row ", some.first, " on");
     end = some.first + some.count;
   }
-  LONGHAND_CHECK(!rows.empty(), name(), ": expected at least one trained row, got none");
+  LONGHAND_CHECK(!rows.empty(), name(),
+                 ": expected at least one range of rows to train, got no range");
   state_->rows = std::move(rows);
 }
 

@@ -31,8 +31,9 @@ std::optional<DropoutDraw> Noise::draw(std::uint32_t layer, double rate) const {
 }
 
 Noise::Drawing::Drawing(Noise& noise, std::int64_t part) : noise_(noise) {
-  LONGHAND_CHECK(!noise.step_ || part < 1 << (32 - layer_bits), "model: expected at most ",
-                 1 << (32 - layer_bits), " parts of a step, got ", part + 1);
+  LONGHAND_CHECK(!noise.step_ || part < 1 << (32 - layer_bits),
+                 "model: expected a batch that is cut into at most ", 1 << (32 - layer_bits),
+                 " parts, got ", part + 1, " parts");
   noise.part_ = static_cast<std::uint32_t>(part);
 }
 

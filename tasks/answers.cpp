@@ -43,8 +43,8 @@ std::vector<RecordMarks::Label> labels_of(const Json& labels, std::string_view s
     const auto token = is_label ? index_in(one[std::size_t{0}]) : std::nullopt;
     const auto group = size == 3 && is_label ? index_in(one[std::size_t{1}]) : 0;
     LONGHAND_CHECK(token && group && *group < most_labels, source,
-                   R"(: "labels": expected [i, "label"] or [i, g, "label"], g below )", most_labels,
-                   ", got ", one.dump());
+                   R"(: "labels": expected [i, "label"], or [i, g, "label"] with g below )",
+                   most_labels, ", got ", one.dump());
     const std::string& label = one[size - 1].string();
     LONGHAND_CHECK(!label.empty() && label.find(' ') == std::string::npos, source,
                    R"(: "labels": expected labels without spaces, got )", one.dump());

@@ -88,7 +88,7 @@ BoxesRules::BoxesRules(const OptionValues& o)
                        advanced ? Occupied::exactly : Occupied::any);
   LONGHAND_CHECK(!advanced || occupied != Occupied::any,
                  "task boxes: option occupied: expected \"start\", \"at-most\" or \"exactly\", "
-                 "because option version is \"advanced\", got \"any\"");
+                 "because option \"version\" is \"advanced\", got \"any\"");
   one_at_start = choice_or(o, "start-items", {"version", "poisson", "one"}, advanced);
   shuffled = choice_or(o, "clauses", {"version", "ascending", "shuffled"}, !advanced);
   feasible_kinds = o.choice("kinds", {"proposed", "feasible"}) == 1;

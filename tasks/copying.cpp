@@ -31,7 +31,7 @@ class Copying final : public Task {
         mark_(noise_ + 1),
         vocabulary_(symbols_and_marks(symbols_)) {
     LONGHAND_CHECK(data_ <= places_.least, "task copying: option data: expected at most ",
-                   places_.least, " (the minimum of option noise), got ", data_);
+                   places_.least, " (the minimum of option \"noise\"), got ", data_);
   }
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }

@@ -59,7 +59,7 @@ class FlipFlopTask final : public Task {
                    "flip-flop: ignore: expected a number from 0 to 1, got ", ignore_);
     const std::int64_t ends = first_part.most + last_part.most;
     LONGHAND_CHECK(!drift_ || instructions_ >= ends, "flip-flop: expected at least ", ends,
-                   " instructions, because option letters is \"drift\", got ", instructions_);
+                   " instructions, because option \"letters\" is \"drift\", got ", instructions_);
   }
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }

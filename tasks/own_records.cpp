@@ -98,7 +98,7 @@ OwnRecords::OwnRecords(const OwnSettings& settings, const Vocabulary& vocabulary
   if (settings.part == held_out_name) begin_ = end_ - held_out;
   if (settings.part == "train") end_ -= held_out;
   LONGHAND_CHECK(begin_ < end_, name, ": expected more than ", records_.size(),
-                 " records, because ", held_out, " are held out (--task.held_out)");
+                 " records, because ", held_out, " records are held out (--task.held_out)");
   for (std::uint64_t i = 0; i < count(); ++i) {
     longest_ = std::max(longest_, std::ssize(sample_at(i).tokens));
   }

@@ -266,9 +266,9 @@ class TokenList {
       LONGHAND_CHECK(token.size() <= longest_word, place, ": expected words of at most ",
                      longest_word, " bytes, got a word of ", token.size(), " bytes");
       bytes_ += escaped(token).size() + (of_words_ ? 2 : 0);
-      LONGHAND_CHECK(bytes_ <= largest_token_list, place,
-                     ": expected a list of different tokens of at most ", largest_token_list,
-                     " bytes; --tokenizer bytes needs no list");
+      LONGHAND_CHECK(bytes_ <= largest_token_list, place, ": expected different tokens of at most ",
+                     largest_token_list,
+                     " bytes in total; --tokenizer bytes needs no list of tokens");
       found_.emplace(token);
     });
   }
@@ -358,8 +358,8 @@ void complete_labels(OptionValues& values, const std::vector<TaskFile>& files) {
     list += (list.empty() ? "" : escaped(" ")) + escaped(label);
   }
   LONGHAND_CHECK(list.size() <= largest_token_list, files.front().path.string(),
-                 ": expected a list of different labels of at most ", largest_token_list,
-                 " bytes, got ", list.size(), " bytes");
+                 ": expected different labels of at most ", largest_token_list, " bytes, got ",
+                 list.size(), " bytes");
   values.set("labels", list);
   if (values.text("predictions") == "0") values.set("predictions", std::to_string(predictions));
 }

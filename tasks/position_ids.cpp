@@ -27,18 +27,18 @@ class PositionedTask final : public Task {
   PositionedTask(std::unique_ptr<Task> task, PositionIds ids, std::int64_t range)
       : task_(std::move(task)), ids_(ids), range_(range) {
     LONGHAND_CHECK(range_ >= 1 && range_ <= 1 << 24,
-                   "position ids: expected the number of positions to be from 1 to ", 1 << 24,
-                   ", got ", range_);
+                   "position ids: expected a number of positions from 1 to ", 1 << 24, ", got ",
+                   range_);
     const std::int32_t any = 0;
     const Task& inner = *task_;
     LONGHAND_CHECK(
         ids_ != PositionIds::coupled || !inner.couplings({&any, 1}).empty(),
-        "position ids \"coupled\": expected the task addition, multiplication, reversal, "
-        "increment or copying, and no tokenizer");
-    LONGHAND_CHECK(
-        ids_ != PositionIds::abacus || !inner.digit_places({&any, 1}).empty(),
-        "position ids \"abacus\": expected the task addition or multiplication with the last "
-        "digit first, and no tokenizer");
+        "position ids \"coupled\": expected one of the tasks addition, multiplication, reversal, "
+        "increment and copying, without a tokenizer (--tokenizer)");
+    LONGHAND_CHECK(ids_ != PositionIds::abacus || !inner.digit_places({&any, 1}).empty(),
+                   "position ids \"abacus\": expected one of the tasks addition and "
+                   "multiplication, which write numbers with the last digit first, without a "
+                   "tokenizer (--tokenizer)");
   }
 
   const Vocabulary& vocabulary() const override { return task_->vocabulary(); }

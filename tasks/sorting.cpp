@@ -64,7 +64,7 @@ class Sorting final : public Task {
         copies_follow_(options.choice("successor", {"greater", "copy"}) == 1) {
     const std::int64_t length = lengths_.longest();
     LONGHAND_CHECK(repeat_ == 0 || !lengths_.is_mix(),
-                   "task sorting: option repeat: expected 0, because option length is 0, got ",
+                   "task sorting: option repeat: expected 0, because option \"length\" is 0, got ",
                    repeat_);
     LONGHAND_CHECK(repeat_ == 0 || (repeat_ <= length && length / repeat_ <= largest_),
                    "task sorting: option repeat: expected length / repeat between 1 and ", largest_,

@@ -32,9 +32,10 @@ class Records final : public TextSource {
     const bool from_the_text = !settings.validates || !settings.another_file();
     begin_ = from_the_text ? std::max(part.begin, static_cast<std::uint64_t>(settings.examples))
                            : part.begin;
-    LONGHAND_CHECK(begin_ < part.end, name, ": expected records for ",
+    LONGHAND_CHECK(begin_ < part.end, name, ": expected at least one record for ",
                    settings.validates ? "validation" : "training", ", got none: the file has ",
-                   lines_.size(), " records, of which ", settings.examples, " are examples",
+                   lines_.size(), " records, and ", settings.examples,
+                   " records are shown as examples before every prompt",
                    from_the_text ? "; --task.held-out 0 trains on all records" : "");
     count_ = part.end - begin_;
     // Makes every sample once, so that errors are reported before training starts.

@@ -145,7 +145,7 @@ class Words final : public Task {
         last_(options.choice("asked", {"all", "last"}) == 1),
         vocabulary_(WordVocabulary::of_numbers(group_.size())) {
     LONGHAND_CHECK(least_ <= most_, "task words: option min: expected at most ", most_,
-                   ", the value of option max, got ", least_);
+                   ", the value of option \"max\", got ", least_);
     if (least_ == 0) least_ = most_;
     LONGHAND_CHECK(!swaps_ || !group_.swaps().empty(),
                    "task words: option moves: expected \"all\", because no element of the group ",

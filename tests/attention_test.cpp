@@ -293,8 +293,9 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
     return refusal([&] { attention(s, v); });
   };
   BOOST_TEST(message([](ScoreVars&, HeadVars&) {}) == "accepted");
-  BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.k.heads = 3; }) ==
-             "attention: k: expected a number of heads that divides the 4 heads of q, got 3");
+  BOOST_TEST(
+      message([](ScoreVars& s, HeadVars&) { s.k.heads = 3; }) ==
+      "attention: k: expected a number of heads that divides 4, the number of heads of q, got 3");
   BOOST_TEST(
       message([](ScoreVars& s, HeadVars&) { s.k.first_column = 1; }) ==
       "attention: k: expected columns within [7, 6], got 2 heads of 3 columns from column 1");

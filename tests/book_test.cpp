@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(answers_on_pages_are_hidden_until_opened) {
              "<pre>a &lt; b\n</pre>\n</details>\n<p>Next</p>\n");
   longhand::expect_refusal(
       [] { markdown_page("<details><summary>Answer</summary>\n\nA sum.\n", same); },
-      "has no line </details> after it");
+      "expected a line </details> after a line <details>");
 }
 
 BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {

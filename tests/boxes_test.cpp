@@ -620,7 +620,7 @@ BOOST_AUTO_TEST_CASE(options_that_do_not_fit_are_refused) {
   refused({{"objects", "20"}}, "objects: expected at least 21 (boxes times most-items), got 20");
   refused({{"objects", "101"}}, "objects: expected a whole number from 1 to 100, got \"101\"");
   refused({{"version", "advanced"}, {"occupied", "any"}},
-          "occupied: expected \"start\", \"at-most\" or \"exactly\", because option version is "
+          "occupied: expected \"start\", \"at-most\" or \"exactly\", because option \"version\" is "
           "\"advanced\", got \"any\"");
   refused({{"version", "extended"}}, "version: expected default or advanced, got \"extended\"");
 }

@@ -72,7 +72,9 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   Parameters fewer(*backend, {DType::f32}, 3);
   fewer.add("first", {2}, normal(1), false);
   const auto before = fewer.all()[0].value().to_doubles();
-  expect_refusal(load_into(fewer).first, "tensor \"w\": expected none, got [3, 5] F32");
+  expect_refusal(load_into(fewer).first,
+                 "tensor \"w\": expected no tensor of this name, because the model has no such "
+                 "parameter, got [3, 5] F32");
   BOOST_TEST(fewer.all()[0].value().to_doubles() == before);
   // This checkpoint was saved without the state of the optimizer, so the state cannot be loaded.
   const AdamOptimizer adam(saved, {});

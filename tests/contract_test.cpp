@@ -180,7 +180,8 @@ BOOST_AUTO_TEST_CASE(losses_check_the_shapes_of_grouped_arguments) {
   BOOST_CHECK_NO_THROW(run(op));
   op.groups = 4;
   refused(op,
-          "cross_entropy: logits: expected a number of columns that is divisible by the 4 groups, "
+          "cross_entropy: logits: expected a number of columns that is divisible by 4, the number "
+          "of groups, "
           "got [2, 6]");
   op.groups = 2;
   refused(op, "cross_entropy: targets: expected [2, 2] i32, got [2, 3] i32");

@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_symbol_by_symbol) {
 BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
   BOOST_TEST(
       make.refusal({{"data", "65"}}) ==
-      "task copying: option data: expected at most 64 (the minimum of option noise), got 65");
+      "task copying: option data: expected at most 64 (the minimum of option \"noise\"), got 65");
   BOOST_TEST(make.refusal({{"symbols", "1"}}) ==
              "task copying: option symbols: expected a whole number from 2 to 65536, got \"1\"");
   BOOST_TEST(make.refusal({{"noise", "9-3"}}) ==

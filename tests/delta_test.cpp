@@ -206,8 +206,9 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
     alter(in);
     return refusal([&] { delta(in); });
   };
-  BOOST_TEST(refused([](DeltaVars& in) { in.k.heads = 2; }) ==
-             "delta: k: expected a number of heads that divides the 3 heads of q, got 2");
+  BOOST_TEST(
+      refused([](DeltaVars& in) { in.k.heads = 2; }) ==
+      "delta: k: expected a number of heads that divides 3, the number of heads of q, got 2");
   BOOST_TEST(refused([](DeltaVars& in) { in.beta = in.q.data; }) ==
              "delta: beta: expected [4, 3] f64, got [4, 6] f64");
   BOOST_TEST(
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   const Tensor memory = Tensor::zeros(*backend, {1, 12}, DType::f64);
   Tape tape;
   BOOST_TEST(refusal([&] { recorded(tape, [&] { return delta(in, {.before = memory}); }); }) ==
-             "delta: a memory from a cache has no gradient; run delta without a Recording");
+             "delta: a memory from a cache has no gradient; run delta without a `Recording`");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -117,7 +117,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_examples_are_refused) {
   expect_refusal([&] { shuffled_batches(examples_of(2), std::int64_t{1} << 62, 1); },
                  "from 1 to 2147483647, got 4611686018427387904 and 1");
   expect_refusal([&] { examples_of(0).split(0.5, 1); }, "examples: expected at least one example");
-  expect_refusal([&] { examples_of(2).split(1.5, 1); }, "expected a share from 0 to 1");
+  expect_refusal([&] { examples_of(2).split(1.5, 1); },
+                 "expected a share of the examples from 0 to 1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -226,9 +226,9 @@ BOOST_AUTO_TEST_CASE(options_can_be_set_as_typed_values) {
   BOOST_CHECK_THROW(FlipFlop{.ignore = 1.5}.make(), Error);
   const auto drift = FlipFlop{.instructions = 80, .drift = true}.make();
   BOOST_TEST(drift->longest() == 160);
-  BOOST_TEST(
-      refusal([] { FlipFlop{.instructions = 79, .drift = true}.make(); }) ==
-      "flip-flop: expected at least 80 instructions, because option letters is \"drift\", got 79");
+  BOOST_TEST(refusal([] { FlipFlop{.instructions = 79, .drift = true}.make(); }) ==
+             "flip-flop: expected at least 80 instructions, because option \"letters\" is "
+             "\"drift\", got 79");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

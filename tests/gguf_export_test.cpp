@@ -260,7 +260,8 @@ BOOST_AUTO_TEST_CASE(models_that_the_format_cannot_represent_are_refused) {
       R"("hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "head_dim": 8,)"
       R"("num_attention_heads": 3,)";
   BOOST_TEST(contains(refused(sizes + R"("model_type": "llama")", "q8_0"),
-                      "tensor \"token_embd.weight\": expected rows of a multiple of 32 numbers for "
+                      "tensor \"token_embd.weight\": expected a row length that is a multiple of "
+                      "32, the block size of "
                       "q8_0, got 24"));
   BOOST_TEST(contains(refused(sizes + R"("model_type": "llama", "hidden_act": "gelu")"),
                       "expected the activation silu for llama, got gelu"));
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(models_that_the_format_cannot_represent_are_refused) {
                       "expected heads that see all keys, got a window of 4"));
   BOOST_TEST(contains(refused(sizes + R"("model_type": "llama", "rope_scaling": {"factor": 8,)"
                                       R"("rope_type": "llama3", "low_freq_factor": 2})"),
-                      "stretched as in Llama 3, got others"));
+                      "stretched as in Llama 3, got other rotary positions"));
   const std::string gemma = sizes + R"("model_type": "gemma3_text", "sliding_window": 4,)";
   BOOST_TEST(contains(refused(gemma + R"("query_pre_attn_scalar": 9)"),
                       "expected a score scale of 1/sqrt(8)"));
@@ -376,13 +377,16 @@ BOOST_AUTO_TEST_CASE(invalid_exports_are_refused_in_one_line_and_leave_no_files)
   longhand.json("import theirs --out run --json");
   longhand.refuses(2, "export run", "expected --out DIR or --gguf FILE");
   longhand.refuses(2, "export run --out x.gguf", "--gguf FILE writes a GGUF file");
-  longhand.refuses(2, "export run --gguf x.gguf --out y", "--out: expected no --out beside --gguf");
-  longhand.refuses(2, "export run --gguf x.gguf --adapter", "--adapter: expected no --adapter");
-  longhand.refuses(2, "export run --gguf x.gguf --part-mib 3", "expected no --part-mib");
-  longhand.refuses(2, "export run --out y --type f32", "--type: expected --gguf FILE");
+  longhand.refuses(2, "export run --gguf x.gguf --out y", "--out: cannot be combined with --gguf");
+  longhand.refuses(2, "export run --gguf x.gguf --adapter",
+                   "--adapter: cannot be combined with --gguf");
+  longhand.refuses(2, "export run --gguf x.gguf --part-mib 3",
+                   "--part-mib: cannot be combined with --gguf");
+  longhand.refuses(2, "export run --out y --type f32", "--type needs --gguf FILE");
   longhand.refuses(2, "export run --gguf x.gguf --type q5_0",
                    "--type: expected f32, f16, q4_0, q8_0, bf16, got \"q5_0\"");
-  longhand.refuses(1, "export run --gguf x.gguf --type q4_0", "expected rows of a multiple of 32");
+  longhand.refuses(1, "export run --gguf x.gguf --type q4_0",
+                   "expected a row length that is a multiple of 32");
   longhand.refuses(1, "export run --gguf theirs", "expected a new file, but this folder exists");
   longhand.refuses(1, "export run --gguf theirs/config.json", "but this file exists");
   longhand.refuses(1, "export run --gguf nowhere/x.gguf", "nowhere/x.gguf: cannot write");

@@ -92,8 +92,9 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   const auto with = [&](const Shape& x, const Shape& u, const Shape& bias) {
     return refusal([&] { gru(make(x), three, make(u), make(bias)); });
   };
-  BOOST_TEST(with({3, 8}, {6, 2}, {2}) ==
-             "gru: x: expected a matrix with 3 n columns for an n of at least 1, got [3, 8]");
+  BOOST_TEST(
+      with({3, 8}, {6, 2}, {2}) ==
+      "gru: x: expected a matrix whose number of columns is a positive multiple of 3, got [3, 8]");
   BOOST_TEST(with({3, 6}, {6, 3}, {2}) == "gru: u: expected [6, 2], got [6, 3]");
   BOOST_TEST(with({3, 6}, {6, 2}, {6}) == "gru: bias: expected [2], got [6]");
   BOOST_TEST(

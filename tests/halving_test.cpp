@@ -30,7 +30,8 @@ BOOST_AUTO_TEST_CASE(each_stage_keeps_the_best_share_until_one_setting_remains) 
   BOOST_TEST((app::halving_stages(9, 3, 900) == Stages{{9, 100}, {3, 300}, {1, 900}}));
   BOOST_TEST((app::halving_stages(5, 2, 16) == Stages{{5, 2}, {3, 4}, {2, 8}, {1, 16}}));
   BOOST_TEST((app::halving_stages(1, 4, 7) == Stages{{1, 7}}));
-  BOOST_TEST(contains(refusal([] { app::halving_stages(9, 3, 8); }), "expected more steps"));
+  BOOST_TEST(contains(refusal([] { app::halving_stages(9, 3, 8); }),
+                      "halving: 8 steps are too few for 3 stages"));
   BOOST_TEST(
       contains(refusal([] { app::halving_stages(9, 1, 8); }), "expected a factor of at least 2"));
   using Places = std::vector<std::size_t>;
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(halving_can_be_resumed_and_divided_among_processes) {
 }
 
 BOOST_AUTO_TEST_CASE(settings_that_cannot_be_halved_are_refused) {
-  refuses(2, halved_with(4, 20), "--halving: halving: expected more steps");
+  refuses(2, halved_with(4, 20), "--halving: halving: 4 steps are too few for 4 stages");
   refuses(2, halved_with(16, 0),
           "--evaluate-samples: expected a number above 0, because a sweep ranks runs");
   refuses(2, halved + "--grid steps=8,16", "--halving cannot be combined with a --grid of steps");

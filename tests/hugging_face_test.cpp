@@ -374,7 +374,8 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "add up to 8, the width of the model, got softmax:1x4");
   refuses([](auto& c) { c.outputs = {5, 5}; }, "one output layer");
   refuses([](auto& c) { set_option(c.mixers, "window", "3"); }, "got a window of 3");
-  refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got heads with temper");
+  refuses([](auto& c) { set_option(c.mixers, "temper", "position"); },
+          "without the option \"temper\", got heads with this option");
   refuses([](auto& c) { c.norm = NormKind::rms; }, "no Hugging Face family matches this model");
   refuses([](auto& c) { c.gated = true; }, "expected LayerNorms before ungated feed forwards");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2/1", 8); }, "got softmax:2/1x4");
@@ -384,7 +385,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "gpt_neox: expected a score scale of 1/sqrt(width)");
   refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2", c.width = 6); },
-          "rotate pairs of entries, at most 3 entries (the width of a head), got 3");
+          "expected at most 3 rotated entries, the width of a head");
   const auto gpt2 = [&](auto change, const std::string& message) {
     refuses(
         [&](auto& c) {

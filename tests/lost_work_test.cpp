@@ -90,7 +90,9 @@ BOOST_AUTO_TEST_CASE(distributions_too_long_for_the_model_are_skipped_by_name) {
                       "4x            skipped: samples of up to 64 tokens, but the model reads at "
                       "most 16"));
   refuses(1, "eval a --samples 5 --on 2x", "2x: samples of up to 32 tokens");
-  refuses(1, learned + "--longest 8 --out b", "model.longest: the task has samples of up to 16");
+  refuses(1, learned + "--longest 8 --out b",
+          "model.longest: the model cannot read all samples of the task, which has samples of up "
+          "to 16");
   BOOST_TEST(!fs::exists(folder / "b"));
 }
 

@@ -152,7 +152,8 @@ start="train $fal $common --out refused"
   refused 'rank 1: .*book is 8896 bytes with checksum .* on this rank and 8893 bytes' \
     -np 1 -wdir "$folder/first" "$longhand" $text : -np 1 -wdir "$folder/second" "$longhand" $text
   refused 'power of two, got 3' -np 3 "$longhand" $start
-  refused 'at most 2 ranks, one for each part of a step, got 4' -np 4 "$longhand" $start --parts 2
+  refused 'at most 2 ranks, because the batch of a step is cut into 2 parts, got 4 ranks' \
+    -np 4 "$longhand" $start --parts 2
   refused 'rate' -np 2 "$longhand" $start --rate -1
   refused 'max-minutes' -np 2 "$longhand" $start --max-minutes -1
   refused 'max-minutes' -np 2 "$longhand" sweep --task sorting --grid rate=1e-3,3e-3 --out refused \

@@ -129,11 +129,11 @@ BOOST_AUTO_TEST_CASE(batches_whose_sizes_do_not_fit_are_refused) {
                    "batch: " + message);
   };
   refused([](Batch& batch) { batch.targets.pop_back(); },
-          "targets: expected 1 per row for 3 rows, got 2");
+          "targets: expected entries for 3 rows (1 per row), got 2");
   refused([](Batch& batch) { batch.weights.pop_back(); },
-          "weights: expected 1 per row for 3 rows, got 2");
+          "weights: expected entries for 3 rows (1 per row), got 2");
   refused([](Batch& batch) { batch.positions = {0}; },
-          "positions: expected 1 per row for 3 rows, got 1");
+          "positions: expected entries for 3 rows (1 per row), got 1");
   refused([](Batch& batch) { batch.groups = 0; }, "groups: expected at least 1, got 0");
   refused([](Batch& batch) { batch.lengths = {2'000'000'000}; },
           "tokens: expected lengths that add up to 3 tokens, got 2000000000");

@@ -150,10 +150,10 @@ BOOST_FIXTURE_TEST_CASE(a_column_with_too_many_classes_is_refused, Fixture) {
 BOOST_AUTO_TEST_CASE(entries_outside_an_array_are_refused) {
   const Numbers numbers({2, 2}, Numbers::Type::u8, "abcd");
   Doubles out;
-  expect_refusal([&] { numbers[4]; }, "expected an entry from 0 to 3, got 4");
-  expect_refusal([&] { numbers.append_row(-1, out); }, "expected a row from 0 to 1, got -1");
+  expect_refusal([&] { numbers[4]; }, "expected an entry index from 0 to 3, got 4");
+  expect_refusal([&] { numbers.append_row(-1, out); }, "expected a row index from 0 to 1, got -1");
   const std::int64_t row = 2;
-  expect_refusal([&] { numbers.select({&row, 1}); }, "expected a row from 0 to 1, got 2");
+  expect_refusal([&] { numbers.select({&row, 1}); }, "expected a row index from 0 to 1, got 2");
   expect_refusal([&] { Numbers({3}, Numbers::Type::i16, "abcde"); },
                  "expected the shape [3] with 2 bytes per entry, got 5 bytes");
 }

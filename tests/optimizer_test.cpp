@@ -338,7 +338,7 @@ BOOST_FIXTURE_TEST_CASE(an_optimizer_of_the_users_own_is_made_and_executed, Fixt
   expect_refusal([&] { two.prepare(0.1, 1); },
                  "optimizer two: now(): expected 2 numbers, as declared by the optimizer, got 1");
   expect_refusal([&] { make_optimizer(parameters, OptimizerMaker()); },
-                 "expected a function that returns an optimizer, got none");
+                 "expected a function that returns an optimizer, got no function");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(data_writes_a_folder_that_train_reads) {
           "option vocabulary: expected at least 26 for 12 keys and 12 values, got 16 "
           "(distribution 4x)");
   BOOST_TEST(!std::filesystem::exists(folder / "none"));
-  refuses(1, "data --task boxes --out w --mask", "--mask: expected a task with one token per char");
+  refuses(1, "data --task boxes --out w --mask", "--mask needs a task with one token per char");
   BOOST_TEST(json("data --task flip-flop --out f --count 20 --json")["command"] ==
              "longhand train --task f/ --task.after none");
   refuses(1, "data --task mine/ --out other", "expected a task that draws samples");
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(tokens_of_prompts_may_have_labels_instead_of_an_answer) {
   says(record("a b", "9"), "expected \"labels\", as the first record has, got none");
   says(with("[]"), "\"labels\": expected [[i, \"label\"], ...]");
   says(with("[[1]]"),
-       "\"labels\": expected [i, \"label\"] or [i, g, \"label\"], g below 4096, got");
+       "\"labels\": expected [i, \"label\"], or [i, g, \"label\"] with g below 4096, got");
   says(with("[[0,4096,\"9\"]]"), "\"labels\": expected [i, \"label\"]");
   says(with("[[1,\"9\"],[0,\"9\"]]"), "\"labels\": expected ascending indices");
   says(with("[[0,\"8 9\"]]"), "\"labels\": expected labels without spaces");

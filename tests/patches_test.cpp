@@ -128,9 +128,10 @@ BOOST_AUTO_TEST_CASE(impossible_convolutions_are_refused) {
   refused(2, 3, {.size = std::int64_t{1} << 32}, "size: expected 1 to 4096, got 4294967296");
   refused(2, 3, {.stride = -1}, "stride: expected 1 to 4096, got -1");
   refused(2, 3, {.padding = 1}, "padding: expected 0 to 0, got 1");
-  refused(0, 3, {}, "expected 1 to 2147483648 channels of input and output, got 0 and 3");
-  refused(2, std::int64_t{1} << 62, {},
-          "expected 1 to 2147483648 channels of input and output, got 2 and 4611686018427387904");
+  refused(0, 3, {}, "expected 1 to 2147483648 input channels and output channels, got 0 and 3");
+  refused(
+      2, std::int64_t{1} << 62, {},
+      "expected 1 to 2147483648 input channels and output channels, got 2 and 4611686018427387904");
   nn::Conv2d conv(scope, 2, 3, {.size = 2});
   conv.patch.size = 0;
   expect_refusal(

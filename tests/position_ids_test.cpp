@@ -157,12 +157,12 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
   const auto refused = [](std::string_view kind, PositionIds ids, std::int64_t range = 64) {
     return refusal([&] { draw(*with_ids(kind, ids, range), 0); });
   };
-  BOOST_TEST(
-      refused("words", PositionIds::coupled)
-          .starts_with("position ids \"coupled\": expected the task addition, multiplication"));
+  BOOST_TEST(refused("words", PositionIds::coupled)
+                 .starts_with("position ids \"coupled\": expected one of the tasks addition"));
   BOOST_TEST(
       refused("reversal", PositionIds::abacus)
-          .starts_with("position ids \"abacus\": expected the task addition or multiplication"));
+          .starts_with(
+              "position ids \"abacus\": expected one of the tasks addition and multiplication"));
   BOOST_TEST(refused("reversal", PositionIds::random, 2)
                  .starts_with("position ids: expected at most 2 positions in a sequence"));
   BOOST_TEST(refused("reversal", PositionIds::coupled, 2)
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
   const nn::Batch fewer{.tokens = {1, 2}, .lengths = {2}, .positions = {3}};
   BOOST_TEST(refusal([&] {
                nn::predict(model, fewer);
-             }).starts_with("input: expected a position of at least 0 for each of 2 tokens"));
+             }).starts_with("input: expected 2 positions, one for each token, got 1"));
 }
 
 // If the position ids equal the places of the tokens in their sequences, the logits have the same

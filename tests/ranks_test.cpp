@@ -813,7 +813,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_parts_and_ranks_that_do_not_fit_are_refused) {
     Trainer(mine, ragged_batch, cut_in(2, 1, 1), {}, ranks);
   };
   expect_refusal([&] { run_ranks(4, work); },
-                 "at most 2 ranks, one for each part of a step, got 4");
+                 "at most 2 ranks, because the batch of a step is cut into 2 parts, got 4");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -211,8 +211,9 @@ BOOST_AUTO_TEST_CASE(a_large_picture_is_replaced_by_a_note) {
 BOOST_AUTO_TEST_CASE(a_block_is_replaced_if_it_exists) {
   BOOST_TEST(replace_block("a\n<!-- x -->\nold\n<!-- end of x -->\nb\n", "x", "new\n") ==
              "a\n<!-- x -->\nnew\n<!-- end of x -->\nb\n");
-  longhand::expect_refusal([] { replace_block("a", "x", "new"); },
-                           "expected the marker lines \"<!-- x -->\" and \"<!-- end of x -->\"");
+  longhand::expect_refusal(
+      [] { replace_block("a", "x", "new"); },
+      "expected a page with the marker lines \"<!-- x -->\" and \"<!-- end of x -->\"");
 }
 
 /// `longhand repro ... --page` writes the page of a recipe and its figures (the numbers in tables).

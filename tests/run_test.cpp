@@ -400,7 +400,8 @@ BOOST_AUTO_TEST_CASE(labels_are_trained_and_scored_but_not_decoded) {
     json(train + name + "-3 --threads 3");
     BOOST_TEST((checkpoint(name, 6) == checkpoint(name + "-3", 6)));
     BOOST_TEST(scores.contains("train/above-chance") == (name == "words"));
-    refuses(1, "eval " + name + " --reading decoded", "are not next tokens");
+    refuses(1, "eval " + name + " --reading decoded",
+            "expected a task that predicts the next token");
     refuses(1, "generate " + name + " --prompt 1", "does not predict the next token");
     const Outcome line = (*this)("data --task " + name + " " + options + "--count 1");
     BOOST_TEST(contains(line.out, " -> "));

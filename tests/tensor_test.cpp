@@ -60,7 +60,7 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_keeps_its_backend_alive, Fixture) {
 BOOST_FIXTURE_TEST_CASE(wrong_shapes_types_and_sizes_are_refused_in_one_line, Fixture) {
   const Tensor x = counting({2, 3});
   BOOST_TEST(refusal([&] { x.reshape({7}); }) ==
-             "reshape: expected a shape of 6 elements, like [2, 3], got [7] with 7");
+             "reshape: expected a shape of 6 elements, like [2, 3], got [7] with 7 elements");
   BOOST_TEST(refusal([&] { x.data<double>(); }) == "tensor [2, 3]: expected f64, got f32");
   BOOST_CHECK_THROW(Tensor::from(*backend, {3}, DType::f32, Doubles{1, 2}), Error);
   BOOST_CHECK_THROW(x.item(), Error);

@@ -176,9 +176,9 @@ BOOST_AUTO_TEST_CASE(a_text_can_be_trained_on_completely) {
   }
   const Json later = json("eval run-sentences --text sentences --samples 4 --json");
   BOOST_TEST(later["rows"][0]["on"] == "validation");
-  refuses(
-      1, tiny + "--text one.jsonl --out refused",
-      "the file has 1 records, of which 0 are examples; --task.held-out 0 trains on all records");
+  refuses(1, tiny + "--text one.jsonl --out refused",
+          "the file has 1 records, and 0 records are shown as examples before every prompt; "
+          "--task.held-out 0 trains on all records");
 }
 
 BOOST_AUTO_TEST_CASE(validation_reads_every_window_once) {
@@ -449,7 +449,8 @@ BOOST_AUTO_TEST_CASE(epochs_become_steps) {
   refuses(2, words + "--epochs 3", "--epochs: expected a training set (--set N)");
   refuses(2, words + "--epochs 3 --steps 5", "--epochs cannot be combined with --steps");
   refuses(2, words + "--epochs -1", "--epochs: expected a number from 0");
-  refuses(2, words + "--epochs 1 --set 50 --batch-tokens 90", "--epochs: expected --batch, ");
+  refuses(2, words + "--epochs 1 --set 50 --batch-tokens 90",
+          "--epochs: expected --batch instead of --batch-tokens");
   refuses(2, words + "--epochs 1e6 --set 4294967295 --batch 1", "--epochs: ");
   refuses(2, "train --resume two --epochs 5", "--epochs");
   app::BatchPlan plan{.sequences = 8, .batches = 2, .set = 40};

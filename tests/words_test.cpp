@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
                     group, "\""));
   }
   BOOST_TEST(make.refusal({{"min", "9"}, {"max", "8"}}) ==
-             "task words: option min: expected at most 8, the value of option max, got 9");
+             "task words: option min: expected at most 8, the value of option \"max\", got 9");
   for (const char* group : {"a5", "z3"}) {
     BOOST_TEST(make.refusal({{"group", group}, {"moves", "swaps"}}) ==
                text("task words: option moves: expected \"all\", because no element of the group ",

@@ -140,7 +140,8 @@ class Converter {
     const std::string_view title = lines[i].substr(details_mark.size());
     Lines inside;
     for (++i; i < lines.size() && lines[i] != "</details>"; ++i) inside.push_back(lines[i]);
-    LONGHAND_CHECK(i < lines.size(), "a line ", details_mark, " has no line </details> after it");
+    LONGHAND_CHECK(i < lines.size(), "expected a line </details> after a line ", details_mark,
+                   ", got none");
     ++i;
     return text(details_mark, inline_html(title.substr(0, title.find('<'))), "</summary>\n",
                 blocks(inside, depth + 1), "</details>\n");

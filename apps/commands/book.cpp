@@ -23,13 +23,13 @@ fs::path find_source() {
   const fs::path installed = program.parent_path().parent_path() / "share/longhand/source";
   if (!error && fs::exists(installed / "docs/math/README.md")) return installed;
   fail(
-      "--source: expected a checkout of longhand; the current folder is not a checkout, and there "
-      "is no ",
-      printable(installed.string()));
+      "--source is missing: expected a checkout of longhand, because neither the current folder "
+      "nor ",
+      printable(installed.string()), " is a checkout");
 }
 
 void run(const Arguments& arguments) {
-  if (!arguments.given("out")) wrong_usage("--out: expected the folder for the book");
+  if (!arguments.given("out")) wrong_usage("--out is missing: expected the folder for the book");
   book::BookOptions options{
       .source = arguments.given("source") ? fs::path(arguments.word("source")) : find_source(),
       .out = arguments.word("out"),

@@ -274,7 +274,7 @@ void check(const Arguments& arguments, const std::string& file) {
 void run(const Arguments& arguments) {
   const auto& words = arguments.plain();
   if (arguments.given("step")) {
-    if (words.size() > 1) wrong_usage("--step: expected at most one run folder");
+    if (words.size() > 1) wrong_usage("--step cannot be combined with more than one run folder");
     for (const char* other : {"on", "count", "test-count", "mask", "head"}) {
       if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --step");
     }
@@ -291,7 +291,8 @@ void run(const Arguments& arguments) {
   }
   if (arguments.given("out")) {
     if (!words.empty())
-      wrong_usage("--out: expected a run folder with --step, or a task and no run folder");
+      wrong_usage(
+          "--out without --step cannot be combined with a run folder; --task NAME selects a task");
     const std::filesystem::path out(arguments.word("out"));
     if (out.has_extension() && is_array_file(out)) {
       wrong_usage(

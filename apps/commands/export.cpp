@@ -73,8 +73,9 @@ void write_gguf(const Arguments& arguments) {
   namespace fs = std::filesystem;
   for (const char* flag : {"out", "part_mib", "adapter"}) {
     if (arguments.given(flag)) {
-      wrong_usage(shown_flag(flag), ": expected no ", shown_flag(flag),
-                  " beside --gguf, which writes a single file with the whole model");
+      wrong_usage(
+          shown_flag(flag),
+          ": cannot be combined with --gguf, which writes a single file with the whole model");
     }
   }
   const std::string to = arguments.word("gguf"), name = arguments.word("type");
@@ -101,7 +102,7 @@ void write_gguf(const Arguments& arguments) {
 }
 
 void write_folder(const Arguments& arguments) {
-  if (arguments.given("type")) wrong_usage("--type: expected --gguf FILE beside it, got none");
+  if (arguments.given("type")) wrong_usage("--type needs --gguf FILE");
   if (!arguments.given("out")) wrong_usage("expected --out DIR or --gguf FILE");
   const std::string to = arguments.word("out");
   if (const auto form = std::filesystem::path(to).extension();

@@ -233,7 +233,9 @@ void run(const Arguments& arguments) {
   const Ends ends = ends_from(arguments, loaded, options);
   const Prompts prompts = read_prompts(std::move(texts), loaded.task->vocabulary(), arguments);
   if (arguments.given("logits")) {
-    if (prompts.tokens.size() != 1) wrong_usage("--logits: expected one prompt");
+    if (prompts.tokens.size() != 1)
+      wrong_usage("--logits can only be used with one prompt, got ", prompts.tokens.size(),
+                  " prompts");
     write_logits(loaded, prompts.tokens[0], options, arguments.word("logits"));
   }
   limit_context(options, loaded, prompts.tokens, arguments);

@@ -127,8 +127,8 @@ void check_typed(const Arguments& arguments) {
   } else if (f.variables().size() == 1) {
     by = *f.variables().begin();
   } else {
-    wrong_usage("--by: expected a variable, because the expression has ", f.variables().size(),
-                " variables");
+    wrong_usage("--by is missing: expected the name of a variable, because the expression has ",
+                f.variables().size(), " variables");
   }
   if (!f.variables().contains(by)) {
     wrong_usage("--by: the expression has no variable ", quote(by));

@@ -107,7 +107,9 @@ void run(const Arguments& arguments) {
   if (words.size() > 1) wrong_usage("expected one command");
   if (arguments.given("out")) {
     if (!words.empty())
-      wrong_usage("--out: expected no command, because --out writes the pages of all commands");
+      wrong_usage(
+          "--out cannot be combined with a command, because --out writes the pages of all "
+          "commands");
     return write_all(arguments.word("out"));
   }
   if (words.empty()) {

@@ -192,7 +192,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   if (!scale || !recipe.scales.contains(*scale)) {
     std::vector<std::string_view> known;
     for (const auto& [one, what] : recipe.scales) known.push_back(name_of(one));
-    wrong_usage("--scale: expected ", nn::listed(known), ", a scale of recipe ", id, ", got ",
+    wrong_usage("--scale: expected a scale of recipe ", id, " (", nn::listed(known), "), got ",
                 quote(arguments.word("scale")));
   }
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
@@ -225,8 +225,10 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   compute_from(arguments).make();  // Reports invalid flags before anything is computed.
 
   if (ranks > 1 && (arguments.given("only") || (!recipe.runs && !recipe.pieces))) {
-    wrong_usage("repro on ", ranks, " ranks: recipe ", id,
-                " must consist of independent runs, and --only cannot be used");
+    wrong_usage("repro on ", ranks, " ranks: ",
+                arguments.given("only")
+                    ? std::string("--only cannot be used on several ranks")
+                    : text("recipe ", id, " does not consist of independent runs"));
   }
   for (const char* flag : {"only", "list-runs"}) {
     if (arguments.given(flag)) require_runs(flag);

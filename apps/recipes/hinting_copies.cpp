@@ -115,9 +115,10 @@ Kinds measure(const LoadedRun& run, const RecipeOptions& options) {
                 for (const tasks::Sample& sample : some) count_kinds(*run.model, sample, kinds);
               });
   for (const Kind& kind : kinds) {
-    LONGHAND_CHECK(kind.count > 0,
-                   "hinting/copies: expected places where the next number is equal and places "
-                   "where it is greater, got only one kind");
+    LONGHAND_CHECK(
+        kind.count > 0,
+        "hinting/copies: expected positions where the next number equals the current number "
+        "and positions where the next number is greater, got only one kind");
   }
   return kinds;
 }

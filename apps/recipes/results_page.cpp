@@ -264,7 +264,7 @@ std::string replace_block(std::string_view whole, std::string_view name, std::st
   const std::string begin = text("<!-- ", name, " -->\n"), end = text("<!-- end of ", name, " -->");
   const std::size_t from = whole.find(begin);
   const std::size_t to = from == std::string_view::npos ? from : whole.find(end, from);
-  LONGHAND_CHECK(to != std::string_view::npos, "expected the marker lines ",
+  LONGHAND_CHECK(to != std::string_view::npos, "expected a page with the marker lines ",
                  quote(begin.substr(0, begin.size() - 1)), " and ", quote(end));
   return text(whole.substr(0, from + begin.size()), content, whole.substr(to));
 }

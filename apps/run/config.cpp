@@ -347,7 +347,7 @@ std::string Config::add_file(const std::string& path) {
                  "expected a run of the task \"text\" or \"files\", got a run of the task ",
                  kind().name);
   std::vector<tasks::TaskFile> files = tasks::find_task_files(path);
-  LONGHAND_CHECK(files.size() == 1, "expected one file, got ", files.size());
+  LONGHAND_CHECK(files.size() == 1, "expected one data file, got ", files.size());
   const std::filesystem::path& file = files.front().path;
   for (const tasks::TaskFile& known : tasks::parse_task_files(text("task.files"))) {
     if (known.path == file) return known.name;

@@ -89,8 +89,9 @@ void require_same_data(const fs::path& run, const std::vector<RunData>& data) {
     const auto& [name, content] = before[i];
     LONGHAND_CHECK(name == data[i].name, file.string(), ": expected the file ", quote(data[i].name),
                    ", as in config.ini, got ", quote(name));
-    LONGHAND_CHECK(content == data[i].content(), data[i].path.string(), ": expected ",
-                   printable(content), ", as when the run began, got ", data[i].content());
+    LONGHAND_CHECK(content == data[i].content(), data[i].path.string(),
+                   ": expected the content with which the run began, ", printable(content),
+                   ", got ", data[i].content());
   }
 }
 

@@ -92,8 +92,10 @@ std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
 
 std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
                             std::span<const tasks::Sample> samples) {
-  LONGHAND_CHECK(task.outputs().says_next,
-                 "decoding: the task's outputs are not next tokens, so nothing can be generated");
+  LONGHAND_CHECK(
+      task.outputs().says_next,
+      "decoding: expected a task that predicts the next token, because other tasks do not generate "
+      "tokens");
   std::vector<Tokens> sequences, asked, positions;
   for (const tasks::Sample& sample : samples) {
     sequences.push_back(sample.tokens);

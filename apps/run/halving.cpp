@@ -19,8 +19,8 @@ std::vector<HalvingStage> halving_stages(std::size_t settings, std::int64_t eta,
   for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage, share /= eta) {
     stage->steps = share;
   }
-  LONGHAND_CHECK(stages.front().steps >= 1, "halving: expected more steps for ", stages.size(),
-                 " stages, got ", steps);
+  LONGHAND_CHECK(stages.front().steps >= 1, "halving: ", steps, " steps are too few for ",
+                 stages.size(), " stages");
   return stages;
 }
 

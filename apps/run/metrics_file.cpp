@@ -41,7 +41,7 @@ Metrics each_line(const Folder& folder,
     const std::optional<Json> json = parsed(*line);
     if (!json) {
       LONGHAND_CHECK(metrics.damage.size() < most_damaged, path, ": more than ", most_damaged,
-                     " lines are damaged: expected an object with a step on each line");
+                     " lines are damaged: expected a JSON object with a step on each line");
       metrics.damage.push_back(
           text(path, ':', lines.number(), ": damaged: expected an object with a step"));
     }

@@ -175,8 +175,8 @@ double spread_of_lengths(const Tensor& rows) {
 
 Mechanisms sorting_mechanisms(nn::Decoder& model, const tasks::Task& task,
                               const EvaluationOptions& options) {
-  LONGHAND_CHECK(task.head_name(0) == "sort", "probe: expected the sorting task");
-  LONGHAND_CHECK(model.config().layers >= 2, "probe: expected at least 2 layers, got ",
+  LONGHAND_CHECK(task.head_name(0) == "sort", "probe: expected a run of the task \"sorting\"");
+  LONGHAND_CHECK(model.config().layers >= 2, "probe: expected a model with at least 2 layers, got ",
                  model.config().layers);
   const Bases bases = bases_of(model);
   Mechanisms counts;

@@ -15,8 +15,8 @@ Rollout::Rollout(Backend& backend, DType type, std::int64_t tokens, std::int64_t
                  std::int64_t rows, std::int64_t panel_columns)
     : tokens_(tokens), first_(first), rows_(rows) {
   LONGHAND_CHECK(first >= 0 && rows >= 1 && first + rows <= tokens && panel_columns >= 1,
-                 "rollout: expected rows within ", tokens, " tokens, got rows ", first, " to ",
-                 first + rows - 1);
+                 "rollout: expected rows from 0 to ", tokens - 1, ", one for each token, got rows ",
+                 first, " to ", first + rows - 1);
   const std::int64_t after = first + rows;
   for (std::int64_t begin = 0; begin < after; begin += panel_columns) {
     const std::int64_t end = std::min(tokens, begin + panel_columns);

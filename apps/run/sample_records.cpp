@@ -68,7 +68,8 @@ bool is_ended(const tasks::Task& task, const tasks::Sample& sample) {
 }  // namespace
 
 Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs) {
-  LONGHAND_CHECK(!sample.asked.empty(), "expected a sample with scored tokens, got none");
+  LONGHAND_CHECK(!sample.asked.empty(),
+                 "expected a sample with scored tokens, got a sample without scored tokens");
   if (!task.outputs().says_next) return labelled_record(task, sample, with_pairs);
   auto [prompt, answer] = task.as_text(sample);
   const bool is_joined = task.vocabulary().decode(sample.tokens) == prompt + answer;
@@ -90,7 +91,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   }
   Json line{{"prompt", std::move(prompt)}, {"answer", std::move(answer)}};
   LONGHAND_CHECK(is_joined || !with_pairs,
-                 "--mask: expected a task whose tokens encode only prompt and answer, got a task "
+                 "--mask needs a task whose tokens encode only prompt and answer, got a task "
                  "with a chat template");
   if (!is_joined) return line;
   const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens);
@@ -105,7 +106,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   if (std::ssize(scored) < places.back() - begin) line["scored"] = scored;
   if (!with_pairs) return line;
   LONGHAND_CHECK(places.size() == static_cast<std::size_t>(places.back()) + 1,
-                 "--mask: expected a task with one token per character, got longer tokens");
+                 "--mask needs a task with one token per character, got longer tokens");
   line["pairs"] = pairs_of(task, sample, 1);
   return line;
 }
@@ -153,9 +154,10 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
     chosen.file->write(line.dump() + "\n");
     ++chosen.rows;
   }
-  LONGHAND_CHECK(parts.front().rows > 0, table.string(), ": expected at least one row for training",
-                 split.longest.empty() ? "" : ", which has at most the first length of --lengths",
-                 ", got none");
+  LONGHAND_CHECK(
+      parts.front().rows > 0, table.string(), ": expected at least one row for training",
+      split.longest.empty() ? "" : ", with a length of at most the first number of --lengths",
+      ", got no such row");
   for (const Part& part : parts) {
     if (!part.file) continue;
     part.file->commit();
@@ -176,7 +178,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
   const auto write = [&](const std::string& name, const std::string& distribution,
                          std::int64_t count, Purpose purpose, std::uint64_t stream) {
     const auto task = config.task(distribution);
-    LONGHAND_CHECK(task->count() == 0, "--out: expected a task that draws samples, got the task ",
+    LONGHAND_CHECK(task->count() == 0, "--out needs a task that draws samples, got the task ",
                    config.kind().name, ", which reads them from files");
     const std::string file = name + ".jsonl";
     LONGHAND_CHECK(!made.contains(file), (folder / file).string(), ": already exists");

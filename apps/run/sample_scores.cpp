@@ -138,9 +138,10 @@ TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
   std::int64_t hits = 0, counted = 0;
   for (nn::Batch& batch : batches) {
     if (batch.targets.empty()) {
-      LONGHAND_CHECK(outputs.says_next,
-                     "tokens: expected targets as well, because the run's task does not predict "
-                     "the next token");
+      LONGHAND_CHECK(
+          outputs.says_next,
+          "targets: expected a target for each token, because the run's task does not predict "
+          "the next token, got none");
       want_next_tokens(batch);
     }
     require_fits(batch, model, task);

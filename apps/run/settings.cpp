@@ -193,9 +193,8 @@ void TrainingSettings::check() const {
   LONGHAND_CHECK(std::has_single_bit(static_cast<std::uint64_t>(parts)),
                  "training.parts: expected a power of two, got ", parts);
   LONGHAND_CHECK(!adam.short_moments || adam.beta2 <= 0.99,
-                 "training.moments: bf16 needs a beta2 of at most 0.99, because bf16 rounds small "
-                 "changes of the moving average away for a larger beta2, got ",
-                 adam.beta2);
+                 "training.moments: bf16 needs a beta2 of at most 0.99, got ", adam.beta2,
+                 "; for a larger beta2, bf16 rounds small changes of the moving average away");
   LONGHAND_CHECK(!by_muon || !adam.short_moments,
                  "training.moments: expected f32 with the optimizer muon, got bf16");
   LONGHAND_CHECK(by_muon || muon == nn::MuonOptions(),

@@ -145,8 +145,8 @@ std::vector<html::Series> sweep_series(const std::string& name,
     html::Point at;
     const auto [end, error] = std::from_chars(x.data(), x.data() + x.size(), at.x);
     LONGHAND_CHECK(error == std::errc() && end == x.data() + x.size(),
-                   "--figure: expected numbers as values of option ", axes[0].option, ", got ",
-                   quote(x));
+                   "--figure: expected numbers as the values of option ", quote(axes[0].option),
+                   ", got ", quote(x));
     const tasks::Metric& measured = point.tally.at(metric);
     at.y = measured.mean();
     if (measured.is_share) {

@@ -110,8 +110,8 @@ std::vector<std::vector<std::int32_t>> read_token_sequences(const std::filesyste
   std::vector<std::vector<std::int32_t>> sequences;
   for (const nn::Batch& batch : read_token_batches(file, vocabulary)) {
     LONGHAND_CHECK(batch.targets.empty() && batch.positions.empty(), file.string(),
-                   ": expected only the arrays \"tokens\" and \"lengths\", got also \"targets\" or "
-                   "\"positions\"");
+                   ": expected no arrays except \"tokens\" and \"lengths\", got the array ",
+                   quote(batch.targets.empty() ? "positions" : "targets"));
     auto token = batch.tokens.begin();
     for (const std::int32_t length : batch.lengths) {
       sequences.emplace_back(token, token + length);

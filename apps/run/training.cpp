@@ -230,9 +230,8 @@ class Training {
     if (*control_.dump_step > steps_) {
       wrong_usage("--dump-step: expected a step from 1 to ", steps_, ", got ", *control_.dump_step);
     }
-    LONGHAND_CHECK(ranks_.size() == 1,
-                   "--dump-step: expected one rank (several ranks compute the same values), got ",
-                   ranks_.size());
+    LONGHAND_CHECK(ranks_.size() == 1, "--dump-step can only be used on one rank, got ",
+                   ranks_.size(), " ranks; several ranks compute the same values");
   }
 
   nn::TrainerOptions options() const {

@@ -284,9 +284,10 @@ bool TranscriptWriter::keep_until(const Folder& run, std::int64_t step, Json& he
     }
     last = line.json;
   }
-  LONGHAND_CHECK(step == 0 || state_ == step, path_, ": the run is resumed from step ", step,
-                 ", but the file has no state of this step; without the file, the run is resumed "
-                 "without a transcript");
+  LONGHAND_CHECK(step == 0 || state_ == step, path_,
+                 ": expected a line for the checkpoint of step ", step,
+                 ", from which the run is resumed, got none; if the file is removed, the run is "
+                 "resumed without a transcript");
   kept.commit();
   return content_of(header) != content_of(last);
 }

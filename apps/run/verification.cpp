@@ -192,8 +192,7 @@ class Verification {
     for (const auto& [step, state] : saved_) {
       const std::string path = store_.path(step).string();
       LONGHAND_CHECK(!state.is_null(), path,
-                     ": expected a checkpoint that is in the transcript, but the transcript has no "
-                     "state of step ",
+                     ": expected a line for this checkpoint in the transcript, got none for step ",
                      step);
       const nn::StateHashes hashes = nn::hash_checkpoint(store_.path(step));
       const Json found = state_line(step, hashes);

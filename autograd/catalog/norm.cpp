@@ -77,8 +77,9 @@ std::vector<Operation> norm_operations() {
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          const Var mean = c.maybe("mean"), variance = c.maybe("variance");
-         LONGHAND_CHECK(!mean == !variance,
-                        "batch_norm: expected both mean and variance or neither, got one of them");
+         LONGHAND_CHECK(
+             !mean == !variance,
+             "batch_norm: expected both `mean` and `variance`, or neither, got one of them");
          const ColumnMoments moments =
              mean ? ColumnMoments{mean, variance} : column_moments(c.in("x"));
          return {{"y",

@@ -26,7 +26,7 @@ void check(const LogCounts& op) {
   are.require(op.y.dtype() == master_type(op.y.dtype()), "y", "expected f32 or f64, got ",
               op.y.dtype());
   are.require(op.queries && op.keys && op.queries.count() == op.keys.count(), "segments",
-              "expected as many key segments as query segments");
+              "expected equal numbers of query segments and key segments");
   are.require(op.queries.tile(), "queries", "expected consecutive segments that begin at row 0");
   are.require(op.y.shape().rank() == 2 && op.y.rows() == op.queries.tokens(), "y", "expected [",
               op.queries.tokens(), ", columns], got ", op.y.shape());

@@ -10,8 +10,8 @@ void check_delta_inputs(HeadArguments& are, const Op& op) {
   const std::int64_t rows = op.q.data.rows();
   are.in("q", op.q, rows, op.q.heads, -1);
   are.require(op.k.heads >= 1 && op.q.heads % op.k.heads == 0, "k",
-              "expected a number of heads that divides the ", op.q.heads, " heads of q, got ",
-              op.k.heads);
+              "expected a number of heads that divides ", op.q.heads,
+              ", the number of heads of q, got ", op.k.heads);
   are.in("k", op.k, rows, op.k.heads, op.q.width);
   are.require(static_cast<bool>(op.segments), "segments", "expected segments, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows && op.k.data.rows() == rows,
@@ -47,7 +47,7 @@ void check(const DeltaBackward& op) {
   if (op.dv) are.out("dv", op.dv.heads, rows, op.k.heads, v_width);
   if (op.dbeta) are.out("dbeta", op.dbeta.tensor, op.beta.shape(), are.master());
   are.require(!op.ddecay || op.decay, "ddecay",
-              "expected no tensor, because the input decay is missing");
+              "expected no tensor, because the input `decay` is missing");
   if (op.ddecay) are.out("ddecay", op.ddecay.tensor, op.beta.shape(), are.master());
 }
 

@@ -19,7 +19,7 @@ void check(const Append& op) {
   HeadArguments cache(Append::name, op.y);
   cache.in("y", op.y, op.to.rows(), op.x.heads, op.x.width);
   are.require(op.y.data.address() != op.x.data.address(), "y",
-              "expected memory of its own, got the memory of x");
+              "expected memory of its own, got memory shared with x");
 }
 
 }  // namespace longhand

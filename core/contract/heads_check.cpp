@@ -108,8 +108,8 @@ void HeadArguments::segments(const Segments& queries, const Segments& keys, std:
 void HeadArguments::queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
                                      const Segments& keys, bool backward, bool causal) {
   in("q", q, 0, q.heads, -1);
-  require(k.heads >= 1 && q.heads % k.heads == 0, "k",
-          "expected a number of heads that divides the ", q.heads, " heads of q, got ", k.heads);
+  require(k.heads >= 1 && q.heads % k.heads == 0, "k", "expected a number of heads that divides ",
+          q.heads, ", the number of heads of q, got ", k.heads);
   in("k", k, 0, k.heads, q.width);
   require(queries.tokens() == q.data.rows(), "q", "expected ", queries.tokens(),
           " rows, one for each token of the segments, got ", q.data.rows());

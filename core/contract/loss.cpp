@@ -11,8 +11,8 @@ void check_choices(Arguments& are, const Op& op) {
   are.floats("logits", op.logits, 1);
   are.require(op.groups >= 1, "groups", "expected at least 1, got ", op.groups);
   are.require(op.logits.columns() % op.groups == 0, "logits",
-              "expected a number of columns that is divisible by the ", op.groups, " groups, got ",
-              op.logits.shape());
+              "expected a number of columns that is divisible by ", op.groups,
+              ", the number of groups, got ", op.logits.shape());
   const Shape choices{op.logits.rows(), op.groups};
   are.in("targets", op.targets, choices, DType::i32);
   if (op.weights) are.in("weights", op.weights, choices, master_type(op.logits.dtype()));
@@ -47,9 +47,9 @@ void check(const CrossEntropyBackward& op) {
   are.in("log_sum", op.log_sum, Shape{op.logits.rows(), op.groups}, master);
   are.in("total", op.total, one, master);
   are.in("dloss", op.dloss, one, master);
-  are.require(
-      !op.dlogits.add || !op.dlogits.tensor.same_memory(op.logits), "dlogits",
-      "expected memory other than that of logits, because the gradient is added to dlogits");
+  are.require(!op.dlogits.add || !op.dlogits.tensor.same_memory(op.logits), "dlogits",
+              "expected memory of its own, because the gradient is added to dlogits, got memory "
+              "shared with logits");
   are.out("dlogits", op.dlogits, op.logits.shape(), op.logits.dtype(), {"logits"});
 }
 

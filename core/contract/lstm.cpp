@@ -27,7 +27,7 @@ void check(const Lstm& op) {
   if (op.before && !in_place) are.in("before", op.before, states, are.master());
   are.out("y", op.y, rows, heads, n);
   are.require(static_cast<bool>(op.gates) == static_cast<bool>(op.cells), "gates",
-              "expected both outputs, gates and cells, or neither");
+              "expected both outputs, `gates` and `cells`, or neither");
   if (op.gates) are.out("gates", op.gates, {rows, heads * 4 * n}, are.master());
   if (op.cells) are.out("cells", op.cells, {rows, heads * n}, are.master());
   if (op.after) are.out("after", op.after, states, are.master());

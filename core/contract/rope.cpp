@@ -39,9 +39,9 @@ std::int64_t columns_of_angles(const Arguments& are, const Tensor& angles, std::
                                std::int64_t width) {
   are.require(width > 0 && width % 2 == 0, "width", "expected an even number, got ", width);
   const std::int64_t groups = angles ? angles.columns() / (width / 2) : 0;
-  are.require(groups > 0 && heads % groups == 0, "angles", "expected n x ", width / 2,
-              " columns, where n divides the ", heads, " heads, got ",
-              angles ? angles.shape() : Shape());
+  are.require(groups > 0 && heads % groups == 0, "angles", "expected ", width / 2,
+              " columns for each group of heads, and a number of groups that divides ", heads,
+              ", the number of heads, got ", angles ? angles.shape() : Shape());
   return groups * (width / 2);
 }
 

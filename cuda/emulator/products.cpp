@@ -192,9 +192,8 @@ bool Products::run(const Product& p, const ProductOperands& x) {
                  "cuBLASLt: expected m, n, k and batch of at least 1, got an empty product");
   LONGHAND_CHECK(p.operands == DType::bf16 || p.result == DType::f32,
                  "cuBLASLt: expected an f32 result for f32 operands, got ", p.result);
-  LONGHAND_CHECK(
-      on_16_bytes(static_cast<const char*>(x.bias), static_cast<const char*>(x.aux)),
-      "cuBLASLt: expected the bias and the auxiliary matrix of an epilogue aligned to 16 bytes");
+  LONGHAND_CHECK(on_16_bytes(static_cast<const char*>(x.bias), static_cast<const char*>(x.aux)),
+                 "cuBLASLt: expected a bias and an auxiliary matrix that are aligned to 16 bytes");
   const bool refused = fused(p, x) && refusals.refuse();
   products_seen.insert(text(refused ? "refused " : "", kind_of(p, x)));
   if (refused) return false;

@@ -14,9 +14,10 @@ namespace {
 /// exceed the head's width.
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
-  LONGHAND_CHECK(dims + dims % 2 <= width, source,
-                 ": expected rotary positions that rotate pairs of entries, at most ", width,
-                 " entries (the width of a head), got ", dims);
+  LONGHAND_CHECK(dims + dims % 2 <= width, source, ": expected at most ", width,
+                 " rotated entries, the width of a head (an odd number of rotated entries is "
+                 "rounded up), got ",
+                 dims);
 }
 
 DecoderConfig config_from(const Fields& fields) {

@@ -22,7 +22,7 @@ Json json_of(const DecoderConfig& config) {
   add_rope(json, config, "llama");
   Json windows;
   LONGHAND_CHECK(add_windows(windows, config, "llama") == 0,
-                 "llama: expected heads that see all keys, got windows");
+                 "llama: expected heads that see all keys, got heads with windows");
   json["architectures"] = {"LlamaForCausalLM"};
   json["model_type"] = "llama";
   json["attention_bias"] = config.projection_bias;

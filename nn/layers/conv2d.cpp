@@ -15,7 +15,7 @@ Conv2d::Conv2d(const Scope& scope, std::int64_t in, std::int64_t out, PatchOptio
   options.check(layer);
   constexpr std::int64_t most = std::int64_t{1} << 31;
   LONGHAND_CHECK(in >= 1 && in <= most && out >= 1 && out <= most, layer, ": expected 1 to ", most,
-                 " channels of input and output, got ", in, " and ", out);
+                 " input channels and output channels, got ", in, " and ", out);
   const std::int64_t inputs = options.size * options.size * in;
   weight =
       scope.add("weight", {out, inputs}, normal(1 / std::sqrt(static_cast<double>(inputs))), true);

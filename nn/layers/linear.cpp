@@ -14,8 +14,9 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_
       bias(with_bias ? scope.add("bias", {out}, constant(0), false) : Parameter()) {}
 
 Var Linear::operator()(const Var& x, const Options& options) const {
-  LONGHAND_CHECK(adapters.empty() || !options.f,
-                 "linear: expected no activation, because adapters add to the product");
+  LONGHAND_CHECK(
+      adapters.empty() || !options.f,
+      "linear: expected no activation, because the layer has adapters, which add to its product");
   weight.require_columns(x, weight.value().columns());
   Var y = matmul(x, weight,
                  {.transpose_b = true,

@@ -108,8 +108,8 @@ AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOp
   mixer->key_heads = *keys;
   mixer->width = *width;
   LONGHAND_CHECK(*count % *keys == 0, "heads ", quote(text),
-                 ": expected a number of key heads that divides the ", *count, " heads, got ",
-                 *keys);
+                 ": expected a number of key heads that divides ", *count,
+                 ", the number of heads, got ", *keys);
   assign_those_it_has(*mixer, given);
   if (!settings.empty()) assign(*mixer, text, settings);
   return mixer;
@@ -138,8 +138,8 @@ MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOpt
   }
   if (sharing > 0) {
     LONGHAND_CHECK(left > 0 && left % sharing == 0, "heads ", quote(text),
-                   ": expected a remaining width that ", sharing, " heads can share evenly, got ",
-                   left, " of ", width);
+                   ": expected a remaining width that is a positive multiple of ", sharing,
+                   ", the number of heads without a width, got ", left, " of ", width);
     for (const AnyMixer& mixer : mixers) {
       if (mixer->width == 0) mixer->width = left / sharing;
     }

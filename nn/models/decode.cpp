@@ -34,7 +34,8 @@ using Sequences = std::span<const std::vector<std::int32_t>>;
 /// Checks the arguments of generate() and returns the maximum number of new tokens of each prompt.
 std::vector<std::int64_t> checked_limits(Sequences prompts, const GenerateOptions& options) {
   LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == prompts.size(),
-                 "decoding: expected one limit for each of ", prompts.size(), " prompts, got ",
+                 "decoding: expected ", prompts.size(),
+                 " maximum numbers of new tokens, one for each prompt, got ",
                  options.most_each.size());
   LONGHAND_CHECK(options.context == 0 || options.context >= options.kept + 2,
                  "decoding: expected a context of at least ", options.kept + 2, " tokens, got ",

@@ -183,7 +183,7 @@ void Decoder::prepare(std::int64_t longest) {
   }
   const auto most = most_tokens(config_);
   LONGHAND_CHECK(!most || longest <= *most, "model: expected sequences of at most ", *most,
-                 " tokens, a limit of this model's kinds of heads, got ", longest);
+                 " tokens, the limit of this model's heads, got ", longest);
   for (const Block& block : blocks_) block.mixing.prepare(turns_, longest);
 }
 

@@ -46,14 +46,14 @@ void check(const DecoderConfig& c) {
   const auto entries = static_cast<std::int64_t>(c.mixers.size());
   LONGHAND_CHECK(entries == 1 || entries == c.layers,
                  "heads: expected one entry for all layers or one for each of the ", c.layers,
-                 " layers, got ", entries);
+                 " layers, got ", entries, " entries");
   for (const MixerList& list : c.mixers) {
     LONGHAND_CHECK(!list.empty(), "heads: expected at least one group of heads, got none");
     for (const AnyMixer& mixer : list) mixer->check();
   }
   LONGHAND_CHECK(!c.given_positions || c.positions != Positions::none,
                  "positions: expected rotary, learned or sinusoidal for a task with given "
-                 "positions, got none");
+                 "positions, got \"none\"");
   LONGHAND_CHECK(
       !c.given_positions || !most_tokens(c),
       "heads: expected heads without a length limit for a task with given positions, got ",

@@ -87,9 +87,9 @@ Json stretched(const GgufFile& file, double base, std::int64_t head) {
       expected = 1 / ((1 - s) / factor + s);
     }
     const double got = divisors[static_cast<std::size_t>(i)];
-    LONGHAND_CHECK(
-        std::abs(got - expected) <= 1e-4 * expected, file.name(),
-        ": rope_freqs.weight: expected rotary frequencies stretched as in Llama 3, got others");
+    LONGHAND_CHECK(std::abs(got - expected) <= 1e-4 * expected, file.name(),
+                   ": rope_freqs.weight: expected rotary frequencies stretched as in Llama 3, got "
+                   "other frequencies");
   }
   return {{"rope_type", "llama3"},
           {"factor", factor},
@@ -120,8 +120,8 @@ void add_ending_tokens(Json& config, const GgufFile& file) {
 Json gpt2_config(const GgufFile& file, const Values& values, std::int64_t vocabulary) {
   const std::int64_t heads = values.size("attention.head_count");
   LONGHAND_CHECK(values.size("attention.head_count_kv", heads) == heads, file.name(),
-                 ": attention.head_count_kv: expected as many as heads, ", heads,
-                 ", got another number");
+                 ": attention.head_count_kv: expected ", heads,
+                 ", the number of heads, got another number");
   Json json{{"model_type", "gpt2"},
             {"vocab_size", vocabulary},
             {"n_positions", values.size("context_length")},
@@ -179,9 +179,8 @@ class GgufWeights final : public Weights {
       const std::int64_t heads = queries ? heads_ : key_heads_;
       const std::int64_t rows = entry->shape.front();
       const std::int64_t width = entry->shape.size() / std::max<std::int64_t>(1, rows);
-      LONGHAND_CHECK(heads > 0 && rows % (2 * heads) == 0, stored.place,
-                     "expected an even number of rows for each of ", heads, " heads, got ", rows,
-                     " rows in total");
+      LONGHAND_CHECK(heads > 0 && rows % (2 * heads) == 0, stored.place, "expected ", heads,
+                     " heads with an even number of rows each, got ", rows, " rows in total");
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
@@ -245,8 +244,9 @@ std::string template_of(const GgufFile& file, const std::vector<std::string_view
                         : otherwise;
   if (!adds || !file.has("tokenizer.ggml.bos_token_id")) return byte_level(false);
   const std::uint64_t id = file.integer("tokenizer.ggml.bos_token_id");
-  LONGHAND_CHECK(id < tokens.size(), file.name(), ": tokenizer.ggml.bos_token_id: expected below ",
-                 tokens.size(), ", got ", id);
+  LONGHAND_CHECK(id < tokens.size(), file.name(),
+                 ": tokenizer.ggml.bos_token_id: expected an id below ", tokens.size(), ", got ",
+                 id);
   const std::string token = json_string(tokens[static_cast<std::size_t>(id)]);
   const auto with_token = [&](char sequence, int type) {
     return text(R"({"SpecialToken":{"id":)", token, R"(,"type_id":)", type,

@@ -60,11 +60,10 @@ void check_options(const DecoderConfig& config, GgufKind kind) {
           "export: GGUF: expected full attention in every sixth layer and windows in all "
           "others, got another order in layer ",
           i);
-      LONGHAND_CHECK(
-          rope.factor == 1 && (full || rope.base == 1e4),
-          "export: GGUF: expected rotary positions that are not stretched, with the base "
-          "10000 in layers with windows, got others in layer ",
-          i);
+      LONGHAND_CHECK(rope.factor == 1 && (full || rope.base == 1e4),
+                     "export: GGUF: expected rotary positions that are not stretched, and the base "
+                     "10000 in layers with windows, got other rotary positions in layer ",
+                     i);
       LONGHAND_CHECK(
           std::abs(heads.scores.scale * heads.scores.scale * static_cast<double>(heads.width) - 1) <
               1e-9,
@@ -80,14 +79,14 @@ void check_options(const DecoderConfig& config, GgufKind kind) {
         rope.factor == 1 || (kind == GgufKind::llama && rope.low == llama3.low &&
                              rope.high == llama3.high && rope.original == llama3.original),
         "export: GGUF: expected rotary positions that are not stretched, or stretched as "
-        "in Llama 3, got others");
+        "in Llama 3, got other rotary positions");
   }
   if (kind == GgufKind::gemma3) {
     LONGHAND_CHECK(!config.projection_bias,
                    "export: GGUF: expected a gemma3 without biases, got one with biases");
     LONGHAND_CHECK(config.layers != 62,
-                   "export: GGUF: expected a gemma3 with another number of layers than 62, because "
-                   "readers scale the scores of 62 layers differently");
+                   "export: GGUF: expected a gemma3 with fewer or more than 62 layers, because "
+                   "programs that read GGUF files scale the scores of 62 layers differently");
   }
 }
 
@@ -139,8 +138,9 @@ void check_whole_words(const Tokenizer& tokenizer) {
     const std::string_view bytes = tokenizer.parts().tokens.bytes(id);
     const Encoder::Options plain{.around = false, .ranges = false};
     LONGHAND_CHECK(ours.encode(bytes, plain) == read.encode(bytes, plain),
-                   "export: GGUF: tokenizer: expected ignore_merges ", theirs ? "true" : "false",
-                   ", as readers of its words assume, got a tokenizer that would encode ",
+                   "export: GGUF: tokenizer: expected \"ignore_merges\" to be ",
+                   theirs ? "true" : "false",
+                   ", as programs that read GGUF files assume; these programs would encode ",
                    quote(bytes), " differently");
   }
 }
@@ -160,7 +160,7 @@ std::string_view name_of_words(WordPattern pattern) {
     case WordPattern::spaces:
       break;
   }
-  fail("export: GGUF: tokenizer: expected byte-level words, got Gemma's");
+  fail("export: GGUF: tokenizer: expected a byte-level tokenizer, got the tokenizer of Gemma");
 }
 
 /// Throws an Error if the merges of Gemma's tokenizer are not those that readers derive from its
@@ -183,17 +183,18 @@ void check_merges(const TokenizerParts& parts) {
           std::ranges::is_sorted(merges, {},
                                  [](const MergeTable::Pair& pair) { return pair.merge.whole; }),
       "export: GGUF: tokenizer: expected the merges of a SentencePiece vocabulary, sorted "
-      "by the id of their results, got others");
+      "by the id of their results, got other merges");
 }
 
 /// Writes the tokenizer for a model of `size` tokens.
 void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t size) {
   const TokenizerParts& parts = tokenizer.parts();
   const bool spaces = parts.pattern == WordPattern::spaces;
-  LONGHAND_CHECK(parts.after.empty() && parts.before.size() <= 1,
-                 "export: GGUF: tokenizer: expected at most one token that is added to each text, "
-                 "before it, got ",
-                 parts.before.size(), " before it and ", parts.after.size(), " after it");
+  LONGHAND_CHECK(
+      parts.after.empty() && parts.before.size() <= 1,
+      "export: GGUF: tokenizer: expected at most one token that is added before each text, "
+      "and no token after the text, got ",
+      parts.before.size(), " tokens before and ", parts.after.size(), " tokens after the text");
   std::vector<std::string> texts;
   std::vector<std::int32_t> types;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -248,7 +249,7 @@ void put_texts(GgufWriter& writer, const GgufContents& contents, GgufKind kind,
   if (contents.tokenizer) {
     LONGHAND_CHECK(contents.tokenizer->byte_level() || kind == GgufKind::gemma3,
                    "export: GGUF: expected a byte-level tokenizer for ", architecture_of(kind),
-                   ", got Gemma's");
+                   ", got the tokenizer of Gemma");
     put_tokenizer(writer, *contents.tokenizer, vocabulary);
   } else {
     writer.text("tokenizer.ggml.model", gguf_no_tokenizer);
@@ -291,8 +292,9 @@ Laid laid(const Exchange& exchange, GgufKind kind, const DecoderConfig& config,
   const bool is_vector = shape.rank() < 2 || name->name == "position_embd.weight";
   Laid all{exchange, *name, is_vector ? written_gguf_type("f32") : &matrices};
   LONGHAND_CHECK(shape.rank() > 0 && shape.back() % all.type->block == 0, "export: GGUF: tensor ",
-                 quote(name->name), ": expected rows of a multiple of ", all.type->block,
-                 " numbers for ", small_name(*all.type), ", got ", shape.back());
+                 quote(name->name), ": expected a row length that is a multiple of ",
+                 all.type->block, ", the block size of ", small_name(*all.type), ", got ",
+                 shape.back());
   if (!name->paired && exchange.rows.empty()) return all;
   std::int64_t half = 0;
   if (name->paired) {
@@ -370,10 +372,10 @@ void put_divisors(GgufWriter& writer, const SoftmaxHeads& heads) {
     const bool is_factor = std::abs(ratio - heads.rope.factor) < 1e-6 * heads.rope.factor;
     divisors.push_back(static_cast<float>(is_factor ? heads.rope.factor : ratio));
   }
-  LONGHAND_CHECK(divisors.back() == static_cast<float>(heads.rope.factor),
-                 "export: GGUF: expected a lowest rotary frequency that is divided by the whole "
-                 "factor ",
-                 heads.rope.factor, ", got the divisor ", divisors.back());
+  LONGHAND_CHECK(
+      divisors.back() == static_cast<float>(heads.rope.factor),
+      "export: GGUF: expected the lowest rotary frequency to be divided by the full factor ",
+      heads.rope.factor, ", got the divisor ", divisors.back());
   const std::uint64_t count = divisors.size();
   writer.tensor("rope_freqs.weight", std::span(&count, 1), written_gguf_type("f32")->code,
                 count * sizeof(float), [divisors](const GgufWriter::Give& give) {

@@ -407,7 +407,8 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   LONGHAND_CHECK(all.options->window == 0, family,
                  ": expected heads that see all keys, got a window of ", all.options->window);
   LONGHAND_CHECK(all.options->scores.temper == Temper::none, family,
-                 ": expected softmax heads without the option temper, got heads with temper");
+                 ": expected heads of kind \"softmax\" without the option \"temper\", got heads "
+                 "with this option");
   const RopeOptions& rope = all.options->rope;
   LONGHAND_CHECK(
       !rope.interleaved && rope.factor == 1, family,

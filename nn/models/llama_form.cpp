@@ -113,7 +113,7 @@ bool has_llama_blocks(const DecoderConfig& c) {
 const SoftmaxHeads& heads_of(const DecoderConfig& config, std::int64_t layer) {
   const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*config.mixers_of(layer).front());
   LONGHAND_CHECK(heads && config.mixers_of(layer).size() == 1,
-                 "export: expected one group of softmax heads in a layer, got ",
+                 "export: expected one group of softmax heads in each layer, got ",
                  text_of(config.mixers), "; Hugging Face's format supports no other heads");
   return *heads;
 }
@@ -134,7 +134,8 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
                    text_of(config.mixers));
   }
   LONGHAND_CHECK(first.scores.temper == Temper::none, family,
-                 ": expected softmax heads without the option temper, got heads with temper");
+                 ": expected heads of kind \"softmax\" without the option \"temper\", got heads "
+                 "with this option");
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
                  ": expected one output layer with ", config.vocabulary,
                  " classes, the size of the vocabulary, got ", config.outputs.size(),
@@ -179,7 +180,7 @@ std::int64_t add_windows(Json& json, const DecoderConfig& config, std::string_vi
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const std::int64_t own = heads_of(config, i).window;
     LONGHAND_CHECK(own == 0 || window == 0 || own == window, family,
-                   ": expected one window for all layers that have one, got ", window, " and ",
+                   ": expected the same window in all layers with a window, got ", window, " and ",
                    own);
     if (own != 0) window = own;
     types.emplace_back(own == 0 ? "full_attention" : "sliding_attention");

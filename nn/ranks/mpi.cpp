@@ -80,7 +80,7 @@ std::unique_ptr<Transport> connect_mpi() {
   LONGHAND_CHECK(ranks->version == longhand_ranks_version, "ranks: ", *file, ": expected version ",
                  longhand_ranks_version, ", got ", ranks->version);
   const int started = ranks_started().value_or(ranks->size);
-  LONGHAND_CHECK(ranks->size == started, "ranks: ", started, " were started, but MPI finds ",
+  LONGHAND_CHECK(ranks->size == started, "ranks: ", started, " ranks were started, but MPI finds ",
                  ranks->size, ": expected a launcher that MPI knows (mpirun, or srun --mpi=pmix)");
   return std::make_unique<MpiTransport>(*ranks);
 }

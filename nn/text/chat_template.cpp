@@ -126,7 +126,7 @@ std::string ChatTemplate::jinja_of(const fs::path& folder) {
     }
   }
   fail(config.string(),
-       ": chat_template: expected a string, or several templates with one named default");
+       ": chat_template: expected a string, or several templates with one named \"default\"");
 }
 
 std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {

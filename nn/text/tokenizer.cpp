@@ -53,7 +53,7 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   for (const auto* const added : {&parts_.added, &parts_.added_late}) {
     for (const AddedToken& token : *added) {
       LONGHAND_CHECK(parts_.tokens.has(token.id), "added token ", quote(token.content),
-                     ": expected the id of a token, got ", token.id);
+                     ": expected the id of a token in the vocabulary, got ", token.id);
       if (!token.special) continue;
       special_.resize(std::max<std::size_t>(special_.size(), token.id + 1));
       special_[token.id] = true;
@@ -61,7 +61,8 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   }
   for (const auto* const around : {&parts_.before, &parts_.after}) {
     for (const TokenId id : *around) {
-      LONGHAND_CHECK(parts_.tokens.has(id), "template: expected token ids, got ", id);
+      LONGHAND_CHECK(parts_.tokens.has(id),
+                     "template: expected ids of tokens in the vocabulary, got ", id);
     }
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -80,7 +81,8 @@ Tokenizer::Tokenizer(TokenizerParts parts)
     return;
   }
   LONGHAND_CHECK(!parts_.whole_words && !parts_.nfc,
-                 "vocabulary of characters: expected no NFC normalizer and no ignore_merges");
+                 "vocabulary of characters: expected a tokenizer without NFC normalizer and "
+                 "without \"ignore_merges\"");
   byte_of_.assign(parts_.tokens.size(), -1);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto found = parts_.tokens.find(byte_token_text(byte));

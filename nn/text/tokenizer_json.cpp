@@ -60,7 +60,7 @@ class Reader {
 
   Tokenizer read() {
     LONGHAND_CHECK(member_of(model_, "type").is_null() || member_of(model_, "type") == "BPE", file_,
-                   ": model: expected BPE, got ", quote(member_of(model_, "type").dump()));
+                   ": model: expected the type BPE, got ", quote(member_of(model_, "type").dump()));
     require_whole_texts();
     read_pattern();
     read_normalizer();
@@ -250,8 +250,9 @@ class Reader {
     }
     for (const Added& token : added) highest = std::max<std::int64_t>(highest, token.id);
     const auto count = static_cast<std::int64_t>(tokens.size() + added.size());
-    LONGHAND_CHECK(highest < 2 * count + allowed_gaps, file_, ": expected the ids of ", count,
-                   " tokens without large gaps, got the id ", highest);
+    LONGHAND_CHECK(highest < 2 * count + allowed_gaps, file_, ": expected token ids below ",
+                   2 * count + allowed_gaps, ", because there are ", count, " tokens, got the id ",
+                   highest);
     parts_.tokens = TokenTable(static_cast<std::size_t>(highest + 1));
     const auto bytes = [&](const Named& token) {
       return std::string_view(pool).substr(token.begin, token.end - token.begin);

@@ -96,8 +96,10 @@ void require_fit(const SafetensorsParts& parts, const std::vector<NamedTensor>& 
     for (const SafetensorsEntry& entry : file.entries()) {
       const bool known = std::any_of(tensors.begin(), tensors.end(),
                                      [&](const NamedTensor& n) { return n.name == entry.name; });
-      LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": expected none, got ",
-                     entry.shape, " ", entry.type, "; the model has no such parameter");
+      LONGHAND_CHECK(
+          known, file.name(), ": tensor ", quote(entry.name),
+          ": expected no tensor of this name, because the model has no such parameter, got ",
+          entry.shape, " ", entry.type);
     }
   }
 }
@@ -344,7 +346,8 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
   LONGHAND_CHECK(!optimizer || optimizer->holds_all(), name,
-                 ": expected an optimizer that stores its whole state, got the share of a rank");
+                 ": expected an optimizer that stores its whole state, got one that stores the "
+                 "share of one rank");
   const std::string unfinished = unfinished_name(name);
   parent.remove(unfinished);
   try {

@@ -21,7 +21,8 @@ const std::string best_file = "best";
 
 CheckpointStore::CheckpointStore(fs::path folder, int keep, std::uint64_t most)
     : folder_(std::move(folder)), keep_(keep), most_(most) {
-  LONGHAND_CHECK(keep >= 1, "checkpoints: expected to keep at least 1, got ", keep);
+  LONGHAND_CHECK(keep >= 1,
+                 "checkpoints: expected a number of kept checkpoints of at least 1, got ", keep);
 }
 
 const Folder& CheckpointStore::held() {

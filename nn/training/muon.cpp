@@ -60,7 +60,7 @@ MuonOptimizer::MuonOptimizer(const Parameters& parameters, const MuonOptions& op
                  "optimizer: muon: rate: expected a number of at least 0, got ", options.rate);
   LONGHAND_CHECK(!options.adam.short_moments && options.adam.decoupled,
                  "optimizer: muon: expected decoupled weight decay and moments of the parameters' "
-                 "type, got others");
+                 "type, got other options");
 }
 
 double MuonOptimizer::scale_of(MuonOptions::Scale scale, const Shape& shape) {

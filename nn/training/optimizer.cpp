@@ -334,7 +334,8 @@ std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
   }
   const auto& make = std::get<OptimizerMaker>(options);
   std::unique_ptr<Optimizer> own = make ? make(parameters, groups, ranks) : nullptr;
-  LONGHAND_CHECK(own, "optimizer: expected a function that returns an optimizer, got none");
+  LONGHAND_CHECK(own, "optimizer: expected a function that returns an optimizer, got ",
+                 make ? "a function that returns null" : "no function");
   return own;
 }
 

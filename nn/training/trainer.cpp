@@ -321,9 +321,12 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
                  options_.accumulation);
   LONGHAND_CHECK(
       options_.parts >= 1 && std::has_single_bit(static_cast<std::uint64_t>(options_.parts)),
-      "training: expected a number of parts per step that is a power of two, got ", options_.parts);
+      "training: expected the batch of a step to be cut into a number of parts that is a power of "
+      "two, got ",
+      options_.parts);
   LONGHAND_CHECK(options_.parts % ranks_.size() == 0, "training: expected at most ", options_.parts,
-                 " ranks, one for each part of a step, got ", ranks_.size());
+                 " ranks, because the batch of a step is cut into ", options_.parts, " parts, got ",
+                 ranks_.size(), " ranks");
   // Ranks do not exchange the proposed values of buffers.
   const std::span<const Buffer> buffers = model.parameters().buffers();
   LONGHAND_CHECK(buffers.empty() || ranks_.size() == 1,
